@@ -1,0 +1,65 @@
+# Two commands do all: `make demo` and `make test`. Each prepares what it needs first.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+OPS ?= 20000
+VECTORS ?= tests/conformance/kafka-vectors.json
+ROOMS := cli clients demo exporter metrics
+
+.PHONY: help demo test lint types contracts unit real coverage conformance differential docs format jars services clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+demo: .venv/ready-run ## Run the whole product in one process: an engine, clients that hit their quotas, the exporter
+	$(BIN)/quotascope demo
+
+test: lint types contracts services ## Everything that CI runs: lint, types, import contracts, every tier of tests
+	QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) $(BIN)/pytest $(ROOMS:%=--cov=%) --cov-report= --durations=10
+	$(BIN)/python tools/check_coverage.py
+
+lint: .venv/ready-dev ## Style and common mistakes (ruff)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: .venv/ready-dev ## Types, strict, of code and tests (mypy)
+	$(BIN)/mypy
+
+contracts: .venv/ready-dev ## Who may import whom (import-linter)
+	$(BIN)/lint-imports
+
+unit: .venv/ready-dev ## The tests that need neither Java nor a broker nor a Prometheus
+	$(BIN)/pytest -m "not real and not java"
+
+real: services ## The tests against a real broker and a real Prometheus
+	$(BIN)/pytest -m real
+
+conformance: .venv/ready-dev ## Conformance vectors; another file: make conformance VECTORS=FILE
+	@$(BIN)/python tools/conformance.py $(VECTORS)
+
+differential: services ## Random operations against Kafka's own classes; at length: make differential OPS=1000000
+	QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) $(BIN)/pytest -m java -s tests/differential
+
+docs: .venv/ready-dev ## Write the generated pages (docs/metrics.md, docs/configuration.yaml)
+	$(BIN)/python tools/generate_docs.py
+
+format: .venv/ready-dev ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+jars: ## Fetch Kafka's jars and the agents through Maven
+	tools/setup jars
+
+services: .venv/ready-dev ## Install what the real tests need: a JDK, Maven, Prometheus, Kafka's jars
+	tools/setup services
+
+clean: ## Remove everything that was built, but not the caches outside this folder
+	rm -rf .venv build dist *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+.venv/ready-run: pyproject.toml constraints.txt tools/setup
+	tools/setup run
+
+.venv/ready-dev: pyproject.toml constraints.txt tools/setup
+	tools/setup dev
