@@ -1,0 +1,115 @@
+"""
+Fetches Kafka's jars and the agents: `python -m tests.cluster.provision`.
+
+Maven resolves `pom.xml` into `${XDG_CACHE_HOME:-~/.cache}/quotascope/kafka-<hash>`; the hash covers the pom and the agent
+loader, so that a change of either makes a new folder and an unchanged one costs nothing. Needs `mvn` and a JDK.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+POM = HERE / "pom.xml"
+LOADER = HERE / "AgentLoader.java"
+
+
+class ProvisioningError(Exception):
+    """The jars are not there, or could not be fetched; the message says what to do."""
+
+
+def folder() -> Path:
+    """The folder of the jars for this pom and this agent loader, whether it exists or not."""
+    content = POM.read_bytes() + LOADER.read_bytes()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "quotascope" / f"kafka-{hashlib.sha256(content).hexdigest()[:16]}"
+
+
+def libs() -> Path:
+    """The folder with Kafka's jars (class path: `<libs>/*`). Raises `ProvisioningError` when they were not fetched."""
+    return _existing("libs")
+
+
+def agents() -> Path:
+    """
+    The folder with jolokia2.jar, jolokia1.jar, jmx_exporter.jar and agent-loader.jar.
+
+    Raises `ProvisioningError` when they were not fetched.
+    """
+    return _existing("agents")
+
+
+def _existing(name: str) -> Path:
+    path = folder() / name
+    if not path.is_dir():
+        raise ProvisioningError(f"Kafka's jars are missing ({path}): run `make jars`")
+    return path
+
+
+def provision() -> Path:
+    """
+    Fetch everything once and return the folder.
+
+    It appears under its name only when complete, so that an interrupted or a concurrent run does no harm.
+    Raises `ProvisioningError`.
+    """
+    target = folder()
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="partial-") as partial:
+        built = Path(partial) / "kafka"
+        _run(
+            "mvn",
+            "--batch-mode",
+            "--quiet",
+            "--file",
+            POM,
+            "package",
+            f"-Dtarget={built}",
+        )
+        _build_loader(Path(partial) / "classes", built / "agents" / "agent-loader.jar")
+        if not target.is_dir():
+            built.rename(target)
+    return target
+
+
+def _build_loader(classes: Path, jar: Path) -> None:
+    _run("javac", "-d", classes, LOADER)
+    manifest = classes / "manifest"
+    manifest.write_text("Premain-Class: AgentLoader\n")
+    _run("jar", "cfm", jar, manifest, "-C", classes, "AgentLoader.class")
+
+
+def _run(program: str, *arguments: str | Path) -> None:
+    if shutil.which(program) is None:
+        raise ProvisioningError(
+            f"`{program}` is missing: install Maven and a JDK 17 or newer"
+        )
+    done = subprocess.run(
+        [program, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise ProvisioningError(f"`{program}` failed:\n{done.stdout}")
+
+
+def main() -> int:
+    """Fetch, print the folder, and return the exit code."""
+    try:
+        print(provision())  # noqa: T201 - it is a command
+    except ProvisioningError as error:
+        print(f"provision: {error}", file=sys.stderr)  # noqa: T201
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
