@@ -1,0 +1,61 @@
+"""What a source read: names parsed once, then only arrays of numbers."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Bean:
+    """
+    What one MBean name says, whatever the dialect it came in.
+
+    Property values are unquoted, but otherwise as Kafka wrote them: ``user`` is
+    still percent-encoded.
+    """
+
+    domain: str
+    """JMX domain, such as ``kafka.server``."""
+    properties: tuple[tuple[str, str], ...]
+    """Key properties sorted by key, ``type`` included."""
+
+    def get(self, key: str) -> str | None:
+        """The value of one key property, or None when the name has none."""
+        return next((value for name, value in self.properties if name == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One attribute of one bean: the place of one number in a table."""
+
+    bean: Bean
+    attribute: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """
+    The columns of a table.
+
+    A source hands out the same object as long as it sees the same beans, so
+    whatever was derived from a layout may be kept under its identity.
+    """
+
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeanTable:
+    """One read of one broker or controller: a number for each column."""
+
+    node_id: str
+    """Node id of the broker or controller that answered."""
+    layout: Layout
+    values: array[float] = field(repr=False)
+    """float64, one for each column; NaN where the broker says NaN or null."""
+
+    def items(self) -> Iterator[tuple[Column, float]]:
+        """Columns with their numbers."""
+        return zip(self.layout.columns, self.values, strict=True)

@@ -1,0 +1,41 @@
+"""
+What can go wrong in the exporter::
+
+    ExporterError
+    ├── ConfigError            the configuration cannot be used; says where and how to mend it
+    ├── LimitsError            the configured limits could not be read
+    └── SourceError            one source could not be read; the others go on
+        ├── SourceUnreachable  no connection, or none in time
+        ├── SourceDenied       wrong credentials or not allowed
+        └── SourceUnreadable   an answer that is not what the dialect promises
+"""
+
+from __future__ import annotations
+
+
+class ExporterError(Exception):
+    """Base of all errors of the exporter; the message says what was wrong, where, and what to do."""
+
+
+class ConfigError(ExporterError):
+    """The configuration cannot be used."""
+
+
+class LimitsError(ExporterError):
+    """The configured limits could not be read."""
+
+
+class SourceError(ExporterError):
+    """One source could not be read."""
+
+
+class SourceUnreachable(SourceError):
+    """No connection to the source, or no answer in time."""
+
+
+class SourceDenied(SourceError):
+    """The source refused the credentials, or what was asked for."""
+
+
+class SourceUnreadable(SourceError):
+    """The source answered something that its dialect does not promise."""

@@ -1,0 +1,51 @@
+"""The configured limits of a cluster, as the join needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from quotascope.metrics.entities import QuotaRules, QuotaType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """The settings of one node that shape its quotas."""
+
+    request_capacity_threads: float | None = None
+    """``num.io.threads`` + ``num.network.threads``."""
+    quota_window_seconds: float = 1.0
+    """``quota.window.size.seconds``: also the longest throttle of a request quota."""
+    controller_quota_samples: int = 11
+    """``controller.quota.window.num``."""
+    controller_quota_window_seconds: float = 1.0
+    """``controller.quota.window.size.seconds``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The quota configuration of one cluster at one moment. Never changed once made."""
+
+    rules: Mapping[QuotaType, QuotaRules] = field(default_factory=dict)
+    """The configured quotas of each type, bounds in Kafka's units; a missing type has none."""
+    connection_limits: Mapping[str, float] = field(default_factory=dict)
+    """New connections per second by IP address; the default rule reads ``<default>``."""
+    nodes: Mapping[str, NodeSettings] = field(default_factory=dict)
+    """Settings by node id."""
+    active_controller: str | None = None
+    """Node id of the leader of the KRaft quorum, or None when it could not be learnt."""
+    read_at: float
+    """Unix time in seconds."""
+
+
+class LimitsSource(Protocol):
+    """Where the configured limits come from: the Admin API, or an engine in this process."""
+
+    async def read(self) -> Limits:
+        """The limits as configured now. Raises ``LimitsError``."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections. Safe to call twice."""
+        ...

@@ -1,0 +1,113 @@
+"""One moment of a cluster's quotas: what every view of the exporter reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from quotascope.metrics.entities import QuotaType, Resolution
+
+from .limits import Limits
+
+
+class Cause(StrEnum):
+    """Which quota a throttle comes from, as far as the evidence goes."""
+
+    OWN = "own"
+    CONTROLLER_MUTATION = "controller_mutation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityUsage:
+    """One quota entity on one node: usage, limit, and what follows from both."""
+
+    broker: str
+    """Node id of the broker or controller."""
+    quota_type: QuotaType
+    user: str
+    """Decoded user name; empty when the quota does not tell users apart."""
+    client_id: str
+    """Decoded client id; empty when the quota does not tell clients apart."""
+    usage: float | None
+    """bytes/s, threads or mutations/s by quota type; None when the node gave none."""
+    throttle_time_seconds: float
+    """Average throttle of the last 30 to 60 s, 0 when there was none."""
+    tokens: float | None = None
+    """Controller mutations only, and only under a limit; negative is debt."""
+    resolution: Resolution | None = None
+    """The configured rule that decides, or None when the entity is unlimited."""
+    limit: float | None = None
+    """In the unit of ``usage``; None when unlimited."""
+    utilization: float | None = None
+    """usage / limit."""
+    burst_tokens: float | None = None
+    """Controller mutations only: size of the bucket."""
+    burst_used: float | None = None
+    """Controller mutations only: 1 - tokens / burst."""
+    cause: Cause | None = None
+    """None when the entity was not throttled."""
+    throttled_seconds_total: float | None = None
+    """Embedded engines only."""
+    throttled_requests_total: float | None = None
+    """Embedded engines only."""
+    rejected_mutations_total: float | None = None
+    """Embedded engines only, controller mutations only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeUsage:
+    """What a broker or controller says of itself, apart from its entities."""
+
+    broker: str
+    delay_queue_size: Mapping[QuotaType, float] = field(default_factory=dict)
+    exempt_request_threads: float | None = None
+    request_capacity_threads: float | None = None
+    request_throttled_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Total since the node started, by request."""
+    throttling_errors: Mapping[str, float] = field(default_factory=dict)
+    """Total since the node started, by request."""
+    stale_entities: Mapping[QuotaType, int] = field(default_factory=dict)
+    active_controller: bool | None = None
+    """None when the node did not tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceHealth:
+    """How the last read of one source went."""
+
+    name: str
+    dialect: str
+    up: bool
+    duration_seconds: float
+    readings: int = 0
+    """Numbers given by the last successful read."""
+    error: str | None = None
+    """What was wrong and what to do, when it failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsHealth:
+    """How reading the configured limits goes."""
+
+    read_at: float | None = None
+    """Unix time of the last success in seconds."""
+    error: str | None = None
+    """Why the last read failed; None when it succeeded."""
+    errors_total: int = 0
+    changes_total: Mapping[str, int] = field(default_factory=dict)
+    """Limits set, changed or removed, by quota key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All sources joined with the limits at one moment. Never changed once made."""
+
+    taken_at: float
+    """Unix time in seconds."""
+    entities: tuple[EntityUsage, ...] = ()
+    nodes: tuple[NodeUsage, ...] = ()
+    sources: tuple[SourceHealth, ...] = ()
+    limits: Limits | None = None
+    """None until the limits were read once."""
+    limits_health: LimitsHealth = field(default_factory=LimitsHealth)
