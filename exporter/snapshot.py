@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from quotascope.metrics.entities import QuotaType, Resolution
 
+from .beans import BeanTable
 from .limits import Limits
 
 
@@ -84,6 +85,15 @@ class SourceHealth:
     """Numbers given by the last successful read."""
     error: str | None = None
     """What was wrong and what to do, when it failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRead:
+    """What one collection got from one source: the input of the join."""
+
+    health: SourceHealth
+    table: BeanTable | None
+    """None when the read failed; ``health`` says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
