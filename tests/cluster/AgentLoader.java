@@ -1,3 +1,4 @@
+import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.net.URL;
 import java.net.URLClassLoader;
@@ -8,13 +9,28 @@ import java.util.jar.JarFile;
 /**
  * Loads several Java agents into one JVM, each by a class loader of its own, because their bundled classes clash.
  * The argument is a file with one agent a line, written as for -javaagent: JAR=ARGUMENTS.
+ * It also ends the JVM when standard input ends, so that no broker outlives the tests that started it.
  */
 public final class AgentLoader {
     public static void premain(String file, Instrumentation instrumentation) throws Exception {
+        endWithParent();
         for (String line : Files.readAllLines(Path.of(file))) {
             String[] jarAndArguments = line.split("=", 2);
             load(Path.of(jarAndArguments[0]), jarAndArguments[1], instrumentation);
         }
+    }
+
+    private static void endWithParent() {
+        Thread watch = new Thread(() -> {
+            try {
+                while (System.in.read() >= 0) { }
+            } catch (IOException closed) {
+                // means the same as its end
+            }
+            Runtime.getRuntime().halt(1);
+        }, "end-with-parent");
+        watch.setDaemon(true);
+        watch.start();
     }
 
     private static void load(Path jar, String arguments, Instrumentation instrumentation) throws Exception {

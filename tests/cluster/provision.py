@@ -82,7 +82,7 @@ def _build_loader(classes: Path, jar: Path) -> None:
     _run("javac", "-d", classes, LOADER)
     manifest = classes / "manifest"
     manifest.write_text("Premain-Class: AgentLoader\n")
-    _run("jar", "cfm", jar, manifest, "-C", classes, "AgentLoader.class")
+    _run("jar", "cfm", jar, manifest, "-C", classes, ".")
 
 
 def _run(program: str, *arguments: str | Path) -> None:
