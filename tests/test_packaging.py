@@ -1,0 +1,55 @@
+"""The folders at the top of the repository are what the wheel ships."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+FOLDERS = sorted(SETUPTOOLS["package-dir"].values())
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.lineno, node.module or ""
+
+
+def test_every_package_is_declared() -> None:
+    """A new subfolder with code is listed in pyproject.toml, or the wheel would miss it."""
+    found = {
+        "quotascope." + ".".join(init.parent.relative_to(ROOT).parts)
+        for folder in FOLDERS
+        for init in (ROOT / folder).rglob("__init__.py")
+    }
+    assert found == set(SETUPTOOLS["packages"])
+
+
+def test_every_folder_has_its_link() -> None:
+    """Type checkers and editors find each folder under its import name."""
+    links = {
+        link.name: link.resolve()
+        for link in (ROOT / ".imports" / "quotascope").iterdir()
+    }
+    assert links == {folder: ROOT / folder for folder in FOLDERS}
+
+
+def test_every_folder_is_typed() -> None:
+    """Users' type checkers read our annotations only where py.typed stands."""
+    assert [folder for folder in FOLDERS if not (ROOT / folder / "py.typed").exists()] == []
+
+
+def test_no_module_imports_a_folder_by_its_bare_name() -> None:
+    """Only ``quotascope.metrics`` works once installed; ``metrics`` works by accident."""
+    offenders = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in ROOT.glob("[a-z]*/**/*.py")
+        for line, name in _imported(ast.parse(path.read_text()))
+        if name.partition(".")[0] in FOLDERS
+    ]
+    assert offenders == []
