@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from quotascope.metrics.entities import QuotaRules, QuotaType
+from quotascope.metrics import QuotaType, RuleTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class NodeSettings:
 class Limits:
     """The quota configuration of one cluster at one moment. Never changed once made."""
 
-    rules: Mapping[QuotaType, QuotaRules] = field(default_factory=dict)
+    rules: Mapping[QuotaType, RuleTable] = field(default_factory=dict)
     """The configured quotas of each type, bounds in Kafka's units; a missing type has none."""
     connection_limits: Mapping[str, float] = field(default_factory=dict)
     """New connections per second by IP address; the default rule reads ``<default>``."""

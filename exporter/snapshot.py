@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from quotascope.metrics.entities import QuotaType, Resolution
+from quotascope.metrics import QuotaType, Resolution
 
 from .beans import BeanTable
 from .limits import Limits

@@ -1,1 +1,1 @@
-
+"""How brokers are read, one file for each way."""

@@ -1,0 +1,119 @@
+"""
+The configuration: every setting, its default, and what it means.
+
+The descriptions and examples of the models are the text of the reference
+configuration (`quotascope config example`), see ``config_reference``.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field, model_validator
+
+from .config_kafka import KafkaConfig
+from .config_section import Seconds, Section
+from .config_source import SourceConfig
+
+DEFAULT_PORT = 9749
+"""The port of `quotascope serve`."""
+
+
+class LogFormat(StrEnum):
+    """How log lines look."""
+
+    AUTO = "auto"
+    HUMAN = "human"
+    LOGFMT = "logfmt"
+    JSON = "json"
+
+
+class LogLevel(StrEnum):
+    """The least severe lines that are written."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class ServerConfig(Section):
+    """Where quotascope itself listens."""
+
+    address: str = Field(
+        default="0.0.0.0",  # noqa: S104 - Prometheus usually runs elsewhere
+        description="Address to listen on. There is no authentication: 127.0.0.1 keeps it to this machine.",
+    )
+    port: int = Field(
+        default=DEFAULT_PORT, ge=0, le=65_535, description="Port; 0 takes a free one."
+    )
+
+
+class CollectionConfig(Section):
+    """How a scrape becomes reads of the brokers."""
+
+    max_age_seconds: float = Field(
+        default=1.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="A scrape is answered with numbers no older than this; scrapes at the same time share one collection.",
+    )
+    timeout_seconds: Seconds = Field(
+        default=9.0,
+        description="Longest collection when the caller does not tell its timeout. Prometheus does, in X-Prometheus-Scrape-Timeout-Seconds.",
+    )
+    margin_seconds: float = Field(
+        default=0.5,
+        ge=0,
+        allow_inf_nan=False,
+        description="How much earlier than Prometheus's timeout the answer is sent; sources that did not answer by then count as down.",
+    )
+
+
+class LogConfig(Section):
+    """Log lines on standard error."""
+
+    format: LogFormat = Field(
+        default=LogFormat.AUTO,
+        description="logfmt, json, human, or auto: human on a terminal and logfmt elsewhere.",
+    )
+    level: LogLevel = Field(
+        default=LogLevel.INFO, description="debug, info, warning or error."
+    )
+
+
+class Config(Section):
+    """Everything that can be configured."""
+
+    cluster: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Adds the label `cluster` with this value to every series. Leave it out when Prometheus sets that label on the target.",
+        examples=["prod-eu"],
+    )
+    sources: tuple[SourceConfig, ...] = Field(
+        default=(),
+        description="The brokers and controllers to read, all of them: usage is per node, and mutation quotas are kept by the active controller.",
+    )
+    kafka: KafkaConfig | None = Field(
+        default=None,
+        description="The Admin API. Without it there is usage, but no limit, rule or utilisation.",
+    )
+    server: ServerConfig = Field(
+        default=ServerConfig(), description="Where quotascope listens."
+    )
+    collection: CollectionConfig = Field(
+        default=CollectionConfig(),
+        description="How a scrape becomes reads of the brokers.",
+    )
+    log: LogConfig = Field(
+        default=LogConfig(), description="Log lines on standard error."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Config:
+        labels = [source.label for source in self.sources]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise ValueError(f"two sources are called {label!r}: give them a name")
+        return self

@@ -1,0 +1,135 @@
+"""The configuration file: YAML with its line numbers kept, and ``${NAME}`` filled in from the environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from .errors import ConfigError
+
+Place = tuple[str | int, ...]
+"""The way to a value: keys and list indices from the top."""
+
+_DEEPEST = 20
+"""More levels than any configuration has; ends a document that contains itself."""
+_VARIABLE = re.compile(r"\$(\$\{|\{(\w+)\})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """What a configuration file says, and where."""
+
+    data: dict[str, object] = field(default_factory=dict)
+    lines: Mapping[Place, int] = field(default_factory=dict)
+    """The line of each key and list item."""
+    raw: Mapping[Place, str] = field(default_factory=dict)
+    """Texts as written wherever ``${NAME}`` was filled in; safe to show."""
+
+
+def read_document(path: Path, environ: Mapping[str, str]) -> Document:
+    """Read a configuration file. Raises ``ConfigError`` with every problem of its form."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror or error}"
+        raise ConfigError(str(path), [problem]) from None
+    except UnicodeDecodeError as error:
+        problem = f"is not UTF-8 text (byte {error.start})"
+        raise ConfigError(str(path), [problem]) from None
+    return parse_document(text, str(path), environ)
+
+
+def parse_document(text: str, subject: str, environ: Mapping[str, str]) -> Document:
+    """Parse the text of a configuration file. Raises ``ConfigError``, which calls it ``subject``."""
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return Document()
+        reader = _Reader(loader, environ)
+        data = reader.value(node, ())
+    except yaml.MarkedYAMLError as error:
+        raise ConfigError(subject, [_syntax(error)]) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(subject, [f"is not valid YAML: {error}"]) from None
+    if not isinstance(data, dict):
+        reader.problems.append("line 1: expected keys and values, such as `sources:`")
+    if reader.problems or not isinstance(data, dict):
+        raise ConfigError(subject, reader.problems)
+    return Document(data=data, lines=reader.lines, raw=reader.raw)
+
+
+def _syntax(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    where = f"line {mark.line + 1}: " if mark else ""
+    return f"{where}not valid YAML: {error.problem or error.context}"
+
+
+class _Reader:
+    """Turns YAML nodes into values, noting lines and problems on the way."""
+
+    def __init__(self, loader: yaml.SafeLoader, environ: Mapping[str, str]) -> None:
+        self.lines: dict[Place, int] = {}
+        self.raw: dict[Place, str] = {}
+        self.problems: list[str] = []
+        self._loader = loader
+        self._environ = environ
+
+    def value(self, node: yaml.Node, place: Place) -> object:
+        """The value of a node."""
+        self.lines.setdefault(place, _line(node))
+        if len(place) > _DEEPEST:
+            raise ValueError(f"more than {_DEEPEST} levels")
+        if isinstance(node, yaml.MappingNode):
+            return dict(self._items(node, place))
+        if isinstance(node, yaml.SequenceNode):
+            return [
+                self.value(item, (*place, index))
+                for index, item in enumerate(node.value)
+            ]
+        scalar = self._loader.construct_object(node)
+        return self._filled(scalar, place) if isinstance(scalar, str) else scalar
+
+    def _items(
+        self, node: yaml.MappingNode, place: Place
+    ) -> Iterator[tuple[str, object]]:
+        self._report_duplicates(node)
+        self._loader.flatten_mapping(node)
+        for key_node, value_node in node.value:
+            key = str(key_node.value)
+            self.lines[(*place, key)] = _line(key_node)
+            yield key, self.value(value_node, (*place, key))
+
+    def _report_duplicates(self, node: yaml.MappingNode) -> None:
+        seen: dict[str, int] = {}
+        for key_node, _ in node.value:
+            key, line = str(key_node.value), _line(key_node)
+            if key in seen:
+                self.problems.append(
+                    f"line {line}: the key {key!r} is there already in line {seen[key]}"
+                )
+            seen.setdefault(key, line)
+
+    def _filled(self, text: str, place: Place) -> str:
+        def fill(match: re.Match[str]) -> str:
+            name = match[2]
+            if name is None:
+                return "${"
+            if name not in self._environ:
+                self.problems.append(
+                    f"line {self.lines[place]}: the environment has no variable {name}"
+                )
+            return self._environ.get(name, "")
+
+        filled = _VARIABLE.sub(fill, text)
+        if filled != text:
+            self.raw[place] = text
+        return filled
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1

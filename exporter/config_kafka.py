@@ -1,0 +1,119 @@
+"""The configuration of the Admin API."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    FilePath,
+    SecretStr,
+    model_validator,
+)
+
+from .config_section import Seconds, Section, TlsConfig, exactly_one
+
+
+class SecurityProtocol(StrEnum):
+    """Kafka's ``security.protocol``."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+
+class SaslMechanism(StrEnum):
+    """Kafka's ``sasl.mechanism``."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+def _comma_separated(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def _some(servers: tuple[str, ...]) -> tuple[str, ...]:
+    if not servers:
+        raise ValueError("names no broker")
+    return servers
+
+
+def _host_and_port(server: str) -> str:
+    host, colon, port = server.rpartition(":")
+    if not (host and colon and port.isdecimal() and 0 < int(port) < 65536):  # noqa: PLR2004 - TCP's
+        raise ValueError("expected HOST:PORT, such as broker-1:9092")
+    return server
+
+
+Server = Annotated[str, AfterValidator(_host_and_port)]
+
+
+class SaslConfig(Section):
+    """SASL towards Kafka."""
+
+    mechanism: SaslMechanism = Field(
+        default=SaslMechanism.PLAIN,
+        description="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.",
+    )
+    username: str = Field(description="User name.", examples=["quotascope"])
+    password: SecretStr | None = Field(
+        default=None,
+        description="Password; either this or password_file.",
+        examples=["${KAFKA_PASSWORD}"],
+    )
+    password_file: FilePath | None = Field(
+        default=None,
+        description="The same, read from a file.",
+        examples=["/run/secrets/kafka-password"],
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> SaslConfig:
+        exactly_one(self, "password", "password_file")
+        return self
+
+
+class KafkaConfig(Section):
+    """The Admin API, which knows the configured quotas."""
+
+    bootstrap_servers: Annotated[
+        tuple[Server, ...], BeforeValidator(_comma_separated), AfterValidator(_some)
+    ] = Field(
+        description="Brokers to ask first: a list, or HOST:PORT separated by commas.",
+        examples=[["broker-1:9092", "broker-2:9092"]],
+    )
+    security_protocol: SecurityProtocol = Field(
+        default=SecurityProtocol.PLAINTEXT,
+        description="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
+    )
+    sasl: SaslConfig | None = Field(default=None, description="For the SASL protocols.")
+    tls: TlsConfig | None = Field(default=None, description="For the SSL protocols.")
+    refresh_interval_seconds: Seconds = Field(
+        default=30.0, description="How often the configured quotas are read again."
+    )
+    timeout_seconds: Seconds = Field(
+        default=10.0, description="Longest time for one such read."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> KafkaConfig:
+        uses_sasl = self.security_protocol.value.startswith("SASL")
+        if uses_sasl and self.sasl is None:
+            raise ValueError(f"{self.security_protocol.value} needs sasl")
+        if self.sasl is not None and not uses_sasl:
+            raise ValueError(
+                f"sasl has no effect with {self.security_protocol.value}: set security_protocol"
+            )
+        if self.tls is not None and not self.security_protocol.value.endswith("SSL"):
+            raise ValueError(
+                f"tls has no effect with {self.security_protocol.value}: set security_protocol"
+            )
+        return self

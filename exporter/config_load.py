@@ -1,0 +1,66 @@
+"""From file, environment and flags to one configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from .config import Config
+from .config_file import Document, Place, read_document
+from .config_override import Override, environment_overrides
+from .config_problems import Origins, problems
+from .errors import ConfigError
+
+
+def load_config(
+    path: Path | None,
+    environ: Mapping[str, str],
+    flags: Iterable[Override] = (),
+) -> Config:
+    """
+    The configuration by precedence: flags, environment, file, defaults.
+
+    Raises ``ConfigError`` with all mistakes at once.
+    """
+    document = read_document(path, environ) if path else Document()
+    return build_config(document, str(path or "configuration"), environ, flags)
+
+
+def build_config(
+    document: Document,
+    subject: str,
+    environ: Mapping[str, str],
+    flags: Iterable[Override] = (),
+) -> Config:
+    """As ``load_config``, from a document. Raises ``ConfigError``, which calls it ``subject``."""
+    overrides, found = environment_overrides(environ)
+    overrides.extend(flags)
+    data = _replaced(document.data, overrides)
+    try:
+        config = Config.model_validate(data)
+    except ValidationError as error:
+        found.extend(problems(error, _origins(document, overrides)))
+        raise ConfigError(subject, found) from None
+    if found:
+        raise ConfigError(subject, found)
+    return config
+
+
+def _replaced(data: dict[str, Any], overrides: Iterable[Override]) -> dict[str, Any]:
+    result = dict(data)
+    for override in overrides:
+        *parents, key = override.place
+        section = result
+        for parent in parents:
+            below = section.get(parent)
+            section[parent] = section = dict(below) if isinstance(below, dict) else {}
+        section[key] = override.value
+    return result
+
+
+def _origins(document: Document, overrides: Iterable[Override]) -> Origins:
+    replaced: dict[Place, str] = {o.place: o.origin for o in overrides}
+    return Origins(lines=document.lines, raw=document.raw, overrides=replaced)

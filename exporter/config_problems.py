@@ -1,0 +1,96 @@
+"""What pydantic found wrong, told as the place where a user must mend it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from .config_file import Place
+from .config_schema import is_secret, section_at
+
+_LONGEST = 60
+_STRUCTURE = {"model_type", "dict_type", "list_type", "tuple_type"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origins:
+    """Where the values of a configuration come from."""
+
+    lines: Mapping[Place, int] = field(default_factory=dict)
+    raw: Mapping[Place, str] = field(default_factory=dict)
+    """Values as written, where something was filled in."""
+    overrides: Mapping[Place, str] = field(default_factory=dict)
+    """The variable or flag that gave the value at a place."""
+
+    def of(self, place: Place) -> tuple[int, str]:
+        """Line (0 outside the file) and name of the origin of the nearest place that has one."""
+        for end in range(len(place), -1, -1):
+            if place[:end] in self.overrides:
+                return 0, self.overrides[place[:end]]
+            if place[:end] in self.lines:
+                line = self.lines[place[:end]]
+                return line, f"line {line}"
+        return 0, ""
+
+
+def problems(error: ValidationError, origins: Origins) -> list[str]:
+    """One sentence for each mistake, in the order of the file."""
+    found = [
+        (*origins.of(details["loc"]), _sentence(details, origins))
+        for details in error.errors(include_url=False)
+    ]
+    found.sort(key=lambda problem: problem[0])
+    return [f"{where}: {text}" if where else text for _, where, text in found]
+
+
+def _sentence(details: ErrorDetails, origins: Origins) -> str:
+    place = details["loc"]
+    match details["type"]:
+        case "extra_forbidden":
+            return _unknown_key(place)
+        case "missing":
+            return f"{dotted(place[:-1]) or 'the configuration'} lacks the key {str(place[-1])!r}"
+        case "value_error":
+            text = str(details.get("ctx", {}).get("error", details["msg"]))
+            return f"{dotted(place)} {text}" if place else text
+        case kind if kind in _STRUCTURE:
+            wanted = (
+                "keys and values" if kind in {"model_type", "dict_type"} else "a list"
+            )
+            return f"{dotted(place)}: expected {wanted}"
+    return f"{dotted(place)}: {_expectation(details)}{_got(details, place, origins)}"
+
+
+def _expectation(details: ErrorDetails) -> str:
+    text = details["msg"].partition(", unable to")[0]
+    return text.replace("Input should be", "expected", 1)
+
+
+def _got(details: ErrorDetails, place: Place, origins: Origins) -> str:
+    if is_secret(place):
+        return ""
+    shown = repr(origins.raw.get(place, details["input"]))
+    return f", got {shown if len(shown) <= _LONGEST else shown[:_LONGEST] + '…'}"
+
+
+def _unknown_key(place: Place) -> str:
+    key, section = str(place[-1]), section_at(place[:-1])
+    known = list(section.model_fields) if section else []
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    where = f" under {dotted(place[:-1])}" if place[:-1] else ""
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+    return f"unknown key {key!r}{where}; {hint}"
+
+
+def dotted(place: Place) -> str:
+    """A place as people write it: ``sources[0].url``."""
+    return "".join(_steps(place)).removeprefix(".")
+
+
+def _steps(place: Place) -> Iterator[str]:
+    for step in place:
+        yield f"[{step}]" if isinstance(step, int) else f".{step}"

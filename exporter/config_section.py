@@ -1,0 +1,94 @@
+"""What all parts of the configuration share: strictness, secrets, TLS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, FilePath, SecretStr, model_validator
+
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+
+
+class Section(BaseModel):
+    """Base of all parts of the configuration: immutable, and strict about its keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_is_absent(cls, data: object) -> object:
+        # `server:` with nothing below it, all of its keys commented out
+        if not isinstance(data, dict):
+            return data
+        return {
+            key: value
+            for key, value in data.items()
+            if value is not None or key not in cls.model_fields
+        }
+
+
+class TlsConfig(Section):
+    """TLS towards a broker or its agent."""
+
+    ca_file: FilePath | None = Field(
+        default=None,
+        description="PEM file of the authorities to trust. Without it: the system's.",
+        examples=["/etc/quotascope/ca.pem"],
+    )
+    cert_file: FilePath | None = Field(
+        default=None,
+        description="PEM file with the certificate (and chain) that quotascope presents.",
+        examples=["/etc/quotascope/client.pem"],
+    )
+    key_file: FilePath | None = Field(
+        default=None,
+        description="PEM file with its private key, when it is not in cert_file.",
+        examples=["/etc/quotascope/client.key"],
+    )
+    key_password: SecretStr | None = Field(
+        default=None,
+        description="Password of the private key.",
+        examples=["${KEY_PASSWORD}"],
+    )
+    key_password_file: FilePath | None = Field(
+        default=None,
+        description="The same, read from a file.",
+        examples=["/run/secrets/key-password"],
+    )
+    verify: bool = Field(
+        default=True,
+        description="Whether the other side's certificate and host name must be valid.",
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> TlsConfig:
+        at_most_one(self, "key_password", "key_password_file")
+        if self.key_file is not None and self.cert_file is None:
+            raise ValueError("key_file needs cert_file")
+        return self
+
+
+def at_most_one(section: Section, *names: str) -> None:
+    """Raise ValueError when more than one of these keys is given."""
+    given = [name for name in names if getattr(section, name) is not None]
+    if len(given) > 1:
+        raise ValueError(f"{' and '.join(given)} exclude each other")
+
+
+def exactly_one(section: Section, *names: str) -> None:
+    """Raise ValueError unless just one of these keys is given."""
+    at_most_one(section, *names)
+    if all(getattr(section, name) is None for name in names):
+        raise ValueError(f"needs {' or '.join(names)}")
+
+
+def secret(value: SecretStr | None, file: Path | None) -> str | None:
+    """
+    The secret itself, from the configuration or from its file without the last line end.
+
+    Raises ``OSError`` or ``UnicodeDecodeError`` when the file cannot be read.
+    """
+    if file is not None:
+        return file.read_text(encoding="utf-8").rstrip("\r\n")
+    return None if value is None else value.get_secret_value()

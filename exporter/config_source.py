@@ -1,0 +1,120 @@
+"""The configuration of one source."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, FilePath, SecretStr, model_validator
+
+from .config_section import Seconds, Section, TlsConfig, exactly_one
+
+
+class Dialect(StrEnum):
+    """How a source is spoken to."""
+
+    JOLOKIA = "jolokia"
+    JMX_EXPORTER = "jmx_exporter"
+
+
+def _plain_http(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise ValueError("is not a URL such as http://broker-1:8778/jolokia") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("is not a URL such as http://broker-1:8778/jolokia")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("must not hold a user or password: use basic_auth")
+    return url
+
+
+def _header_name(name: str) -> str:
+    if not _TOKEN.fullmatch(name):
+        raise ValueError("is not the name of an HTTP header")
+    return name
+
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HttpUrl = Annotated[str, AfterValidator(_plain_http)]
+HeaderName = Annotated[str, AfterValidator(_header_name)]
+
+
+class BasicAuthConfig(Section):
+    """HTTP basic authentication towards an agent."""
+
+    username: str = Field(description="User name.", examples=["monitor"])
+    password: SecretStr | None = Field(
+        default=None,
+        description="Password; either this or password_file.",
+        examples=["${AGENT_PASSWORD}"],
+    )
+    password_file: FilePath | None = Field(
+        default=None,
+        description="The same, read from a file.",
+        examples=["/run/secrets/agent-password"],
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> BasicAuthConfig:
+        exactly_one(self, "password", "password_file")
+        return self
+
+
+class SourceConfig(Section):
+    """One broker or controller to read."""
+
+    name: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Value of the label `source`. Default: host and port of the URL.",
+        examples=["broker-1"],
+    )
+    dialect: Dialect = Field(
+        description="jolokia: a Jolokia agent. jmx_exporter: a jmx_exporter whose rules are those of its example kafka-2_0_0.yml.",
+        examples=["jolokia"],
+    )
+    url: HttpUrl = Field(
+        description="Where it answers, for example http://broker-1:8778/jolokia or http://broker-1:9404/metrics.",
+        examples=["http://broker-1:8778/jolokia"],
+    )
+    node_id: int | None = Field(
+        default=None,
+        ge=0,
+        description="Kafka's node.id, the value of the label `broker`. Jolokia tells it by itself; jmx_exporter does not, so give it there.",
+        examples=[1],
+    )
+    timeout_seconds: Seconds = Field(
+        default=5.0,
+        description="Longest wait for one answer. A scrape's own deadline may end it earlier.",
+    )
+    tls: TlsConfig | None = Field(default=None, description="For https URLs.")
+    basic_auth: BasicAuthConfig | None = Field(
+        default=None, description="HTTP basic authentication."
+    )
+    headers: dict[HeaderName, SecretStr] = Field(
+        default_factory=dict,
+        description="HTTP headers to send, such as a token that a proxy wants.",
+        examples=[{"Authorization": "Bearer ${AGENT_TOKEN}"}],
+    )
+    header_files: dict[HeaderName, FilePath] = Field(
+        default_factory=dict,
+        description="HTTP headers whose values are read from files.",
+        examples=[{"Authorization": "/run/secrets/agent-authorization"}],
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> SourceConfig:
+        if self.dialect is Dialect.JMX_EXPORTER and self.node_id is None:
+            raise ValueError(
+                "a jmx_exporter does not tell which node it belongs to: add node_id"
+            )
+        return self
+
+    @property
+    def label(self) -> str:
+        """The label ``source``: the name, or else host and port; free of secrets."""
+        return self.name or urlsplit(self.url).netloc
