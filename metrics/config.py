@@ -1,0 +1,132 @@
+"""How a metric samples, what bounds it, and whether it is recorded at all."""
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+
+from .errors import InvalidConfig
+from .numbers import LONG_MAX
+from .quota import Quota
+
+Tags = Mapping[str, str] | Iterable[tuple[str, str]]
+"""Ordered tag keys and values; the order shapes MBean names."""
+
+
+class RecordingLevel(IntEnum):
+    """How much detail is recorded (Kafka: `Sensor.RecordingLevel`, config `metrics.recording.level`)."""
+
+    INFO = 0
+    DEBUG = 1
+    TRACE = 2
+
+    def should_record(self, configured: "RecordingLevel") -> bool:
+        """Whether a sensor of this level records when that level is configured."""
+        return self <= configured
+
+
+class MetricConfig:
+    """
+    Settings of a metric, never changed in place (Kafka: `MetricConfig`).
+
+    A stat does not own one: it is given with every record and read, so that a metric's new config takes effect
+    at once without a loss of data.
+
+    Args:
+        samples: how many windows make up the monitored time (`metrics.num.samples`, `quota.window.num`).
+        time_window_ms: length of one window (`metrics.sample.window.ms`, `quota.window.size.seconds`).
+        event_window: events after which a window is complete even if its time is not over.
+        quota: the bound that is checked on recording, if any.
+        tags: default tags of every metric name of the registry.
+        recording_level: detail that sensors with this config record.
+
+    Raises:
+        InvalidConfig: samples or time window below 1, or both together above 64 bits. Kafka checks only the
+            samples; the rest fails there later, in arithmetic.
+
+    """
+
+    __slots__ = (
+        "event_window",
+        "quota",
+        "recording_level",
+        "samples",
+        "span_ms",
+        "tags",
+        "time_window_ms",
+    )
+
+    def __init__(
+        self,
+        samples: int = 2,
+        time_window_ms: int = 30_000,
+        event_window: int = LONG_MAX,
+        quota: Quota | None = None,
+        tags: Tags = (),
+        recording_level: RecordingLevel = RecordingLevel.INFO,
+    ) -> None:
+        if samples < 1:
+            raise InvalidConfig(
+                f"the number of samples must be at least 1, not {samples}"
+            )
+        if time_window_ms < 1 or samples * time_window_ms > LONG_MAX:
+            raise InvalidConfig(
+                f"{samples} windows of {time_window_ms} ms cannot be measured"
+            )
+        self.samples: int = samples
+        self.time_window_ms: int = time_window_ms
+        self.event_window: int = event_window
+        self.quota: Quota | None = quota
+        self.tags: tuple[tuple[str, str], ...] = tuple(dict(tags).items())
+        self.recording_level: RecordingLevel = recording_level
+        self.span_ms: int = samples * time_window_ms
+
+    def with_quota(self, quota: Quota | None) -> "MetricConfig":
+        """Return the same settings under another bound."""
+        return MetricConfig(
+            self.samples,
+            self.time_window_ms,
+            self.event_window,
+            quota,
+            self.tags,
+            self.recording_level,
+        )
+
+    def with_defaults(
+        self, tags: Tags, recording_level: RecordingLevel
+    ) -> "MetricConfig":
+        """Return the same settings with these tags added and that recording level."""
+        merged = {**dict(self.tags), **dict(tags)}
+        return MetricConfig(
+            self.samples,
+            self.time_window_ms,
+            self.event_window,
+            self.quota,
+            merged,
+            recording_level,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MetricConfig) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return (
+            f"MetricConfig(samples={self.samples}, time_window_ms={self.time_window_ms},"
+            f" event_window={self.event_window}, quota={self.quota}, tags={self.tags},"
+            f" recording_level={self.recording_level.name})"
+        )
+
+    def _key(
+        self,
+    ) -> tuple[
+        int, int, int, Quota | None, tuple[tuple[str, str], ...], RecordingLevel
+    ]:
+        return (
+            self.samples,
+            self.time_window_ms,
+            self.event_window,
+            self.quota,
+            self.tags,
+            self.recording_level,
+        )

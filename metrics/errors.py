@@ -1,0 +1,113 @@
+"""
+What can go wrong in the engine.
+
+```
+MetricsError
+├── InvalidConfig               a setting that no broker could run with
+├── InvalidHierarchy            a sensor meets itself, or another one twice, among its parents
+├── DuplicateMetric             another sensor owns the name
+├── NotMeasurable               a gauge was asked for a number
+├── MalformedName               text that is no MBean name, or no sanitised name
+├── QuotaViolation              a recorded value went past its bound
+└── ThrottlingQuotaExceeded     a controller mutation was refused (Kafka's error code 89)
+```
+
+Violations are part of normal work: they keep their fields and build a text only when one is asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .metric import KafkaMetric
+    from .metric_name import MetricName
+
+
+class MetricsError(Exception):
+    """Any error of the engine."""
+
+
+class InvalidConfig(MetricsError, ValueError):
+    """A setting that no broker could run with."""
+
+
+class InvalidHierarchy(MetricsError, ValueError):
+    """A sensor is met twice among the parents, even without a cycle (Kafka: `Sensor.checkForest`)."""
+
+    def __init__(self, sensor_name: str) -> None:
+        super().__init__(sensor_name)
+        self.sensor_name = sensor_name
+
+    def __str__(self) -> str:
+        return f"circular dependency in sensors: {self.sensor_name!r} is its own parent"
+
+
+class DuplicateMetric(MetricsError, ValueError):
+    """A metric of this name exists already, and not on this sensor."""
+
+    def __init__(self, metric_name: "MetricName") -> None:
+        super().__init__(metric_name)
+        self.metric_name = metric_name
+
+    def __str__(self) -> str:
+        return f"a metric named {self.metric_name} already exists"
+
+
+class NotMeasurable(MetricsError, TypeError):
+    """A gauge may hold any object: read it with `KafkaMetric.read`."""
+
+    def __init__(self, metric_name: "MetricName") -> None:
+        super().__init__(metric_name)
+        self.metric_name = metric_name
+
+    def __str__(self) -> str:
+        return f"the metric {self.metric_name} is a gauge, not a measurable"
+
+
+class MalformedName(MetricsError, ValueError):
+    """A text does not follow the grammar of its kind of name; the message shows its start only."""
+
+    def __init__(self, text: str, reason: str) -> None:
+        super().__init__(text, reason)
+        self.text = text
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.text[:200]!r}"
+
+
+class QuotaViolation(MetricsError):
+    """
+    A metric's value is past its bound (Kafka: `QuotaViolationException`).
+
+    The value was recorded before it was checked, so it counts. `metric` gives access to the stat, from which
+    the throttle time is computed; it is None only for violations made by hand.
+    """
+
+    def __init__(
+        self,
+        metric_name: "MetricName",
+        value: float,
+        bound: float,
+        metric: "KafkaMetric | None" = None,
+    ) -> None:
+        super().__init__(metric_name, value, bound)
+        self.metric_name = metric_name
+        self.value = value
+        self.bound = bound
+        self.metric = metric
+
+    def __str__(self) -> str:
+        return f"{self.metric_name} has value {self.value}, its bound is {self.bound}"
+
+
+class ThrottlingQuotaExceeded(MetricsError):
+    """A controller mutation was refused and may be tried again after `throttle_time_ms` (KIP-599)."""
+
+    def __init__(self, throttle_time_ms: int) -> None:
+        super().__init__(throttle_time_ms)
+        self.throttle_time_ms = throttle_time_ms
+
+    def __str__(self) -> str:
+        return (
+            f"the throttling quota has been exceeded, wait {self.throttle_time_ms} ms"
+        )

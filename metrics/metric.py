@@ -1,0 +1,100 @@
+"""A metric: a name, something to read, and the config it is read with."""
+
+from .config import MetricConfig
+from .errors import NotMeasurable, QuotaViolation
+from .locks import Lock
+from .metric_name import MetricName
+from .stat import Gauge, Measurable
+
+
+class ConfigHolder:
+    """Where a statistic finds the config of the moment."""
+
+    __slots__ = ("current",)
+
+    def __init__(self, config: MetricConfig) -> None:
+        self.current: MetricConfig = config
+
+
+class KafkaMetric(ConfigHolder):
+    """
+    A registered metric (Kafka: `KafkaMetric`).
+
+    Reading takes the metric lock only, which a sensor shares among its metrics, and never the sensor's own:
+    a reporter that synchronises itself cannot deadlock.
+    """
+
+    __slots__ = ("_lock", "gauge", "name", "stat")
+
+    def __init__(
+        self,
+        lock: Lock,
+        name: MetricName,
+        provider: Measurable | Gauge,
+        config: MetricConfig,
+    ) -> None:
+        super().__init__(config)
+        self._lock: Lock = lock
+        self.name: MetricName = name
+        self.stat: Measurable | None = (
+            provider if isinstance(provider, Measurable) else None
+        )
+        self.gauge: Gauge | None = provider if isinstance(provider, Gauge) else None
+
+    @property
+    def config(self) -> MetricConfig:
+        """The config; a new one takes effect at the next record or read and keeps the data."""
+        return self.current
+
+    @config.setter
+    def config(self, config: MetricConfig) -> None:
+        with self._lock:
+            self.current = config
+
+    @property
+    def measurable(self) -> Measurable:
+        """The statistic behind the metric; raises `NotMeasurable` for a gauge."""
+        if self.stat is None:
+            raise NotMeasurable(self.name)
+        return self.stat
+
+    def value(self, now_ms: int) -> float:
+        """
+        Return the number at `now_ms`; reading may have an effect (`SampledStat.measure`).
+
+        Raises:
+            NotMeasurable: the metric is a gauge.
+
+        """
+        measurable = self.measurable
+        with self._lock:
+            return measurable.measure(self.current, now_ms)
+
+    def peek(self, now_ms: int) -> float:
+        """Return the number at `now_ms` without an effect on later ones; raises `NotMeasurable` for a gauge."""
+        measurable = self.measurable
+        with self._lock:
+            return measurable.peek(self.current, now_ms)
+
+    def read(self, now_ms: int) -> object:
+        """Return the number, or the object of a gauge, at `now_ms` (Kafka: `metricValue`)."""
+        gauge = self.gauge
+        if gauge is None:
+            return self.value(now_ms)
+        with self._lock:
+            return gauge.function(self.current, now_ms)
+
+    def violation(self, now_ms: int) -> QuotaViolation | None:
+        """Measure at `now_ms` if there is a quota, and return how the value breaks it; None if it does not."""
+        stat = self.stat
+        quota = self.current.quota
+        if quota is None or stat is None:
+            return None
+        with self._lock:
+            value = stat.measure(self.current, now_ms)
+        if stat.acceptable(quota, value):
+            return None
+        return QuotaViolation(self.name, value, quota.bound, self)
+
+    def __repr__(self) -> str:
+        return f"KafkaMetric({self.name!r})"

@@ -1,0 +1,86 @@
+"""A sampled sum per unit of time."""
+
+from .config import MetricConfig
+from .numbers import INT_MAX, tdiv, to_i32
+from .sampled import SampledStat
+from .stat import Stat
+from .time_unit import TimeUnit, convert
+from .windowed import WindowedSum
+
+__all__ = ["Rate", "TimeUnit"]
+
+
+class Rate(Stat):
+    """
+    The recent sum divided by the time it was recorded in (Kafka: `Rate`).
+
+    The divisor is never below `samples - 1` whole windows plus the elapsed part of the current one: with a
+    broker's 11 x 1 s, a first value of V reads V/10. It can also exceed `samples` windows, since an older window
+    which overlaps the monitored time counts whole. With one sample and no time elapsed it is 1 ms.
+
+    Args:
+        stat: what is divided, a `WindowedSum` unless given.
+        unit: what it is per.
+        time_window_ms: a window of its own instead of the config's; 0 for the config's (Kafka 4.x: the third
+            argument of `Rate`).
+
+    """
+
+    __slots__ = ("_in_seconds", "_window_ms", "stat", "unit")
+
+    def __init__(
+        self,
+        stat: SampledStat | None = None,
+        unit: TimeUnit = TimeUnit.SECONDS,
+        time_window_ms: int = 0,
+    ) -> None:
+        self.stat: SampledStat = WindowedSum() if stat is None else stat
+        self.unit: TimeUnit = unit
+        self._in_seconds: bool = unit is TimeUnit.SECONDS
+        self._window_ms: int = time_window_ms
+        if time_window_ms:
+            self.stat.set_time_window(time_window_ms)
+
+    def record(self, config: MetricConfig, value: float, now_ms: int) -> None:
+        """Add a value."""
+        self.stat.record(config, value, now_ms)
+
+    def measure(self, config: MetricConfig, now_ms: int) -> float:
+        """
+        Return the rate, 0 if nothing was ever recorded.
+
+        Reading has an effect, as in Kafka: obsolete windows start anew at the time of the read, and a rate that was
+        never recorded starts its first window. `peek` has none.
+        """
+        value = self.stat.measure(config, now_ms)
+        return value / self._to_unit(self.window_size(config, now_ms))
+
+    def peek(self, config: MetricConfig, now_ms: int) -> float:
+        """Return what `measure` would, without an effect on later values."""
+        samples = self.stat.view(config, now_ms)
+        oldest = min(sample.start_ms for sample in samples)
+        return self.stat.combine(samples) / self._to_unit(
+            self._divisor_ms(config, now_ms - oldest)
+        )
+
+    def window_size(self, config: MetricConfig, now_ms: int) -> int:
+        """Return the divisor at `now_ms` in ms, at least 1; empties obsolete windows first."""
+        self.stat.purge(config, now_ms)
+        return self._divisor_ms(config, now_ms - self.stat.oldest_start_ms(now_ms))
+
+    def _divisor_ms(self, config: MetricConfig, elapsed_ms: int) -> int:
+        window_ms = self._window_ms or config.time_window_ms
+        whole = config.samples - 1
+        full = (
+            elapsed_ms // window_ms if elapsed_ms >= 0 else tdiv(elapsed_ms, window_ms)
+        )
+        if not -INT_MAX <= full <= INT_MAX:
+            full = to_i32(full)
+        if full < whole:
+            elapsed_ms += to_i32(whole - full) * window_ms
+        return max(1, elapsed_ms)
+
+    def _to_unit(self, ms: int) -> float:
+        if self._in_seconds:
+            return float(ms) / 1000.0
+        return convert(ms, self.unit)

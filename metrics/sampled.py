@@ -1,0 +1,133 @@
+"""Statistics over the last few windows of time."""
+
+from .config import MetricConfig
+from .stat import Stat
+
+
+class Sample:
+    """One window: what was recorded from `start_ms` on, last at `last_event_ms` (epoch ms)."""
+
+    __slots__ = ("event_count", "last_event_ms", "start_ms", "value")
+
+    def __init__(self, initial: float, now_ms: int) -> None:
+        self.value: float = initial
+        self.event_count: int = 0
+        self.start_ms: int = now_ms
+        self.last_event_ms: int = now_ms
+
+    def reset(self, initial: float, now_ms: int) -> None:
+        """Begin anew at `now_ms`."""
+        self.value = initial
+        self.event_count = 0
+        self.start_ms = now_ms
+        self.last_event_ms = now_ms
+
+
+class SampledStat(Stat):
+    """
+    A ring of `samples + 1` windows that are reused in turn (Kafka: `SampledStat`).
+
+    A window starts with the first event after the previous one was complete, so windows are aligned to nothing and
+    gaps lie between them. One is complete after the time window or after the event window, whichever is first,
+    and obsolete when its **last event** is `samples` windows old, so that a window which overlaps the monitored
+    time counts whole (KAFKA-16792; older brokers looked at the start). Both limits are inclusive.
+
+    Fewer samples in a new config do not shorten the ring: windows beyond it count until they are obsolete.
+    Nothing guards against a clock that is set back: events pile up in the current window until the clock has caught
+    up. Feed the engine from a `SteadyClock` where that hurts.
+
+    Args:
+        initial: value of an empty window.
+
+    """
+
+    __slots__ = ("_current", "_initial", "_samples", "_window_ms")
+
+    def __init__(self, initial: float) -> None:
+        self._initial: float = initial
+        self._samples: list[Sample] = []
+        self._current: int = 0
+        self._window_ms: int = 0
+
+    def record(self, config: MetricConfig, value: float, now_ms: int) -> None:
+        """Add a value to the current window, or to the next one if that is complete."""
+        if not self._samples:
+            self._samples.append(Sample(self._initial, now_ms))
+        sample = self._samples[self._current]
+        window_ms = self._window_ms or config.time_window_ms
+        if (
+            now_ms - sample.start_ms >= window_ms
+            or sample.event_count >= config.event_window
+        ):
+            sample = self._advance(config, now_ms)
+        self.update(sample, value)
+        sample.event_count += 1
+        sample.last_event_ms = now_ms
+
+    def measure(self, config: MetricConfig, now_ms: int) -> float:
+        """
+        Return the statistic over all windows that are not obsolete.
+
+        Reading has an effect, as in Kafka: an obsolete window is emptied and starts at the time of the read, so a
+        value recorded next falls into a window that began with the read. Use `peek` where only the recorder's view
+        shall count.
+        """
+        self.purge(config, now_ms)
+        return self.combine(self._samples)
+
+    def peek(self, config: MetricConfig, now_ms: int) -> float:
+        """Return what `measure` would, without emptying any window."""
+        return self.combine(self.view(config, now_ms))
+
+    def purge(self, config: MetricConfig, now_ms: int) -> None:
+        """Empty all obsolete windows and let them start now."""
+        span_ms = self.span_ms(config)
+        for sample in self._samples:
+            if now_ms - sample.last_event_ms >= span_ms:
+                sample.reset(self._initial, now_ms)
+
+    def view(self, config: MetricConfig, now_ms: int) -> list[Sample]:
+        """Return the windows as a read would leave them, at least one; the ring itself stays as it is."""
+        span_ms = self.span_ms(config)
+        seen = [
+            sample
+            if now_ms - sample.last_event_ms < span_ms
+            else Sample(self._initial, now_ms)
+            for sample in self._samples
+        ]
+        return seen or [Sample(self._initial, now_ms)]
+
+    def oldest_start_ms(self, now_ms: int) -> int:
+        """Return the earliest start of a window; the first one is created now if there is none."""
+        if not self._samples:
+            self._samples.append(Sample(self._initial, now_ms))
+        oldest = self._samples[0].start_ms
+        for sample in self._samples:
+            oldest = min(oldest, sample.start_ms)
+        return oldest
+
+    def set_time_window(self, window_ms: int) -> None:
+        """Use this window instead of the config's, whatever the config (Kafka: `SampledStat.withTimeWindow`)."""
+        self._window_ms = window_ms
+
+    def span_ms(self, config: MetricConfig) -> int:
+        """Return the age of a window's last event at which the window is obsolete."""
+        return config.samples * self._window_ms or config.span_ms
+
+    def update(self, sample: Sample, value: float) -> None:
+        """Take a value into a window."""
+        raise NotImplementedError
+
+    def combine(self, samples: list[Sample]) -> float:
+        """Return the statistic over these windows."""
+        raise NotImplementedError
+
+    def _advance(self, config: MetricConfig, now_ms: int) -> Sample:
+        self._current = (self._current + 1) % (config.samples + 1)
+        if self._current >= len(self._samples):
+            sample = Sample(self._initial, now_ms)
+            self._samples.append(sample)
+            return sample
+        sample = self._samples[self._current]
+        sample.reset(self._initial, now_ms)
+        return sample

@@ -1,0 +1,85 @@
+"""
+What the whole engine is made of: things that measure, and things that record and measure.
+
+Plain base classes instead of protocols: compiled code calls them through a table, not by name.
+"""
+
+from collections.abc import Callable, Sequence
+
+from .config import MetricConfig
+from .metric_name import MetricName
+from .quota import Quota
+
+
+class Measurable:
+    """A number that can be read at a time (Kafka: `Measurable`)."""
+
+    __slots__ = ()
+
+    def measure(self, config: MetricConfig, now_ms: int) -> float:
+        """
+        Return the value at `now_ms` (epoch ms).
+
+        Reading may change a sampled statistic: see `SampledStat.measure`.
+        """
+        raise NotImplementedError
+
+    def peek(self, config: MetricConfig, now_ms: int) -> float:
+        """Return what `measure` would, and leave every later value as if nobody had looked."""
+        return self.measure(config, now_ms)
+
+    def acceptable(self, quota: Quota, value: float) -> bool:
+        """Whether a value of this statistic keeps to the quota."""
+        return quota.acceptable(value)
+
+
+class Measured(Measurable):
+    """A measurable made of a function (Kafka: a lambda given to `Metrics.addMetric`)."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[[MetricConfig, int], float]) -> None:
+        self._function = function
+
+    def measure(self, config: MetricConfig, now_ms: int) -> float:
+        """Return the function's value."""
+        return self._function(config, now_ms)
+
+
+class Gauge:
+    """A value of any type made by a function of config and epoch ms (Kafka: `Gauge`)."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[[MetricConfig, int], object]) -> None:
+        self.function = function
+
+
+class Stat(Measurable):
+    """A statistic over recorded values (Kafka: `Stat`, `MeasurableStat`)."""
+
+    __slots__ = ()
+
+    def record(self, config: MetricConfig, value: float, now_ms: int) -> None:
+        """Take in a value at `now_ms` (epoch ms)."""
+        raise NotImplementedError
+
+
+class NamedMeasurable:
+    """One of the metrics that a compound statistic offers."""
+
+    __slots__ = ("measurable", "name")
+
+    def __init__(self, name: MetricName, measurable: Measurable) -> None:
+        self.name = name
+        self.measurable = measurable
+
+
+class CompoundStat(Stat):
+    """A statistic that offers several metrics (Kafka: `CompoundStat`); by itself it need not be measurable."""
+
+    __slots__ = ()
+
+    def stats(self) -> Sequence[NamedMeasurable]:
+        """Return its metrics in the order of registration."""
+        raise NotImplementedError
