@@ -20,8 +20,14 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntityUsage:
-    """One quota entity on one node: usage, limit, and what follows from both."""
+class Entity:
+    """
+    A quota entity as one node sees it, and the limit it is under.
+
+    The same object from one snapshot to the next, as long as neither the beans
+    nor the limits change: whatever was derived from it may be kept under its
+    identity.
+    """
 
     broker: str
     """Node id of the broker or controller."""
@@ -29,23 +35,30 @@ class EntityUsage:
     user: str
     """Decoded user name; empty when the quota does not tell users apart."""
     client_id: str
-    """Decoded client id; empty when the quota does not tell clients apart."""
-    usage: float | None
-    """bytes/s, threads or mutations/s by quota type; None when the node gave none."""
-    throttle_time_seconds: float
-    """Average throttle of the last 30 to 60 s, 0 when there was none."""
-    tokens: float | None = None
-    """Controller mutations only, and only under a limit; negative is debt."""
+    """Client id; empty when the quota does not tell clients apart."""
     resolution: Resolution | None = None
     """The configured rule that decides, or None when the entity is unlimited."""
     limit: float | None = None
-    """In the unit of ``usage``; None when unlimited."""
-    utilization: float | None = None
-    """usage / limit."""
+    """bytes/s, threads or mutations/s by quota type; None when unlimited."""
     burst_tokens: float | None = None
-    """Controller mutations only: size of the bucket."""
-    burst_used: float | None = None
-    """Controller mutations only: 1 - tokens / burst."""
+    """Controller mutations under a limit only: size of the bucket."""
+
+
+@dataclass(slots=True, kw_only=True)
+class EntityUsage:
+    """
+    What one quota entity used on one node.
+
+    Not frozen, because a snapshot makes many of them; nobody changes one.
+    """
+
+    entity: Entity
+    usage: float | None = None
+    """In the unit of ``entity.limit``; None when the node gave none."""
+    throttle_time_seconds: float = 0.0
+    """Average throttle of the last 30 to 60 s, 0 when there was none."""
+    tokens: float | None = None
+    """Controller mutations only, and only under a limit; negative is debt."""
     cause: Cause | None = None
     """None when the entity was not throttled."""
     throttled_seconds_total: float | None = None
@@ -54,6 +67,22 @@ class EntityUsage:
     """Embedded engines only."""
     rejected_mutations_total: float | None = None
     """Embedded engines only, controller mutations only."""
+
+    @property
+    def utilization(self) -> float | None:
+        """Usage divided by limit, None without either; negative when an unrecorded fetch made the usage so."""
+        limit = self.entity.limit
+        if self.usage is None or limit is None or limit <= 0:
+            return None
+        return self.usage / limit
+
+    @property
+    def burst_used(self) -> float | None:
+        """1 - tokens / burst: 1 is an empty bucket, above 1 is debt. None without tokens."""
+        burst = self.entity.burst_tokens
+        if self.tokens is None or burst is None or burst <= 0:
+            return None
+        return 1 - self.tokens / burst
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
