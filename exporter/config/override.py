@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .config_schema import value_places
+from .schema import value_places
 
 PREFIX = "QUOTASCOPE_"
 _SOURCES = "QUOTASCOPE_SOURCES"

@@ -2,7 +2,7 @@
 The configuration: every setting, its default, and what it means.
 
 The descriptions and examples of the models are the text of the reference
-configuration (`quotascope config example`), see ``config_reference``.
+configuration (`quotascope config example`), see ``reference``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from enum import StrEnum
 
 from pydantic import Field, model_validator
 
-from .config_kafka import KafkaConfig
-from .config_section import Seconds, Section
-from .config_source import SourceConfig
+from .kafka import KafkaConfig
+from .section import Seconds, Section
+from .source import SourceConfig
 
 DEFAULT_PORT = 9749
 """The port of `quotascope serve`."""

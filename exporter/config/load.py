@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from .config import Config
-from .config_file import Document, Place, read_document
-from .config_override import Override, environment_overrides
-from .config_problems import Origins, problems
-from .errors import ConfigError
+from ..errors import ConfigError
+from .file import Document, Place, read_document
+from .model import Config
+from .override import Override, environment_overrides
+from .problems import Origins, problems
 
 
 def load_config(

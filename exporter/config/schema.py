@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from .config import Config
-from .config_file import Place
-from .config_section import Section
+from .file import Place
+from .model import Config
+from .section import Section
 
 
 def section_in(annotation: object) -> type[Section] | None:

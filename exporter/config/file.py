@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from .errors import ConfigError
+from ..errors import ConfigError
 
 Place = tuple[str | int, ...]
 """The way to a value: keys and list indices from the top."""

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, FilePath, SecretStr, model_validator
 
-from .config_section import Seconds, Section, TlsConfig, exactly_one
+from .section import Seconds, Section, TlsConfig, exactly_one
 
 
 class Dialect(StrEnum):

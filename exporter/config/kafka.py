@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from .config_section import Seconds, Section, TlsConfig, exactly_one
+from .section import Seconds, Section, TlsConfig, exactly_one
 
 
 class SecurityProtocol(StrEnum):

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from .config_file import Place
-from .config_schema import is_secret, section_at
+from .file import Place
+from .schema import is_secret, section_at
 
 _LONGEST = 60
 _STRUCTURE = {"model_type", "dict_type", "list_type", "tuple_type"}

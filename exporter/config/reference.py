@@ -1,0 +1,90 @@
+"""The reference configuration: every key of the models, with its default and what it means."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from .model import Config
+from .override import variable
+from .schema import section_in
+from .section import Section
+
+_WIDTH = 100
+_SHOWN = {("kafka",), ("sources",)}
+"""Sections that have no default, but without which there is little to see."""
+_HEAD = f"""\
+The configuration of quotascope: every key, its default, and what it means.
+
+Keys behind a # without a space have no default; what they show is an example. ${{NAME}} in a value
+is replaced by that environment variable ($${{ stands for itself). Each value outside of `sources`
+can also be given as an environment variable, such as {variable(("server", "port"))} for
+server.port, and the most common ones as flags; a flag goes before the environment, and that
+before this file. `quotascope config check FILE` tells what is wrong with a file.
+"""
+
+
+def reference() -> str:
+    """The reference configuration as YAML. Loading it gives the defaults and one example source."""
+    lines = [*_comment(_HEAD), "", *_section(Config, ())]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _section(section: type[Section], place: tuple[str, ...]) -> Iterator[str]:
+    for key, field in section.model_fields.items():
+        yield from _comment(field.description or "")
+        yield from _field(field, (*place, key))
+        if not place:
+            yield ""
+
+
+def _field(field: FieldInfo, place: tuple[str, ...]) -> Iterator[str]:
+    key, below = place[-1], section_in(field.annotation)
+    if below is None:
+        yield from _value(field, key)
+        return
+    lines = [f"{key}:", *_nested(_section(below, place), as_item=key == "sources")]
+    active = place in _SHOWN or isinstance(field.default, BaseModel)
+    yield from lines if active else _commented_out(lines)
+
+
+def _value(field: FieldInfo, key: str) -> Iterator[str]:
+    default = field.get_default(call_default_factory=True)
+    if default is PydanticUndefined:
+        yield from _yaml(key, field.examples)
+    elif default is None or default == {}:
+        yield from _commented_out(_yaml(key, field.examples))
+    else:
+        yield from _yaml(key, [default])
+
+
+def _yaml(key: str, values: list[Any] | None) -> list[str]:
+    value = (values or [None])[0]
+    plain = value.value if isinstance(value, Enum) else value
+    text = yaml.safe_dump({key: plain}, default_flow_style=False, width=_WIDTH)
+    return text.splitlines()
+
+
+def _nested(lines: Iterator[str], *, as_item: bool) -> Iterator[str]:
+    first = as_item
+    for line in lines:
+        marker = "- " if first and not line.startswith("#") else "  "
+        yield f"  {marker if as_item else ''}{line}".rstrip()
+        first = first and line.startswith("#")
+
+
+def _commented_out(lines: list[str]) -> Iterator[str]:
+    return (f"#{line}" for line in lines)
+
+
+def _comment(text: str) -> Iterator[str]:
+    for paragraph in text.splitlines():
+        lines = textwrap.wrap(paragraph, _WIDTH - 2, break_on_hyphens=False)
+        yield from (f"# {line}".rstrip() for line in lines or [""])

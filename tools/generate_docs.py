@@ -1,0 +1,83 @@
+"""
+Writes the generated pages: ``docs/metrics.md`` and ``docs/configuration.yaml``.
+
+``make docs`` runs it; ``tests/test_docs.py`` fails when a page differs from what it would write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from quotascope.exporter.config.reference import reference
+from quotascope.metrics.catalog import Family, families
+
+DOCS = Path(__file__).parents[1] / "docs"
+_HEAD = """\
+# Metrics
+
+Every family that `quotascope serve` exposes. This page is written from `metrics/catalog.py` by `make docs`; do not edit it.
+
+- Base units: seconds, bytes, ratios. Request time is counted in **threads**: 1 is one thread busy all the time, Kafka's 100 percent.
+- No NaN and no timestamps: what a broker does not tell is absent.
+- `user` and `client_id` are decoded names; a dimension that the quota does not have is the empty string.
+- `broker` is the node id, of a controller too. Limits have no `broker`: each broker applies them by itself, so utilisation is per broker.
+- `quota_type` is `produce`, `fetch`, `request` or `controller_mutation`.
+- `level` is the shape of the deciding rule, strongest first: `user_client`, `user_default_client`, `user`, `default_user_client`,
+  `default_user_default_client`, `default_user`, `client`, `default_client`. In `rule_user` and `rule_client_id` a default reads `<default>`.
+- When `cluster` is configured, every series has the label `cluster` as well.
+"""
+_TITLES = {
+    "kafka_quota_": "What Kafka says, and what follows from it",
+    "quotascope_": "The exporter itself",
+}
+
+
+def pages() -> dict[Path, str]:
+    """The generated pages by path."""
+    return {
+        DOCS / "metrics.md": metrics_page(),
+        DOCS / "configuration.yaml": reference(),
+    }
+
+
+def metrics_page() -> str:
+    """The reference of all metric families."""
+    parts = [_HEAD]
+    ordered = sorted(families(), key=_prefix)
+    for prefix, group in groupby(ordered, key=_prefix):
+        parts.extend(["", f"## {_TITLES[prefix]}", *_table(group)])
+    return "\n".join(parts) + "\n"
+
+
+def _prefix(family: Family) -> str:
+    return next(prefix for prefix in _TITLES if family.name.startswith(prefix))
+
+
+def _table(group: Iterator[Family]) -> Iterator[str]:
+    yield ""
+    yield "| family | type | unit | labels | meaning | source |"
+    yield "|---|---|---|---|---|---|"
+    for family in group:
+        labels = ", ".join(f"`{label}`" for label in family.labels)
+        cells = [f"`{family.name}`", family.type.value, family.unit, labels]
+        row = [*cells, _cell(family.help), _cell(family.source)]
+        yield f"| {' | '.join(row)} |"
+
+
+def _cell(text: str) -> str:
+    escaped = text.replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped.replace("*", "\\*")
+
+
+def main() -> None:
+    """Write the pages that differ."""
+    for path, text in pages().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {path.name}")
+
+
+if __name__ == "__main__":
+    main()
