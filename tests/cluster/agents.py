@@ -1,0 +1,51 @@
+"""The metrics agents of a node: Jolokia 2, Jolokia 1 behind TLS and a password, and jmx_exporter, all in one JVM."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from . import provision
+from .certificates import Certificates
+from .ports import free_port
+
+RULES: Final = Path(__file__).parent / "jmx_exporter.yml"
+JOLOKIA1_USER: Final = "reader"
+JOLOKIA1_PASSWORD: Final = "reader-pw"
+
+
+@dataclass(frozen=True, slots=True)
+class Agents:
+    """The ports of one node's agents; they stay the same when the node restarts."""
+
+    certificates: Certificates
+    jolokia2_port: int = field(default_factory=free_port)
+    jolokia1_port: int = field(default_factory=free_port)
+    jmx_exporter_port: int = field(default_factory=free_port)
+
+    @property
+    def jolokia(self) -> str:
+        """URL of Jolokia 2: plain HTTP, no password."""
+        return f"http://127.0.0.1:{self.jolokia2_port}/jolokia/"
+
+    @property
+    def jolokia1(self) -> str:
+        """URL of Jolokia 1: HTTPS by the test authority, basic authentication as `JOLOKIA1_USER`."""
+        return f"https://127.0.0.1:{self.jolokia1_port}/jolokia/"
+
+    @property
+    def jmx_exporter(self) -> str:
+        """URL of jmx_exporter's text with the rules of `jmx_exporter.yml`."""
+        return f"http://127.0.0.1:{self.jmx_exporter_port}/metrics"
+
+    def jvm_option(self, folder: Path) -> str:
+        """The option that loads all of them; their arguments are written to a file in `folder`."""
+        jars = provision.agents()
+        tls = f"protocol=https,serverCert={self.certificates.server},serverKey={self.certificates.server_key},serverKeyAlgorithm=EC"
+        password = f"user={JOLOKIA1_USER},password={JOLOKIA1_PASSWORD}"
+        lines = [
+            f"{jars}/jolokia2.jar=host=127.0.0.1,port={self.jolokia2_port},agentContext=/jolokia",
+            f"{jars}/jolokia1.jar=host=127.0.0.1,port={self.jolokia1_port},agentContext=/jolokia,{tls},{password}",
+            f"{jars}/jmx_exporter.jar=127.0.0.1:{self.jmx_exporter_port}:{RULES}",
+        ]
+        (folder / "agents").write_text("\n".join(lines))
+        return f"-javaagent:{jars}/agent-loader.jar={folder}/agents"

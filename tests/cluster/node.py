@@ -1,0 +1,123 @@
+"""One Kafka process."""
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from . import provision
+from .agents import Agents
+from .users import scram_records
+
+CLUSTER_ID: Final = "cXVvdGFzY29wZS10ZXN0cw"
+LOG_CONFIG: Final = Path(__file__).parent / "log4j2.properties"
+READY: Final = "Kafka Server started"
+SMALL_JVM: Final = (
+    "-Xms64m",
+    "-Xmx384m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+)
+
+
+class NodeError(Exception):
+    """A node did not start; the message ends with its log."""
+
+
+class Node:
+    """
+    A KRaft node that is started, stopped, killed and started again, on the same ports and with the same data.
+
+    Its process ends when the process that started it ends, however that happens.
+    """
+
+    def __init__(
+        self, node_id: int, folder: Path, properties: Mapping[str, str], agents: Agents
+    ) -> None:
+        self.node_id = node_id
+        self.agents = agents
+        self.log = folder / "kafka.log"
+        self._folder = folder
+        self._properties = properties
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def format(self) -> None:
+        """Write the configuration and an empty metadata log that knows the SCRAM users. Raises `NodeError`."""
+        self._folder.mkdir(parents=True)
+        text = "".join(f"{key}={value}\n" for key, value in self._properties.items())
+        self._config.write_text(text.replace("\\", "\\\\"))
+        tool = (
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            CLUSTER_ID,
+            "-c",
+            str(self._config),
+            *scram_records(),
+        )
+        done = subprocess.run(java(*tool), capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise NodeError(
+                f"node {self.node_id} could not be formatted:\n{done.stdout}{done.stderr}"
+            )
+
+    def start(self) -> None:
+        """Start the process, but do not wait for it."""
+        command = java(
+            self.agents.jvm_option(self._folder), "kafka.Kafka", str(self._config)
+        )
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT
+            )
+
+    def wait_until_ready(self, seconds: float = 60) -> None:
+        """Wait until the node serves. Raises `NodeError` when it ended or when the time is over."""
+        deadline = time.monotonic() + seconds
+        while READY not in self.log.read_text(errors="replace"):
+            if not self.running or time.monotonic() > deadline:
+                state = "is not ready" if self.running else "ended"
+                raise NodeError(
+                    f"node {self.node_id} {state}:\n{self.log.read_text(errors='replace')[-4000:]}"
+                )
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Shut down in order; a node that takes more than 20 s over it is killed."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(20)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process at once, as a crash does."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.communicate()
+        self._process = None
+
+    @property
+    def _config(self) -> Path:
+        return self._folder / "server.properties"
+
+
+def java(*arguments: str) -> list[str]:
+    """The command line of a small JVM with Kafka on its class path."""
+    return [
+        "java",
+        *SMALL_JVM,
+        f"-Dlog4j2.configurationFile={LOG_CONFIG}",
+        "-cp",
+        f"{provision.libs()}/*",
+        *arguments,
+    ]
