@@ -16,6 +16,8 @@ from .errors import (
 )
 from .expiry import ExpiryThread
 from .jmx import mbean_name, parse_object_name, quote_tag_value, unquote_tag_value
+from .jmx_filter import JmxFilter
+from .jmx_reporter import JmxReporter, MBean
 from .meter import Meter
 from .metric import KafkaMetric
 from .metric_name import MetricName, MetricNameTemplate
@@ -51,8 +53,11 @@ __all__ = [
     "Gauge",
     "InvalidConfig",
     "InvalidHierarchy",
+    "JmxFilter",
+    "JmxReporter",
     "KafkaMetric",
     "Level",
+    "MBean",
     "MalformedName",
     "Max",
     "Measurable",

@@ -1,9 +1,10 @@
 """A metric: a name, something to read, and the config it is read with."""
 
 from .config import MetricConfig
-from .errors import NotMeasurable, QuotaViolation
+from .errors import NotMeasurable, QuotaViolation, WrongStatistic
 from .locks import Lock
 from .metric_name import MetricName
+from .rate import Rate
 from .stat import Gauge, Measurable
 
 
@@ -95,6 +96,20 @@ class KafkaMetric(ConfigHolder):
         if stat.acceptable(quota, value):
             return None
         return QuotaViolation(self.name, value, quota.bound, self)
+
+    def window_size(self, now_ms: int) -> int:
+        """
+        Return the ms that a rate is measured over at `now_ms`; has the effect of a read (`Rate.window_size`).
+
+        Raises:
+            WrongStatistic: the metric is no rate.
+
+        """
+        rate = self.stat
+        if not isinstance(rate, Rate):
+            raise WrongStatistic(self.name, "a rate")
+        with self._lock:
+            return rate.window_size(self.current, now_ms)
 
     def __repr__(self) -> str:
         return f"KafkaMetric({self.name!r})"

@@ -53,7 +53,8 @@ class Rate(Stat):
         never recorded starts its first window. `peek` has none.
         """
         value = self.stat.measure(config, now_ms)
-        return value / self._to_unit(self.window_size(config, now_ms))
+        elapsed_ms = now_ms - self.stat.oldest_start_ms(now_ms)
+        return value / self._to_unit(self._divisor_ms(config, elapsed_ms))
 
     def peek(self, config: MetricConfig, now_ms: int) -> float:
         """Return what `measure` would, without an effect on later values."""

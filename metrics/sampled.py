@@ -103,7 +103,8 @@ class SampledStat(Stat):
             self._samples.append(Sample(self._initial, now_ms))
         oldest = self._samples[0].start_ms
         for sample in self._samples:
-            oldest = min(oldest, sample.start_ms)
+            if sample.start_ms < oldest:  # noqa: PLR1730 - a third of the time of min()
+                oldest = sample.start_ms
         return oldest
 
     def set_time_window(self, window_ms: int) -> None:

@@ -1,0 +1,119 @@
+"""Metrics grouped into MBeans, as a broker shows them, kept in memory."""
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+
+from .errors import InvalidConfig
+from .jmx import mbean_name, parse_object_name
+from .jmx_filter import JmxFilter
+from .metric import KafkaMetric
+from .reporter import NAMESPACE, MetricsReporter
+
+_log = logging.getLogger(__name__)
+
+
+class MBean:
+    """All metrics of the same group and tags, each an attribute under its own name."""
+
+    def __init__(self, name: str) -> None:
+        parse_object_name(name)
+        self.name = name
+        self.metrics: dict[str, KafkaMetric] = {}
+
+    def attribute(self, name: str, now_ms: int) -> object:
+        """Return one attribute at `now_ms` (epoch ms); raises KeyError if there is none of this name."""
+        return self.metrics[name].read(now_ms)
+
+    def attributes(self, now_ms: int) -> dict[str, object]:
+        """Return all attributes at `now_ms` (epoch ms); one that cannot be read is logged and left out."""
+        values: dict[str, object] = {}
+        for name, metric in self.metrics.copy().items():
+            try:
+                values[name] = metric.read(now_ms)
+            except Exception:  # noqa: BLE001 - a gauge is foreign code
+                _log.warning("a JMX attribute cannot be read: %r", name, exc_info=True)
+        return values
+
+
+class JmxReporter(MetricsReporter):
+    """
+    Keeps the MBeans that Kafka's reporter of this name would register (Kafka: `JmxReporter`).
+
+    Their prefix is the registry's namespace. A name that JMX would not take is refused (`MalformedName`), which the
+    registry logs.
+
+    Args:
+        shown: which MBeans can be seen; can be replaced at any time.
+
+    """
+
+    def __init__(self, shown: JmxFilter | None = None) -> None:
+        self._lock = threading.Lock()
+        self._filter = JmxFilter() if shown is None else shown
+        self._prefix = ""
+        self._known: dict[str, MBean] = {}
+
+    def reconfigure(self, shown: JmxFilter) -> None:
+        """Show and hide MBeans by another filter from now on."""
+        self._filter = shown
+
+    def contains(self, name: str) -> bool:
+        """Whether there is an MBean of this name, seen or not."""
+        return name in self._known
+
+    def mbeans(self) -> Mapping[str, MBean]:
+        """Return the MBeans that can be seen, by name, as they are now."""
+        shown = self._filter
+        return {
+            name: mbean
+            for name, mbean in self._known.copy().items()
+            if shown.allows(name)
+        }
+
+    def context_change(self, context: Mapping[str, str]) -> None:
+        """
+        Take the prefix from the context unless it is empty there.
+
+        Raises:
+            InvalidConfig: there are MBeans already, whose names could not change.
+
+        """
+        with self._lock:
+            if self._known:
+                raise InvalidConfig(
+                    "the JMX prefix can only change before there are MBeans"
+                )
+            self._prefix = context[NAMESPACE] or self._prefix
+
+    def init(self, metrics: Sequence[KafkaMetric]) -> None:
+        """Start with the metrics that exist."""
+        for metric in metrics:
+            self.metric_change(metric)
+
+    def metric_change(self, metric: KafkaMetric) -> None:
+        """Add an attribute, and its MBean if it is the first."""
+        name = self._name_of(metric)
+        with self._lock:
+            mbean = self._known.get(name) or MBean(name)
+            mbean.metrics[metric.name.name] = metric
+            self._known[name] = mbean
+
+    def metric_removal(self, metric: KafkaMetric) -> None:
+        """Drop an attribute, and its MBean if it was the last."""
+        name = self._name_of(metric)
+        with self._lock:
+            mbean = self._known.get(name)
+            if mbean is None:
+                return
+            mbean.metrics.pop(metric.name.name, None)
+            if not mbean.metrics:
+                del self._known[name]
+
+    def close(self) -> None:
+        """Forget all MBeans."""
+        with self._lock:
+            self._known.clear()
+
+    def _name_of(self, metric: KafkaMetric) -> str:
+        return mbean_name(self._prefix, metric.name.group, metric.name.tags)
