@@ -1,11 +1,26 @@
 """The quota engine of Apache Kafka, in plain Python, and the catalogue of what is exposed about quotas."""
 
+from .broker_quotas import BrokerQuotas, ClientRequest, Instant
+from .channel import Channel, ChannelThrottle, MuteEvent, MuteState
+from .client_quota_manager import UNLIMITED, ClientQuotaManager
+from .client_sensors import ClientSensors, EntityTags
 from .clock import Clock, SteadyClock, wall_clock_ms
+from .combination import (
+    Decision,
+    combine_controller,
+    combine_fetch,
+    combine_forwarded_response,
+    combine_produce,
+    combine_request,
+)
 from .config import MetricConfig, RecordingLevel, Tags
+from .controller_mutation import ControllerMutationQuotaManager, MutationApi
 from .cumulative import CumulativeCount, CumulativeSum, Value
+from .delay_queue import DelayQueue
 from .entities import DEFAULT, DefaultType, Level, QuotaEntity
 from .errors import (
     DuplicateMetric,
+    IllegalMuteTransition,
     InvalidConfig,
     InvalidHierarchy,
     MalformedName,
@@ -13,44 +28,82 @@ from .errors import (
     NotMeasurable,
     QuotaViolation,
     ThrottlingQuotaExceeded,
+    WrongStatistic,
 )
 from .expiry import ExpiryThread
 from .jmx import mbean_name, parse_object_name, quote_tag_value, unquote_tag_value
 from .jmx_filter import JmxFilter
 from .jmx_reporter import JmxReporter, MBean
+from .manager_config import ManagerConfig
 from .meter import Meter
 from .metric import KafkaMetric
 from .metric_name import MetricName, MetricNameTemplate
+from .mutation_quota import (
+    UNBOUNDED,
+    MutationQuota,
+    PermissiveMutationQuota,
+    StrictMutationQuota,
+)
 from .numbers import INT_MAX, LONG_MAX, jround, tdiv, to_i32
+from .principal import ANONYMOUS, Principal
 from .quota import Quota
+from .quota_factory import QuotaConfig, QuotaManagers
 from .quota_type import QuotaType
 from .rate import Rate
+from .reaper import ThrottledChannelReaper
+from .reaper_thread import ReaperThread
 from .registry import Registry
 from .reporter import MetricsReporter
+from .request_quota_manager import PERCENT_PER_NANO, RequestQuotaManager
 from .rules import NO_RULE, QuotaRules, Resolution, RuleSnapshot, RuleTable
 from .sampled import Sample, SampledStat
 from .sanitizer import desanitize, sanitize
 from .sensor import Sensor
 from .simple_rate import SimpleRate
 from .stat import CompoundStat, Gauge, Measurable, Measured, NamedMeasurable, Stat
+from .throttle_time import (
+    bounded_rate_throttle_time_ms,
+    narrow,
+    rate_formula_ms,
+    rate_throttle_time_ms,
+    token_formula_ms,
+    token_throttle_time_ms,
+)
+from .throttled_channel import ThrottleCallback, ThrottledChannel
 from .time_unit import TimeUnit
 from .token_bucket import TokenBucket
 from .windowed import Avg, Max, Min, WindowedCount, WindowedSum
 
 __all__ = [
+    "ANONYMOUS",
     "DEFAULT",
     "INT_MAX",
     "LONG_MAX",
     "NO_RULE",
+    "PERCENT_PER_NANO",
+    "UNBOUNDED",
+    "UNLIMITED",
     "Avg",
+    "BrokerQuotas",
+    "Channel",
+    "ChannelThrottle",
+    "ClientQuotaManager",
+    "ClientRequest",
+    "ClientSensors",
     "Clock",
     "CompoundStat",
+    "ControllerMutationQuotaManager",
     "CumulativeCount",
     "CumulativeSum",
+    "Decision",
     "DefaultType",
+    "DelayQueue",
     "DuplicateMetric",
+    "EntityTags",
     "ExpiryThread",
     "Gauge",
+    "IllegalMuteTransition",
+    "Instant",
     "InvalidConfig",
     "InvalidHierarchy",
     "JmxFilter",
@@ -59,6 +112,7 @@ __all__ = [
     "Level",
     "MBean",
     "MalformedName",
+    "ManagerConfig",
     "Max",
     "Measurable",
     "Measured",
@@ -69,16 +123,26 @@ __all__ = [
     "MetricsError",
     "MetricsReporter",
     "Min",
+    "MutationApi",
+    "MutationQuota",
+    "MuteEvent",
+    "MuteState",
     "NamedMeasurable",
     "NotMeasurable",
+    "PermissiveMutationQuota",
+    "Principal",
     "Quota",
+    "QuotaConfig",
     "QuotaEntity",
+    "QuotaManagers",
     "QuotaRules",
     "QuotaType",
     "QuotaViolation",
     "Rate",
+    "ReaperThread",
     "RecordingLevel",
     "Registry",
+    "RequestQuotaManager",
     "Resolution",
     "RuleSnapshot",
     "RuleTable",
@@ -88,21 +152,37 @@ __all__ = [
     "SimpleRate",
     "Stat",
     "SteadyClock",
+    "StrictMutationQuota",
     "Tags",
+    "ThrottleCallback",
+    "ThrottledChannel",
+    "ThrottledChannelReaper",
     "ThrottlingQuotaExceeded",
     "TimeUnit",
     "TokenBucket",
     "Value",
     "WindowedCount",
     "WindowedSum",
+    "WrongStatistic",
+    "bounded_rate_throttle_time_ms",
+    "combine_controller",
+    "combine_fetch",
+    "combine_forwarded_response",
+    "combine_produce",
+    "combine_request",
     "desanitize",
     "jround",
     "mbean_name",
+    "narrow",
     "parse_object_name",
     "quote_tag_value",
+    "rate_formula_ms",
+    "rate_throttle_time_ms",
     "sanitize",
     "tdiv",
     "to_i32",
+    "token_formula_ms",
+    "token_throttle_time_ms",
     "unquote_tag_value",
     "wall_clock_ms",
 ]

@@ -8,6 +8,8 @@ MetricsError
 ├── DuplicateMetric             another sensor owns the name
 ├── NotMeasurable               a gauge was asked for a number
 ├── MalformedName               text that is no MBean name, or no sanitised name
+├── WrongStatistic              a throttle time was asked of a metric that has none
+├── IllegalMuteTransition       an event that cannot happen to a channel in its state
 ├── QuotaViolation              a recorded value went past its bound
 └── ThrottlingQuotaExceeded     a controller mutation was refused (Kafka's error code 89)
 ```
@@ -73,6 +75,30 @@ class MalformedName(MetricsError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.text[:200]!r}"
+
+
+class WrongStatistic(MetricsError, TypeError):
+    """A throttle time follows from the statistic behind a metric, and this one is of another kind."""
+
+    def __init__(self, metric_name: "MetricName", expected: str) -> None:
+        super().__init__(metric_name, expected)
+        self.metric_name = metric_name
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"{self.metric_name} is not {self.expected}"
+
+
+class IllegalMuteTransition(MetricsError, RuntimeError):
+    """An event cannot happen to a channel in this mute state (Kafka: `KafkaChannel.handleChannelMuteEvent`)."""
+
+    def __init__(self, state: str, event: str) -> None:
+        super().__init__(state, event)
+        self.state = state
+        self.event = event
+
+    def __str__(self) -> str:
+        return f"{self.event} cannot happen to a channel that is {self.state}"
 
 
 class QuotaViolation(MetricsError):

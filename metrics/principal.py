@@ -1,0 +1,54 @@
+"""Who sends a request, with the spelling that Kafka's metrics use."""
+
+from typing import Final
+
+from .sanitizer import desanitize, sanitize
+
+
+class Principal:
+    """
+    An authenticated user (Kafka: the principal and `sanitizedUser` of a `Session`).
+
+    The one place where names are sanitised: rules and look-ups use `name`, tags and sensor names use `sanitized`.
+    Make one per connection, not per request.
+
+    Args:
+        name: the principal's name as people write it, such as `CN=app,O=Org`.
+
+    """
+
+    __slots__ = ("name", "sanitized")
+
+    def __init__(self, name: str) -> None:
+        self.name: str = name
+        self.sanitized: str = sanitize(name)
+
+    @staticmethod
+    def from_sanitized(sanitized: str) -> "Principal":
+        """
+        Return the principal whose tag is `sanitized`, which is kept as it is.
+
+        Raises:
+            MalformedName: it is no sanitised name.
+
+        """
+        principal = Principal(desanitize(sanitized))
+        principal.sanitized = sanitized
+        return principal
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Principal)
+            and self.name == other.name
+            and self.sanitized == other.sanitized
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"Principal({self.name!r})"
+
+
+ANONYMOUS: Final = Principal("ANONYMOUS")
+"""Everybody on a listener without authentication."""

@@ -1,0 +1,53 @@
+"""A connection that stays silent until its deadline."""
+
+from .numbers import tdiv
+
+NANOS_PER_MS = 1_000_000
+
+
+class ThrottleCallback:
+    """What is told about one throttle (Kafka: `ThrottleCallback`); by itself it does nothing."""
+
+    __slots__ = ()
+
+    def start_throttling(self) -> None:
+        """Stop reading requests from the channel."""
+
+    def end_throttling(self) -> None:
+        """Go on reading."""
+
+
+class ThrottledChannel:
+    """
+    One throttle of one channel (Kafka: `ThrottledChannel`).
+
+    Making it tells the callback at once that the throttle has started.
+
+    Args:
+        throttle_time_ms: how long.
+        callback: told of the start and of the end.
+        now_ns: monotonic time in ns; a wall clock that is set may not lengthen a throttle.
+
+    """
+
+    __slots__ = ("_callback", "deadline_ns", "throttle_time_ms")
+
+    def __init__(
+        self, throttle_time_ms: int, callback: ThrottleCallback, now_ns: int
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.deadline_ns: int = now_ns + throttle_time_ms * NANOS_PER_MS
+        self._callback = callback
+        callback.start_throttling()
+
+    def delay_ms(self, now_ns: int) -> int:
+        """Return the remaining whole ms at the monotonic `now_ns`; negative when overdue."""
+        return tdiv(self.deadline_ns - now_ns, NANOS_PER_MS)
+
+    def is_due(self, now_ns: int) -> bool:
+        """Whether nothing of the delay remains."""
+        return self.deadline_ns <= now_ns
+
+    def notify_throttling_done(self) -> None:
+        """Tell the callback that the throttle has ended."""
+        self._callback.end_throttling()
