@@ -1,0 +1,68 @@
+"""Entities: what they are made of and where they stand."""
+
+import copy
+import pickle
+
+import pytest
+
+from quotascope.metrics import DEFAULT, Level, QuotaEntity
+from quotascope.metrics.entities import Name
+
+
+def test_default_equals_no_string() -> None:
+    """A client that calls itself <default> is not the default client."""
+    assert QuotaEntity(client_id="<default>") != QuotaEntity(client_id=DEFAULT)
+    assert repr(DEFAULT) == "DEFAULT"
+
+
+def test_default_stays_single() -> None:
+    """Copying and pickling an entity keeps the one default."""
+    entity = QuotaEntity("alice", DEFAULT)
+    assert copy.deepcopy(entity).client_id is DEFAULT
+    assert pickle.loads(pickle.dumps(entity)).client_id is DEFAULT  # noqa: S301 - our own
+
+
+def test_an_entity_has_a_dimension() -> None:
+    """An entity with neither a user nor a client-id means nothing."""
+    with pytest.raises(ValueError, match="a user, a client-id, or both"):
+        QuotaEntity()
+
+
+@pytest.mark.parametrize(
+    ("user", "client_id", "level"),
+    [
+        ("u", "c", Level.USER_CLIENT),
+        ("u", DEFAULT, Level.USER_DEFAULT_CLIENT),
+        ("u", None, Level.USER),
+        (DEFAULT, "c", Level.DEFAULT_USER_CLIENT),
+        (DEFAULT, DEFAULT, Level.DEFAULT_USER_DEFAULT_CLIENT),
+        (DEFAULT, None, Level.DEFAULT_USER),
+        (None, "c", Level.CLIENT),
+        (None, DEFAULT, Level.DEFAULT_CLIENT),
+    ],
+)
+def test_level(user: Name | None, client_id: Name | None, level: Level) -> None:
+    """Which dimensions are named, default or absent makes the level."""
+    assert QuotaEntity(user, client_id).level is level
+
+
+def test_levels_are_ordered_by_strength() -> None:
+    """The order of the enum is the precedence, and its values are the labels."""
+    assert [level.value for level in Level] == [
+        "user_client",
+        "user_default_client",
+        "user",
+        "default_user_client",
+        "default_user_default_client",
+        "default_user",
+        "client",
+        "default_client",
+        "none",
+    ]
+
+
+def test_hostile_names_stay_on_one_line() -> None:
+    """An entity's text quotes its names, so that a log line cannot be broken."""
+    assert str(QuotaEntity("a\nb", DEFAULT)) == "user 'a\\nb', default client-id"
+    assert str(QuotaEntity(None, 'x"')) == "client-id 'x\"'"
+    assert str(QuotaEntity(DEFAULT)) == "default user"

@@ -1,0 +1,20 @@
+"""Settings of a quota manager."""
+
+import pytest
+
+from quotascope.metrics import InvalidConfig, ManagerConfig
+
+
+def test_defaults_are_kafkas() -> None:
+    """11 windows of 1 s, and none of the departures."""
+    config = ManagerConfig()
+    assert (config.samples, config.window_ms) == (11, 1000)
+    assert not config.saturate_throttle_time
+    assert config.charge_validate_only
+
+
+@pytest.mark.parametrize(("samples", "seconds"), [(0, 1), (1, 0), (-1, 1)])
+def test_impossible_windows(samples: int, seconds: int) -> None:
+    """A broker refuses to start with less than one window or second."""
+    with pytest.raises(InvalidConfig, match="at least 1 window of at least 1 s"):
+        ManagerConfig(samples=samples, window_seconds=seconds)

@@ -1,0 +1,219 @@
+"""Precedence, tags, limits and staleness, each against a literal reading of Kafka's tables."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotascope.metrics import (
+    DEFAULT,
+    NO_RULE,
+    Level,
+    QuotaEntity,
+    QuotaRules,
+    RuleTable,
+)
+from quotascope.metrics.entities import Name
+
+USERS: list[Name | None] = ["a", "b", DEFAULT, None]
+CLIENTS: list[Name | None] = ["x", "y", "", DEFAULT, None]
+ENTITIES = [
+    QuotaEntity(user, client)
+    for user, client in itertools.product(USERS, CLIENTS)
+    if (user, client) != (None, None)
+]
+rule_maps = st.dictionaries(
+    st.sampled_from(ENTITIES), st.floats(0.5, 1e9), max_size=len(ENTITIES)
+)
+requests = st.tuples(
+    st.sampled_from(["a", "b", "fresh"]), st.sampled_from(["x", "y", "fresh", ""])
+)
+
+
+def ordered(user: str, client: str) -> list[QuotaEntity]:
+    """The eight levels of the manual, strongest first."""
+    return [
+        QuotaEntity(user, client),
+        QuotaEntity(user, DEFAULT),
+        QuotaEntity(user),
+        QuotaEntity(DEFAULT, client),
+        QuotaEntity(DEFAULT, DEFAULT),
+        QuotaEntity(DEFAULT),
+        QuotaEntity(None, client),
+        QuotaEntity(None, DEFAULT),
+    ]
+
+
+def expected_tags(
+    rules: dict[QuotaEntity, float], user: str, client: str
+) -> tuple[str, str]:
+    """The tags by the shapes present, else by the first entity that exists."""
+    shapes = {(e.user is not None, e.client_id is not None) for e in rules}
+    if shapes <= {(False, True)}:
+        return "", client
+    if shapes == {(True, False)}:
+        return user, ""
+    if shapes == {(True, True)}:
+        return user, client
+    for entity in ordered(user, client):
+        if entity in rules:
+            return (
+                user if entity.user is not None else "",
+                client if entity.client_id is not None else "",
+            )
+    return "", client
+
+
+def expected_entity(
+    rules: dict[QuotaEntity, float], user: str, client: str
+) -> QuotaEntity | None:
+    """The first configured entity of the shape that the tags have."""
+    levels = ordered(user, client)
+    if user and client:
+        levels = [levels[i] for i in (0, 1, 3, 4)]
+    elif user:
+        levels = [levels[i] for i in (2, 5)]
+    elif client:
+        levels = [levels[i] for i in (6, 7)]
+    else:
+        levels = []
+    return next((entity for entity in levels if entity in rules), None)
+
+
+@given(rule_maps, requests)
+def test_tags(rules: dict[QuotaEntity, float], request: tuple[str, str]) -> None:
+    """A request is measured under the tags that Kafka gives it."""
+    assert QuotaRules(rules).metric_tags(*request) == expected_tags(rules, *request)
+
+
+@given(rule_maps, requests)
+def test_decision(rules: dict[QuotaEntity, float], request: tuple[str, str]) -> None:
+    """The rule that decides is found by the tags, with its level and bound."""
+    entity = expected_entity(rules, *expected_tags(rules, *request))
+    found = QuotaRules(rules).decide(*request)
+    assert found.entity == entity
+    assert found.bound == (None if entity is None else rules[entity])
+    assert found.level is (Level.NONE if entity is None else entity.level)
+
+
+@given(rule_maps, requests)
+def test_limit_by_tags(rules: dict[QuotaEntity, float], tags: tuple[str, str]) -> None:
+    """A metric is bounded by the rules of its own shape only."""
+    table = QuotaRules(rules)
+    found = table.limit(*tags)
+    assert (None if found is None else found.entity) == expected_entity(rules, *tags)
+    assert table.bound_of(*tags) == (None if found is None else found.bound)
+
+
+@given(rule_maps, requests)
+def test_candidates(rules: dict[QuotaEntity, float], request: tuple[str, str]) -> None:
+    """All eight levels are listed in order with what is configured on each."""
+    assert QuotaRules(rules).candidates(*request) == [
+        (entity.level, entity, rules.get(entity)) for entity in ordered(*request)
+    ]
+
+
+@given(
+    rule_maps,
+    st.sampled_from(["", "a", "b", "new"]),
+    st.sampled_from(["", "x", "y", "new"]),
+)
+def test_staleness_by_brute_force(
+    rules: dict[QuotaEntity, float], user_tag: str, client_tag: str
+) -> None:
+    """A shape of tags is live exactly if some request would be measured under it."""
+    table = QuotaRules(rules)
+    everybody = itertools.product(
+        ["a", "b", "new", "another"], ["x", "y", "new", "another", ""]
+    )
+    live = any(table.metric_tags(*who) == (user_tag, client_tag) for who in everybody)
+    assert table.would_record(user_tag, client_tag) == live
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(ENTITIES), st.none() | st.floats(1, 9)), max_size=40
+    )
+)
+def test_a_removed_rule_leaves_no_trace(
+    steps: list[tuple[QuotaEntity, float | None]],
+) -> None:
+    """Any history of changes ends like rules that were set at once (KAFKA-19282)."""
+    rules, plain = QuotaRules(), dict[QuotaEntity, float]()
+    for entity, bound in steps:
+        if bound is None:
+            assert rules.remove(entity) == (plain.pop(entity, None) is not None)
+        else:
+            rules.set(entity, bound)
+            plain[entity] = bound
+    assert rules == plain
+    assert rules.flags == QuotaRules(plain).flags
+    assert rules.enabled == bool(plain)
+
+
+@pytest.mark.parametrize(
+    ("rules", "flags", "tags"),
+    [
+        ([], 0, ("", "c")),
+        ([QuotaEntity(None, "other")], 1, ("", "c")),
+        ([QuotaEntity("other")], 2, ("u", "")),
+        ([QuotaEntity("other", "other")], 4, ("u", "c")),
+        ([QuotaEntity("other"), QuotaEntity(None, "other")], 3, ("", "c")),
+        ([QuotaEntity("other"), QuotaEntity(DEFAULT, DEFAULT)], 6, ("u", "c")),
+        ([QuotaEntity("o", "o"), QuotaEntity(None, "o")], 5, ("", "c")),
+        (
+            [QuotaEntity("u"), QuotaEntity("u", "o"), QuotaEntity(None, "c")],
+            7,
+            ("u", ""),
+        ),
+    ],
+)
+def test_flags(rules: list[QuotaEntity], flags: int, tags: tuple[str, str]) -> None:
+    """With one shape of rules the shape decides the tags, with several the match does."""
+    table = QuotaRules(dict.fromkeys(rules, 1.0))
+    assert (table.flags, table.metric_tags("u", "c")) == (flags, tags)
+
+
+def test_an_empty_client_id_escapes_pair_rules() -> None:
+    """Under rules for pairs a client without an id is measured under its user, whom no pair bounds."""
+    rules = QuotaRules({QuotaEntity("u", DEFAULT): 5.0})
+    assert rules.metric_tags("u", "") == ("u", "")
+    assert rules.decide("u", "") == NO_RULE
+
+
+def test_no_tags_no_limit() -> None:
+    """A metric without tags is bounded by nothing, not even by the default client's rule."""
+    rules = QuotaRules({QuotaEntity(None, DEFAULT): 5.0})
+    assert rules.limit("", "") is None
+    assert rules.would_record("", "")
+
+
+def test_snapshot_is_independent() -> None:
+    """A snapshot is made once per change and does not follow later ones."""
+    rules = QuotaRules({QuotaEntity("u"): 1.0})
+    before = rules.snapshot()
+    assert rules.snapshot() is before
+    rules.set(QuotaEntity(None, "c"), 2.0)
+    after = rules.snapshot()
+    rules.remove(QuotaEntity("u"))
+    assert dict(before) == {QuotaEntity("u"): 1.0}
+    assert (before.flags, after.flags, rules.flags) == (2, 3, 1)
+    assert dict(after) == {QuotaEntity("u"): 1.0, QuotaEntity(None, "c"): 2.0}
+
+
+def test_removing_the_absent_keeps_the_snapshot() -> None:
+    """Nothing changes when there was nothing to remove."""
+    rules = QuotaRules({QuotaEntity("u"): 1.0})
+    before = rules.snapshot()
+    assert not rules.remove(QuotaEntity("v"))
+    assert rules.snapshot() is before
+
+
+def test_is_a_mapping() -> None:
+    """Rules read like a dictionary of entities."""
+    rules: RuleTable = QuotaRules({QuotaEntity("u"): 1.0})
+    assert QuotaEntity("u") in rules
+    assert QuotaEntity("v") not in rules
+    assert list(rules.items()) == [(QuotaEntity("u"), 1.0)]
+    assert len(rules) == 1
