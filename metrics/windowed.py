@@ -69,7 +69,7 @@ class Max(SampledStat):
 
     def update(self, sample: Sample, value: float) -> None:
         """Keep the larger."""
-        sample.value = jmax(sample.value, value)
+        sample.value = jmax(sample.value, float(value))
 
     def combine(self, samples: list[Sample]) -> float:
         """Return the largest of the windows."""
@@ -91,7 +91,7 @@ class Min(SampledStat):
 
     def update(self, sample: Sample, value: float) -> None:
         """Keep the smaller."""
-        sample.value = jmin(sample.value, value)
+        sample.value = jmin(sample.value, float(value))
 
     def combine(self, samples: list[Sample]) -> float:
         """Return the smallest of the windows; +inf reads as the largest double, as in Kafka."""

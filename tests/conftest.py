@@ -1,0 +1,18 @@
+"""How much the random tests try: `desk` repeats the same few examples, `thorough` looks for new ones."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# Contract tests run once per class that inherits them; a busy machine is no reason to fail.
+settings.register_profile(
+    "desk",
+    deadline=None,
+    derandomize=True,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow],
+)
+settings.register_profile(
+    "thorough", settings.get_profile("desk"), derandomize=False, max_examples=2_000
+)
+settings.load_profile(os.environ.get("QUOTASCOPE_HYPOTHESIS_PROFILE", "desk"))

@@ -1,0 +1,102 @@
+"""Sum, count, average, maximum and minimum over windows."""
+
+import math
+
+from quotascope.metrics import Avg, Max, MetricConfig, Min, WindowedCount, WindowedSum
+
+from tests.metrics.contracts import TEN_SECONDS, SampledContract, same
+from tests.strategies import EPOCH_MS
+
+
+class TestWindowedSum(SampledContract):
+    """The sum of recent values."""
+
+    make = WindowedSum
+    empty = 0.0
+
+    @staticmethod
+    def expected(live: list[float]) -> float:
+        """Add up."""
+        return math.fsum(live)
+
+
+class TestWindowedCount(SampledContract):
+    """The number of recent events."""
+
+    make = WindowedCount
+    empty = 0.0
+
+    @staticmethod
+    def expected(live: list[float]) -> float:
+        """Count."""
+        return float(len(live))
+
+
+class TestAvg(SampledContract):
+    """The mean of recent values."""
+
+    make = Avg
+    empty = math.nan
+
+    @staticmethod
+    def expected(live: list[float]) -> float:
+        """Divide."""
+        return math.fsum(live) / len(live) if live else math.nan
+
+
+class TestMax(SampledContract):
+    """The largest recent value."""
+
+    make = Max
+    empty = math.nan
+
+    @staticmethod
+    def expected(live: list[float]) -> float:
+        """Take the largest."""
+        return max(live, default=math.nan)
+
+    def test_nan_wins(self) -> None:
+        """One NaN spoils the window it is in, as in Java's `Math.max`."""
+        stat = Max()
+        for value in (1.0, math.nan, 2.0):
+            stat.record(TEN_SECONDS, value, EPOCH_MS)
+        assert math.isnan(stat.measure(TEN_SECONDS, EPOCH_MS))
+
+
+class TestMin(SampledContract):
+    """The smallest recent value."""
+
+    make = Min
+    empty = math.nan
+
+    @staticmethod
+    def expected(live: list[float]) -> float:
+        """Take the smallest."""
+        return min(live, default=math.nan)
+
+    def test_infinity_reads_as_the_largest_double(self) -> None:
+        """Kafka starts from the largest finite double, so nothing larger is ever the minimum."""
+        stat = Min()
+        stat.record(TEN_SECONDS, math.inf, EPOCH_MS)
+        assert stat.measure(TEN_SECONDS, EPOCH_MS) == 1.7976931348623157e308
+
+
+def test_kafkas_simple_stats() -> None:
+    """Kafka's own test of ten records gives these figures (`MetricsTest.testSimpleStats`)."""
+    config = MetricConfig()
+    stats = (Avg(), Max(), Min(), WindowedSum(), WindowedCount())
+    for stat in stats:
+        for value in range(10):
+            stat.record(config, value, EPOCH_MS)
+    measured = [stat.measure(config, EPOCH_MS) for stat in stats]
+    assert measured == [4.5, 9.0, 0.0, 45.0, 10.0]
+
+
+def test_old_data_has_no_effect() -> None:
+    """Values of windows that are gone do not come back (`MetricsTest.testOldDataHasNoEffect`)."""
+    config = MetricConfig(samples=2, time_window_ms=100)
+    stat = Max()
+    stat.record(config, 50.0, EPOCH_MS)
+    assert same(stat.measure(config, EPOCH_MS + 200), math.nan)
+    stat.record(config, 1.0, EPOCH_MS + 200)
+    assert stat.measure(config, EPOCH_MS + 200) == 1.0
