@@ -5,7 +5,9 @@ What can go wrong in the exporter.
 
     ExporterError
     ├── ConfigError            the configuration cannot be used; says where and how to mend it
+    ├── CannotListen           the address of the HTTP server cannot be had
     ├── LimitsError            the configured limits could not be read
+    │   └── LimitsDenied       not allowed to read them
     └── SourceError            one source could not be read; the others go on
         ├── SourceUnreachable  no connection, or none in time
         ├── SourceDenied       wrong credentials or not allowed
@@ -38,8 +40,16 @@ class ConfigError(ExporterError):
         return f"{self.subject}: {len(self.problems)} problems{lines}"
 
 
+class CannotListen(ExporterError):
+    """The address of the HTTP server cannot be had."""
+
+
 class LimitsError(ExporterError):
     """The configured limits could not be read."""
+
+
+class LimitsDenied(LimitsError):
+    """Wrong credentials, or an ACL that is missing; the message says which."""
 
 
 class SourceError(ExporterError):

@@ -1,6 +1,6 @@
 """The configuration: what can be set, how it is read, and what is said when it is wrong."""
 
-from .kafka import KafkaConfig, SaslConfig, SaslMechanism, SecurityProtocol
+from .kafka import KafkaConfig, SaslConfig
 from .load import load_config
 from .model import (
     DEFAULT_PORT,
@@ -27,8 +27,6 @@ __all__ = [
     "LogLevel",
     "Override",
     "SaslConfig",
-    "SaslMechanism",
-    "SecurityProtocol",
     "ServerConfig",
     "SourceConfig",
     "TlsConfig",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import (
@@ -14,24 +13,9 @@ from pydantic import (
     model_validator,
 )
 
+from quotascope.clients.security import SaslMechanism, SecurityProtocol
+
 from .section import Seconds, Section, TlsConfig, exactly_one
-
-
-class SecurityProtocol(StrEnum):
-    """Kafka's ``security.protocol``."""
-
-    PLAINTEXT = "PLAINTEXT"
-    SSL = "SSL"
-    SASL_PLAINTEXT = "SASL_PLAINTEXT"
-    SASL_SSL = "SASL_SSL"
-
-
-class SaslMechanism(StrEnum):
-    """Kafka's ``sasl.mechanism``."""
-
-    PLAIN = "PLAIN"
-    SCRAM_SHA_256 = "SCRAM-SHA-256"
-    SCRAM_SHA_512 = "SCRAM-SHA-512"
 
 
 def _comma_separated(value: object) -> object:
@@ -100,19 +84,19 @@ class KafkaConfig(Section):
         default=30.0, description="How often the configured quotas are read again."
     )
     timeout_seconds: Seconds = Field(
-        default=10.0, description="Longest time for one such read."
+        default=10.0, description="Longest wait for connecting, and for each answer."
     )
 
     @model_validator(mode="after")
     def _consistent(self) -> KafkaConfig:
-        uses_sasl = self.security_protocol.value.startswith("SASL")
+        uses_sasl = self.security_protocol.uses_sasl
         if uses_sasl and self.sasl is None:
             raise ValueError(f"{self.security_protocol.value} needs sasl")
         if self.sasl is not None and not uses_sasl:
             raise ValueError(
                 f"sasl has no effect with {self.security_protocol.value}: set security_protocol"
             )
-        if self.tls is not None and not self.security_protocol.value.endswith("SSL"):
+        if self.tls is not None and not self.security_protocol.uses_tls:
             raise ValueError(
                 f"tls has no effect with {self.security_protocol.value}: set security_protocol"
             )

@@ -84,7 +84,7 @@ class SourceConfig(Section):
     node_id: int | None = Field(
         default=None,
         ge=0,
-        description="Kafka's node.id, the value of the label `broker`. Jolokia tells it by itself; jmx_exporter does not, so give it there.",
+        description="Kafka's node.id, the value of the label `broker`. Default: what the node says, which needs its app-info beans.",
         examples=[1],
     )
     timeout_seconds: Seconds = Field(
@@ -105,14 +105,6 @@ class SourceConfig(Section):
         description="HTTP headers whose values are read from files.",
         examples=[{"Authorization": "/run/secrets/agent-authorization"}],
     )
-
-    @model_validator(mode="after")
-    def _consistent(self) -> SourceConfig:
-        if self.dialect is Dialect.JMX_EXPORTER and self.node_id is None:
-            raise ValueError(
-                "a jmx_exporter does not tell which node it belongs to: add node_id"
-            )
-        return self
 
     @property
     def label(self) -> str:

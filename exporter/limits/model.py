@@ -21,6 +21,8 @@ class NodeSettings:
     """``controller.quota.window.num``."""
     controller_quota_window_seconds: float = 1.0
     """``controller.quota.window.size.seconds``."""
+    quota_callback_class: str | None = None
+    """``client.quota.callback.class``: where it is set, that class decides and not the configured rules."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,8 @@ class Limits:
     """Settings by node id."""
     active_controller: str | None = None
     """Node id of the leader of the KRaft quorum, or None when it could not be learnt."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """What else could not be read, and why."""
     read_at: float
     """Unix time in seconds."""
 

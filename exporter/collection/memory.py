@@ -1,0 +1,38 @@
+"""What is remembered of sources from one collection to the next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import structlog
+
+from ..snapshot import SourceHealth
+
+log = structlog.get_logger()
+
+
+class SourceMemory:
+    """Tells when a source goes down or comes back, and keeps how much its last successful read gave."""
+
+    def __init__(self) -> None:
+        self._up: dict[str, bool] = {}
+        self._readings: dict[str, int] = {}
+
+    def complete(self, health: SourceHealth) -> SourceHealth:
+        """The health with its last known number of readings; logs a change of state."""
+        before = self._up.get(health.name)
+        if before is not health.up:
+            _tell(health, first=before is None)
+        self._up[health.name] = health.up
+        if health.up:
+            self._readings[health.name] = health.readings
+            return health
+        return replace(health, readings=self._readings.get(health.name, 0))
+
+
+def _tell(health: SourceHealth, *, first: bool) -> None:
+    if health.up:
+        event = "source is up" if first else "source is up again"
+        log.info(event, source=health.name, readings=health.readings)
+    else:
+        log.warning("source is down", source=health.name, error=health.error)

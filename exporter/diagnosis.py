@@ -1,0 +1,148 @@
+"""Why there is nothing, or less than expected, to show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from quotascope.metrics import QuotaType
+
+from .snapshot import Snapshot, SourceHealth
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    ERROR = "error"
+    """Something does not work."""
+    WARNING = "warning"
+    """Something is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One reason, and what to do about it."""
+
+    severity: Severity
+    text: str
+    advice: str
+
+
+def diagnose(snapshot: Snapshot) -> list[Finding]:
+    """What keeps this snapshot from showing more; empty when all is well."""
+    checks = (_sources, _limits, _nothing_measured, _controller, _beside_the_quotas)
+    return [finding for check in checks for finding in check(snapshot)]
+
+
+def _sources(snapshot: Snapshot) -> Iterator[Finding]:
+    if not snapshot.sources:
+        yield _error(
+            "No source is configured.",
+            "Name the agents of your brokers and controllers under `sources`.",
+        )
+    for source in snapshot.sources:
+        if not source.up:
+            yield _source_down(source)
+
+
+def _source_down(source: SourceHealth) -> Finding:
+    return _error(
+        f"Source {source.name!r} ({source.dialect}) cannot be read: {source.error}",
+        "Check that its agent runs, that the URL is right, and that this machine may reach it.",
+    )
+
+
+def _limits(snapshot: Snapshot) -> Iterator[Finding]:
+    health = snapshot.limits_health
+    if not health.configured:
+        yield _warning(
+            "No Admin API is configured: limits, rules and utilisation are unknown, and stale beans are shown as well.",
+            "Set kafka.bootstrap_servers.",
+        )
+    elif health.denied:
+        yield _error(
+            f"The configured quotas may not be read: {health.error}",
+            "Give the principal of quotascope the permission named here.",
+        )
+    elif health.error is not None:
+        yield _error(
+            f"The Admin API cannot be reached: {health.error}{_kept(snapshot)}",
+            "Check kafka.bootstrap_servers, security_protocol and the network.",
+        )
+
+
+def _kept(snapshot: Snapshot) -> str:
+    read_at = snapshot.limits_health.read_at
+    if snapshot.limits is None or read_at is None:
+        return ""
+    age = max(0.0, snapshot.taken_at - read_at)
+    return f" (the limits shown are {age:.0f} s old)"
+
+
+def _nothing_measured(snapshot: Snapshot) -> Iterator[Finding]:
+    if snapshot.entities or not any(source.up for source in snapshot.sources):
+        return
+    rules = _rule_count(snapshot)
+    if rules == 0:
+        yield _warning(
+            "No client quota is configured: Kafka measures nobody until there is one.",
+            "Set a first one, such as `kafka-configs.sh --alter --add-config producer_byte_rate=1048576 --entity-type users --entity-default`.",
+        )
+    elif _stale_count(snapshot) > 0:
+        yield _warning(
+            f"All {_stale_count(snapshot)} quota beans are left over from earlier rules.",
+            "They disappear an hour after their last request; current ones come with the next requests.",
+        )
+    else:
+        known = "" if rules is None else f" ({rules} rules are configured)"
+        yield _warning(
+            f"No traffic yet: no broker has measured a client under a quota{known}.",
+            "A broker measures a client from its first request on, where a quota of that type exists.",
+        )
+
+
+def _controller(snapshot: Snapshot) -> Iterator[Finding]:
+    limits = snapshot.limits
+    if limits is None or not limits.rules.get(QuotaType.CONTROLLER_MUTATION):
+        return
+    leader = limits.active_controller
+    nodes = {node.broker for node in snapshot.nodes}
+    if leader is not None and leader not in nodes and nodes:
+        yield _warning(
+            f"Node {leader}, the active controller, is not read: it alone knows the use of mutation quotas.",
+            "Add all controllers to `sources`.",
+        )
+
+
+def _beside_the_quotas(snapshot: Snapshot) -> Iterator[Finding]:
+    limits = snapshot.limits
+    for what, why in limits.missing.items() if limits else ():
+        yield _warning(
+            f"Not known: {what}: {why}",
+            "Limits and rules are right all the same; capacity, bursts or the use of mutation quotas may be missing.",
+        )
+    for node_id, settings in limits.nodes.items() if limits else ():
+        if settings.quota_callback_class is not None:
+            yield _warning(
+                f"Node {node_id} leaves quotas to {settings.quota_callback_class}: limits and rules shown for it may not be those in force.",
+                "Read them where that class takes them from.",
+            )
+
+
+def _rule_count(snapshot: Snapshot) -> int | None:
+    if snapshot.limits is None:
+        return None
+    return sum(map(len, snapshot.limits.rules.values()))
+
+
+def _stale_count(snapshot: Snapshot) -> int:
+    return sum(sum(node.stale_entities.values()) for node in snapshot.nodes)
+
+
+def _error(text: str, advice: str) -> Finding:
+    return Finding(severity=Severity.ERROR, text=text, advice=advice)
+
+
+def _warning(text: str, advice: str) -> Finding:
+    return Finding(severity=Severity.WARNING, text=text, advice=advice)

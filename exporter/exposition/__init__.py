@@ -1,0 +1,16 @@
+"""From a snapshot to what Prometheus reads."""
+
+from .collector import SnapshotCollector
+from .own import own_version
+from .text import OPENMETRICS, TEXT, Format, accepts_gzip, choose_format, exposition
+
+__all__ = [
+    "OPENMETRICS",
+    "TEXT",
+    "Format",
+    "SnapshotCollector",
+    "accepts_gzip",
+    "choose_format",
+    "exposition",
+    "own_version",
+]

@@ -1,0 +1,70 @@
+"""Series about the exporter itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib.metadata import version
+
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family
+
+from ..snapshot import SourceHealth
+from .series import Reader, View
+
+_Row = tuple[tuple[str, ...], float | None]
+
+
+def _of_source(value: Callable[[SourceHealth], float | None]) -> Reader:
+    def read(view: View) -> Iterator[_Row]:
+        for source in view.snapshot.sources:
+            yield (source.name,), value(source)
+
+    return read
+
+
+def _dialects(view: View) -> Iterator[_Row]:
+    for source in view.snapshot.sources:
+        yield (source.name, source.dialect), 1
+
+
+def _limits_age(view: View) -> Iterator[_Row]:
+    read_at = view.snapshot.limits_health.read_at
+    yield (), None if read_at is None else max(0.0, view.now - read_at)
+
+
+def _limits_errors(view: View) -> Iterator[_Row]:
+    yield (), view.snapshot.limits_health.errors_total
+
+
+def _snapshot_age(view: View) -> Iterator[_Row]:
+    yield (), max(0.0, view.now - view.snapshot.taken_at)
+
+
+def _entities(view: View) -> Iterator[_Row]:
+    yield ("exported",), len(view.snapshot.entities)
+    stale = (sum(node.stale_entities.values()) for node in view.snapshot.nodes)
+    yield ("stale",), sum(stale)
+
+
+def _build(_view: View) -> Iterator[_Row]:
+    yield (own_version(),), 1
+
+
+@cache
+def own_version() -> str:
+    """The version of the installed package."""
+    return version("quotascope")
+
+
+READERS: Mapping[Family, Reader] = {
+    catalog.SOURCE_UP: _of_source(lambda source: source.up),
+    catalog.SOURCE_DURATION_SECONDS: _of_source(lambda source: source.duration_seconds),
+    catalog.SOURCE_READINGS: _of_source(lambda source: source.readings),
+    catalog.SOURCE_DIALECT_INFO: _dialects,
+    catalog.LIMITS_AGE_SECONDS: _limits_age,
+    catalog.LIMITS_REFRESH_ERRORS: _limits_errors,
+    catalog.SNAPSHOT_AGE_SECONDS: _snapshot_age,
+    catalog.ENTITIES: _entities,
+    catalog.BUILD_INFO: _build,
+}

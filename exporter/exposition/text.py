@@ -1,0 +1,83 @@
+"""A snapshot as the text that a scrape is answered with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+from prometheus_client.openmetrics.exposition import (
+    generate_latest as generate_openmetrics,
+)
+
+from ..snapshot import Snapshot
+from .collector import SnapshotCollector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """One text format of Prometheus."""
+
+    content_type: str
+    generate: Callable[[CollectorRegistry], bytes]
+
+
+TEXT: Final = Format(
+    content_type="text/plain; version=0.0.4; charset=utf-8", generate=generate_latest
+)
+OPENMETRICS: Final = Format(
+    content_type="application/openmetrics-text; version=1.0.0; charset=utf-8",
+    generate=generate_openmetrics,
+)
+
+
+def exposition(
+    snapshot: Snapshot,
+    now: float,
+    text_format: Format = TEXT,
+    cluster: str | None = None,
+) -> bytes:
+    """The text of a snapshot. ``now`` is the Unix time in seconds that ages refer to."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(SnapshotCollector(snapshot, now, cluster))
+    return text_format.generate(registry)
+
+
+def choose_format(accept: str) -> Format:
+    """
+    The format that an ``Accept`` header prefers.
+
+    OpenMetrics is for those who ask for version 1.0.0 of it, or for no version in
+    particular; text 0.0.4 is for everybody else.
+    """
+    offers = {TEXT: 0.0, OPENMETRICS: 0.0}
+    for media, parameters in _ranges(accept):
+        version = parameters.get("version")
+        quality = _quality(parameters)
+        if media == "application/openmetrics-text" and version in {None, "1.0.0"}:
+            offers[OPENMETRICS] = max(offers[OPENMETRICS], quality)
+        elif media in {"text/plain", "text/*", "*/*"}:
+            offers[TEXT] = max(offers[TEXT], quality)
+    return OPENMETRICS if offers[OPENMETRICS] > offers[TEXT] else TEXT
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether an ``Accept-Encoding`` header allows gzip."""
+    codings = {coding: _quality(rest) for coding, rest in _ranges(accept_encoding)}
+    return codings.get("gzip", codings.get("*", 0.0)) > 0
+
+
+def _ranges(header: str) -> Iterator[tuple[str, dict[str, str]]]:
+    for part in header.lower().split(","):
+        name, *parameters = (piece.strip() for piece in part.split(";"))
+        pairs = (parameter.partition("=") for parameter in parameters)
+        yield name, {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _quality(parameters: dict[str, str]) -> float:
+    try:
+        return float(parameters.get("q", "1"))
+    except ValueError:
+        return 0.0

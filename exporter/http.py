@@ -1,0 +1,112 @@
+"""What the exporter answers over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import time
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from .collection import Collection
+from .config import CollectionConfig
+from .exposition import accepts_gzip, choose_format, exposition
+from .landing import POLICY, landing_page
+
+log = structlog.get_logger()
+
+TIMEOUT_HEADER: Final = "X-Prometheus-Scrape-Timeout-Seconds"
+_NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
+
+
+class Handlers:
+    """The pages, all of them read from snapshots. ``clock`` gives Unix time in seconds."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        config: CollectionConfig,
+        cluster: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._collection = collection
+        self._config = config
+        self._cluster = cluster
+        self._clock = clock
+
+    def app(self) -> web.Application:
+        """The application with all routes."""
+        app = web.Application(middlewares=[_answer_errors])
+        app.router.add_get("/", self.landing)
+        app.router.add_get("/metrics", self.metrics)
+        app.router.add_get("/-/healthy", self.healthy)
+        app.router.add_get("/-/ready", self.ready)
+        return app
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        """One scrape, in the format and encoding that it asks for."""
+        timeout = scrape_timeout(request.headers.get(TIMEOUT_HEADER), self._config)
+        snapshot = await self._collection.snapshot(timeout)
+        chosen = choose_format(request.headers.get("Accept", ""))
+        # in a thread, so that a large cluster's text does not keep health checks waiting
+        body = await asyncio.to_thread(
+            exposition, snapshot, self._clock(), chosen, self._cluster
+        )
+        headers = {
+            "Content-Type": chosen.content_type,
+            "Vary": "Accept, Accept-Encoding",
+        }
+        if accepts_gzip(request.headers.get("Accept-Encoding", "")):
+            body = await asyncio.to_thread(gzip.compress, body, 1, mtime=0)
+            headers["Content-Encoding"] = "gzip"
+        return web.Response(body=body, headers={**headers, **_NO_SNIFFING})
+
+    async def healthy(self, _request: web.Request) -> web.Response:
+        """Whether the process lives."""
+        return web.Response(text="healthy\n")
+
+    async def ready(self, _request: web.Request) -> web.Response:
+        """Whether the first collection is done, whatever it found."""
+        if self._collection.latest is None:
+            text = "not ready: the first collection is under way\n"
+            return web.Response(status=503, text=text)
+        return web.Response(text="ready\n")
+
+    async def landing(self, _request: web.Request) -> web.Response:
+        """The page for people."""
+        snapshot = self._collection.latest
+        if snapshot is not None:
+            snapshot = await self._collection.snapshot(self._config.timeout_seconds)
+        return web.Response(
+            text=landing_page(snapshot, self._cluster),
+            content_type="text/html",
+            headers={"Content-Security-Policy": POLICY, **_NO_SNIFFING},
+        )
+
+
+def scrape_timeout(header: str | None, config: CollectionConfig) -> float:
+    """Seconds that a collection may take: a little less than the scraper waits, never less than half of it."""
+    try:
+        allowed = float(header or "")
+    except ValueError:
+        return config.timeout_seconds
+    if not 0 < allowed < float("inf"):
+        return config.timeout_seconds
+    return max(allowed - config.margin_seconds, allowed / 2)
+
+
+@web.middleware
+async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except web.HTTPException as error:
+        text = f"{error.status} {error.reason}: see / for what there is\n"
+        allow = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
+        return web.Response(status=error.status, text=text, headers=allow)
+    except Exception:
+        log.exception("a request failed", path=request.path)
+        return web.Response(status=500, text="internal error: see the log\n")

@@ -1,0 +1,126 @@
+"""The configured limits as the Admin API tells them."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from quotascope.clients.errors import (
+    AuthenticationFailed,
+    ClientError,
+    PermissionMissing,
+)
+from quotascope.clients.quota_admin import (
+    BrokerSettings,
+    ConfiguredQuota,
+    Entity,
+    QuotaAdmin,
+)
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics.entities import Name
+
+from ..errors import LimitsDenied, LimitsError
+from .changes import CONNECTION_KEY
+from .model import Limits, NodeSettings
+from .worker import Worker
+
+DEFAULT_IP = "<default>"
+
+
+class AdminLimits:
+    """Reads the limits of a cluster. ``clock`` gives Unix time in seconds."""
+
+    def __init__(
+        self, admin: QuotaAdmin, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._admin = admin
+        self._clock = clock
+        self._worker = Worker("quotascope-admin")
+        self._nodes: dict[str, NodeSettings] = {}
+
+    async def read(self) -> Limits:
+        """The limits as configured now. Raises ``LimitsError``."""
+        try:
+            return await self._worker.run(self._read)
+        except (PermissionMissing, AuthenticationFailed) as error:
+            raise LimitsDenied(str(error)) from error
+        except ClientError as error:
+            raise LimitsError(str(error)) from error
+
+    async def close(self) -> None:
+        """End the connection."""
+        self._admin.close()
+
+    def _read(self) -> Limits:
+        quotas = self._admin.describe_quotas()
+        missing: dict[str, str] = {}
+        with _noting(missing, "settings of the brokers"):
+            self._read_settings()
+        leader = None
+        with _noting(missing, "the active controller"):
+            leader = self._admin.describe_quorum_leader()
+        return Limits(
+            rules=rules_of(quotas),
+            connection_limits=connection_limits_of(quotas),
+            nodes=dict(self._nodes),
+            active_controller=None if leader is None else str(leader),
+            missing=missing,
+            read_at=self._clock(),
+        )
+
+    def _read_settings(self) -> None:
+        # ends with the first broker that does not answer, so as not to wait for each of them
+        for node in self._admin.describe_cluster().nodes:
+            settings = self._admin.describe_settings(node.node_id)
+            self._nodes[str(node.node_id)] = settings_of(settings)
+
+
+@contextlib.contextmanager
+def _noting(missing: dict[str, str], what: str) -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        missing[what] = str(error)
+
+
+def rules_of(quotas: Iterable[ConfiguredQuota]) -> Mapping[QuotaType, QuotaRules]:
+    """The rules of each quota type; quotas of IP addresses and of keys unknown here are left out."""
+    rules = {kind: QuotaRules() for kind in QuotaType}
+    for quota in quotas:
+        quota_type = QuotaType.of_quota_key(quota.key)
+        if quota_type is not None and quota.entity.keys() <= {"user", "client-id"}:
+            entity = QuotaEntity(
+                _name(quota.entity, "user"), _name(quota.entity, "client-id")
+            )
+            rules[quota_type].set(entity, quota.value)
+    return rules
+
+
+def connection_limits_of(quotas: Iterable[ConfiguredQuota]) -> Mapping[str, float]:
+    """New connections per second by IP address; the default reads ``<default>``."""
+    return {
+        quota.entity["ip"] or DEFAULT_IP: quota.value
+        for quota in quotas
+        if quota.key == CONNECTION_KEY and "ip" in quota.entity
+    }
+
+
+def settings_of(settings: BrokerSettings) -> NodeSettings:
+    """What the exporter uses of a broker's settings."""
+    return NodeSettings(
+        request_capacity_threads=float(
+            settings.num_io_threads + settings.num_network_threads
+        ),
+        quota_window_seconds=float(settings.quota_window_seconds),
+        controller_quota_samples=settings.controller_quota_samples,
+        controller_quota_window_seconds=float(settings.controller_quota_window_seconds),
+        quota_callback_class=settings.client_quota_callback_class,
+    )
+
+
+def _name(entity: Entity, entity_type: str) -> Name | None:
+    if entity_type not in entity:
+        return None
+    name = entity[entity_type]
+    return DEFAULT if name is None else name

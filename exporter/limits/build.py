@@ -1,0 +1,48 @@
+"""From the configuration of the Admin API to what reads the limits."""
+
+from __future__ import annotations
+
+from quotascope.clients.errors import ClientError
+from quotascope.clients.security import Connection, Sasl, Secret, Tls
+
+from ..config import KafkaConfig, SaslConfig, TlsConfig, secret
+from ..errors import ConfigError
+
+
+def connection_of(config: KafkaConfig) -> Connection:
+    """How to connect. Raises ``ConfigError`` when a file of it cannot be used."""
+    try:
+        connection = Connection(
+            bootstrap_servers=config.bootstrap_servers,
+            protocol=config.security_protocol,
+            sasl=_sasl(config.sasl) if config.sasl else None,
+            tls=_tls(config.tls) if config.tls else Tls(),
+            timeout_seconds=config.timeout_seconds,
+        )
+        if config.security_protocol.uses_tls:
+            connection.tls.context()
+    except (ClientError, ValueError) as error:
+        raise ConfigError("kafka", [str(error)]) from None
+    except OSError as error:
+        problem = f"{error.filename}: {error.strerror}"
+        raise ConfigError("kafka", [problem]) from None
+    return connection
+
+
+def _sasl(config: SaslConfig) -> Sasl:
+    return Sasl(
+        mechanism=config.mechanism,
+        username=config.username,
+        password=Secret(secret(config.password, config.password_file) or ""),
+    )
+
+
+def _tls(config: TlsConfig) -> Tls:
+    password = secret(config.key_password, config.key_password_file)
+    return Tls(
+        ca_file=config.ca_file,
+        cert_file=config.cert_file,
+        key_file=config.key_file,
+        key_password=None if password is None else Secret(password),
+        verify=config.verify,
+    )

@@ -1,0 +1,94 @@
+"""Log lines on standard error: structured, one line each whatever the values hold."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from .config import LogConfig, LogFormat
+
+_LONGEST = 1_000
+"""Characters of a value that are written; client ids and exception texts come from strangers."""
+
+_LONGEST_OF = {"exception": 10_000}
+
+
+def configure_logs(config: LogConfig, stream: TextIO | None = None) -> None:
+    """Send all log lines, those of libraries included, to ``stream`` (default: standard error)."""
+    target = stream or sys.stderr
+    level = logging.getLevelNamesMapping()[config.level.value.upper()]
+    structlog.configure(
+        processors=_processors(_resolve(config.format, target), target),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(target),
+        cache_logger_on_first_use=False,
+    )
+    logging.basicConfig(handlers=[_Forward()], level=level, force=True)
+
+
+def _resolve(log_format: LogFormat, stream: TextIO) -> LogFormat:
+    if log_format is not LogFormat.AUTO:
+        return log_format
+    return LogFormat.HUMAN if stream.isatty() else LogFormat.LOGFMT
+
+
+def _processors(log_format: LogFormat, stream: TextIO) -> list[Processor]:
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+    if log_format is LogFormat.HUMAN:
+        clock = structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False)
+        console = structlog.dev.ConsoleRenderer(
+            colors=stream.isatty(),
+            # rich's shows local variables, which may be secrets
+            exception_formatter=structlog.dev.plain_traceback,
+        )
+        return [structlog.processors.add_log_level, clock, tame, console]
+    head: list[Processor] = [
+        structlog.processors.add_log_level,
+        stamp,
+        structlog.processors.format_exc_info,
+        structlog.processors.EventRenamer("msg"),
+        tame,
+    ]
+    return [*head, _renderer(log_format)]
+
+
+def _renderer(log_format: LogFormat) -> Processor:
+    if log_format is LogFormat.JSON:
+        return structlog.processors.JSONRenderer()
+    return structlog.processors.LogfmtRenderer(
+        key_order=["timestamp", "level", "msg"], drop_missing=True, bool_as_flag=False
+    )
+
+
+def tame(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Make every text one printable line of bounded length: no value can forge a line or move a cursor."""
+    for key, value in event.items():
+        if isinstance(value, str):
+            event[key] = one_line(value, _LONGEST_OF.get(key, _LONGEST))
+    return event
+
+
+def one_line(text: str, longest: int = _LONGEST) -> str:
+    """The text with everything unprintable escaped, cut after ``longest`` characters."""
+    cut = text if len(text) <= longest else text[:longest] + "…"
+    if cut.isprintable():
+        return cut
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode()
+        for char in cut
+    )
+
+
+class _Forward(logging.Handler):
+    """Hands the lines of libraries to structlog."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            line = structlog.get_logger().bind(logger=record.name)
+            line.log(record.levelno, record.getMessage(), exc_info=record.exc_info)
+        except Exception:  # noqa: BLE001 - a log line must not end the program
+            self.handleError(record)

@@ -1,0 +1,123 @@
+"""The exporter at work: limits refreshed in the background, collections on demand, HTTP in front."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Self
+
+import structlog
+from aiohttp import web
+
+from .collection import Collection
+from .config import Config
+from .diagnosis import Severity, diagnose
+from .errors import CannotListen
+from .http import Handlers
+from .limits import LimitsSource
+from .limits.refresh import LimitsKeeper, LimitsRefresh, NoLimits
+from .snapshot import Snapshot
+from .sources.source import Source
+
+log = structlog.get_logger()
+
+
+class Exporter:
+    """
+    Everything between the sources and Prometheus.
+
+    ``async with`` starts it and ends it; it owns the sources and the limits source and
+    closes them. ``refresh_seconds`` is the pause between two reads of the limits,
+    ``limits_timeout_seconds`` the longest one of them.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        sources: Sequence[Source],
+        limits: LimitsSource | None,
+        *,
+        refresh_seconds: float = 30.0,
+        limits_timeout_seconds: float = 30.0,
+    ) -> None:
+        self._config = config
+        self._limits_source = limits
+        self._refresh_seconds = refresh_seconds
+        keeper: LimitsKeeper = NoLimits()
+        self._refresh = None
+        if limits is not None:
+            keeper = self._refresh = LimitsRefresh(limits, limits_timeout_seconds)
+        self.collection = Collection(sources, keeper, config.collection.max_age_seconds)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._runner: web.AppRunner | None = None
+        self.url = ""
+        """Where it answers, once started; the address of this machine when it listens on all."""
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._listen()
+        except BaseException:
+            await self._end()
+            raise
+        if self._refresh is not None:
+            refreshing = self._refresh.run(self._refresh_seconds)
+            self._tasks.append(asyncio.create_task(refreshing))
+        self._tasks.append(asyncio.create_task(self._first_collection()))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._end()
+
+    async def snapshot(self) -> Snapshot:
+        """The state of the cluster now, as a scrape would see it."""
+        return await self.collection.snapshot(self._config.collection.timeout_seconds)
+
+    async def _listen(self) -> None:
+        handlers = Handlers(
+            self.collection, self._config.collection, self._config.cluster
+        )
+        grace = self._config.collection.timeout_seconds + 1
+        self._runner = web.AppRunner(
+            handlers.app(), access_log=None, shutdown_timeout=grace
+        )
+        await self._runner.setup()
+        server = self._config.server
+        try:
+            await web.TCPSite(self._runner, server.address, server.port).start()
+        except OSError as error:
+            raise CannotListen(
+                f"cannot listen on {server.address} port {server.port}: {error.strerror}"
+            ) from None
+        host, port = self._runner.addresses[0][:2]
+        self.url = _url(host, port)
+        log.info("listening", url=self.url)
+
+    async def _first_collection(self) -> None:
+        try:
+            snapshot = await self.snapshot()
+        except Exception:
+            log.exception("the first collection failed")
+            return
+        for finding in diagnose(snapshot):
+            tell = log.error if finding.severity is Severity.ERROR else log.warning
+            tell(finding.text, advice=finding.advice)
+        log.info("ready", entities=len(snapshot.entities), nodes=len(snapshot.nodes))
+
+    async def _end(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+        for task in self._tasks:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await self.collection.close()
+        if self._limits_source is not None:
+            await self._limits_source.close()
+
+
+def _url(host: str, port: int) -> str:
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host)  # noqa: S104 - compared, not bound
+    if shown is None:
+        shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}"

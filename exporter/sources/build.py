@@ -1,0 +1,74 @@
+"""From the configuration of the sources to the sources themselves."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+
+from ..config import Dialect, SourceConfig, TlsConfig, secret
+from ..errors import ConfigError
+from .http_target import HttpTarget
+from .jmx_exporter import JmxExporterSource
+from .jolokia import JolokiaSource
+from .source import Source
+from .tls import client_context
+
+
+def build_source(config: SourceConfig) -> Source:
+    """The source that a configuration describes. Raises ``ConfigError`` when one of its files cannot be used."""
+    subject = f"source {config.label!r}"
+    try:
+        target = _target(config)
+    except (OSError, ValueError) as error:
+        raise ConfigError(subject, [_reason(error)]) from None
+    match config.dialect:
+        case Dialect.JOLOKIA:
+            return JolokiaSource(config.label, target)
+        case Dialect.JMX_EXPORTER:
+            return JmxExporterSource(config.label, target)
+
+
+def _target(config: SourceConfig) -> HttpTarget:
+    auth = config.basic_auth
+    return HttpTarget(
+        url=config.url,
+        node_id=None if config.node_id is None else str(config.node_id),
+        timeout_seconds=config.timeout_seconds,
+        username=auth.username if auth else None,
+        password=(secret(auth.password, auth.password_file) or "") if auth else "",
+        headers=dict(_headers(config)),
+        tls=_tls(config.tls) if config.tls else None,
+    )
+
+
+def _headers(config: SourceConfig) -> Iterator[tuple[str, str]]:
+    for name, value in config.headers.items():
+        yield name, _header_value(name, value.get_secret_value())
+    for name, file in config.header_files.items():
+        yield name, _header_value(name, secret(None, file) or "")
+
+
+def _header_value(name: str, value: str) -> str:
+    if not value.isprintable():
+        raise ValueError(f"the value of the header {name} holds control characters")
+    return value
+
+
+def _tls(config: TlsConfig) -> ssl.SSLContext:
+    return client_context(
+        ca_file=config.ca_file,
+        cert_file=config.cert_file,
+        key_file=config.key_file,
+        key_password=secret(config.key_password, config.key_password_file),
+        verify=config.verify,
+    )
+
+
+def _reason(error: OSError | ValueError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"its TLS files cannot be used: {error.reason or error}"
+    if isinstance(error, UnicodeDecodeError):
+        return "one of its files is not UTF-8 text"
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
