@@ -1,0 +1,181 @@
+"""Quota entities as a table in the terminal: usage, limit, the rule that decides, throttling."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from quotascope.exporter.snapshot import EntityUsage
+from quotascope.metrics import QuotaType
+
+from .units import (
+    entity_name,
+    level_name,
+    percent,
+    rule_name,
+    seconds,
+    usage_of_limit,
+)
+
+WIDEST: Final = 150
+"""Beyond so many columns a table would only grow gaps."""
+
+_NEAR_THE_LIMIT = 0.8
+
+
+def usage_table(entities: Iterable[EntityUsage], width: int) -> Table:
+    """
+    One row for each entity.
+
+    The widths of the columns do not depend on what is in them, so that a table that is drawn again and again stands
+    still; a narrow terminal shows fewer columns.
+
+    Args:
+        entities: in the order of the rows.
+        width: columns of the terminal.
+
+    """
+    columns = next(columns for least, columns in _LAYOUTS if width >= least)
+    grid = Table(
+        box=box.SIMPLE_HEAD,
+        width=min(width, WIDEST),
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_edge=False,
+    )
+    for column in columns:
+        column.add_to(grid)
+    for usage in entities:
+        grid.add_row(*(column.cell(usage) for column in columns))
+    return grid
+
+
+class Bar:
+    """
+    A ratio as a bar that is full at 1.
+
+    Args:
+        ratio: what to draw; None for nothing.
+        style: its colour.
+
+    """
+
+    def __init__(self, ratio: float | None, style: str) -> None:
+        self._ratio = ratio
+        self._style = style
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> RenderResult:
+        """Draw it over the whole width of the cell."""
+        if self._ratio is None:
+            return
+        full, empty = ("#", ".") if options.ascii_only else ("█", "░")
+        filled = round(min(1.0, max(0.0, self._ratio)) * options.max_width)
+        yield Segment(full * filled, console.get_style(self._style))
+        yield Segment(empty * (options.max_width - filled), Style(dim=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """One column of the table."""
+
+    header: str
+    cell: Callable[[EntityUsage], Text | Bar]
+    width: int | None = None
+    """None for a share of what the others leave."""
+    right: bool = False
+
+    def add_to(self, grid: Table) -> None:
+        """Make it the next column."""
+        grid.add_column(
+            self.header,
+            justify="right" if self.right else "left",
+            width=self.width,
+            ratio=None if self.width else 1,
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+
+
+def _style(usage: EntityUsage) -> str:
+    """Red while throttled, yellow near the limit; the numbers say the same to those who see no colours."""
+    if usage.throttle_time_seconds > 0:
+        return "red"
+    ratio = usage.utilization
+    if ratio is None:
+        return "dim"
+    return "yellow" if ratio >= _NEAR_THE_LIMIT else "green"
+
+
+def _who(usage: EntityUsage) -> Text:
+    return Text(
+        entity_name(usage.entity.user, usage.entity.client_id), style=_style(usage)
+    )
+
+
+def _quota(usage: EntityUsage) -> Text:
+    quota_type = usage.entity.quota_type
+    mutation = quota_type is QuotaType.CONTROLLER_MUTATION
+    return Text("mutation" if mutation else quota_type.label)
+
+
+def _amount(usage: EntityUsage) -> Text:
+    entity = usage.entity
+    return Text(usage_of_limit(entity.quota_type, usage.usage, entity.limit))
+
+
+def _percent(usage: EntityUsage) -> Text:
+    return Text(percent(usage.utilization), style=_style(usage))
+
+
+def _bar(usage: EntityUsage) -> Bar:
+    return Bar(usage.utilization, _style(usage))
+
+
+def _rule(usage: EntityUsage) -> Text:
+    resolution = usage.entity.resolution
+    return Text(rule_name(resolution), style="" if resolution else "dim")
+
+
+def _level(usage: EntityUsage) -> Text:
+    return Text(level_name(usage.entity.resolution), style="dim")
+
+
+def _throttle(usage: EntityUsage) -> Text:
+    return Text(seconds(usage.throttle_time_seconds), style=_style(usage))
+
+
+def _total(usage: EntityUsage) -> Text:
+    return Text(seconds(usage.throttled_seconds_total))
+
+
+def _requests(usage: EntityUsage) -> Text:
+    return Text(f"{usage.throttled_requests_total or 0:.0f}")
+
+
+_WHO = _Column(header="who", cell=_who)
+_QUOTA = _Column(header="quota", cell=_quota, width=8)
+_AMOUNT = _Column(header="usage / limit", cell=_amount, width=19, right=True)
+_PERCENT = _Column(header="used", cell=_percent, width=5, right=True)
+_BAR = _Column(header="", cell=_bar, width=10)
+_RULE = _Column(header="rule that decides", cell=_rule)
+_LEVEL = _Column(header="level", cell=_level, width=27)
+_THROTTLE = _Column(header="throttle", cell=_throttle, width=8, right=True)
+_TOTAL = _Column(header="total", cell=_total, width=6, right=True)
+_REQUESTS = _Column(header="requests", cell=_requests, width=8, right=True)
+
+_NARROW = (_WHO, _PERCENT, _TOTAL)
+_SMALL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _TOTAL)
+_USUAL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _RULE, _TOTAL)
+_LARGE = (_WHO, _QUOTA, _AMOUNT, _BAR, _PERCENT, _RULE, _THROTTLE, _TOTAL)
+_WIDE = (*_LARGE[:6], _LEVEL, _THROTTLE, _TOTAL, _REQUESTS)
+
+_LAYOUTS = ((132, _WIDE), (96, _LARGE), (76, _USUAL), (56, _SMALL), (0, _NARROW))
+"""The least width for each choice of columns."""

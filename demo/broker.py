@@ -1,0 +1,105 @@
+"""A broker as far as its quotas can see: requests are charged and channels muted, nothing is stored."""
+
+from quotascope.metrics import (
+    BrokerQuotas,
+    ClientRequest,
+    Decision,
+    Instant,
+    MutationApi,
+    MutationQuota,
+    QuotaManagers,
+    ThrottlingQuotaExceeded,
+)
+
+from .connection import Connection
+from .request import Call, CreateTopics, Fetch, Produce, Request, Response
+
+_NANOS_PER_MS = 1_000_000
+
+
+class Broker:
+    """
+    A broker and controller in one that clients ask directly (KIP-919).
+
+    So a mutation throttle shows as such; a broker that forwards to a controller hides it among those of Request.
+    To be used by one thread, with a clock that never goes back: the same time serves for rates and for deadlines.
+
+    Args:
+        managers: the quotas.
+
+    """
+
+    def __init__(self, managers: QuotaManagers) -> None:
+        self._managers = managers
+        self._quotas = BrokerQuotas(managers)
+
+    def handle(
+        self, connection: Connection, request: Request, thread_ms: float, now_ms: int
+    ) -> Response:
+        """
+        Answer a request that kept a thread busy for `thread_ms`; `now_ms` is epoch ms.
+
+        The response leaves at once, the channel stays muted for the throttle time that it tells (KIP-219).
+        """
+        connection.channel.request_received()
+        charged = connection.charge(thread_ms)
+        response = self._answer(charged, request, _instant(now_ms))
+        connection.channel.response_sent()
+        return response
+
+    def reap(self, now_ms: int) -> None:
+        """End the throttles that are over; their channels are read again."""
+        now = _instant(now_ms)
+        self._managers.reap(now.ms, now.ns)
+
+    def _answer(
+        self, charged: ClientRequest, request: Request, now: Instant
+    ) -> Response:
+        match request:
+            case Produce(size=size):
+                return _told(self._quotas.produce(charged, size, now, acks=1))
+            case Fetch():
+                return self._fetch(charged, request, now)
+            case CreateTopics():
+                return self._create(charged, request, now)
+            case Call():
+                return _told(self._quotas.other(charged, now))
+
+    def _fetch(self, charged: ClientRequest, request: Fetch, now: Instant) -> Response:
+        size = self._quotas.max_fetch_bytes(charged, request.size, now)
+        decision = self._quotas.fetch(charged, size, now)
+        return _told(decision, request if decision.unrecord_fetch else None)
+
+    def _create(
+        self, charged: ClientRequest, request: CreateTopics, now: Instant
+    ) -> Response:
+        quota = self._managers.controller_mutation.quota_for(
+            charged.principal,
+            charged.client_id,
+            MutationApi.CREATE_TOPICS,
+            request.version,
+            now.ms,
+        )
+        refused = tuple(
+            topic for topic in request.partitions if not _created(quota, topic, now)
+        )
+        again = CreateTopics(partitions=refused, version=request.version)
+        decision = self._quotas.controller(charged, quota, now)
+        return _told(decision, again if refused else None)
+
+
+def _created(quota: MutationQuota, partitions: int, now: Instant) -> bool:
+    """Charge one topic; False if it is refused with error 89."""
+    try:
+        quota.record(partitions, now.ms)
+    except ThrottlingQuotaExceeded:
+        return False
+    return True
+
+
+def _told(decision: Decision, again: Request | None = None) -> Response:
+    return Response(throttle_ms=decision.response_ms, again=again)
+
+
+def _instant(now_ms: int) -> Instant:
+    return Instant(ms=now_ms, ns=now_ms * _NANOS_PER_MS)

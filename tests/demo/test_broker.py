@@ -1,0 +1,98 @@
+"""The demo's broker charges the real quotas and mutes as they say."""
+
+from quotascope.demo.broker import Broker
+from quotascope.demo.connection import Connection
+from quotascope.demo.request import Call, CreateTopics, Fetch, Produce, Response
+from quotascope.metrics import QuotaEntity, QuotaManagers, QuotaType, Registry
+
+START_MS = 1_700_000_000_000
+ALICE = QuotaEntity("alice", None)
+
+
+class Setup:
+    """A broker with one quota for alice, and her connection."""
+
+    def __init__(self, quota_type: QuotaType, bound: float) -> None:
+        self.registry = Registry()
+        self.managers = QuotaManagers(self.registry, START_MS)
+        self.managers.update_quota(quota_type, ALICE, bound)
+        self.broker = Broker(self.managers)
+        self.connection = Connection("alice", "app")
+
+    def ask(
+        self, request: Produce | Fetch | CreateTopics | Call, thread_ms: float = 0.0
+    ) -> Response:
+        """The broker's answer at the start."""
+        return self.broker.handle(self.connection, request, thread_ms, START_MS)
+
+    def value(self, group: str, name: str) -> float:
+        """A metric of alice's at the start."""
+        tags = {"user": "alice", "client-id": ""}
+        metric = self.registry.metric(self.registry.metric_name(name, group, tags))
+        assert metric is not None
+        return metric.value(START_MS)
+
+
+def test_within_the_quota() -> None:
+    """Who stays within the quota is answered without a throttle and read again at once."""
+    setup = Setup(QuotaType.PRODUCE, 1_000.0)
+    assert setup.ask(Produce(size=10_000)) == Response()
+    assert setup.connection.is_read
+
+
+def test_produce_over_the_quota() -> None:
+    """12,000 bytes against 1,000 B/s over 10 s: 1,200 B/s, so (1200 - 1000) / 1000 x 10 s of silence."""
+    setup = Setup(QuotaType.PRODUCE, 1_000.0)
+    assert setup.ask(Produce(size=12_000)) == Response(throttle_ms=2_000)
+    assert setup.value("Produce", "throttle-time") == 2_000.0
+
+
+def test_channel_is_read_again_when_the_throttle_is_over() -> None:
+    """The channel stays muted to the last millisecond of the throttle."""
+    setup = Setup(QuotaType.PRODUCE, 1_000.0)
+    setup.ask(Produce(size=12_000))
+    setup.broker.reap(START_MS + 1_999)
+    assert not setup.connection.is_read
+    setup.broker.reap(START_MS + 2_000)
+    assert setup.connection.is_read
+
+
+def test_fetch_over_the_quota_is_held_back() -> None:
+    """A fetch over the quota is answered empty, not counted, and has to be asked for again."""
+    setup = Setup(QuotaType.FETCH, 1_000.0)
+    assert setup.ask(Fetch(size=8_000)) == Response()
+    request = Fetch(size=4_000)
+    assert setup.broker.handle(setup.connection, request, 0.0, START_MS) == Response(
+        throttle_ms=2_000, again=request
+    )
+    assert setup.value("Fetch", "byte-rate") == 800.0
+
+
+def test_no_fetch_exceeds_a_window_by_itself() -> None:
+    """A fetch is cut to what the quota allows in ten windows, or it could never succeed."""
+    setup = Setup(QuotaType.FETCH, 1_000.0)
+    assert setup.ask(Fetch(size=1_000_000)) == Response()
+    assert setup.value("Fetch", "byte-rate") == 1_000.0
+
+
+def test_request_time_is_throttled_for_a_second_at_most() -> None:
+    """A request quota never mutes for longer than one window (KIP-124)."""
+    setup = Setup(QuotaType.REQUEST, 1.0)
+    assert setup.ask(Call(), thread_ms=900.0) == Response(throttle_ms=1_000)
+
+
+def test_topics_over_the_quota_are_refused() -> None:
+    """The topic that overdraws the bucket of 11 is made, the one after it refused with error 89."""
+    setup = Setup(QuotaType.CONTROLLER_MUTATION, 1.0)
+    assert setup.ask(CreateTopics(partitions=(8, 5, 4))) == Response(
+        throttle_ms=2_000, again=CreateTopics(partitions=(4,))
+    )
+    assert setup.value("ControllerMutation", "rejection-count") == 4.0
+
+
+def test_old_clients_are_only_throttled() -> None:
+    """Before version 6 every topic is made and the client waits afterwards."""
+    setup = Setup(QuotaType.CONTROLLER_MUTATION, 1.0)
+    request = CreateTopics(partitions=(8, 5, 4), version=5)
+    assert setup.ask(request) == Response(throttle_ms=6_000)
+    assert setup.value("ControllerMutation", "tokens") == -6.0

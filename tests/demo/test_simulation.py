@@ -1,0 +1,158 @@
+"""What somebody who starts the demo gets to see, and when."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from quotascope.demo import CAST, RULES, Simulation
+from quotascope.demo.cast import CONNECT, MIRROR, NIGHTLY, ORDERS, Role
+from quotascope.metrics import Level, QuotaType
+
+START_MS = 1_700_000_000_000
+TICK_MS = 20
+
+
+Key = tuple[str, str, str]
+"""Group, user and client-id."""
+
+NIGHTLY_KEY = "Produce", NIGHTLY.user, NIGHTLY.client_id
+
+
+def played(seconds: int, tick_ms: int = TICK_MS) -> Simulation:
+    """The demo after so many seconds."""
+    simulation = Simulation(START_MS)
+    for now_ms in range(START_MS, START_MS + seconds * 1_000 + 1, tick_ms):
+        simulation.advance(now_ms)
+    return simulation
+
+
+def values(simulation: Simulation, name: str, now_ms: int) -> dict[Key, float]:
+    """One metric of all entities."""
+    return {
+        (key.group, key.tags["user"], key.tags["client-id"]): metric.value(now_ms)
+        for key, metric in simulation.registry.metrics().items()
+        if key.name == name
+    }
+
+
+def bounced(simulation: Simulation, now_ms: int) -> set[str]:
+    """The quota types under which somebody was throttled or refused."""
+    counts = {
+        **values(simulation, "throttle-time-total", now_ms),
+        **values(simulation, "rejection-count", now_ms),
+    }
+    return {group for (group, _, _), count in counts.items() if count > 0}
+
+
+@pytest.fixture(scope="module")
+def minute() -> Simulation:
+    """The demo after a minute."""
+    return played(60)
+
+
+END_MS = START_MS + 60_000
+
+
+def test_somebody_is_throttled_within_five_seconds() -> None:
+    """Who starts the demo sees a throttled producer before looking away."""
+    assert "Produce" in bounced(played(5), START_MS + 5_000)
+
+
+def test_all_four_quotas_bite_within_twenty_seconds() -> None:
+    """Each of the four kinds of quota has throttled or refused somebody after twenty seconds."""
+    groups = {quota_type.group for quota_type in QuotaType}
+    assert bounced(played(20), START_MS + 20_000) == groups
+
+
+def test_topics_are_refused(minute: Simulation) -> None:
+    """The deploy tool meets error 89."""
+    refused = values(minute, "rejection-count", END_MS)
+    assert refused["ControllerMutation", "deploy", ""] > 0
+
+
+def resolved(simulation: Simulation) -> Iterator[tuple[Role, QuotaType, Level]]:
+    """What decides for each client under each quota type."""
+    for role in CAST:
+        for quota_type in QuotaType:
+            rules = simulation.quotas.of(quota_type).rules()
+            yield role, quota_type, rules.decide(role.user, role.client_id).level
+
+
+def test_every_level_decides_for_somebody() -> None:
+    """All of Kafka's eight levels can be seen at work, and somebody without any limit."""
+    assert {level for _, _, level in resolved(Simulation(START_MS))} == set(Level)
+
+
+@pytest.mark.parametrize("quota_type", QuotaType, ids=lambda kind: kind.label)
+def test_every_rule_decides_for_somebody(quota_type: QuotaType) -> None:
+    """No rule is there in vain."""
+    rules = Simulation(START_MS).quotas.of(quota_type).rules()
+    used = {rules.decide(role.user, role.client_id).entity for role in CAST}
+    assert set(RULES[quota_type]) <= used
+
+
+def test_well_behaved_clients_are_never_throttled() -> None:
+    """Who stays below the limit is left alone for ten minutes, whatever the others do."""
+    end_ms = START_MS + 600_000
+    totals = values(played(600, tick_ms=50), "throttle-time-total", end_ms)
+    well_behaved = {ORDERS.user, CONNECT.user, CONNECT.client_id, MIRROR.client_id}
+    own = {key: total for key, total in totals.items() if well_behaved & set(key[1:])}
+    assert len(own) > len(well_behaved)
+    assert not any(own.values())
+
+
+def test_orders_are_near_their_limit(minute: Simulation) -> None:
+    """The well-behaved producer uses more than four fifths of its quota."""
+    rate = values(minute, "byte-rate", END_MS)["Produce", "orders", ""]
+    assert 800_000 < rate < 1_000_000
+
+
+def test_somebody_is_unlimited(minute: Simulation) -> None:
+    """The mirror reads most of all and no rule stops it."""
+    rates = {
+        key: rate
+        for key, rate in values(minute, "byte-rate", END_MS).items()
+        if key[0] == "Fetch"
+    }
+    assert max(rates, key=lambda key: rates[key]) == ("Fetch", "", MIRROR.client_id)
+
+
+def test_limits_hold() -> None:
+    """Over two minutes the nightly job gets through what it may, although it asks for three times as much."""
+    simulation = Simulation(START_MS)
+    rates = []
+    for now_ms in range(START_MS, START_MS + 120_000, TICK_MS):
+        simulation.advance(now_ms)
+        if now_ms % 1_000 == 0:
+            rates.append(values(simulation, "byte-rate", now_ms).get(NIGHTLY_KEY, 0.0))
+    assert 1_000_000 < sum(rates) / len(rates) < 2_000_000
+
+
+def test_names_need_encoding(minute: Simulation) -> None:
+    """One user is percent-encoded in Kafka's metrics, and one client-id has characters that JMX quotes."""
+    tags = [name.tags for name in minute.registry.metrics() if name.tags]
+    assert "CN%3Dbilling%2CO%3DAcme" in {tag.get("user") for tag in tags}
+    assert 'invoice writer #2 "A/B"*' in {tag.get("client-id") for tag in tags}
+
+
+def test_two_runs_are_alike(minute: Simulation) -> None:
+    """The same minute again gives the same numbers."""
+    again = values(played(60), "throttle-time-total", END_MS)
+    assert again == values(minute, "throttle-time-total", END_MS)
+
+
+def test_tells_when_it_is_due_next() -> None:
+    """Between two requests there is nothing to do, and the simulation knows until when."""
+    simulation = Simulation(START_MS)
+    due_ms = simulation.advance(START_MS)
+    assert START_MS < due_ms <= START_MS + 100
+
+
+def test_clients_go_on_after_a_suspension() -> None:
+    """A machine that slept for an hour finds the clients at their usual pace."""
+    simulation = played(10)
+    later_ms = START_MS + 3_610_000
+    for now_ms in range(later_ms, later_ms + 15_000, TICK_MS):
+        simulation.advance(now_ms)
+    rate = values(simulation, "byte-rate", later_ms + 15_000)["Produce", "orders", ""]
+    assert 600_000 < rate < 1_000_000
