@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 
@@ -21,6 +21,23 @@ class Bean:
     properties: tuple[tuple[str, str], ...]
     """Key properties sorted by key, ``type`` included."""
 
+    @classmethod
+    def of(cls, domain: str, properties: Mapping[str, str]) -> Bean:
+        """
+        Make a bean from properties in any order.
+
+        Halves of surrogate pairs, which no UTF-8 text can hold, become question marks.
+        """
+        return cls(
+            domain,
+            tuple(
+                sorted(
+                    (key, value.encode(errors="replace").decode())
+                    for key, value in properties.items()
+                )
+            ),
+        )
+
     def get(self, key: str) -> str | None:
         """The value of one key property, or None when the name has none."""
         return next((value for name, value in self.properties if name == key), None)
@@ -37,10 +54,11 @@ class Column:
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
     """
-    The columns of a table.
+    The columns of a table, each of them once.
 
     A source hands out the same object as long as it sees the same beans, so
-    whatever was derived from a layout may be kept under its identity.
+    whatever was derived from a layout may be kept under its identity. Columns that
+    two layouts of one source share are the same objects.
     """
 
     columns: tuple[Column, ...]

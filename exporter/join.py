@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from quotascope.metrics import QuotaType
+
+from .beans import BeanTable
+from .cause import Causes
+from .entity_usage import usages
+from .leadership import active_controllers
 from .limits import Limits
-from .snapshot import LimitsHealth, Snapshot, SourceRead
+from .node_usage import NodeUsages, told_to_lead
+from .plan import Numbers, Places, Planner
+from .snapshot import (
+    EntityUsage,
+    LimitsHealth,
+    NodeUsage,
+    Snapshot,
+    SourceHealth,
+    SourceRead,
+)
+from .staleness import Staleness
+from .standing import Standing
 
 
 class Join:
-    """Joins what the sources read with the configured limits, and remembers what the next join needs."""
+    """
+    Joins what the sources read with the configured limits.
+
+    It remembers what the next join needs: where to find each number, what was in debt or rising a short
+    while ago, and totals that must not go back.
+    """
+
+    def __init__(self) -> None:
+        self._planners: dict[str, Planner] = {}
+        self._before: dict[str, Numbers] = {}
+        self._staleness = Staleness()
+        self._causes = Causes()
+        self._nodes = NodeUsages()
 
     def snapshot(
         self,
@@ -19,4 +50,91 @@ class Join:
         taken_at: float,
     ) -> Snapshot:
         """The state of the cluster at ``taken_at`` (Unix time in seconds)."""
-        raise NotImplementedError
+        sources, tables = _one_for_each_node(reads)
+        read = [self._numbers(table, limits) for table in tables]
+        entities, nodes = self._joined(read, limits, taken_at)
+        self._causes.find(entities, limits, taken_at)
+        self._before.update({numbers.plan.node_id: numbers for numbers in read})
+        return Snapshot(
+            taken_at=taken_at,
+            entities=tuple(entities),
+            nodes=tuple(nodes),
+            sources=sources,
+            limits=limits,
+            limits_health=limits_health,
+        )
+
+    def _numbers(self, table: BeanTable, limits: Limits | None) -> Numbers:
+        planner = self._planners.setdefault(table.node_id, Planner(table.node_id))
+        return Numbers.read(planner.plan(table.layout, limits), table)
+
+    def _joined(
+        self, read: Sequence[Numbers], limits: Limits | None, at: float
+    ) -> tuple[list[EntityUsage], list[NodeUsage]]:
+        leading = active_controllers(
+            {numbers.plan.node_id: told_to_lead(numbers) for numbers in read},
+            limits.active_controller if limits else None,
+        )
+        self._staleness.forget(at)
+        entities: list[EntityUsage] = []
+        nodes: list[NodeUsage] = []
+        for numbers in read:
+            leads = leading[numbers.plan.node_id] is not False
+            counting, stale = self._sifted(numbers, leads=leads, at=at)
+            entities += usages(counting, numbers)
+            nodes.append(self._nodes.of(numbers, limits, stale))
+        return entities, nodes
+
+    def _sifted(
+        self, numbers: Numbers, *, leads: bool, at: float
+    ) -> tuple[list[Places], Mapping[QuotaType, int]]:
+        """The entities that count, and how many do not."""
+        before = self._before.get(numbers.plan.node_id)
+        counting: list[Places] = []
+        stale: Counter[QuotaType] = Counter(_judged(numbers, leads=leads))
+        for places in numbers.plan.entities.values():
+            quota_type = places.entity.quota_type
+            if not leads and quota_type is QuotaType.CONTROLLER_MUTATION:
+                stale[quota_type] += 1
+            elif places.standing is Standing.IN_USE or self._staleness.in_use(
+                places, numbers, before, at
+            ):
+                counting.append(places)
+            else:
+                stale[quota_type] += 1
+        return counting, dict(stale)
+
+
+def _judged(numbers: Numbers, *, leads: bool) -> dict[QuotaType, int]:
+    """A zero for each quota type in which stale entities can be told."""
+    if numbers.plan.limits is not None:
+        return dict.fromkeys(QuotaType, 0)
+    return {} if leads else {QuotaType.CONTROLLER_MUTATION: 0}
+
+
+def _one_for_each_node(
+    reads: Sequence[SourceRead],
+) -> tuple[tuple[SourceHealth, ...], list[BeanTable]]:
+    """The tables, and how reading them went: of two sources that read the same node the second is left out."""
+    by_node: dict[str, SourceHealth] = {}
+    sources: list[SourceHealth] = []
+    tables: list[BeanTable] = []
+    for read in reads:
+        health, table = read.health, read.table
+        if table is not None:
+            first = by_node.setdefault(table.node_id, health)
+            if first is health:
+                tables.append(table)
+            else:
+                health = _doubled(health, first, table.node_id)
+        sources.append(health)
+    return tuple(sources), tables
+
+
+def _doubled(health: SourceHealth, first: SourceHealth, node_id: str) -> SourceHealth:
+    return replace(
+        health,
+        up=False,
+        error=f"reads node {node_id}, which source {first.name} reads already: "
+        "configure each node once, and check url and node_id",
+    )

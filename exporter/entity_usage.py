@@ -1,0 +1,47 @@
+"""The numbers of entities, in base units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import isfinite
+from typing import Final
+
+from .mapping import MILLISECONDS, Meaning
+from .plan import Numbers, Places
+from .snapshot import EntityUsage
+
+UNLIMITED_TOKENS: Final = 9e18
+"""A bucket without a limit holds Long.MAX tokens for each window: not a number to show."""
+
+
+def usages(entities: Iterable[Places], numbers: Numbers) -> Iterator[EntityUsage]:
+    """What each of these entities used."""
+    for places in entities:
+        usage, throttle_ms = numbers.of(places)
+        result = EntityUsage(
+            entity=places.entity,
+            usage=usage / places.divisor if isfinite(usage) else None,
+            throttle_time_seconds=throttle_ms / MILLISECONDS
+            if isfinite(throttle_ms)
+            else 0.0,
+        )
+        if places.more:
+            _add_more(result, places, numbers)
+        yield result
+
+
+def _add_more(usage: EntityUsage, places: Places, numbers: Numbers) -> None:
+    found = {
+        meaning: numbers.values[place]
+        for meaning, place in places.more.items()
+        if isfinite(numbers.values[place])
+    }
+    tokens = found.get(Meaning.TOKENS)
+    limited = places.entity.limit is not None or numbers.plan.limits is None
+    if tokens is not None and limited and tokens < UNLIMITED_TOKENS:
+        usage.tokens = tokens
+    throttled_ms = found.get(Meaning.THROTTLED_SECONDS)
+    if throttled_ms is not None:
+        usage.throttled_seconds_total = throttled_ms / MILLISECONDS
+    usage.throttled_requests_total = found.get(Meaning.THROTTLED_REQUESTS)
+    usage.rejected_mutations_total = found.get(Meaning.REJECTED_MUTATIONS)

@@ -1,0 +1,72 @@
+"""What each column of a layout says, and of whom: worked out when a column is first seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quotascope.metrics import MalformedName, QuotaType, desanitize
+
+from .beans import Bean, Column, Layout
+from .mapping import Attribute, attribute_of
+
+Tags = tuple[QuotaType, str, str]
+"""Which entity on one node: quota type, decoded user, client id; an absent one is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one number says."""
+
+    attribute: Attribute
+    tags: Tags | None
+    """The entity it is about, None when it is about the node."""
+    request: str
+    """The request it is about, such as ``CreateTopics``; empty when it is about no request."""
+
+
+class Interpreter:
+    """Interprets the layouts of one node one after the other; what two of them share it interprets once."""
+
+    def __init__(self) -> None:
+        self._layout = Layout(())
+        self._found: list[Found | None] = []
+
+    def found_in(self, layout: Layout) -> Sequence[Found | None]:
+        """What each column says, None for columns of no use."""
+        if layout is not self._layout:
+            known = self._by_identity()
+            self._found = [
+                known[id(column)] if id(column) in known else interpreted(column)
+                for column in layout.columns
+            ]
+            self._layout = layout
+        return self._found
+
+    def _by_identity(self) -> dict[int, Found | None]:
+        # Hashing a column would take as long as interpreting it; the layout keeps identities valid.
+        return dict(zip(map(id, self._layout.columns), self._found, strict=True))
+
+
+def interpreted(column: Column) -> Found | None:
+    """What a column says, None when it is of no use."""
+    attribute = attribute_of(column)
+    if attribute is None:
+        return None
+    bean = column.bean
+    return Found(attribute, _tags(attribute, bean), bean.get("request") or "")
+
+
+def _tags(attribute: Attribute, bean: Bean) -> Tags | None:
+    if attribute.quota_type is None or "user" not in attribute.free:
+        return None
+    user, client_id = bean.get("user") or "", bean.get("client-id") or ""
+    return attribute.quota_type, decoded(user), client_id
+
+
+def decoded(user: str) -> str:
+    """The user's name out of Kafka's percent-encoded tag; a tag that Kafka would not write stays as it is."""
+    try:
+        return desanitize(user)
+    except MalformedName:
+        return user

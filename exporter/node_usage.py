@@ -1,0 +1,82 @@
+"""What a node says of itself, apart from its entities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Final, TypeVar
+
+from quotascope.metrics import QuotaType
+
+from .limits import Limits
+from .mapping import MILLISECONDS, PERCENT
+from .plan import Numbers
+from .request_throttle import RequestThrottle
+from .snapshot import NodeUsage
+
+Key = TypeVar("Key")
+
+_REPEATS_OF_FETCH: Final = {"FetchConsumer", "FetchFollower"}
+
+
+class NodeUsages:
+    """Makes the nodes' part of snapshots."""
+
+    def __init__(self) -> None:
+        self._request_throttle: dict[str, RequestThrottle] = {}
+
+    def of(
+        self,
+        numbers: Numbers,
+        limits: Limits | None,
+        stale_entities: Mapping[QuotaType, int],
+    ) -> NodeUsage:
+        """The usage of one node."""
+        node_id, node, values = numbers.plan.node_id, numbers.plan.node, numbers.values
+        settings = limits.nodes.get(node_id) if limits else None
+        exempt = finite(values[node.exempt_request_time])
+        return NodeUsage(
+            broker=node_id,
+            delay_queue_size=_finite_at(node.delay_queue_size, numbers),
+            exempt_request_threads=None if exempt is None else exempt / PERCENT,
+            request_capacity_threads=settings.request_capacity_threads
+            if settings
+            else None,
+            request_throttled_seconds=self._throttled_seconds(numbers),
+            throttling_errors=_finite_at(node.throttling_errors, numbers),
+            stale_entities=stale_entities,
+            active_controller=told_to_lead(numbers),
+        )
+
+    def _throttled_seconds(self, numbers: Numbers) -> dict[str, float]:
+        node, values = numbers.plan.node, numbers.values
+        totals = self._request_throttle.setdefault(
+            numbers.plan.node_id, RequestThrottle()
+        )
+        totals.began(finite(values[node.started_at]))
+        counts = _finite_at(node.throttle_count, numbers)
+        means = _finite_at(node.throttle_mean, numbers)
+        return {
+            request: totals.total_ms(request, means[request], counts[request])
+            / MILLISECONDS
+            for request in means
+            if request not in _REPEATS_OF_FETCH and counts.get(request, 0) > 0
+        }
+
+
+def told_to_lead(numbers: Numbers) -> bool | None:
+    """Whether the node says that it is the active controller; None when it does not say."""
+    count = finite(numbers.values[numbers.plan.node.active_controller])
+    return None if count is None else count > 0
+
+
+def finite(value: float) -> float | None:
+    """The value, or None when the node gave no number."""
+    return value if isfinite(value) else None
+
+
+def _finite_at(places: Mapping[Key, int], numbers: Numbers) -> dict[Key, float]:
+    values = numbers.values
+    return {
+        key: values[place] for key, place in places.items() if isfinite(values[place])
+    }

@@ -1,0 +1,71 @@
+"""Reads a quota engine in this process."""
+
+from __future__ import annotations
+
+from array import array
+
+from quotascope.metrics import Clock, KafkaMetric, MetricName, Registry
+
+from ..beans import Bean, BeanTable, Column, Layout
+from ..mapping import SERVER, wanted
+
+
+class EmbeddedSource:
+    """
+    One registry, whose metrics have Kafka's groups, names and tags.
+
+    Reading has no effect on the engine: unlike Kafka's own JMX reads it does not move a
+    window.
+
+    Args:
+        name: The label ``source``.
+        registry: What the engine records to.
+        node_id: The label ``broker``.
+        clock: The engine's clock, epoch ms.
+
+    """
+
+    dialect = "embedded"
+
+    def __init__(
+        self, name: str, registry: Registry, node_id: str, clock: Clock
+    ) -> None:
+        self.name = name
+        self._registry = registry
+        self._node_id = node_id
+        self._clock = clock
+        self._seen: list[KafkaMetric] = []
+        self._columns: dict[MetricName, Column | None] = {}
+        self._shown: list[KafkaMetric] = []
+        self._layout = Layout(())
+
+    async def read(self) -> BeanTable:
+        """The quota metrics as they are now."""
+        metrics = list(self._registry.metrics().values())
+        if metrics != self._seen:
+            self._learn(metrics)
+        now_ms = self._clock()
+        return BeanTable(
+            node_id=self._node_id,
+            layout=self._layout,
+            values=array("d", [metric.peek(now_ms) for metric in self._shown]),
+        )
+
+    async def close(self) -> None:
+        """Nothing to release: the registry is somebody else's."""
+
+    def _learn(self, metrics: list[KafkaMetric]) -> None:
+        known = self._columns
+        self._columns = {
+            name: known[name] if name in known else _column_of(name)
+            for name in (metric.name for metric in metrics if metric.stat is not None)
+        }
+        self._shown = [metric for metric in metrics if self._columns.get(metric.name)]
+        columns = (self._columns[metric.name] for metric in self._shown)
+        self._layout = Layout(tuple(filter(None, columns)))
+        self._seen = metrics
+
+
+def _column_of(name: MetricName) -> Column | None:
+    tags = {key: value for key, value in name.tags.items() if value}
+    return wanted(Column(Bean.of(SERVER, {**tags, "type": name.group}), name.name))

@@ -1,0 +1,163 @@
+"""One bounded answer over HTTP, or a ``SourceError`` that says what to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import aiohttp
+from yarl import URL
+
+from ..errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
+from .http_target import MEBIBYTE, HttpTarget
+from .untrusted import shown
+
+_CHUNK_BYTES = 1 << 16
+_OK = 200
+_REDIRECTS = range(300, 400)
+_DENIED = (401, 403, 407)
+_NOT_FOUND = 404
+
+
+class HttpFetch:
+    """
+    A session with one agent.
+
+    Args:
+        target: Where it answers.
+        hint: What to check when the agent answers, but not as it should.
+
+    """
+
+    def __init__(self, target: HttpTarget, hint: str) -> None:
+        self._target = target
+        self._hint = hint
+        self._session: aiohttp.ClientSession | None = None
+
+    async def get(self) -> bytes:
+        """The body of an answer to GET. Raises ``SourceError``."""
+        return await self._attempt("GET", URL(self._target.url), None)
+
+    async def post(self, url: URL, body: bytes) -> bytes:
+        """The body of an answer to POST. Raises ``SourceError``."""
+        return await self._attempt("POST", url, body)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            session, self._session = self._session, None
+            await session.close()
+
+    async def _attempt(self, method: str, url: URL, body: bytes | None) -> bytes:
+        try:
+            async with asyncio.timeout(self._target.timeout_seconds):
+                return await self._retried(method, url, body)
+        except TimeoutError:
+            raise SourceUnreachable(
+                f"no complete answer within {self._target.timeout_seconds:g} s: the node is overloaded or stuck, "
+                "or timeout_seconds is too short for this many clients"
+            ) from None
+        except aiohttp.ClientError as error:
+            raise _explained(error, self._hint) from error
+        except (OSError, ValueError) as error:
+            raise SourceUnreachable(f"cannot be asked: {shown(error)}") from error
+
+    async def _retried(self, method: str, url: URL, body: bytes | None) -> bytes:
+        try:
+            return await self._once(method, url, body)
+        except aiohttp.ClientConnectorError:
+            raise
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            # An agent closes idle connections, and a restarted one knows none of them.
+            return await self._once(method, url, body)
+
+    async def _once(self, method: str, url: URL, body: bytes | None) -> bytes:
+        async with self._opened().request(
+            method, url, data=body, allow_redirects=False
+        ) as response:
+            self._check(response)
+            return await self._bounded(response)
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            target = self._target
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=2, ssl=True if target.tls is None else target.tls
+                ),
+                auth=None
+                if target.username is None
+                else aiohttp.BasicAuth(target.username, target.password, "utf-8"),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers=_sendable(target.headers),
+                timeout=aiohttp.ClientTimeout(total=None),
+            )
+        return self._session
+
+    def _check(self, response: aiohttp.ClientResponse) -> None:
+        status = response.status
+        if status == _OK:
+            return
+        if status in _DENIED:
+            raise SourceDenied(
+                f"HTTP {status}: the agent refuses these credentials; check basic_auth and headers of this source"
+            )
+        if status in _REDIRECTS:
+            raise SourceUnreadable(
+                f"HTTP {status}: redirects to {_place(response)}; redirects are not followed, configure the final url"
+            )
+        if status == _NOT_FOUND:
+            raise SourceUnreadable(f"HTTP 404: nothing at this path; {self._hint}")
+        raise SourceUnreadable(f"HTTP {status} instead of 200; {self._hint}")
+
+    async def _bounded(self, response: aiohttp.ClientResponse) -> bytes:
+        body = bytearray()
+        async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
+            body += chunk
+            if len(body) > self._target.max_bytes:
+                raise SourceUnreadable(
+                    f"the answer is longer than {self._target.max_bytes / MEBIBYTE:g} MiB; {self._hint}"
+                )
+        return bytes(body)
+
+
+def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        if not value.isprintable():
+            raise ValueError(f"the header {name} holds a line end or the like")
+    return dict(headers)
+
+
+def _place(response: aiohttp.ClientResponse) -> str:
+    """Where a redirect leads, without what may be secret in a URL."""
+    try:
+        url = URL(response.headers.get("Location", ""))
+        return shown(url.with_user(None).with_query(None).with_fragment(None))
+    except ValueError:
+        return "an address that is none"
+
+
+def _explained(error: aiohttp.ClientError, hint: str) -> SourceError:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return SourceDenied(
+            f"its certificate is not trusted ({shown(error.certificate_error)}): "
+            "set tls.ca_file to the authority that signed it, and use the name it was made for"
+        )
+    if isinstance(error, aiohttp.ClientSSLError):
+        return SourceUnreadable(
+            f"TLS failed ({shown(error.os_error)}): does this port speak https, and does it want a certificate of ours?"
+        )
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return SourceUnreachable(
+            f"no connection to {error.host}:{error.port} ({shown(error.os_error)}): "
+            "is the node up, its agent loaded, and the port open from here?"
+        )
+    if isinstance(error, aiohttp.ClientConnectionError):
+        return SourceUnreachable(
+            f"the connection ended before an answer ({shown(error)}): is the node shutting down, or is this port https?"
+        )
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return SourceUnreachable(
+            "the connection ended in the middle of the answer: is the node shutting down?"
+        )
+    return SourceUnreadable(f"this is not HTTP as it should be; {hint}")

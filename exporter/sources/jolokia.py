@@ -1,0 +1,59 @@
+"""Reads a node through its Jolokia agent, version 1 or 2: one bulk request for all quota beans."""
+
+from __future__ import annotations
+
+from yarl import URL
+
+from ..beans import BeanTable
+from .columns import Columns
+from .http_fetch import HttpFetch
+from .http_target import HttpTarget
+from .jolokia_answer import column_of, numbers_in
+from .jolokia_request import REQUESTS, bulk_request
+from .node_id import NodeId
+
+_HINT = "the usual path of a Jolokia agent is /jolokia, and its usual port 8778"
+
+
+class JolokiaSource:
+    """
+    One broker or controller behind a Jolokia agent.
+
+    Args:
+        name: The label ``source``.
+        target: Where the agent answers.
+
+    """
+
+    dialect = "jolokia"
+
+    def __init__(self, name: str, target: HttpTarget) -> None:
+        self.name = name
+        self._fetch = HttpFetch(target, _HINT)
+        self._url = _read_url(target.url)
+        self._body = bulk_request()
+        self._columns = Columns(column_of)
+        self._node_id = NodeId(target.node_id)
+
+    async def read(self) -> BeanTable:
+        """The quota beans as they are now. Raises ``SourceError``."""
+        answer = await self._fetch.post(self._url, self._body)
+        layout, values = self._columns.place(*numbers_in(answer, REQUESTS))
+        return BeanTable(node_id=self._node_id.of(layout), layout=layout, values=values)
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self._fetch.close()
+
+
+def _read_url(url: str) -> URL:
+    """
+    Where to post.
+
+    An error of one attribute must not spoil an answer: sensors expire while the agent
+    reads them. The echo of each request would be of no use.
+    """
+    agent = URL(url)
+    return agent.with_path(f"{agent.path.rstrip('/')}/").with_query(
+        {**agent.query, "ignoreErrors": "true", "includeRequest": "false"}
+    )

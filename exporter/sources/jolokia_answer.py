@@ -1,0 +1,118 @@
+"""What a Jolokia agent answers, version 1 or 2."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import nan
+
+from quotascope.metrics import MalformedName, parse_object_name
+
+from ..beans import Bean, Column
+from ..errors import SourceDenied, SourceUnreadable
+from ..mapping import wanted
+from .jolokia_request import ReadRequest
+from .untrusted import shown
+
+Key = tuple[str, str]
+"""The name of an MBean as the agent writes it, and of an attribute."""
+
+_OK = 200
+_FORBIDDEN = (401, 403)
+_NO_SUCH_BEAN = 404
+
+
+def numbers_in(
+    answer: bytes, requests: Sequence[ReadRequest]
+) -> tuple[list[Key], list[float]]:
+    """
+    Which attributes of which MBeans are in an answer, and their numbers.
+
+    A pattern that matches no MBean is nothing special: a broker has no controller's
+    beans. Raises ``SourceUnreadable`` and ``SourceDenied``.
+    """
+    keys: list[Key] = []
+    values: list[float] = []
+    for request, item in zip(requests, _items(answer, len(requests)), strict=True):
+        for bean, attributes in _beans(request, item).items():
+            if not isinstance(attributes, dict):
+                raise _cut_short(bean, attributes)
+            keys += [(bean, attribute) for attribute in attributes]
+            values += [
+                value if type(value) is float else _number(value)
+                for value in attributes.values()
+            ]
+    return keys, values
+
+
+def column_of(key: Key) -> Column | None:
+    """The column of a key, None when it is of no use."""
+    name, attribute = key
+    bean = _bean(name)
+    return None if bean is None else wanted(Column(bean, attribute))
+
+
+@lru_cache(maxsize=1)  # the attributes of a bean come one after the other
+def _bean(name: str) -> Bean | None:
+    try:
+        return Bean.of(*parse_object_name(name))
+    except MalformedName:
+        return None
+
+
+def _items(answer: bytes, count: int) -> list[object]:
+    try:
+        decoded = json.loads(answer)
+    except (ValueError, RecursionError) as error:
+        raise SourceUnreadable(
+            f"the answer is not JSON, or only a part of it ({shown(error)}): is this a Jolokia agent?"
+        ) from error
+    if isinstance(decoded, dict) and "status" in decoded:
+        raise _refused("the request", decoded)
+    if not isinstance(decoded, list) or len(decoded) != count:
+        raise SourceUnreadable(
+            f"the answer is not a list of {count} items: is this a Jolokia agent?"
+        )
+    return decoded
+
+
+def _beans(request: ReadRequest, item: object) -> Mapping[str, object]:
+    if not isinstance(item, dict):
+        raise SourceUnreadable("an item of the answer is no object: is this Jolokia?")
+    status = item.get("status")
+    if status == _NO_SUCH_BEAN:
+        return {}
+    if status != _OK:
+        raise _refused(request.pattern, item)
+    value = item.get("value")
+    if not isinstance(value, dict):
+        raise _cut_short(request.pattern, value)
+    return value
+
+
+def _refused(what: str, item: Mapping[str, object]) -> SourceDenied | SourceUnreadable:
+    status, error = shown(item.get("status")), shown(item.get("error"))
+    if item.get("status") in _FORBIDDEN:
+        return SourceDenied(
+            f"Jolokia refuses {what} ({status}: {error}): its policy (jolokia-access.xml) must let this host read "
+            "kafka.server, kafka.network and kafka.controller"
+        )
+    return SourceUnreadable(f"Jolokia cannot read {what} ({status}: {error})")
+
+
+def _cut_short(what: str, value: object) -> SourceUnreadable:
+    return SourceUnreadable(
+        f"Jolokia gave {shown(repr(value))} for {shown(what)}: "
+        "an agent with maxObjects, maxCollectionSize or maxDepth set cuts its answers; unset them"
+    )
+
+
+def _number(value: object) -> float:
+    """The number; NaN for null, and for an error told in place of a value."""
+    if not isinstance(value, (int, float, str)):
+        return nan
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return nan
