@@ -9,11 +9,11 @@ from typing import Final
 
 from quotascope.metrics import QuotaType
 
-from .beans import BeanTable, Layout
+from ..beans import BeanTable, Layout
+from ..limits import Limits, NodeSettings
+from ..mapping import USAGE, Meaning
+from ..snapshot import Entity
 from .interpretation import Found, Interpreter, Tags
-from .limits import Limits, NodeSettings
-from .mapping import USAGE, Meaning
-from .snapshot import Entity
 from .standing import NO_RULES, Standing, standing_of
 
 NOWHERE: Final = -1

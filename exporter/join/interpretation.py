@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from quotascope.metrics import MalformedName, QuotaType, desanitize
 
-from .beans import Bean, Column, Layout
-from .mapping import Attribute, attribute_of
+from ..beans import Bean, Column, Layout
+from ..mapping import Attribute, attribute_of
 
 Tags = tuple[QuotaType, str, str]
 """Which entity on one node: quota type, decoded user, client id; an absent one is empty."""

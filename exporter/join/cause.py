@@ -23,9 +23,9 @@ from typing import Final
 
 from quotascope.metrics import QuotaType
 
-from .limits import Limits
+from ..limits import Limits
+from ..snapshot import Cause, Entity, EntityUsage
 from .recent import Recent
-from .snapshot import Cause, Entity, EntityUsage
 from .standing import NO_RULES
 
 LINGER_SECONDS: Final = 60.0

@@ -8,14 +8,9 @@ from dataclasses import replace
 
 from quotascope.metrics import QuotaType
 
-from .beans import BeanTable
-from .cause import Causes
-from .entity_usage import usages
-from .leadership import active_controllers
-from .limits import Limits
-from .node_usage import NodeUsages, told_to_lead
-from .plan import Numbers, Places, Planner
-from .snapshot import (
+from ..beans import BeanTable
+from ..limits import Limits
+from ..snapshot import (
     EntityUsage,
     LimitsHealth,
     NodeUsage,
@@ -23,6 +18,11 @@ from .snapshot import (
     SourceHealth,
     SourceRead,
 )
+from .cause import Causes
+from .entity_usage import usages
+from .leadership import active_controllers
+from .node_usage import NodeUsages, told_to_lead
+from .plan import Numbers, Places, Planner
 from .staleness import Staleness
 from .standing import Standing
 

@@ -15,8 +15,8 @@ from typing import Final
 
 from quotascope.metrics import QuotaRules, QuotaType, RuleTable
 
+from ..limits import Limits
 from .interpretation import Tags
-from .limits import Limits
 
 NO_RULES: Final[RuleTable] = QuotaRules().snapshot()
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from math import isfinite
 from typing import Final
 
-from .mapping import MILLISECONDS, Meaning
+from ..mapping import MILLISECONDS, Meaning
+from ..snapshot import EntityUsage
 from .plan import Numbers, Places
-from .snapshot import EntityUsage
 
 UNLIMITED_TOKENS: Final = 9e18
 """A bucket without a limit holds Long.MAX tokens for each window: not a number to show."""

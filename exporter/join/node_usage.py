@@ -8,11 +8,11 @@ from typing import Final, TypeVar
 
 from quotascope.metrics import QuotaType
 
-from .limits import Limits
-from .mapping import MILLISECONDS, PERCENT
+from ..limits import Limits
+from ..mapping import MILLISECONDS, PERCENT
+from ..snapshot import NodeUsage
 from .plan import Numbers
 from .request_throttle import RequestThrottle
-from .snapshot import NodeUsage
 
 Key = TypeVar("Key")
 
