@@ -1,1 +1,56 @@
+"""
+Talking to Kafka: a cluster's quotas through its Admin API, whatever library does the talking.
 
+`open_quota_admin(connection)` gives a `QuotaAdmin`; all errors are `ClientError`.
+"""
+
+from .adapter import open_quota_admin
+from .errors import (
+    AdminRequestFailed,
+    AdminTimeout,
+    AdminUnreachable,
+    AuthenticationFailed,
+    ClientError,
+    InvalidConnection,
+    LibraryMissing,
+    PermissionMissing,
+    TlsFailed,
+    UnsupportedByLibrary,
+)
+from .quota_admin import (
+    BrokerSettings,
+    ClusterDescription,
+    ConfiguredQuota,
+    Entity,
+    Node,
+    QuotaAdmin,
+    QuotaChange,
+)
+from .security import Connection, Sasl, SaslMechanism, Secret, SecurityProtocol, Tls
+
+__all__ = [
+    "AdminRequestFailed",
+    "AdminTimeout",
+    "AdminUnreachable",
+    "AuthenticationFailed",
+    "BrokerSettings",
+    "ClientError",
+    "ClusterDescription",
+    "ConfiguredQuota",
+    "Connection",
+    "Entity",
+    "InvalidConnection",
+    "LibraryMissing",
+    "Node",
+    "PermissionMissing",
+    "QuotaAdmin",
+    "QuotaChange",
+    "Sasl",
+    "SaslMechanism",
+    "Secret",
+    "SecurityProtocol",
+    "Tls",
+    "TlsFailed",
+    "UnsupportedByLibrary",
+    "open_quota_admin",
+]

@@ -1,0 +1,35 @@
+"""Chooses the adapter; the Kafka library is loaded here, when it is needed, and not before."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+from .errors import LibraryMissing, UnsupportedByLibrary
+from .quota_admin import QuotaAdmin
+from .security import Connection
+
+
+def open_quota_admin(connection: Connection) -> QuotaAdmin:
+    """
+    The Admin API of a cluster; its first call connects.
+
+    Raises `LibraryMissing` when kafka-python is not installed, `UnsupportedByLibrary` when it is a version without quotas.
+    """
+    try:
+        from .kafka_python import KafkaPythonAdmin  # noqa: PLC0415 - an optional library
+    except ModuleNotFoundError as error:
+        if error.name != "kafka":
+            raise UnsupportedByLibrary(
+                "kafka-python", _version(), str(error.name)
+            ) from error
+        raise LibraryMissing("kafka-python", "kafka") from error
+    except ImportError as error:
+        raise UnsupportedByLibrary("kafka-python", _version(), str(error)) from error
+    return KafkaPythonAdmin(connection)
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("kafka-python")
+    except importlib.metadata.PackageNotFoundError:
+        return "(unknown version)"

@@ -1,0 +1,145 @@
+"""
+What the answers of the Admin API mean, as plain mappings with the field names of Kafka's protocol.
+
+Libraries differ in how they ask; what comes back is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from .errors import AdminRequestFailed, ClientError, PermissionMissing
+from .quota_admin import (
+    BrokerSettings,
+    ClusterDescription,
+    ConfiguredQuota,
+    Entity,
+    Node,
+    QuotaChange,
+)
+
+Answer: TypeAlias = Mapping[str, Any]
+
+UNSUPPORTED_VERSION: Final = 35
+_AUTHORIZATION_FAILED: Final = 31  # CLUSTER_AUTHORIZATION_FAILED
+
+OPERATIONS: Final = {
+    "DescribeClientQuotas": "DescribeConfigs",
+    "DescribeConfigs": "DescribeConfigs",
+    "DescribeQuorum": "Describe",
+    "AlterClientQuotas": "AlterConfigs",
+}
+"""The operation on the cluster that each request needs (KafkaApis and ControllerApis; tried with StandardAuthorizer)."""
+
+SETTINGS: Final = (
+    "num.io.threads",
+    "num.network.threads",
+    "quota.window.num",
+    "quota.window.size.seconds",
+    "controller.quota.window.num",
+    "controller.quota.window.size.seconds",
+    "client.quota.callback.class",
+)
+
+
+def check(request: str, answer: Answer, username: str | None) -> None:
+    """Raise what an answer says went wrong: `PermissionMissing` or `AdminRequestFailed`."""
+    for part in _parts(answer):
+        code = part.get("error_code", 0)
+        if code != 0:
+            raise _error(request, code, part.get("error_message"), username)
+
+
+def _parts(answer: Answer) -> Iterator[Answer]:
+    """Everything in an answer that may hold an error code: itself, and the answers to single items."""
+    yield answer
+    yield from answer.get("results") or ()
+    yield from answer.get("entries") or ()
+    for topic in answer.get("topics") or ():
+        yield from topic["partitions"]
+
+
+def _error(
+    request: str, code: int, message: str | None, username: str | None
+) -> ClientError:
+    if code == _AUTHORIZATION_FAILED and request in OPERATIONS:
+        return PermissionMissing(
+            request=request, operation=OPERATIONS[request], username=username
+        )
+    return AdminRequestFailed(request, code, message or "no reason given")
+
+
+def quotas(answer: Answer) -> tuple[ConfiguredQuota, ...]:
+    """Every quota of a DescribeClientQuotas answer."""
+    return tuple(
+        ConfiguredQuota(
+            entity=_entity(entry), key=value["key"], value=float(value["value"])
+        )
+        for entry in answer["entries"] or ()
+        for value in entry["values"]
+    )
+
+
+def _entity(entry: Answer) -> Entity:
+    return {part["entity_type"]: part["entity_name"] for part in entry["entity"]}
+
+
+def cluster(answer: Answer) -> ClusterDescription:
+    """The cluster of a DescribeCluster answer."""
+    nodes = [
+        Node(
+            node_id=broker["broker_id"],
+            host=broker["host"],
+            port=broker["port"],
+            rack=broker["rack"],
+        )
+        for broker in answer["brokers"]
+    ]
+    return ClusterDescription(cluster_id=answer["cluster_id"], nodes=tuple(nodes))
+
+
+def settings(node_id: int, answer: Answer) -> BrokerSettings:
+    """The settings of a DescribeConfigs answer. Raises `AdminRequestFailed` when one is missing or no number."""
+    found = {
+        config["name"]: config["value"]
+        for result in answer["results"]
+        for config in result["configs"]
+    }
+
+    def number(key: str) -> int:
+        try:
+            return int(found[key])
+        except (KeyError, TypeError, ValueError):
+            raise AdminRequestFailed(
+                "DescribeConfigs", None, f"broker {node_id} does not tell {key}"
+            ) from None
+
+    return BrokerSettings(
+        node_id=node_id,
+        num_io_threads=number("num.io.threads"),
+        num_network_threads=number("num.network.threads"),
+        quota_samples=number("quota.window.num"),
+        quota_window_seconds=number("quota.window.size.seconds"),
+        controller_quota_samples=number("controller.quota.window.num"),
+        controller_quota_window_seconds=number("controller.quota.window.size.seconds"),
+        client_quota_callback_class=found.get("client.quota.callback.class") or None,
+    )
+
+
+def quorum_leader(answer: Answer) -> int | None:
+    """The leader of a DescribeQuorum answer, or None while there is none."""
+    leaders = [
+        partition["leader_id"]
+        for topic in answer["topics"]
+        for partition in topic["partitions"]
+    ]
+    return next((int(leader) for leader in leaders if leader >= 0), None)
+
+
+def by_entity(changes: Sequence[QuotaChange]) -> list[tuple[Entity, list[QuotaChange]]]:
+    """Changes grouped by entity, because two entries for one entity in a request are refused (error 42)."""
+    grouped: dict[frozenset[tuple[str, str | None]], list[QuotaChange]] = {}
+    for change in changes:
+        grouped.setdefault(frozenset(change.entity.items()), []).append(change)
+    return [(group[0].entity, group) for group in grouped.values()]

@@ -1,0 +1,135 @@
+"""
+What can go wrong between us and a Kafka cluster.
+
+::
+
+    ClientError
+    ├── InvalidConnection         settings that contradict one another, or files that cannot be used
+    ├── LibraryMissing            the Kafka client library is not installed
+    ├── UnsupportedByLibrary      the installed library is not one this adapter knows
+    ├── AdminUnreachable          no connection to any of the servers
+    │   └── TlsFailed             connected, but no TLS session
+    ├── AuthenticationFailed      the user, the password or the mechanism was refused
+    ├── PermissionMissing         authenticated, but not allowed; says which ACL is missing
+    ├── AdminTimeout              connected, but no answer in time
+    └── AdminRequestFailed        the cluster answered with another error
+
+Messages are one line, hold no secret, and say what to do where that is known.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+_LONGEST_REASON = 300
+
+
+class ClientError(Exception):
+    """Base of all errors of this room."""
+
+
+class InvalidConnection(ClientError):
+    """The settings of a connection cannot be used."""
+
+
+class LibraryMissing(ClientError):
+    """A Kafka client library is not installed."""
+
+    def __init__(self, library: str, extra: str) -> None:
+        super().__init__(
+            f"{library} is not installed: pip install 'quotascope[{extra}]'"
+        )
+        self.library = library
+        self.extra = extra
+
+
+class UnsupportedByLibrary(ClientError):
+    """The installed library lacks something that the adapter calls."""
+
+    def __init__(self, library: str, version: str, missing: str) -> None:
+        super().__init__(
+            f"{library} {version} has no {missing}: install the version that quotascope was tested with",
+        )
+        self.library = library
+        self.version = version
+        self.missing = missing
+
+
+class AdminUnreachable(ClientError):
+    """No server could be reached, or the connection was lost."""
+
+    def __init__(self, servers: Sequence[str], reason: str) -> None:
+        self.servers = tuple(servers)
+        self.reason = one_line(reason)
+        super().__init__(
+            f"cannot reach Kafka at {', '.join(self.servers)}: {self.reason}"
+        )
+
+
+class TlsFailed(AdminUnreachable):
+    """A server was reached, but no TLS session came about."""
+
+
+class AuthenticationFailed(ClientError):
+    """The cluster did not accept who we say we are."""
+
+    def __init__(
+        self, username: str | None, mechanism: str | None, reason: str
+    ) -> None:
+        self.username = username
+        self.mechanism = mechanism
+        self.reason = one_line(reason)
+        who = f"user {username!r} by SASL/{mechanism}" if mechanism else "this client"
+        super().__init__(f"Kafka refused {who}: {self.reason}")
+
+
+class PermissionMissing(ClientError):
+    """The user may not do this; `operation` on the cluster is the ACL that would allow it."""
+
+    def __init__(self, *, request: str, operation: str, username: str | None) -> None:
+        self.request = request
+        self.operation = operation
+        self.username = username
+        super().__init__(f"{request} is not permitted; to grant it: {self.grant}")
+
+    @property
+    def grant(self) -> str:
+        """The command that grants it, without the address of the cluster."""
+        principal = (
+            shlex.quote(one_line(f"User:{self.username}"))
+            if self.username
+            else "User:…"
+        )
+        return f"kafka-acls.sh --add --allow-principal {principal} --operation {self.operation} --cluster"
+
+
+class AdminTimeout(ClientError):
+    """No answer in time."""
+
+    def __init__(self, request: str, seconds: float) -> None:
+        super().__init__(f"{request}: no answer within {seconds:g} s")
+        self.request = request
+        self.seconds = seconds
+
+
+class AdminRequestFailed(ClientError):
+    """The cluster refused a request for another reason than a missing permission."""
+
+    def __init__(self, request: str, code: int | None, reason: str) -> None:
+        self.request = request
+        self.code = code
+        self.reason = one_line(reason)
+        number = "" if code is None else f" (error {code})"
+        super().__init__(f"{request} failed{number}: {self.reason}")
+
+
+def one_line(text: str) -> str:
+    """Text from outside, made fit for a log: no line breaks or control characters, and not endless."""
+    printable = "".join(
+        character if character.isprintable() else " " for character in text
+    )
+    words = " ".join(printable.split())
+    return (
+        words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"
+    )

@@ -1,0 +1,270 @@
+"""
+The adapter to kafka-python 3.0: the only file that imports `kafka`.
+
+It speaks in the library's protocol classes through one private call, `admin._manager.run(admin._manager.send, request)`,
+because 3.0.12 has no public method for client quotas, and its public `describe_configs` hides a missing permission behind an
+empty answer. `tests/clients/test_kafka_python.py` fails when a new version moves what is used here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import kafka
+from kafka.errors import KafkaError, KafkaTimeoutError, RequestTimedOutError
+from kafka.net.compat import KafkaNetClient
+from kafka.protocol.admin import (
+    AlterClientQuotasRequest,
+    DescribeClientQuotasRequest,
+    DescribeClusterRequest,
+    DescribeConfigsRequest,
+    DescribeQuorumRequest,
+)
+from kafka.protocol.api_message import ApiMessage
+from kafka.version import __version__
+
+from . import answers
+from .diagnosis import diagnose
+from .errors import (
+    AdminRequestFailed,
+    AdminTimeout,
+    AdminUnreachable,
+    UnsupportedByLibrary,
+)
+from .library_log import LibraryLog
+from .quota_admin import (
+    BrokerSettings,
+    ClusterDescription,
+    ConfiguredQuota,
+    Entity,
+    QuotaChange,
+)
+from .reach import check_reachable
+from .security import Connection, Sasl, SaslMechanism
+
+_FIRST_ATTEMPT_SECONDS: Final = 1.0
+_BROKER: Final = 4  # ConfigResource.Type.BROKER
+
+
+class KafkaPythonAdmin:
+    """The part of the Admin API that quotas need, by kafka-python. `QuotaAdmin` describes the methods."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._username = connection.sasl.username if connection.sasl else None
+        self._lock = threading.Lock()
+        self._admin: kafka.KafkaAdminClient | None = None
+        self._closed = False
+
+    def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
+        """Every configured quota."""
+        answer = self._ask(
+            "DescribeClientQuotas",
+            lambda: DescribeClientQuotasRequest(components=[], strict=False),
+        )
+        return answers.quotas(answer)
+
+    def describe_cluster(self) -> ClusterDescription:
+        """The cluster and its brokers."""
+        return answers.cluster(self._ask("DescribeCluster", DescribeClusterRequest))
+
+    def describe_settings(self, node_id: int) -> BrokerSettings:
+        """The settings of one broker, asked of that broker."""
+        resource = DescribeConfigsRequest.DescribeConfigsResource(
+            resource_type=_BROKER,
+            resource_name=str(node_id),
+            configuration_keys=list(answers.SETTINGS),
+        )
+        answer = self._ask(
+            "DescribeConfigs",
+            lambda: DescribeConfigsRequest(resources=[resource]),
+            node_id,
+        )
+        return answers.settings(node_id, answer)
+
+    def describe_quorum_leader(self) -> int | None:
+        """The active controller, or None when there is no quorum."""
+        try:
+            return answers.quorum_leader(self._ask("DescribeQuorum", _quorum_request))
+        except AdminRequestFailed as error:
+            if error.code == answers.UNSUPPORTED_VERSION:
+                return None
+            raise
+
+    def alter_quotas(self, changes: Sequence[QuotaChange]) -> None:
+        """Set and remove quotas."""
+        groups = answers.by_entity(changes)
+        if groups:
+            self._ask("AlterClientQuotas", lambda: _alter_request(groups))
+
+    def close(self) -> None:
+        """End the connection, and with it a call under way."""
+        self._closed = True
+        self._disconnect()
+
+    def _ask(
+        self, name: str, request: Callable[[], ApiMessage], node_id: int | None = None
+    ) -> answers.Answer:
+        with self._lock:
+            try:
+                answer = self._send(request(), node_id)
+            except KafkaError as error:
+                self._forget_unless_refused(name, error)
+                answer = self._ask_again(name, request(), node_id)
+        answers.check(name, answer, self._username)
+        return answer
+
+    def _ask_again(
+        self, name: str, request: ApiMessage, node_id: int | None
+    ) -> answers.Answer:
+        """A lost connection is no reason to fail: the broker may have restarted since the last call."""
+        try:
+            return self._send(request, node_id)
+        except KafkaError as error:
+            self._forget_unless_refused(name, error)
+            raise AdminUnreachable(
+                self._connection.bootstrap_servers, str(error)
+            ) from error
+
+    def _forget_unless_refused(self, name: str, error: KafkaError) -> None:
+        """Drop the connection after an error of the connection; raise every other error as ours."""
+        if not error.retriable:
+            raise AdminRequestFailed(
+                name, getattr(error, "errno", None), str(error)
+            ) from error
+        self._disconnect()
+        if isinstance(error, KafkaTimeoutError | RequestTimedOutError):
+            raise AdminTimeout(name, self._connection.timeout_seconds) from error
+
+    def _send(self, request: ApiMessage, node_id: int | None) -> answers.Answer:
+        if self._closed:
+            raise AdminUnreachable(
+                self._connection.bootstrap_servers, "this client was closed"
+            )
+        if self._admin is None:
+            self._admin = connect(self._connection)
+        return private_send(self._admin, request, node_id)
+
+    def _disconnect(self) -> None:
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            admin.close()
+
+
+def private_send(
+    admin: kafka.KafkaAdminClient, request: ApiMessage, node_id: int | None = None
+) -> answers.Answer:
+    """
+    Send one request, to one broker or to any, and wait for the answer: the private call.
+
+    Raises `UnsupportedByLibrary` when the library has changed inside, and `KafkaError`.
+    """
+    manager = getattr(admin, "_manager", None)
+    if not (hasattr(manager, "run") and hasattr(manager, "send")):
+        raise UnsupportedByLibrary(
+            "kafka-python", __version__, "admin._manager.run and send"
+        )
+    answer: answers.Answer = manager.run(manager.send, request, node_id).to_dict()
+    return answer
+
+
+def connect(connection: Connection) -> kafka.KafkaAdminClient:
+    """
+    A connected client of the library.
+
+    Raises `AdminUnreachable`, `TlsFailed`, `AuthenticationFailed` or `AdminTimeout`. The library itself tries a wrong password
+    again and again until its time is over; here one attempt that fails is enough, and only silence is waited out.
+    """
+    check_reachable(connection)
+    for seconds in (
+        min(_FIRST_ATTEMPT_SECONDS, connection.timeout_seconds),
+        connection.timeout_seconds,
+    ):
+        log = LibraryLog("kafka")
+        log.install()
+        try:
+            return _bootstrap(connection, seconds)
+        except KafkaError as error:
+            if log.complaint is not None and not isinstance(
+                log.complaint, KafkaTimeoutError
+            ):
+                raise diagnose(connection, str(log.complaint)) from error
+    raise AdminTimeout("connecting", connection.timeout_seconds)
+
+
+def _bootstrap(connection: Connection, seconds: float) -> kafka.KafkaAdminClient:
+    """One attempt; what it has started is stopped when it fails, which the library leaves undone."""
+    started: list[KafkaNetClient] = []
+
+    def start(**configs: object) -> KafkaNetClient:
+        started.append(KafkaNetClient(**configs))
+        return started[0]
+
+    try:
+        return kafka.KafkaAdminClient(
+            **_configs(connection, seconds), kafka_client=start
+        )
+    except BaseException:
+        for client in started:
+            client.close()
+        raise
+
+
+def _configs(connection: Connection, seconds: float) -> dict[str, object]:
+    pause = (
+        int(connection.timeout_seconds * 1000) + 1
+    )  # longer than an attempt: no second try within it
+    return {
+        "bootstrap_servers": list(connection.bootstrap_servers),
+        "client_id": connection.client_id,
+        "security_protocol": connection.protocol.value,
+        "ssl_context": connection.tls.context()
+        if connection.protocol.uses_tls
+        else None,
+        "bootstrap_timeout_ms": int(seconds * 1000),
+        "request_timeout_ms": int(connection.timeout_seconds * 1000),
+        "reconnect_backoff_ms": pause,
+        "reconnect_backoff_max_ms": pause,
+        **(_sasl_configs(connection.sasl) if connection.sasl else {}),
+    }
+
+
+def _sasl_configs(sasl: Sasl) -> dict[str, object]:
+    username = sasl.username
+    if (
+        sasl.mechanism is not SaslMechanism.PLAIN
+    ):  # RFC 5802, which the library leaves to its caller
+        username = username.replace("=", "=3D").replace(",", "=2C")
+    return {
+        "sasl_mechanism": sasl.mechanism.value,
+        "sasl_plain_username": username,
+        "sasl_plain_password": sasl.password.reveal(),
+    }
+
+
+def _quorum_request() -> ApiMessage:
+    topic = DescribeQuorumRequest.TopicData
+    partitions = [topic.PartitionData(partition_index=0)]
+    return DescribeQuorumRequest(
+        topics=[topic(topic_name="__cluster_metadata", partitions=partitions)]
+    )
+
+
+def _alter_request(groups: Sequence[tuple[Entity, list[QuotaChange]]]) -> ApiMessage:
+    entry = AlterClientQuotasRequest.EntryData
+    entries = [
+        entry(
+            entity=[
+                entry.EntityData(entity_type=kind, entity_name=name)
+                for kind, name in entity.items()
+            ],
+            ops=[
+                entry.OpData(key=op.key, value=op.value or 0.0, remove=op.value is None)
+                for op in ops
+            ],
+        )
+        for entity, ops in groups
+    ]
+    return AlterClientQuotasRequest(entries=entries, validate_only=False)

@@ -1,0 +1,36 @@
+"""
+Keeps a client library's logger quiet, and remembers what it complained of.
+
+kafka-python logs every attempt to connect, and at DEBUG its whole configuration, password included. Nothing of it reaches
+the log; its first complaint goes into our error message, which the library's own exception ("timeout") would not explain.
+"""
+
+from __future__ import annotations
+
+import logging
+
+
+class LibraryLog(logging.Handler):
+    """Takes the place of all handlers of one logger and its children."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(logging.WARNING)
+        self._name = name
+        self.complaint: BaseException | None = None
+        """The first exception that was logged; those after it are its consequences."""
+
+    def install(self) -> None:
+        """Take over the logger."""
+        logger = logging.getLogger(self._name)
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
+        logger.handlers = [self]
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Remember the exception that the record is about, if it is about one."""
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        errors = [
+            argument for argument in arguments if isinstance(argument, BaseException)
+        ]
+        if self.complaint is None and errors:
+            self.complaint = errors[0]

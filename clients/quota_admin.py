@@ -1,0 +1,115 @@
+"""
+What a cluster tells about its quotas, whatever library asks it.
+
+The values are the Admin API's own, in Kafka's units and names; nothing is resolved or joined here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+Entity: TypeAlias = Mapping[str, str | None]
+"""Name by entity type (`user`, `client-id`, `ip`); None is the default entity of that type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfiguredQuota:
+    """One quota of one entity, as configured (KIP-546)."""
+
+    entity: Entity
+    key: str
+    """`producer_byte_rate`, `consumer_byte_rate`, `request_percentage`, `controller_mutation_rate`, …"""
+    value: float
+    """Bytes/s, percent of one thread, partitions/s or connections/s, as the key says; per broker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaChange:
+    """A quota to set on an entity, or to remove from it (KIP-546)."""
+
+    entity: Entity
+    key: str
+    value: float | None
+    """None removes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A broker and the address that clients of this listener use."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterDescription:
+    """The cluster and the brokers that are up (API 60). Nodes that are only controllers are not in it."""
+
+    cluster_id: str
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """The settings of one broker that shape its quotas, read from it as `DescribeConfigs` of a BROKER."""
+
+    node_id: int
+    num_io_threads: int
+    """`num.io.threads`; with the next, 100 % of request time each."""
+    num_network_threads: int
+    """`num.network.threads`, per listener."""
+    quota_samples: int
+    """`quota.window.num`"""
+    quota_window_seconds: int
+    """`quota.window.size.seconds`"""
+    controller_quota_samples: int
+    """`controller.quota.window.num`"""
+    controller_quota_window_seconds: int
+    """`controller.quota.window.size.seconds`"""
+    client_quota_callback_class: str | None
+    """`client.quota.callback.class`: when it is set, the eight levels mean nothing."""
+
+
+class QuotaAdmin(Protocol):
+    """
+    The part of the Admin API that quotas need.
+
+    Calls block, for at most twice the connection's timeout, and raise `ClientError`. The first one connects; one that lost
+    its connection connects again once. Calls from several threads wait for each other; `close` does not wait.
+    """
+
+    def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
+        """Every configured quota. Needs DESCRIBE_CONFIGS on the cluster."""
+        ...
+
+    def describe_cluster(self) -> ClusterDescription:
+        """The cluster and its brokers. Needs no permission."""
+        ...
+
+    def describe_settings(self, node_id: int) -> BrokerSettings:
+        """The settings of one broker. Needs DESCRIBE_CONFIGS on the cluster."""
+        ...
+
+    def describe_quorum_leader(self) -> int | None:
+        """
+        The active controller: the leader of the KRaft quorum (API 55). Needs DESCRIBE on the cluster.
+
+        None when the cluster has no quorum to describe (ZooKeeper).
+        """
+        ...
+
+    def alter_quotas(self, changes: Sequence[QuotaChange]) -> None:
+        """
+        Set and remove quotas; changes of one entity are sent as one. Needs ALTER_CONFIGS on the cluster.
+
+        All changes are tried; the first that was refused is raised.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the connection; safe to call twice, and from another thread while a call is under way."""
+        ...

@@ -1,0 +1,115 @@
+"""
+Whether a server can be reached at all, and if not, why.
+
+Client libraries retry until their time is over and then say "timeout". This says "connection refused" at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import time
+
+from .errors import AdminUnreachable, InvalidConnection, TlsFailed
+from .security import Connection
+
+_VERDICT_SECONDS = 1.0
+
+
+def check_reachable(connection: Connection) -> None:
+    """
+    Try the servers in turn until one accepts a connection (and TLS, where it is wanted).
+
+    Raises `AdminUnreachable` with each server's reason when none does, `TlsFailed` when it is TLS that failed.
+    """
+    deadline = time.monotonic() + connection.timeout_seconds
+    failures: list[AdminUnreachable] = []
+    for server in connection.bootstrap_servers:
+        try:
+            open_socket(
+                server, connection, max(0.1, deadline - time.monotonic())
+            ).close()
+        except AdminUnreachable as failure:
+            failures.append(failure)
+        else:
+            return
+    kind = (
+        TlsFailed
+        if any(isinstance(failure, TlsFailed) for failure in failures)
+        else AdminUnreachable
+    )
+    if len(failures) == 1:
+        raise failures[0]
+    raise kind(
+        connection.bootstrap_servers,
+        "; ".join(f"{f.servers[0]}: {f.reason}" for f in failures),
+    )
+
+
+def refusal(connection: Connection) -> str | None:
+    """
+    Why a server that was reached ends the connection by itself, or None when it does not.
+
+    A server that wants a client certificate says so only after the handshake (TLS 1.3).
+    """
+    with (
+        contextlib.suppress(AdminUnreachable),
+        open_socket(connection.bootstrap_servers[0], connection, 1.0) as opened,
+    ):
+        opened.settimeout(_VERDICT_SECONDS)
+        try:
+            opened.recv(1)
+        except ssl.SSLError as error:
+            return refused_by_server(error)
+        except OSError:
+            return None
+    return None
+
+
+def open_socket(server: str, connection: Connection, seconds: float) -> socket.socket:
+    """A connection to one server, encrypted where the protocol says so. Raises `AdminUnreachable` or `TlsFailed`."""
+    host, port = _host_and_port(server)
+    try:
+        plain = socket.create_connection((host, port), timeout=seconds)
+    except OSError as error:
+        raise AdminUnreachable([server], _network_reason(error)) from error
+    if not connection.protocol.uses_tls:
+        return plain
+    try:
+        return connection.tls.context().wrap_socket(plain, server_hostname=host)
+    except OSError as error:
+        raise TlsFailed([server], _tls_reason(error)) from error
+    except BaseException:
+        plain.close()
+        raise
+
+
+def _host_and_port(server: str) -> tuple[str, int]:
+    host, _, port = server.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit():
+        raise InvalidConnection(f"a bootstrap server is HOST:PORT, not {server!r}")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _network_reason(error: OSError) -> str:
+    if isinstance(error, socket.gaierror):
+        return "the host name is not known"
+    if isinstance(error, TimeoutError):
+        return "no answer to the connection attempt"
+    return (error.strerror or str(error)).lower()
+
+
+def _tls_reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {error.verify_message}"
+    if isinstance(error, TimeoutError):
+        return "no answer to the TLS handshake: is this a TLS listener?"
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+        return f"no TLS session: {error.reason or error}; is this a TLS listener?"
+    return "the connection ended during the TLS handshake: is this a TLS listener?"
+
+
+def refused_by_server(error: ssl.SSLError) -> str:
+    """What it means when the server ends a TLS session that we were content with."""
+    return f"the server ended the TLS session ({error.reason}): it may want a client certificate, or another one"

@@ -1,0 +1,136 @@
+"""How to connect to a Kafka cluster: servers, protocol, who we are, and whom we trust."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from .errors import InvalidConnection
+
+
+class SecurityProtocol(StrEnum):
+    """Kafka's `security.protocol`."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def uses_sasl(self) -> bool:
+        """Whether the client tells a user and a password."""
+        return self in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self in {SecurityProtocol.SSL, SecurityProtocol.SASL_SSL}
+
+
+class SaslMechanism(StrEnum):
+    """Kafka's `sasl.mechanism`."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+class Secret:
+    """A password that is shown to nobody by accident: `reveal` is the only way to it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The password itself, to be handed on and nothing else."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret('****')"
+
+    __str__ = __repr__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sasl:
+    """Who we are."""
+
+    mechanism: SaslMechanism = SaslMechanism.PLAIN
+    username: str
+    password: Secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """Whom we trust, and the certificate we show. All files are PEM."""
+
+    ca_file: Path | None = None
+    """Certificates of the authorities to trust; None for those of the system."""
+    cert_file: Path | None = None
+    """Our own certificate with its chain, for clusters that ask for one."""
+    key_file: Path | None = None
+    """Its key; None when it is in `cert_file`."""
+    key_password: Secret | None = None
+    verify: bool = True
+    """False trusts any certificate of any name: for tests only."""
+
+    def context(self) -> ssl.SSLContext:
+        """What Python's ssl makes of it. Raises `InvalidConnection` when a file cannot be used."""
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+        except OSError as error:
+            raise InvalidConnection(
+                f"the CA file {self.ca_file} cannot be used: {error}"
+            ) from error
+        if not self.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self.cert_file is not None:
+            self._load_certificate(context, self.cert_file)
+        return context
+
+    def _load_certificate(self, context: ssl.SSLContext, cert_file: Path) -> None:
+        # an empty password instead of None: OpenSSL would ask on the terminal
+        password = self.key_password.reveal() if self.key_password else ""
+        try:
+            context.load_cert_chain(cert_file, self.key_file, password)
+        except OSError as error:
+            files = (
+                cert_file
+                if self.key_file is None
+                else f"{cert_file} with {self.key_file}"
+            )
+            raise InvalidConnection(
+                f"the client certificate {files} cannot be used: {error}"
+            ) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """
+    Everything needed to reach a cluster.
+
+    Raises `InvalidConnection` when SASL is wanted without credentials, or credentials are given without SASL.
+    """
+
+    bootstrap_servers: tuple[str, ...]
+    """`host:port` of the brokers to ask first."""
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    sasl: Sasl | None = None
+    tls: Tls = field(default_factory=Tls)
+    """Used by the SSL protocols only."""
+    client_id: str = "quotascope"
+    timeout_seconds: float = 10.0
+    """The longest time for connecting, and again for each request."""
+
+    def __post_init__(self) -> None:
+        if not self.bootstrap_servers:
+            raise InvalidConnection("no bootstrap server is given")
+        if self.protocol.uses_sasl and self.sasl is None:
+            raise InvalidConnection(f"{self.protocol} needs a SASL user and password")
+        if self.sasl is not None and not self.protocol.uses_sasl:
+            raise InvalidConnection(f"a SASL user has no effect with {self.protocol}")
