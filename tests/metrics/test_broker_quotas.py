@@ -1,0 +1,234 @@
+"""What a broker does for each response, through real managers and channels."""
+
+import pytest
+
+from quotascope.metrics import (
+    INT_MAX,
+    UNBOUNDED,
+    BrokerQuotas,
+    Channel,
+    ChannelThrottle,
+    ClientRequest,
+    Decision,
+    Instant,
+    ManagerConfig,
+    MutationApi,
+    MuteState,
+    Principal,
+    QuotaConfig,
+    QuotaEntity,
+    QuotaManagers,
+    QuotaType,
+    Registry,
+    ThrottlingQuotaExceeded,
+)
+
+T0 = 1_600_000_000_000
+NOW = Instant(ms=T0, ns=0)
+MS = 1_000_000
+ALICE = Principal("alice")
+RULE = QuotaEntity("alice")
+
+
+class Broker:
+    """A broker with one connection of alice."""
+
+    def __init__(self, **bounds: float) -> None:
+        self.registry = Registry()
+        self.managers = QuotaManagers(self.registry, T0)
+        for quota_type in QuotaType:
+            bound = bounds.get(quota_type.label)
+            self.managers.update_quota(quota_type, RULE, bound)
+        self.quotas = BrokerQuotas(self.managers)
+        self.channel = Channel()
+
+    def request(self, busy_ms: int = 0, *, forwarded: bool = False) -> ClientRequest:
+        """A request that was read from the connection and kept a thread busy."""
+        self.channel.request_received()
+        return ClientRequest(
+            principal=ALICE,
+            client_id="c",
+            channel=ChannelThrottle(self.channel),
+            thread_time_ns=busy_ms * MS,
+            forwarded=forwarded,
+        )
+
+    def value(self, name: str, group: str, user: str | None = "alice") -> float | None:
+        """The value of a metric of alice, or of one without tags; None if there is none."""
+        tags = {} if user is None else {"user": user, "client-id": ""}
+        metric = self.registry.metric(self.registry.metric_name(name, group, tags))
+        return None if metric is None else metric.value(T0)
+
+
+def muted(decision: Decision) -> tuple[QuotaType | None, int, int]:
+    """Who mutes, for how long, and what the client is told."""
+    return decision.throttled_by, decision.throttle_time_ms, decision.response_ms
+
+
+class TestProduce:
+    """Data that has been written already."""
+
+    def test_within_the_quota(self) -> None:
+        """Nothing happens to a client that keeps to its quota."""
+        broker = Broker(produce=1000.0, request=100.0)
+        decision = broker.quotas.produce(broker.request(), 10_000, NOW, acks=1)
+        assert muted(decision) == (None, 0, 0)
+        assert broker.channel.response_sent()
+
+    def test_a_whole_throttle(self) -> None:
+        """The response leaves at once with the time, and the channel is read again when it is over."""
+        broker = Broker(produce=1000.0)
+        decision = broker.quotas.produce(broker.request(), 20_000, NOW, acks=-1)
+        assert muted(decision) == (QuotaType.PRODUCE, 10_000, 10_000)
+        assert not broker.channel.response_sent()
+        assert broker.managers.reap(T0 + 9_999, 9_999 * MS) == 0
+        assert broker.channel.state is MuteState.MUTED_AND_THROTTLED
+        assert broker.managers.reap(T0 + 10_000, 10_000 * MS) == 1
+        assert broker.channel.maybe_unmute()
+
+    def test_longer_through_request(self) -> None:
+        """The longer of the two throttles, and its manager counts it."""
+        broker = Broker(produce=1000.0, request=1.0)
+        decision = broker.quotas.produce(broker.request(150), 10_100, NOW, acks=1)
+        assert muted(decision) == (QuotaType.REQUEST, 1000, 1000)
+        assert broker.value("throttle-count", "Request") == 1.0
+        assert broker.value("throttle-count", "Produce") == 0.0
+
+    def test_without_acks(self) -> None:
+        """Nobody waits for a response: the thread time is exempt, the channel muted all the same."""
+        broker = Broker(produce=1000.0, request=0.001)
+        request = broker.request(3_000)
+        decision = broker.quotas.produce(request, 20_000, NOW, acks=0)
+        assert muted(decision) == (QuotaType.PRODUCE, 10_000, 10_000)
+        assert broker.value("request-time", "Request") is None
+        assert broker.value("exempt-request-time", "Request", None) == 10.0
+
+    def test_without_acks_and_failed(self) -> None:
+        """A connection that is closed for an error is not accounted for."""
+        broker = Broker(request=0.001)
+        broker.quotas.produce(broker.request(3_000), 1, NOW, acks=0, failed=True)
+        assert broker.value("exempt-request-time", "Request", None) == 0.0
+
+
+class TestFetch:
+    """Data that is held back."""
+
+    def test_within_the_quota(self) -> None:
+        """The data is sent and stays counted."""
+        broker = Broker(fetch=1000.0)
+        decision = broker.quotas.fetch(broker.request(), 5_000, NOW)
+        assert muted(decision) == (None, 0, 0)
+        assert not decision.unrecord_fetch
+        assert broker.value("byte-rate", "Fetch") == 500.0
+
+    def test_throttled(self) -> None:
+        """The response is empty and its bytes are given back, to be counted on the retry."""
+        broker = Broker(fetch=1000.0)
+        decision = broker.quotas.fetch(broker.request(), 20_000, NOW)
+        assert muted(decision) == (QuotaType.FETCH, 10_000, 10_000)
+        assert decision.unrecord_fetch
+        assert broker.value("byte-rate", "Fetch") == 0.0
+
+    def test_throttled_for_its_thread_time(self) -> None:
+        """Without a Fetch quota the bytes are taken from nothing, and the rate turns negative."""
+        broker = Broker(request=1.0)
+        decision = broker.quotas.fetch(broker.request(200), 5_000, NOW)
+        assert muted(decision) == (QuotaType.REQUEST, 1000, 1000)
+        tags = {"user": "", "client-id": "c"}
+        name = broker.registry.metric_name("byte-rate", "Fetch", tags)
+        assert broker.registry.metrics()[name].value(T0) == -500.0
+
+    def test_most_bytes(self) -> None:
+        """A fetch may read what fits into the whole windows, and no more than asked."""
+        broker = Broker(fetch=1000.0)
+        request = broker.request()
+        assert broker.quotas.max_fetch_bytes(request, 50_000, NOW) == 10_000
+        assert broker.quotas.max_fetch_bytes(request, 500, NOW) == 500
+
+    def test_most_bytes_without_a_quota(self) -> None:
+        """Without a quota only the request and the broker limit a fetch."""
+        broker = Broker()
+        assert broker.quotas.max_fetch_bytes(broker.request(), INT_MAX, NOW) == INT_MAX
+
+    def test_most_bytes_of_a_single_window(self) -> None:
+        """With quota.window.num = 1 nothing may be read."""
+        config = QuotaConfig(client=ManagerConfig(samples=1))
+        managers = QuotaManagers(Registry(), T0, config)
+        managers.update_quota(QuotaType.FETCH, RULE, 1000.0)
+        request = Broker().request()
+        assert BrokerQuotas(managers).max_fetch_bytes(request, 500, NOW) == 0
+
+
+class TestOther:
+    """All other APIs of clients."""
+
+    def test_throttled(self) -> None:
+        """A request that took too long is throttled for a window at most."""
+        broker = Broker(request=1.0)
+        decision = broker.quotas.other(broker.request(200), NOW)
+        assert muted(decision) == (QuotaType.REQUEST, 1000, 1000)
+
+    def test_forwarded(self) -> None:
+        """The node it was forwarded to reports the time and mutes nobody."""
+        broker = Broker(request=1.0)
+        decision = broker.quotas.other(broker.request(200, forwarded=True), NOW)
+        assert muted(decision) == (None, 0, 1000)
+        assert broker.channel.response_sent()
+
+    def test_forwarded_and_not_authorised(self) -> None:
+        """A failed cluster authorisation is muted even so."""
+        broker = Broker(request=1.0)
+        decision = broker.quotas.other(
+            broker.request(200, forwarded=True), NOW, cluster_authorization_failed=True
+        )
+        assert muted(decision) == (QuotaType.REQUEST, 1000, 1000)
+
+    def test_exempt(self) -> None:
+        """Requests among brokers are measured apart."""
+        broker = Broker(request=1.0)
+        broker.quotas.exempt(broker.request(3_000), NOW)
+        assert broker.value("exempt-request-time", "Request", None) == 10.0
+
+
+class TestController:
+    """Mutations, on one node and through an envelope."""
+
+    def test_direct(self) -> None:
+        """A client connected to the controller is muted there for the mutation."""
+        broker = Broker(controller_mutation=10.0)
+        quota = broker.managers.controller_mutation.quota_for(
+            ALICE, "c", MutationApi.CREATE_TOPICS, 5, T0
+        )
+        quota.record(115, T0)
+        decision = broker.quotas.controller(broker.request(), quota, NOW)
+        assert muted(decision) == (QuotaType.CONTROLLER_MUTATION, 500, 500)
+        assert broker.value("throttle-time", "ControllerMutation") == 500.0
+
+    def test_kraft_hides_it_in_request(self) -> None:
+        """The controller refuses and reports, the broker mutes and shows it as a Request throttle."""
+        controller, broker = Broker(controller_mutation=10.0), Broker()
+        quota = controller.managers.controller_mutation.quota_for(
+            ALICE, "c", MutationApi.CREATE_TOPICS, 7, T0
+        )
+        quota.record(120, T0)
+        with pytest.raises(ThrottlingQuotaExceeded):
+            quota.record(5, T0)
+        reported = controller.quotas.controller(
+            controller.request(forwarded=True), quota, NOW
+        )
+        assert muted(reported) == (None, 0, 1000)
+        decision = broker.quotas.forwarded_response(
+            broker.request(), reported.response_ms, NOW
+        )
+        assert muted(decision) == (QuotaType.REQUEST, 1000, 1000)
+        assert controller.value("throttle-count", "ControllerMutation") == 0.0
+        assert controller.value("rejection-count", "ControllerMutation") == 5.0
+        tags = {"user": "", "client-id": "c"}
+        name = broker.registry.metric_name("throttle-time", "Request", tags)
+        assert broker.registry.metrics()[name].value(T0) == 1000.0
+
+    def test_unbounded(self) -> None:
+        """Without rules a mutation passes."""
+        broker = Broker()
+        decision = broker.quotas.controller(broker.request(), UNBOUNDED, NOW)
+        assert muted(decision) == (None, 0, 0)

@@ -1,0 +1,200 @@
+"""Strict, permissive and unbounded quotas of one request."""
+
+import pytest
+
+from quotascope.metrics import (
+    INT_MAX,
+    UNBOUNDED,
+    ControllerMutationQuotaManager,
+    ManagerConfig,
+    MutationQuota,
+    Principal,
+    QuotaEntity,
+    Registry,
+    ThrottlingQuotaExceeded,
+)
+from quotascope.metrics.mutation_quota import _BoundedQuota
+
+T0 = 1_600_000_000_000
+ALICE = Principal("alice")
+TEN_WINDOWS = ManagerConfig(samples=10)
+
+
+class Controller:
+    """A controller with one rule for alice."""
+
+    def __init__(self, bound: float, config: ManagerConfig = TEN_WINDOWS) -> None:
+        self.registry = Registry()
+        self.manager = ControllerMutationQuotaManager(self.registry, T0, config)
+        self.manager.update_quota(QuotaEntity("alice"), bound)
+
+    def strict(self) -> MutationQuota:
+        """The quota of one request of a new client."""
+        return self.manager.strict_quota_for(ALICE, "c", T0)
+
+    def permissive(self) -> MutationQuota:
+        """The quota of one request of an old client."""
+        return self.manager.permissive_quota_for(ALICE, "c", T0)
+
+    def value(self, name: str, now_ms: int = T0) -> float:
+        """The value of one of alice's metrics."""
+        tags = {"user": "alice", "client-id": ""}
+        metric = self.registry.metric(
+            self.registry.metric_name(name, "ControllerMutation", tags)
+        )
+        assert metric is not None
+        return metric.value(now_ms)
+
+
+def exceeded(quota: MutationQuota) -> bool:
+    """The property now; a type checker would take it for unchanged."""
+    return quota.is_exceeded
+
+
+class TestStrict:
+    """Refuses while in debt."""
+
+    def test_figures_of_kafkas_test(self) -> None:
+        """Of three times 90 with a burst of 100, the second overdraws and the third is refused for 8 s."""
+        quota = Controller(10).strict()
+        quota.record(90, T0)
+        quota.record(90, T0)
+        assert not exceeded(quota)
+        assert quota.throttle_time_ms(T0) == 0
+        with pytest.raises(ThrottlingQuotaExceeded) as caught:
+            quota.record(90, T0)
+        assert caught.value.throttle_time_ms == 8000
+        assert exceeded(quota)
+        left = [quota.throttle_time_ms(T0 + ms) for ms in (0, 5000, 9000)]
+        assert left == [8000, 3000, 0]
+
+    def test_two_topics_of_30_partitions(self) -> None:
+        """A request may be accepted in part: the first topic overdraws, the second is refused."""
+        controller = Controller(2)
+        quota = controller.strict()
+        quota.record(30, T0)
+        with pytest.raises(ThrottlingQuotaExceeded) as caught:
+            quota.record(30, T0)
+        assert caught.value.throttle_time_ms == 5000
+        assert controller.value("tokens") == -10.0
+
+    def test_refusals_cost_nothing_and_are_counted(self) -> None:
+        """A refused mutation leaves the bucket and the rate alone and shows in rejection-count."""
+        controller = Controller(10)
+        quota = controller.strict()
+        quota.record(110, T0)
+        for permits in (3, 4):
+            with pytest.raises(ThrottlingQuotaExceeded):
+                quota.record(permits, T0)
+        assert controller.value("tokens") == -10.0
+        assert controller.value("mutation-rate") == 110 / 30
+        assert controller.value("rejection-count") == 7.0
+
+    def test_zero_tokens_still_admit(self) -> None:
+        """A bucket that is exactly empty admits an operation of any size."""
+        quota = Controller(10).strict()
+        quota.record(100, T0)
+        quota.record(1e6, T0)
+
+    def test_a_refusal_of_zero_ms(self) -> None:
+        """A residue of the arithmetic refuses, with a throttle of 0 ms that does not count as exceeded."""
+        quota = Controller(10).strict()
+        quota.record(100.004, T0)
+        with pytest.raises(ThrottlingQuotaExceeded) as caught:
+            quota.record(1, T0)
+        assert caught.value.throttle_time_ms == 0
+        assert not quota.is_exceeded
+        assert quota.throttle_time_ms(T0) == 0
+
+    def test_without_the_counter(self) -> None:
+        """Refusals are refused also where nobody counts them."""
+        config = ManagerConfig(samples=10, extra_counters=False)
+        controller = Controller(10, config)
+        quota = controller.strict()
+        quota.record(110, T0)
+        with pytest.raises(ThrottlingQuotaExceeded):
+            quota.record(1, T0)
+        assert not any(
+            name.name == "rejection-count" for name in controller.registry.metrics()
+        )
+
+
+class TestPermissive:
+    """Accepts and throttles afterwards."""
+
+    def test_figures_of_kafkas_test(self) -> None:
+        """Three times 90 with a burst of 100 are all accepted, for 8 s and then 17 s of throttle."""
+        quota = Controller(10).permissive()
+        quota.record(90, T0)
+        assert quota.throttle_time_ms(T0) == 0
+        quota.record(90, T0)
+        assert quota.throttle_time_ms(T0) == 8000
+        quota.record(90, T0)
+        assert [quota.throttle_time_ms(T0 + ms) for ms in (0, 5000)] == [17_000, 12_000]
+        assert not quota.is_exceeded
+
+    def test_nothing_is_counted_as_refused(self) -> None:
+        """What is accepted was not refused."""
+        controller = Controller(10)
+        controller.permissive().record(1000, T0)
+        assert controller.value("rejection-count") == 0.0
+
+
+class TestLongThrottles:
+    """Throttles that do not fit into 32 bits."""
+
+    def overdrawn(self, config: ManagerConfig) -> tuple[MutationQuota, int]:
+        """A quota with a debt of 3,000,000 s, and what the refusal said."""
+        quota = Controller(1, config).strict()
+        quota.record(3_000_010, T0)
+        with pytest.raises(ThrottlingQuotaExceeded) as caught:
+            quota.record(1, T0)
+        return quota, caught.value.throttle_time_ms
+
+    def test_wrap_around(self) -> None:
+        """As in Kafka the time turns negative, and the request is not throttled although it was refused."""
+        quota, told = self.overdrawn(TEN_WINDOWS)
+        assert told == -1_294_967_296
+        assert quota.throttle_time_ms(T0) == 0
+        assert quota.is_exceeded
+
+    def test_saturation(self) -> None:
+        """On request it stops at 24.8 days."""
+        quota, told = self.overdrawn(
+            ManagerConfig(samples=10, saturate_throttle_time=True)
+        )
+        assert told == INT_MAX
+        assert quota.throttle_time_ms(T0) == INT_MAX
+
+
+class TestValidateOnly:
+    """Requests that only ask whether they would work."""
+
+    @pytest.mark.parametrize(("charged", "tokens"), [(True, 70.0), (False, 100.0)])
+    def test_charged_by_default(self, *, charged: bool, tokens: float) -> None:
+        """KRaft charges them, against KIP-599; the option does not."""
+        config = ManagerConfig(samples=10, charge_validate_only=charged)
+        controller = Controller(10, config)
+        controller.strict().record(10, T0, validate_only=True)
+        controller.permissive().record(20, T0, validate_only=True)
+        assert controller.value("tokens") == tokens
+
+
+def test_unbounded() -> None:
+    """Without rules everything is accepted and nothing is measured."""
+    registry = Registry()
+    manager = ControllerMutationQuotaManager(registry, T0)
+    assert manager.strict_quota_for(ALICE, "c", T0) is UNBOUNDED
+    assert manager.permissive_quota_for(ALICE, "c", T0) is UNBOUNDED
+    UNBOUNDED.record(1e12, T0)
+    assert not UNBOUNDED.is_exceeded
+    assert UNBOUNDED.throttle_time_ms(T0) == 0
+    assert set(registry.sensors()) == {"ControllerMutation-delayQueue"}
+
+
+def test_a_bounded_quota_says_how_it_charges() -> None:
+    """The common base of the two is not a quota by itself."""
+    controller = Controller(1)
+    sensors = controller.manager.sensors_for(ALICE, "c", T0)
+    with pytest.raises(NotImplementedError):
+        _BoundedQuota(sensors, TEN_WINDOWS).record(1, T0)
