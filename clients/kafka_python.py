@@ -162,7 +162,7 @@ def private_send(
     Raises `UnsupportedByLibrary` when the library has changed inside, and `KafkaError`.
     """
     manager = getattr(admin, "_manager", None)
-    if not (hasattr(manager, "run") and hasattr(manager, "send")):
+    if manager is None or not (hasattr(manager, "run") and hasattr(manager, "send")):
         raise UnsupportedByLibrary(
             "kafka-python", __version__, "admin._manager.run and send"
         )

@@ -4,6 +4,8 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.cluster.fixtures"]
+
 # Contract tests run once per class that inherits them; a busy machine is no reason to fail.
 settings.register_profile(
     "desk",

@@ -5,10 +5,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from quotascope.clients import (
+    Connection,
+    Sasl,
+    SaslMechanism,
+    Secret,
+    SecurityProtocol,
+    Tls,
+)
+
 from .agents import Agents
-from .certificates import Certificates, make_certificates
+from .certificates import make_certificates
 from .node import Node
 from .properties import Plan, properties
+from .users import USERS
 
 
 class Layout(enum.Enum):
@@ -21,20 +31,24 @@ class Layout(enum.Enum):
 
 class Cluster:
     """
-    A running cluster. Every broker has four listeners, named here by the address of the first broker.
+    A running cluster.
+
+    Every broker has four listeners, given here as `host:port` of the first broker:
 
     - `admin`: PLAINTEXT, whose user is ANONYMOUS (a super user where there is an authorizer)
     - `sasl`: SASL_PLAINTEXT with PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, for every user of `users.USERS`
     - `ssl`: SSL with client certificates required (`certificates.client` is `User:CN=alice`)
     - `sasl_ssl`: SASL_SSL with the mechanisms of `sasl`
+
+    `nodes` holds every node by its id; `brokers` and `controllers` are lists of the same nodes.
     """
 
     def __init__(
         self, layout: Layout, folder: Path, *, authorizer: bool = False
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self.certificates = make_certificates(folder)
         brokers, controllers = layout.value
-        self.certificates: Certificates = make_certificates(folder)
         plans = [
             Plan(
                 node_id=node_id,
@@ -43,23 +57,53 @@ class Cluster:
             )
             for node_id in sorted({*brokers, *controllers})
         ]
-        voters = [plan for plan in plans if plan.controller]
-        self.nodes: dict[int, Node] = {}
-        for plan in plans:
-            home = folder / f"node-{plan.node_id}"
-            config = properties(
-                plan, voters, home / "data", self.certificates, authorizer=authorizer
+        self.nodes = {
+            plan.node_id: self._node(
+                plan, plans, folder / f"node-{plan.node_id}", authorizer=authorizer
             )
-            self.nodes[plan.node_id] = Node(
-                plan.node_id, home, config, Agents(self.certificates)
-            )
+            for plan in plans
+        }
         self.brokers = [self.nodes[node_id] for node_id in brokers]
         self.controllers = [self.nodes[node_id] for node_id in controllers]
-        first = plans[0]
-        self.admin = first.address("ADMIN")
-        self.sasl = first.address("SASL")
-        self.ssl = first.address("TLS")
-        self.sasl_ssl = first.address("SASLTLS")
+        self.admin, self.sasl, self.ssl, self.sasl_ssl = (
+            plans[0].address(listener)
+            for listener in ("ADMIN", "SASL", "TLS", "SASLTLS")
+        )
+
+    def _node(
+        self, plan: Plan, plans: list[Plan], home: Path, *, authorizer: bool
+    ) -> Node:
+        voters = [voter for voter in plans if voter.controller]
+        config = properties(
+            plan, voters, home / "data", self.certificates, authorizer=authorizer
+        )
+        return Node(plan.node_id, home, config, Agents(self.certificates))
+
+    def connection(
+        self,
+        protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT,
+        user: str = "admin",
+        mechanism: SaslMechanism = SaslMechanism.PLAIN,
+    ) -> Connection:
+        """The settings with which our own Admin client reaches this cluster; `user` is for the SASL protocols."""
+        tls = Tls(
+            ca_file=self.certificates.ca,
+            cert_file=self.certificates.client,
+            key_file=self.certificates.client_key,
+        )
+        sasl = Sasl(mechanism=mechanism, username=user, password=Secret(USERS[user]))
+        servers = {
+            SecurityProtocol.PLAINTEXT: self.admin,
+            SecurityProtocol.SSL: self.ssl,
+            SecurityProtocol.SASL_PLAINTEXT: self.sasl,
+            SecurityProtocol.SASL_SSL: self.sasl_ssl,
+        }
+        return Connection(
+            bootstrap_servers=(servers[protocol],),
+            protocol=protocol,
+            sasl=sasl if protocol.uses_sasl else None,
+            tls=tls,
+        )
 
     def start(self) -> None:
         """Format and start every node, and wait until all serve."""

@@ -1,0 +1,43 @@
+"""
+The real brokers that tests share. All start when the first test asks for them.
+
+`kafka` is one combined node for the whole run: a test that uses it takes its own topics and client ids, and leaves it running.
+A test that stops nodes or needs another layout starts its own with `cluster.running(...)`.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from .cluster import Cluster, Layout, running
+from .quotas import Quotas
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One combined broker and controller (node 1), without an authorizer, shared by all tests."""
+    with running(Layout.COMBINED, tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def guarded_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The same with StandardAuthorizer: only admin and the plaintext listener have any rights."""
+    with running(
+        Layout.COMBINED, tmp_path_factory.mktemp("guarded"), authorizer=True
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def _quotas(kafka: Cluster) -> Iterator[Quotas]:
+    with closing(Quotas(kafka.connection())) as quotas:
+        yield quotas
+
+
+@pytest.fixture
+def quotas(_quotas: Quotas) -> Iterator[Quotas]:
+    """The quotas of `kafka`: `quotas.set(({"user": "alice"}, {"producer_byte_rate": 1000.0}))`; all gone after the test."""
+    yield _quotas
+    _quotas.clear()

@@ -1,0 +1,50 @@
+"""Setting quotas on a real cluster, and taking them all away again."""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from quotascope.clients import Connection, QuotaChange, open_quota_admin
+
+Rule: TypeAlias = tuple[Mapping[str, str | None], Mapping[str, float]]
+"""An entity (`{"user": "alice", "client-id": None}`, None for the default) and its quotas by key."""
+
+
+class Quotas:
+    """The configured quotas of one cluster."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._admin = open_quota_admin(connection)
+
+    def set(self, *rules: Rule) -> None:
+        """Set quotas, on top of those that are set already; the broker applies them within milliseconds."""
+        self._admin.alter_quotas(
+            [
+                QuotaChange(entity=entity, key=key, value=value)
+                for entity, keys in rules
+                for key, value in keys.items()
+            ],
+        )
+
+    def remove(self, *rules: Rule) -> None:
+        """Remove these quotas, whatever their values are."""
+        self._admin.alter_quotas(
+            [
+                QuotaChange(entity=entity, key=key, value=None)
+                for entity, keys in rules
+                for key in keys
+            ],
+        )
+
+    def clear(self) -> None:
+        """Remove every quota of the cluster."""
+        configured = self._admin.describe_quotas()
+        self._admin.alter_quotas(
+            [
+                QuotaChange(entity=quota.entity, key=quota.key, value=None)
+                for quota in configured
+            ],
+        )
+
+    def close(self) -> None:
+        """End the connection."""
+        self._admin.close()
