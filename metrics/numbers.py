@@ -27,11 +27,6 @@ def to_i32(n: int) -> int:
     return ((n + 0x80000000) & 0xFFFFFFFF) - 0x80000000
 
 
-def to_i64(n: int) -> int:
-    """Keep the low 64 bits as a signed number: what a Java `long` holds after an overflow."""
-    return ((n + 0x8000000000000000) & 0xFFFFFFFFFFFFFFFF) - 0x8000000000000000
-
-
 def tdiv(a: int, b: int) -> int:
     """Divide and truncate toward zero (Java: `long / long`); Python's `//` rounds down."""
     quotient = abs(a) // abs(b)

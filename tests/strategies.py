@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
+
 from quotascope.metrics import MetricConfig, Quota
 
 EPOCH_MS = 1_700_000_000_000

@@ -7,9 +7,9 @@ from typing import ClassVar, final
 
 from hypothesis import given
 from hypothesis import strategies as st
-from quotascope.metrics import MetricConfig, Quota, SampledStat, Stat
-
 from tests.strategies import EPOCH_MS, Event, configs, traces
+
+from quotascope.metrics import MetricConfig, Quota, SampledStat, Stat
 
 TEN_SECONDS = MetricConfig(samples=10, time_window_ms=1_000, quota=Quota(5.0))
 

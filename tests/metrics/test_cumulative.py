@@ -1,10 +1,10 @@
 """Statistics that never forget."""
 
 from hypothesis import given
-from quotascope.metrics import CumulativeCount, CumulativeSum, Value
-
 from tests.metrics.contracts import TEN_SECONDS, StatContract, fed
 from tests.strategies import EPOCH_MS, Event, traces
+
+from quotascope.metrics import CumulativeCount, CumulativeSum, Value
 
 A_YEAR_LATER = EPOCH_MS + 365 * 86_400_000
 

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from quotascope.metrics import MetricConfig, Rate, TimeUnit, WindowedCount
-
 from tests.metrics.contracts import StatContract, end_of, fed
 from tests.strategies import EPOCH_MS, Event, configs, traces
+
+from quotascope.metrics import MetricConfig, Rate, TimeUnit, WindowedCount
 
 BROKER = MetricConfig(samples=11, time_window_ms=1_000)
 

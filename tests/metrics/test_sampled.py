@@ -3,6 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.metrics.contracts import TEN_SECONDS
+from tests.strategies import EPOCH_MS, Event, configs, traces
+
 from quotascope.metrics import (
     MetricConfig,
     Sample,
@@ -10,9 +13,6 @@ from quotascope.metrics import (
     WindowedCount,
     WindowedSum,
 )
-
-from tests.metrics.contracts import TEN_SECONDS
-from tests.strategies import EPOCH_MS, Event, configs, traces
 
 
 def starts(stat: SampledStat, config: MetricConfig, now_ms: int) -> list[int]:

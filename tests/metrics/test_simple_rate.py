@@ -1,9 +1,9 @@
 """The rate of the replication and tiered storage quotas."""
 
-from quotascope.metrics import MetricConfig, SimpleRate
-
 from tests.metrics.contracts import StatContract
 from tests.strategies import EPOCH_MS
+
+from quotascope.metrics import MetricConfig, SimpleRate
 
 BROKER = MetricConfig(samples=11, time_window_ms=1_000)
 

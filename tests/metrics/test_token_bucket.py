@@ -5,10 +5,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from quotascope.metrics import LONG_MAX, MetricConfig, Quota, TimeUnit, TokenBucket
-
 from tests.metrics.contracts import StatContract
 from tests.strategies import EPOCH_MS, Event, configs, traces
+
+from quotascope.metrics import LONG_MAX, MetricConfig, Quota, TimeUnit, TokenBucket
 
 KAFKAS = MetricConfig(samples=10, time_window_ms=2_000, quota=Quota(5.0))
 """The config of Kafka's own tests: a burst of 100."""

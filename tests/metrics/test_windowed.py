@@ -2,10 +2,10 @@
 
 import math
 
-from quotascope.metrics import Avg, Max, MetricConfig, Min, WindowedCount, WindowedSum
-
 from tests.metrics.contracts import TEN_SECONDS, SampledContract, same
 from tests.strategies import EPOCH_MS
+
+from quotascope.metrics import Avg, Max, MetricConfig, Min, WindowedCount, WindowedSum
 
 
 class TestWindowedSum(SampledContract):

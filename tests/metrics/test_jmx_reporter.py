@@ -1,0 +1,132 @@
+"""MBeans, as a broker would show them."""
+
+import math
+
+import pytest
+from tests.strategies import EPOCH_MS
+
+from quotascope.metrics import (
+    Avg,
+    CumulativeSum,
+    Gauge,
+    InvalidConfig,
+    JmxFilter,
+    JmxReporter,
+    MalformedName,
+    MetricName,
+    Registry,
+)
+
+TAGS = {"user": "", "client-id": "a:b*"}
+MBEAN = 'kafka.server:type=Produce,client-id="a:b\\*"'
+COUNT = "kafka.server:type=kafka-metrics-count"
+
+
+@pytest.fixture
+def reporter() -> JmxReporter:
+    """A reporter with a broker's default filter."""
+    return JmxReporter()
+
+
+@pytest.fixture
+def registry(reporter: JmxReporter) -> Registry:
+    """A broker's registry."""
+    return Registry(reporters=[reporter], namespace="kafka.server")
+
+
+def test_metrics_of_the_same_group_and_tags_are_one_mbean(
+    registry: Registry, reporter: JmxReporter
+) -> None:
+    """Each is an attribute under its own name, empty ones NaN."""
+    sensor = registry.sensor("s", EPOCH_MS)
+    sensor.add(MetricName("byte-total", "Produce", TAGS), CumulativeSum(3.0))
+    sensor.add(MetricName("throttle-time", "Produce", TAGS), Avg())
+    assert set(reporter.mbeans()) == {MBEAN, COUNT}
+    attributes = reporter.mbeans()[MBEAN].attributes(EPOCH_MS)
+    assert list(attributes) == ["byte-total", "throttle-time"]
+    assert (
+        attributes["byte-total"]
+        == reporter.mbeans()[MBEAN].attribute("byte-total", EPOCH_MS)
+        == 3.0
+    )
+    assert math.isnan(float(str(attributes["throttle-time"])))
+
+
+def test_an_mbean_goes_with_its_last_attribute(
+    registry: Registry, reporter: JmxReporter
+) -> None:
+    """As long as one metric is left, so is the MBean."""
+    names = [MetricName(name, "Produce", TAGS) for name in ("a", "b")]
+    for name in names:
+        registry.add_metric(name, Gauge(lambda *_: 1))
+    registry.remove_metric(names[0])
+    assert list(reporter.mbeans()[MBEAN].attributes(EPOCH_MS)) == ["b"]
+    registry.remove_metric(names[1])
+    assert not reporter.contains(MBEAN)
+
+
+def test_the_filter_hides_and_shows(registry: Registry, reporter: JmxReporter) -> None:
+    """A hidden MBean is known all the same and comes back with another filter."""
+    registry.add_metric(MetricName("a", "Produce", TAGS), Gauge(lambda *_: 1))
+    reporter.reconfigure(JmxFilter(exclude=".*Produce.*"))
+    assert set(reporter.mbeans()) == {COUNT}
+    assert reporter.contains(MBEAN)
+    reporter.reconfigure(JmxFilter(include=".*Produce.*"))
+    assert set(reporter.mbeans()) == {MBEAN}
+
+
+def test_an_attribute_that_fails_is_left_out(
+    registry: Registry, reporter: JmxReporter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The others are read, and the failure is logged."""
+    registry.add_metric(MetricName("good", "Produce", TAGS), Gauge(lambda *_: "x"))
+    registry.add_metric(MetricName("bad\n", "Produce", TAGS), Gauge(lambda *_: 1 // 0))
+    assert reporter.mbeans()[MBEAN].attributes(EPOCH_MS) == {"good": "x"}
+    assert [record.getMessage() for record in caplog.records] == [
+        "a JMX attribute cannot be read: 'bad\\n'"
+    ]
+
+
+def test_unknown_attributes_are_errors(
+    registry: Registry, reporter: JmxReporter
+) -> None:
+    """There is no value to return."""
+    registry.add_metric(MetricName("a", "Produce", TAGS), Gauge(lambda *_: 1))
+    with pytest.raises(KeyError):
+        reporter.mbeans()[MBEAN].attribute("b", EPOCH_MS)
+
+
+def test_a_group_that_jmx_would_not_take_is_refused(
+    registry: Registry, reporter: JmxReporter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The registry logs it, and the metric exists without an MBean."""
+    name = MetricName("a", "not:a=group")
+    registry.add_metric(name, Gauge(lambda *_: 1))
+    assert registry.remove_metric(name) is not None
+    assert set(reporter.mbeans()) == {COUNT}
+    failed = caplog.records[0].exc_info
+    assert failed is not None
+    assert failed[0] is MalformedName
+
+
+def test_a_late_reporter_shows_what_exists() -> None:
+    """Without a context its prefix is empty."""
+    registry, reporter = Registry(), JmxReporter()
+    registry.add_reporter(reporter)
+    assert set(reporter.mbeans()) == {":type=kafka-metrics-count"}
+    registry.close()
+    assert reporter.mbeans() == {}
+
+
+def test_the_prefix_is_settled_by_the_first_mbean(
+    registry: Registry, reporter: JmxReporter
+) -> None:
+    """Names do not change under whoever reads them; an empty prefix changes nothing before."""
+    assert registry.metrics()
+    with pytest.raises(InvalidConfig):
+        reporter.context_change({"_namespace": "kafka.client"})
+    fresh = JmxReporter()
+    fresh.context_change({"_namespace": "kafka.server"})
+    fresh.context_change({"_namespace": ""})
+    Registry().add_reporter(fresh)
+    assert set(fresh.mbeans()) == {COUNT}

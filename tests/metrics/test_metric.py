@@ -1,0 +1,88 @@
+"""Reading a metric."""
+
+import threading
+
+import pytest
+from tests.strategies import EPOCH_MS
+
+from quotascope.metrics import (
+    CumulativeSum,
+    Gauge,
+    KafkaMetric,
+    Measurable,
+    MetricConfig,
+    MetricName,
+    NotMeasurable,
+    Quota,
+    WindowedSum,
+)
+
+CONFIG = MetricConfig(samples=2, time_window_ms=1_000)
+NAME = MetricName("n", "g")
+
+
+def metric_of(provider: Measurable | Gauge) -> KafkaMetric:
+    """Return a metric of its own."""
+    return KafkaMetric(threading.Lock(), NAME, provider, CONFIG)
+
+
+def test_reads_its_statistic() -> None:
+    """Value and read are the same number, measured with the config of the moment."""
+    stat = CumulativeSum(3.0)
+    metric = metric_of(stat)
+    assert metric.measurable is stat
+    assert (
+        metric.value(EPOCH_MS) == metric.read(EPOCH_MS) == metric.peek(EPOCH_MS) == 3.0
+    )
+
+
+def test_a_new_config_takes_effect_at_once_and_keeps_the_data() -> None:
+    """A longer memory brings back nothing and loses nothing."""
+    stat = WindowedSum()
+    stat.record(CONFIG, 5.0, EPOCH_MS)
+    metric = metric_of(stat)
+    metric.config = MetricConfig(samples=10, time_window_ms=1_000)
+    assert metric.config.samples == 10
+    assert metric.value(EPOCH_MS + 9_999) == 5.0
+
+
+def test_peek_does_not_empty_windows() -> None:
+    """A reader that must not be noticed peeks."""
+    stat = WindowedSum()
+    stat.record(CONFIG, 5.0, EPOCH_MS)
+    metric = metric_of(stat)
+    assert metric.peek(EPOCH_MS + 60_000) == 0.0
+    assert metric.value(EPOCH_MS) == 5.0
+
+
+def test_a_gauge_is_any_object() -> None:
+    """It can be read, but not as a number."""
+    metric = metric_of(Gauge(lambda config, now_ms: (config.samples, now_ms)))
+    assert metric.read(7) == (2, 7)
+    for number in (metric.value, metric.peek):
+        with pytest.raises(NotMeasurable) as caught:
+            number(7)
+        assert caught.value.metric_name is NAME
+
+
+def test_violation_tells_how() -> None:
+    """The error has the value, the bound and the metric, from which a throttle time follows."""
+    metric = metric_of(CumulativeSum(3.0))
+    assert metric.violation(EPOCH_MS) is None
+    metric.config = CONFIG.with_quota(Quota(2.0))
+    violation = metric.violation(EPOCH_MS)
+    assert violation is not None
+    assert (violation.metric_name, violation.value, violation.bound) == (NAME, 3.0, 2.0)
+    assert violation.metric is metric
+
+
+def test_a_gauge_has_no_violation() -> None:
+    """Objects are not compared with bounds."""
+    metric = metric_of(Gauge(lambda _config, _now_ms: "high"))
+    metric.config = CONFIG.with_quota(Quota(2.0))
+    assert metric.violation(EPOCH_MS) is None
+
+
+def test_repr_has_the_name() -> None:
+    """A log line tells which metric it is."""
+    assert repr(metric_of(CumulativeSum())) == "KafkaMetric(MetricName('n', 'g', {}))"

@@ -1,0 +1,338 @@
+"""Sensors and metrics by name."""
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+
+import pytest
+from tests.strategies import EPOCH_MS
+
+from quotascope.metrics import (
+    CumulativeSum,
+    DuplicateMetric,
+    Gauge,
+    InvalidConfig,
+    KafkaMetric,
+    Measured,
+    MetricConfig,
+    MetricName,
+    MetricNameTemplate,
+    MetricsReporter,
+    RecordingLevel,
+    Registry,
+)
+
+NAME = MetricName("m", "g", {"user": "a"})
+COUNT = MetricName("count", "kafka-metrics-count")
+SEVEN = Measured(lambda _config, _now_ms: 7.0)
+
+
+class Recorder(MetricsReporter):
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def context_change(self, context: Mapping[str, str]) -> None:
+        """Write down the context."""
+        self.events.append(f"context {dict(context)}")
+
+    def init(self, metrics: Sequence[KafkaMetric]) -> None:
+        """Write down the names."""
+        self.events.append(f"init {[metric.name.name for metric in metrics]}")
+
+    def metric_change(self, metric: KafkaMetric) -> None:
+        """Write down the name."""
+        self.events.append(f"change {metric.name.name}")
+
+    def metric_removal(self, metric: KafkaMetric) -> None:
+        """Write down the name."""
+        self.events.append(f"removal {metric.name.name}")
+
+    def close(self) -> None:
+        """Write it down."""
+        self.events.append("close")
+
+
+class Broken(MetricsReporter):
+    """Fails at everything it may fail at."""
+
+    def metric_change(self, metric: KafkaMetric) -> None:
+        """Fail."""
+        raise OSError(metric.name.name)
+
+    def metric_removal(self, metric: KafkaMetric) -> None:
+        """Fail."""
+        raise OSError(metric.name.name)
+
+    def close(self) -> None:
+        """Fail."""
+        raise OSError("close")
+
+
+@pytest.fixture
+def registry() -> Registry:
+    """An empty registry."""
+    return Registry()
+
+
+class TestNames:
+    """Metric names of a registry."""
+
+    def test_the_registrys_tags_come_first(self) -> None:
+        """Given tags are added, or override in place."""
+        registry = Registry(MetricConfig(tags={"a": "1", "b": "2"}), tags={"c": "3"})
+        name = registry.metric_name("n", "g", {"d": "4", "b": "5"}, "what it is")
+        assert list(name.tags.items()) == [
+            ("a", "1"),
+            ("b", "5"),
+            ("c", "3"),
+            ("d", "4"),
+        ]
+        assert name.description == "what it is"
+
+    def test_a_template_wants_its_tags_exactly(self) -> None:
+        """Missing and surplus keys are errors; the registry's count as given."""
+        registry = Registry(tags={"client-id": "c"})
+        template = MetricNameTemplate("n", "g", ("client-id", "topic"), "what it is")
+        name = registry.metric_instance(template, {"topic": "t"})
+        assert name == MetricName("n", "g", {"client-id": "c", "topic": "t"})
+        assert name.description == "what it is"
+        for tags in ({}, {"topic": "t", "x": "y"}):
+            with pytest.raises(InvalidConfig, match="client-id"):
+                registry.metric_instance(template, tags)
+
+
+class TestMetrics:
+    """Metrics that no sensor feeds."""
+
+    def test_counts_itself(self, registry: Registry) -> None:
+        """The number of metrics is a metric, and counts itself."""
+        registry.add_metric(NAME, SEVEN)
+        counted = registry.metric(COUNT)
+        assert counted is not None
+        assert counted.value(EPOCH_MS) == 2.0
+        assert set(registry.metrics()) == {COUNT, NAME}
+
+    def test_a_taken_name_is_an_error(self, registry: Registry) -> None:
+        """The first metric stays."""
+        first = registry.add_metric(NAME, SEVEN)
+        with pytest.raises(DuplicateMetric):
+            registry.add_metric(NAME, SEVEN)
+        assert registry.metric(NAME) is first
+
+    def test_if_absent(self, registry: Registry) -> None:
+        """Whoever comes second gets the first one's metric."""
+        first = registry.add_metric_if_absent(NAME, SEVEN, MetricConfig(samples=5))
+        assert registry.add_metric_if_absent(NAME, Gauge(lambda *_: "x")) is first
+        assert (first.config.samples, first.value(EPOCH_MS)) == (5, 7.0)
+
+    def test_remove(self, registry: Registry) -> None:
+        """A removed metric is given back; there is nothing to give the second time."""
+        metric = registry.add_metric(NAME, SEVEN)
+        assert registry.remove_metric(NAME) is metric
+        assert registry.remove_metric(NAME) is None
+        assert registry.metric(NAME) is None
+
+    def test_metrics_are_as_they_were(self, registry: Registry) -> None:
+        """What was returned does not change under the reader."""
+        before = registry.metrics()
+        registry.add_metric(NAME, SEVEN)
+        assert NAME not in before
+
+    def test_config_is_the_default(self) -> None:
+        """Metrics without a config of their own are read with the registry's."""
+        registry = Registry(
+            MetricConfig(samples=9), recording_level=RecordingLevel.DEBUG
+        )
+        metric = registry.add_metric(NAME, SEVEN)
+        assert metric.config is registry.config
+        assert registry.config == MetricConfig(
+            samples=9, recording_level=RecordingLevel.DEBUG
+        )
+
+
+class TestSensors:
+    """Sensors by name."""
+
+    def test_an_existing_sensor_is_returned_as_it_is(self, registry: Registry) -> None:
+        """All other arguments are ignored then."""
+        first = registry.sensor("s", EPOCH_MS, inactive_seconds=1)
+        again = registry.sensor(
+            "s", EPOCH_MS + 5_000, MetricConfig(), 100, parents=(first,)
+        )
+        assert again is first
+        assert again.parents == ()
+        assert again.has_expired(EPOCH_MS + 1_001)
+
+    def test_removal_takes_metrics_and_children(self, registry: Registry) -> None:
+        """Kafka's own tree (`MetricsTest.testRemoveSensor`): the other parent stays."""
+        one, two = registry.sensor("one", EPOCH_MS), registry.sensor("two", EPOCH_MS)
+        child = registry.sensor("child", EPOCH_MS, parents=(one, two))
+        registry.sensor("grandchild", EPOCH_MS, parents=(child,)).add(
+            NAME, CumulativeSum()
+        )
+        registry.remove_sensor("one")
+        assert set(registry.sensors()) == {"two"}
+        assert set(registry.metrics()) == {COUNT}
+        registry.remove_sensor("two")
+        registry.remove_sensor("two")
+        assert registry.sensors() == {}
+
+    def test_a_removed_child_is_forgotten_by_its_parent(
+        self, registry: Registry
+    ) -> None:
+        """A new sensor of the child's name does not go when the parent goes."""
+        parent = registry.sensor("parent", EPOCH_MS)
+        registry.sensor("child", EPOCH_MS, parents=(parent,))
+        registry.remove_sensor("child")
+        orphan = registry.sensor("child", EPOCH_MS)
+        registry.remove_sensor("parent")
+        assert registry.get_sensor("child") is orphan
+
+    def test_expiry(self, registry: Registry) -> None:
+        """Kafka's own timing (`MetricsTest.testRemoveInactiveMetrics`)."""
+        one = registry.sensor("one", EPOCH_MS, inactive_seconds=1)
+        one.add(NAME, CumulativeSum())
+        two = registry.sensor("two", EPOCH_MS, inactive_seconds=3)
+        assert registry.expire_sensors(EPOCH_MS + 1_000) == ()
+        assert registry.expire_sensors(EPOCH_MS + 1_001) == ("one",)
+        assert registry.metric(NAME) is None
+        two.record(1.0, EPOCH_MS + 1_001)
+        assert registry.expire_sensors(EPOCH_MS + 4_001) == ()
+        assert registry.expire_sensors(EPOCH_MS + 4_002) == ("two",)
+        again = registry.sensor("one", EPOCH_MS + 4_002, inactive_seconds=1)
+        assert again.add(NAME, CumulativeSum(), now_ms=EPOCH_MS + 4_002)
+
+    def test_children_expire_with_their_parent(self, registry: Registry) -> None:
+        """A child that is still active goes, too."""
+        parent = registry.sensor("parent", EPOCH_MS, inactive_seconds=1)
+        registry.sensor("child", EPOCH_MS, parents=(parent,))
+        assert registry.expire_sensors(EPOCH_MS + 1_001) == ("parent",)
+        assert registry.sensors() == {}
+
+    def test_a_value_in_time_saves_the_sensor(self, registry: Registry) -> None:
+        """Expiry looks again once it has the sensor's lock."""
+        sensor = registry.sensor("s", EPOCH_MS, inactive_seconds=1)
+        now_ms = EPOCH_MS + 1_001
+        with sensor.lock:
+            expiring = threading.Thread(target=registry.expire_sensors, args=(now_ms,))
+            expiring.start()
+            sensor._last_record_ms = now_ms
+        expiring.join(60)
+        assert registry.get_sensor("s") is sensor
+
+    def test_expires_in_a_thread_if_asked(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Brokers do, clients do not; closing the registry ends it."""
+        removed = threading.Event()
+
+        class Waiting(MetricsReporter):
+            """Waits for the removal."""
+
+            def metric_removal(self, metric: KafkaMetric) -> None:
+                """Tell."""
+                assert metric.name == NAME
+                removed.set()
+
+        monkeypatch.setattr("quotascope.metrics.expiry.PERIOD_S", 0.0)
+        registry = Registry(
+            reporters=[Waiting()], expiration=True, clock=lambda: EPOCH_MS + 1_001
+        )
+        registry.sensor("s", EPOCH_MS, inactive_seconds=1).add(NAME, CumulativeSum())
+        assert removed.wait(60)
+        registry.close()
+        assert registry.get_sensor("s") is None
+
+
+class TestReporters:
+    """Who hears of what."""
+
+    def test_hears_everything_in_order(self) -> None:
+        """Context first, then what exists, then what comes and goes."""
+        reporter = Recorder()
+        registry = Registry(reporters=[reporter], namespace="kafka.server")
+        registry.sensor("s", EPOCH_MS).add(NAME, CumulativeSum())
+        registry.remove_sensor("s")
+        registry.close()
+        assert reporter.events == [
+            "context {'_namespace': 'kafka.server'}",
+            "init []",
+            "change count",
+            "change m",
+            "removal m",
+            "close",
+        ]
+
+    def test_a_late_reporter_starts_with_what_exists(self, registry: Registry) -> None:
+        """It hears of no context, as in Kafka, and nothing more once it is taken off."""
+        reporter = Recorder()
+        registry.add_reporter(reporter)
+        registry.add_metric(NAME, SEVEN)
+        registry.remove_reporter(reporter)
+        registry.remove_reporter(reporter)
+        registry.remove_metric(NAME)
+        assert reporter.events == ["init ['count']", "change m", "close"]
+
+    def test_its_errors_are_logged_and_forgotten(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A broken reporter keeps neither the metrics nor the other reporters from working."""
+        other = Recorder()
+        registry = Registry(reporters=[Broken(), other])
+        registry.add_metric(NAME, SEVEN)
+        registry.remove_metric(NAME)
+        registry.close()
+        assert other.events[2:] == ["change count", "change m", "removal m", "close"]
+        assert {record.levelno for record in caplog.records} == {logging.ERROR}
+        assert {record.getMessage() for record in caplog.records} == {
+            "a metrics reporter failed: Broken"
+        }
+
+    def test_may_call_back(self, registry: Registry) -> None:
+        """A reporter may read, and even register, while it is being told."""
+
+        class Nosy(MetricsReporter):
+            """Reads each metric and registers one of its own."""
+
+            def metric_change(self, metric: KafkaMetric) -> None:
+                """Read and register."""
+                metric.value(EPOCH_MS)
+                registry.add_metric_if_absent(MetricName("own", "g"), SEVEN)
+
+        registry.add_reporter(Nosy())
+        registry.sensor("s", EPOCH_MS).add(NAME, CumulativeSum())
+        assert len(registry.metrics()) == 3
+
+    def test_with_a_lock_of_its_own_it_cannot_deadlock(
+        self, registry: Registry
+    ) -> None:
+        """It may read all metrics under its lock while a registration waits for that lock."""
+        own = threading.Lock()
+        registering = threading.Event()
+
+        class Synchronised(MetricsReporter):
+            """Takes its lock for everything."""
+
+            def metric_change(self, metric: KafkaMetric) -> None:
+                """Wait for whoever reads."""
+                registering.set()
+                with own:
+                    assert metric.name == NAME
+
+        registry.sensor("other", EPOCH_MS).add(
+            MetricName("other", "g"), CumulativeSum(3.0)
+        )
+        registry.add_reporter(Synchronised())
+        sensor = registry.sensor("s", EPOCH_MS)
+        with own:
+            adding = threading.Thread(target=sensor.add, args=(NAME, CumulativeSum()))
+            adding.start()
+            assert registering.wait(60)
+            values = {
+                name.name: metric.value(EPOCH_MS)
+                for name, metric in registry.metrics().items()
+            }
+        adding.join(60)
+        assert values == {"count": 3.0, "other": 3.0, "m": 0.0}

@@ -1,0 +1,330 @@
+"""Recording and checking."""
+
+import math
+
+import pytest
+from tests.strategies import EPOCH_MS
+
+from quotascope.metrics import (
+    Avg,
+    CumulativeCount,
+    CumulativeSum,
+    DuplicateMetric,
+    InvalidHierarchy,
+    Max,
+    Meter,
+    MetricConfig,
+    MetricName,
+    Quota,
+    QuotaViolation,
+    Rate,
+    RecordingLevel,
+    Registry,
+    Sensor,
+    TokenBucket,
+    WindowedCount,
+)
+
+FIVE = MetricConfig(quota=Quota(5.0))
+
+
+def named(name: str) -> MetricName:
+    """Return a name without group and tags."""
+    return MetricName(name, "")
+
+
+def value_of(sensor: Sensor, name: str, now_ms: int = EPOCH_MS) -> float:
+    """Read one of the sensor's metrics."""
+    found = {metric.name.name: metric for metric in sensor.metrics()}
+    return found[name].value(now_ms)
+
+
+@pytest.fixture
+def registry() -> Registry:
+    """An empty registry."""
+    return Registry()
+
+
+@pytest.fixture
+def sensor(registry: Registry) -> Sensor:
+    """A sensor that expires after a minute."""
+    return registry.sensor("s", EPOCH_MS, inactive_seconds=60)
+
+
+class TestRecord:
+    """What a record does."""
+
+    def test_reaches_all_metrics(self, sensor: Sensor) -> None:
+        """Each statistic sees each value."""
+        sensor.add(named("sum"), CumulativeSum())
+        sensor.add(named("max"), Max())
+        for value in (3.0, 5.0, 4.0):
+            sensor.record(value, EPOCH_MS)
+        assert (value_of(sensor, "sum"), value_of(sensor, "max")) == (12.0, 5.0)
+
+    def test_a_violating_value_counts(self, sensor: Sensor) -> None:
+        """It is recorded before it is checked, in the metrics after the violated one too."""
+        sensor.add(named("sum"), CumulativeSum(), FIVE)
+        sensor.add(named("count"), CumulativeCount())
+        with pytest.raises(QuotaViolation) as caught:
+            sensor.record(6.0, EPOCH_MS)
+        assert (caught.value.value, caught.value.bound) == (6.0, 5.0)
+        assert caught.value.metric is sensor.metrics()[0]
+        assert (value_of(sensor, "sum"), value_of(sensor, "count")) == (6.0, 1.0)
+
+    def test_without_a_check_nothing_is_raised(self, sensor: Sensor) -> None:
+        """Some values are only booked."""
+        sensor.add(named("sum"), CumulativeSum(), FIVE)
+        sensor.record(6.0, EPOCH_MS, check_quotas=False)
+        assert value_of(sensor, "sum") == 6.0
+
+    def test_uses_the_config_of_the_moment(
+        self, registry: Registry, sensor: Sensor
+    ) -> None:
+        """A metric's new config applies to recording, too."""
+        sensor.add(
+            named("count"),
+            WindowedCount(),
+            MetricConfig(samples=1, time_window_ms=1_000_000),
+        )
+        metric = registry.metric(named("count"))
+        assert metric is not None
+        metric.config = MetricConfig(samples=3, event_window=1)
+        for _ in range(9):
+            sensor.record(1.0, EPOCH_MS)
+        assert metric.value(EPOCH_MS) == 4.0
+
+    def test_a_compound_keeps_its_first_config(
+        self, registry: Registry, sensor: Sensor
+    ) -> None:
+        """Its metrics are read with their own config, but it records with the one it was added with."""
+        sensor.add_compound(Meter(named("rate"), named("total"), WindowedCount()))
+        metric = registry.metric(named("rate"))
+        assert metric is not None
+        metric.config = MetricConfig(samples=1, time_window_ms=1_000, event_window=1)
+        for _ in range(9):
+            sensor.record(1.0, EPOCH_MS)
+        assert metric.value(EPOCH_MS + 999) == pytest.approx(9.0 / 0.999)
+
+
+class TestCheck:
+    """Quotas."""
+
+    def test_bounds_of_both_directions(self, sensor: Sensor) -> None:
+        """Kafka's own test of quotas (`MetricsTest.testQuotas`)."""
+        sensor.add(named("upper"), CumulativeSum(), FIVE)
+        sensor.add(
+            named("lower"), CumulativeSum(), MetricConfig(quota=Quota(0.0, upper=False))
+        )
+        sensor.record(5.0, EPOCH_MS)
+        with pytest.raises(QuotaViolation, match="upper"):
+            sensor.record(1.0, EPOCH_MS)
+        sensor.record(-6.0, EPOCH_MS)
+        with pytest.raises(QuotaViolation, match="lower"):
+            sensor.record(-1.0, EPOCH_MS)
+
+    def test_a_bucket_is_violated_below_zero_only(self, sensor: Sensor) -> None:
+        """The bound is its pace, not its limit."""
+        sensor.add(
+            named("tokens"), TokenBucket(), MetricConfig(10, 1_000, quota=Quota(2.0))
+        )
+        sensor.record(20.0, EPOCH_MS)
+        with pytest.raises(QuotaViolation):
+            sensor.record(1.0, EPOCH_MS)
+        sensor.check_quotas(EPOCH_MS + 500)
+
+    def test_nothing_read_is_a_violation(self, sensor: Sensor) -> None:
+        """An average of nothing is NaN, which no bound accepts."""
+        sensor.add(named("avg"), Avg(), FIVE)
+        with pytest.raises(QuotaViolation) as caught:
+            sensor.check_quotas(EPOCH_MS)
+        assert math.isnan(caught.value.value)
+
+    def test_strict_use_refuses_before_it_records(self, sensor: Sensor) -> None:
+        """The value that goes past the bound is accepted, the next leaves no trace."""
+        sensor.add(
+            named("tokens"), TokenBucket(), MetricConfig(10, 1_000, quota=Quota(2.0))
+        )
+        sensor.record_if_within_quota(30.0, EPOCH_MS)
+        with pytest.raises(QuotaViolation) as caught:
+            sensor.record_if_within_quota(30.0, EPOCH_MS + 4_000)
+        assert caught.value.value == -2.0
+        sensor.record_if_within_quota(30.0, EPOCH_MS + 5_000)
+        assert value_of(sensor, "tokens", EPOCH_MS + 5_000) == -30.0
+
+    def test_strict_use_of_a_rate_waits_for_its_sample(self, sensor: Sensor) -> None:
+        """Why Kafka uses a bucket: a rate stays above its bound until the big sample is gone."""
+        sensor.add(named("rate"), Rate(), MetricConfig(11, 1_000, quota=Quota(2.0)))
+        sensor.record_if_within_quota(30.0, EPOCH_MS)
+        for now_ms in (EPOCH_MS, EPOCH_MS + 5_000, EPOCH_MS + 10_999):
+            with pytest.raises(QuotaViolation):
+                sensor.record_if_within_quota(30.0, now_ms)
+
+
+class TestAdd:
+    """Registering metrics."""
+
+    def test_the_same_name_twice_keeps_the_first(self, sensor: Sensor) -> None:
+        """It is no error, whatever the statistic, and records once."""
+        assert sensor.add(named("m"), CumulativeSum())
+        assert sensor.add(named("m"), Max())
+        sensor.record(2.0, EPOCH_MS)
+        sensor.record(2.0, EPOCH_MS)
+        assert value_of(sensor, "m") == 4.0
+
+    def test_another_sensors_name_is_taken(
+        self, registry: Registry, sensor: Sensor
+    ) -> None:
+        """A refused metric leaves the sensor as it was."""
+        sensor.add(named("m"), CumulativeSum())
+        other = registry.sensor("other", EPOCH_MS)
+        with pytest.raises(DuplicateMetric):
+            other.add(named("m"), CumulativeSum())
+        with pytest.raises(DuplicateMetric):
+            other.add_compound(Meter(named("m"), named("total")))
+        assert [metric.name.name for metric in other.metrics()] == ["total"]
+
+    def test_a_compound_skips_names_the_sensor_has(self, sensor: Sensor) -> None:
+        """The metric that was there first stays."""
+        sensor.add(named("total"), Max())
+        assert sensor.add_compound(Meter(named("rate"), named("total")))
+        sensor.record(2.0, EPOCH_MS)
+        sensor.record(2.0, EPOCH_MS)
+        assert value_of(sensor, "total") == 2.0
+        assert value_of(sensor, "rate") == 4.0 / 30.0
+
+    def test_not_to_an_expired_sensor(self, sensor: Sensor) -> None:
+        """Whoever gives the time is told that the sensor is as good as gone."""
+        late = EPOCH_MS + 60_001
+        assert not sensor.add(named("m"), CumulativeSum(), now_ms=late)
+        assert not sensor.add_compound(
+            Meter(named("rate"), named("total")), now_ms=late
+        )
+        assert not sensor.has_metrics()
+        assert sensor.add(named("m"), CumulativeSum(), now_ms=late - 1)
+        assert sensor.has_metrics()
+
+    def test_the_sensors_config_is_the_default(self, registry: Registry) -> None:
+        """Metric, sensor, registry: the nearest config counts."""
+        sensor = registry.sensor("own", EPOCH_MS, FIVE)
+        sensor.add(named("a"), CumulativeSum())
+        sensor.add(named("b"), CumulativeSum(), MetricConfig(samples=7))
+        sensor.add_compound(Meter(named("c"), named("d")))
+        sensor.add_compound(Meter(named("e"), named("f")), MetricConfig(samples=9))
+        samples = {
+            metric.name.name: metric.config.samples for metric in sensor.metrics()
+        }
+        assert samples == {"a": 2, "b": 7, "d": 2, "c": 2, "f": 9, "e": 9}
+        assert sensor.metrics()[0].config is FIVE
+
+
+class TestExpiry:
+    """Inactive sensors."""
+
+    def test_expires_after_its_limit(self, sensor: Sensor) -> None:
+        """At the limit it still lives."""
+        assert not sensor.has_expired(EPOCH_MS + 60_000)
+        assert sensor.has_expired(EPOCH_MS + 60_001)
+
+    def test_recording_keeps_it_alive_and_reading_does_not(
+        self, sensor: Sensor
+    ) -> None:
+        """Only values count as activity."""
+        sensor.add(named("m"), CumulativeSum(), FIVE)
+        sensor.record(1.0, EPOCH_MS + 10_000)
+        sensor.check_quotas(EPOCH_MS + 50_000)
+        value_of(sensor, "m", EPOCH_MS + 50_000)
+        assert not sensor.has_expired(EPOCH_MS + 70_000)
+        assert sensor.has_expired(EPOCH_MS + 70_001)
+
+    def test_a_refused_value_is_no_activity(self, sensor: Sensor) -> None:
+        """Strict use that is refused does not record, so it does not keep the sensor."""
+        sensor.add(named("m"), CumulativeSum(6.0), FIVE)
+        with pytest.raises(QuotaViolation):
+            sensor.record_if_within_quota(1.0, EPOCH_MS + 10_000)
+        assert sensor.has_expired(EPOCH_MS + 60_001)
+
+    @pytest.mark.parametrize("seconds", [None, 2**63 - 1])
+    def test_never(self, registry: Registry, seconds: int | None) -> None:
+        """Without a limit, or with one past all counting, it stays for good."""
+        sensor = registry.sensor("for good", 0, inactive_seconds=seconds)
+        assert not sensor.has_expired(2**63 - 1)
+
+
+class TestLevel:
+    """Recording levels."""
+
+    @pytest.mark.parametrize("configured", RecordingLevel)
+    @pytest.mark.parametrize("level", RecordingLevel)
+    def test_records_at_the_configured_detail(
+        self, level: RecordingLevel, configured: RecordingLevel
+    ) -> None:
+        """A sensor of too fine a detail ignores values, but its quotas can still be checked."""
+        registry = Registry(recording_level=configured)
+        sensor = registry.sensor("s", EPOCH_MS, recording_level=level)
+        sensor.add(named("m"), CumulativeSum())
+        sensor.record(1.0, EPOCH_MS)
+        sensor.record_if_within_quota(1.0, EPOCH_MS)
+        assert sensor.should_record() is (level <= configured)
+        assert value_of(sensor, "m") == (2.0 if level <= configured else 0.0)
+
+    def test_a_sensors_own_config_decides(self) -> None:
+        """As in Kafka the level comes with the sensor's config, not from the registry if it has one."""
+        registry = Registry(recording_level=RecordingLevel.TRACE)
+        sensor = registry.sensor(
+            "s", EPOCH_MS, MetricConfig(), recording_level=RecordingLevel.DEBUG
+        )
+        assert not sensor.should_record()
+
+
+class TestHierarchy:
+    """Parents."""
+
+    def test_parents_receive_every_value(self, registry: Registry) -> None:
+        """Kafka's own tree of sensors (`MetricsTest.testHierarchicalSensors`)."""
+        one, two = registry.sensor("one", EPOCH_MS), registry.sensor("two", EPOCH_MS)
+        child = registry.sensor("child", EPOCH_MS, parents=(one, two))
+        other = registry.sensor("other", EPOCH_MS, parents=(one,))
+        grandchild = registry.sensor("grandchild", EPOCH_MS, parents=(child,))
+        sensors = (one, two, child, other, grandchild)
+        for sensor in sensors:
+            sensor.add(named(sensor.name), CumulativeCount())
+        for sensor in sensors:
+            sensor.record(1.0, EPOCH_MS)
+        counts = [value_of(sensor, sensor.name) for sensor in sensors]
+        assert counts == [4.0, 3.0, 2.0, 1.0, 1.0]
+
+    def test_a_violation_keeps_the_value_from_the_parents(
+        self, registry: Registry
+    ) -> None:
+        """The parents are told after the check; strict use tells them without a check of theirs."""
+        parent = registry.sensor("parent", EPOCH_MS, FIVE)
+        parent.add(named("above"), CumulativeSum())
+        child = registry.sensor("child", EPOCH_MS, FIVE, parents=(parent,))
+        child.add(named("below"), CumulativeSum())
+        child.record_if_within_quota(5.0, EPOCH_MS)
+        with pytest.raises(QuotaViolation):
+            child.record(1.0, EPOCH_MS)
+        with pytest.raises(QuotaViolation):
+            child.record_if_within_quota(1.0, EPOCH_MS)
+        assert (value_of(child, "below"), value_of(parent, "above")) == (6.0, 5.0)
+        parent.record(1.0, EPOCH_MS, check_quotas=False)
+        child.record(-6.0, EPOCH_MS, check_quotas=False)
+        child.record_if_within_quota(5.0, EPOCH_MS)
+        assert value_of(parent, "above") == 5.0
+
+    def test_a_diamond_is_refused(self, registry: Registry) -> None:
+        """Meeting a sensor twice is an error even without a cycle, and no sensor is made."""
+        parent = registry.sensor("parent", EPOCH_MS)
+        children = [
+            registry.sensor(name, EPOCH_MS, parents=(parent,)) for name in ("a", "b")
+        ]
+        with pytest.raises(InvalidHierarchy) as caught:
+            registry.sensor("gc", EPOCH_MS, parents=children)
+        assert caught.value.sensor_name == "parent"
+        assert registry.get_sensor("gc") is None
+
+
+def test_repr_has_the_name(sensor: Sensor) -> None:
+    """A log line tells which sensor it is."""
+    assert repr(sensor) == "Sensor('s')"

@@ -1,0 +1,335 @@
+"""
+Many threads at one sensor.
+
+Values whose arithmetic calls back, or lets other threads run, put the worst moment of an interleaving where it
+hurts: between reading a total and writing it back. The tests that take the locks away show that it would.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
+
+import pytest
+from tests.strategies import EPOCH_MS
+
+from quotascope.metrics import (
+    CumulativeSum,
+    KafkaMetric,
+    MetricConfig,
+    MetricName,
+    Quota,
+    QuotaViolation,
+    Rate,
+    Registry,
+    Sensor,
+    TokenBucket,
+)
+
+THREADS = 8
+EACH = 200
+NAME = MetricName("m", "g")
+TEN_TOKENS = MetricConfig(10, 1_000, quota=Quota(1.0))
+
+
+class Interrupting(float):
+    """A number during whose addition or subtraction something else happens."""
+
+    during: Callable[[], object]
+
+    def __new__(cls, value: float, during: Callable[[], object]) -> Self:
+        """Make a number with something to do."""
+        number = super().__new__(cls, value)
+        number.during = during
+        return number
+
+    def __radd__(self, other: float) -> float:
+        self.during()
+        return other + float(self)
+
+    def __rsub__(self, other: float) -> float:
+        self.during()
+        return other - float(self)
+
+
+def yielding(value: float) -> Interrupting:
+    """Return a number that lets other threads run in the middle of its arithmetic."""
+    return Interrupting(value, lambda: time.sleep(0))
+
+
+class NoLock:
+    """What is left without a lock."""
+
+    def __enter__(self) -> None:
+        """Let everybody in."""
+
+    def __exit__(self, *error: object) -> None:
+        """Do nothing."""
+
+
+class WatchedLock:
+    """A lock that tells when somebody has to wait for it."""
+
+    def __init__(self) -> None:
+        self.contended = threading.Event()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            self.contended.set()
+            self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+
+@pytest.fixture
+def registry() -> Registry:
+    """An empty registry."""
+    return Registry()
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    """Threads whose errors are not lost."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        yield pool
+
+
+def together(pool: ThreadPoolExecutor, work: Callable[[int], object]) -> list[Any]:
+    """Run the work in all threads at the same time and return what each returned."""
+    barrier = threading.Barrier(THREADS)
+
+    def started(number: int) -> object:
+        barrier.wait(60)
+        return work(number)
+
+    return list(pool.map(started, range(THREADS)))
+
+
+def only_metric(sensor: Sensor) -> KafkaMetric:
+    """Return the sensor's metric."""
+    return sensor.metrics()[0]
+
+
+def take_locks_away(sensor: Sensor) -> None:
+    """Leave the sensor and its metrics unguarded."""
+    unguarded: Any = sensor
+    unguarded.lock = unguarded._metric_lock = NoLock()
+
+
+class TestOneAtATime:
+    """The worst interleavings, one by one."""
+
+    def test_records_do_not_interleave(self, registry: Registry) -> None:
+        """A second record waits for the first to write its total back."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        sensor.add(NAME, CumulativeSum())
+        lock: Any = WatchedLock()
+        sensor.lock = lock
+        other = threading.Thread(target=sensor.record, args=(1.0, EPOCH_MS))
+
+        def meanwhile() -> None:
+            other.start()
+            assert lock.contended.wait(60)
+
+        sensor.record(Interrupting(1.0, meanwhile), EPOCH_MS)
+        other.join(60)
+        assert only_metric(sensor).value(EPOCH_MS) == 2.0
+
+    def test_without_the_locks_a_value_would_be_lost(self, registry: Registry) -> None:
+        """The same interleaving with nothing to wait for."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        sensor.add(NAME, CumulativeSum())
+        take_locks_away(sensor)
+        meanwhile = Interrupting(1.0, lambda: sensor.record(1.0, EPOCH_MS))
+        sensor.record(meanwhile, EPOCH_MS)
+        assert only_metric(sensor).value(EPOCH_MS) == 1.0
+
+    def test_strict_use_checks_and_records_in_one_step(
+        self, registry: Registry
+    ) -> None:
+        """With nothing left but the right to overdraw once, of two threads one is refused."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        sensor.add(NAME, TokenBucket(), TEN_TOKENS)
+        sensor.record(10.0, EPOCH_MS)
+        lock: Any = WatchedLock()
+        sensor.lock = lock
+        with ThreadPoolExecutor(1) as pool:
+            other: list[Any] = []
+
+            def meanwhile() -> None:
+                other.append(pool.submit(sensor.record_if_within_quota, 1.0, EPOCH_MS))
+                assert lock.contended.wait(60)
+
+            sensor.record_if_within_quota(Interrupting(1.0, meanwhile), EPOCH_MS)
+            assert isinstance(other[0].exception(60), QuotaViolation)
+        assert only_metric(sensor).value(EPOCH_MS) == -1.0
+
+    def test_without_the_locks_both_would_overdraw(self, registry: Registry) -> None:
+        """The same interleaving with nothing to wait for: the second is accepted, and its token lost."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        sensor.add(NAME, TokenBucket(), TEN_TOKENS)
+        sensor.record(10.0, EPOCH_MS)
+        take_locks_away(sensor)
+        accepted: list[float] = []
+
+        def meanwhile() -> None:
+            sensor.record_if_within_quota(1.0, EPOCH_MS)
+            accepted.append(1.0)
+
+        sensor.record_if_within_quota(Interrupting(1.0, meanwhile), EPOCH_MS)
+        assert accepted == [1.0]
+
+    def test_reading_does_not_wait_for_a_check(self, registry: Registry) -> None:
+        """Whoever holds the sensor's lock does not keep a reader."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        sensor.add(NAME, CumulativeSum(3.0))
+        with sensor.lock, ThreadPoolExecutor(1) as pool:
+            read = pool.submit(
+                lambda: (only_metric(sensor).value(EPOCH_MS), sensor.has_metrics())
+            )
+            assert read.result(60) == (3.0, True)
+
+    def test_a_new_config_waits_for_a_record(self, registry: Registry) -> None:
+        """All metrics of a sensor see a value under the configs of one moment."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        sensor.add(NAME, CumulativeSum())
+        metric: Any = only_metric(sensor)
+        unguarded: Any = sensor
+        lock: Any = WatchedLock()
+        metric._lock = unguarded._metric_lock = lock
+        before = metric.config
+        seen = []
+
+        def change() -> None:
+            metric.config = TEN_TOKENS
+
+        changing = threading.Thread(target=change)
+
+        def meanwhile() -> None:
+            changing.start()
+            assert lock.contended.wait(60)
+            seen.append(metric.config)
+
+        sensor.record(Interrupting(1.0, meanwhile), EPOCH_MS)
+        changing.join(60)
+        assert seen == [before]
+        assert metric.config is TEN_TOKENS
+
+
+class TestContention:
+    """Many at once."""
+
+    def test_totals_are_exact(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """No value of any thread is lost, in a sampled statistic, a cumulative one, and the parent's."""
+        parent = registry.sensor("parent", EPOCH_MS)
+        parent.add(MetricName("parent", "g"), CumulativeSum())
+        sensor = registry.sensor("s", EPOCH_MS, parents=(parent,))
+        sensor.add(NAME, CumulativeSum())
+        sensor.add(
+            MetricName("rate", "g"), Rate(), MetricConfig(1, 1_000_000, event_window=7)
+        )
+
+        def work(_number: int) -> None:
+            for _ in range(EACH):
+                sensor.record(yielding(1.0), EPOCH_MS)
+
+        together(pool, work)
+        assert only_metric(sensor).value(EPOCH_MS) == THREADS * EACH
+        assert only_metric(parent).value(EPOCH_MS) == THREADS * EACH
+
+    def test_each_violation_sees_its_own_value(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """Record and check are one step: every total above the bound is reported once."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        bound = 100
+        sensor.add(NAME, CumulativeSum(), MetricConfig(quota=Quota(bound)))
+
+        def work(_number: int) -> list[float]:
+            seen = []
+            for _ in range(EACH):
+                try:
+                    sensor.record(yielding(1.0), EPOCH_MS)
+                except QuotaViolation as violation:
+                    seen.append(violation.value)
+            return seen
+
+        seen = sorted(value for values in together(pool, work) for value in values)
+        assert seen == [float(value) for value in range(bound + 1, THREADS * EACH + 1)]
+
+    def test_strict_use_never_exceeds_the_burst(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """Ten tokens and one overdraft: eleven are accepted, whoever comes first, and none is lost."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        sensor.add(NAME, TokenBucket(), TEN_TOKENS)
+
+        def work(_number: int) -> int:
+            accepted = 0
+            for _ in range(EACH):
+                try:
+                    sensor.record_if_within_quota(yielding(1.0), EPOCH_MS)
+                except QuotaViolation:
+                    continue
+                accepted += 1
+            return accepted
+
+        assert sum(together(pool, work)) == 11
+        assert only_metric(sensor).value(EPOCH_MS) == -1.0
+
+    def test_new_configs_lose_nothing(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """Quotas may be changed and metrics read while values come in."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        sensor.add(NAME, CumulativeSum())
+        metric = only_metric(sensor)
+
+        def work(number: int) -> None:
+            for turn in range(EACH):
+                if number == 0:
+                    metric.config = MetricConfig(quota=Quota(1e9 + turn))
+                    metric.value(EPOCH_MS)
+                else:
+                    sensor.record(yielding(1.0), EPOCH_MS)
+
+        together(pool, work)
+        assert metric.value(EPOCH_MS) == (THREADS - 1) * EACH
+
+    def test_one_sensor_for_all(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """Whoever asks first makes the sensor and its metric, and everybody records to these."""
+
+        def work(_number: int) -> Sensor:
+            sensor = registry.sensor("shared", EPOCH_MS)
+            assert sensor.add(NAME, CumulativeSum())
+            sensor.record(yielding(1.0), EPOCH_MS)
+            return sensor
+
+        sensors = together(pool, work)
+        assert len(set(sensors)) == 1
+        assert only_metric(sensors[0]).value(EPOCH_MS) == THREADS
+
+    def test_sensors_come_and_go(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """Expiry beside recording, reading and registration: in the end nothing is left over."""
+
+        def work(number: int) -> None:
+            for turn in range(EACH):
+                name = f"s{(number + turn) % 3}"
+                sensor = registry.sensor(name, turn, inactive_seconds=0)
+                sensor.add(MetricName(name, f"{number}-{turn}"), CumulativeSum())
+                sensor.record(1.0, turn)
+                registry.metrics()
+                registry.expire_sensors(turn + 1)
+
+        together(pool, work)
+        registry.expire_sensors(EACH + 1)
+        assert registry.sensors() == {}
