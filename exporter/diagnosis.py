@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from quotascope.metrics import QuotaType
 
-from .snapshot import Snapshot, SourceHealth
+from .snapshot import Snapshot
 
 
 class Severity(StrEnum):
@@ -26,7 +26,8 @@ class Finding:
 
     severity: Severity
     text: str
-    advice: str
+    advice: str = ""
+    """Empty where the text says it all."""
 
 
 def diagnose(snapshot: Snapshot) -> list[Finding]:
@@ -43,14 +44,9 @@ def _sources(snapshot: Snapshot) -> Iterator[Finding]:
         )
     for source in snapshot.sources:
         if not source.up:
-            yield _source_down(source)
-
-
-def _source_down(source: SourceHealth) -> Finding:
-    return _error(
-        f"Source {source.name!r} ({source.dialect}) cannot be read: {source.error}",
-        "Check that its agent runs, that the URL is right, and that this machine may reach it.",
-    )
+            yield _error(
+                f"Source {source.name!r} ({source.dialect}) cannot be read: {source.error}"
+            )
 
 
 def _limits(snapshot: Snapshot) -> Iterator[Finding]:
@@ -133,14 +129,14 @@ def _beside_the_quotas(snapshot: Snapshot) -> Iterator[Finding]:
 def _rule_count(snapshot: Snapshot) -> int | None:
     if snapshot.limits is None:
         return None
-    return sum(map(len, snapshot.limits.rules.values()))
+    return sum(snapshot.limits.count(kind.quota_key) for kind in QuotaType)
 
 
 def _stale_count(snapshot: Snapshot) -> int:
     return sum(sum(node.stale_entities.values()) for node in snapshot.nodes)
 
 
-def _error(text: str, advice: str) -> Finding:
+def _error(text: str, advice: str = "") -> Finding:
     return Finding(severity=Severity.ERROR, text=text, advice=advice)
 
 

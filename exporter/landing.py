@@ -52,7 +52,8 @@ def _body(snapshot: Snapshot | None, title: str) -> Iterator[str]:
 def _findings(findings: list[Finding]) -> Iterator[str]:
     if not findings:
         return
-    yield "<h2>What is wrong or missing</h2>\n<ul>"
+    yield "<h2>What is wrong or missing</h2>"
+    yield "<ul>"
     for finding in findings:
         name = finding.severity.value
         yield f'<li><b class="{name}">{name}</b>: {_text(finding.text)} <i>{_text(finding.advice)}</i></li>'
@@ -60,7 +61,8 @@ def _findings(findings: list[Finding]) -> Iterator[str]:
 
 
 def _sources(sources: tuple[SourceHealth, ...]) -> Iterator[str]:
-    yield "<h2>Sources</h2>\n<table>"
+    yield "<h2>Sources</h2>"
+    yield "<table>"
     yield "<tr><th>source</th><th>dialect</th><th>state</th><th>took</th><th>readings</th></tr>"
     for source in sources:
         state = "up" if source.up else "down"

@@ -100,8 +100,8 @@ class Exporter:
             log.exception("the first collection failed")
             return
         for finding in diagnose(snapshot):
-            tell = log.error if finding.severity is Severity.ERROR else log.warning
-            tell(finding.text, advice=finding.advice)
+            if finding.severity is Severity.WARNING:  # errors were told when they arose
+                log.warning(finding.text, advice=finding.advice)
         log.info("ready", entities=len(snapshot.entities), nodes=len(snapshot.nodes))
 
     async def _end(self) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from quotascope.metrics import DefaultType, QuotaEntity, QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
-from ..limits import QUOTA_KEYS, Limits
+from ..limits import QUOTA_KEYS
 from ..snapshot import Entity
 from .series import Reader, View
 
@@ -74,14 +74,7 @@ def _connection_limits(view: View) -> Iterator[_Row]:
 def _counts(view: View) -> Iterator[_Row]:
     if view.snapshot.limits is not None:
         for key in QUOTA_KEYS:
-            yield (key,), _count(view.snapshot.limits, key)
-
-
-def _count(limits: Limits, key: str) -> int:
-    quota_type = QuotaType.of_quota_key(key)
-    if quota_type is None:
-        return len(limits.connection_limits)
-    return len(limits.rules.get(quota_type, ()))
+            yield (key,), view.snapshot.limits.count(key)
 
 
 def _changes(view: View) -> Iterator[_Row]:

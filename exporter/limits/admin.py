@@ -21,8 +21,7 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 from quotascope.metrics.entities import Name
 
 from ..errors import LimitsDenied, LimitsError
-from .changes import CONNECTION_KEY
-from .model import Limits, NodeSettings
+from .model import CONNECTION_KEY, Limits, NodeSettings
 from .worker import Worker
 
 DEFAULT_IP = "<default>"

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from quotascope.metrics import QuotaEntity, QuotaType
 
-from .model import Limits
-
-CONNECTION_KEY: Final = "connection_creation_rate"
-"""The quota key of IP addresses, which limits no client (KIP-612)."""
-QUOTA_KEYS: Final = (*(kind.quota_key for kind in QuotaType), CONNECTION_KEY)
-"""All quota keys that can be configured."""
+from .model import CONNECTION_KEY, Limits
 
 _Key = TypeVar("_Key")
 

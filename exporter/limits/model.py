@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from quotascope.metrics import QuotaType, RuleTable
+
+CONNECTION_KEY: Final = "connection_creation_rate"
+"""The quota key of IP addresses, which limits no client (KIP-612)."""
+QUOTA_KEYS: Final = (*(kind.quota_key for kind in QuotaType), CONNECTION_KEY)
+"""All quota keys that can be configured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,13 @@ class Limits:
     """What else could not be read, and why."""
     read_at: float
     """Unix time in seconds."""
+
+    def count(self, quota_key: str) -> int:
+        """How many entities have a quota of this key."""
+        quota_type = QuotaType.of_quota_key(quota_key)
+        if quota_type is None:
+            return len(self.connection_limits)
+        return len(self.rules.get(quota_type, ()))
 
 
 class LimitsSource(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..config import Dialect, SourceConfig, TlsConfig, secret
 from ..errors import ConfigError
@@ -12,6 +12,20 @@ from .jmx_exporter import JmxExporterSource
 from .jolokia import JolokiaSource
 from .source import Source
 from .tls import client_context
+
+
+def build_sources(configs: Iterable[SourceConfig]) -> list[Source]:
+    """The sources. Raises ``ConfigError`` with the problems of all of them."""
+    sources: list[Source] = []
+    problems: list[str] = []
+    for config in configs:
+        try:
+            sources.append(build_source(config))
+        except ConfigError as error:
+            problems.extend(f"{error.subject}: {text}" for text in error.problems)
+    if problems:
+        raise ConfigError("configuration", problems)
+    return sources
 
 
 def build_source(config: SourceConfig) -> Source:

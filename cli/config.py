@@ -1,0 +1,40 @@
+"""`quotascope config`: look at a configuration without running anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import configuration
+
+config = typer.Typer(
+    name="config",
+    help="Check a configuration, or print the reference.",
+    no_args_is_help=True,
+)
+
+
+@config.command(epilog="Examples:\n\nquotascope config check /etc/quotascope.yaml")
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file.")],
+) -> None:
+    """
+    Tell everything that is wrong with a configuration; nothing is connected to.
+
+    Exit code 0: it can be used, as far as that can be told without connecting. 1: it cannot.
+    """
+    from .compose import build_exporter
+
+    settings = configuration(file)
+    build_exporter(settings)
+    typer.echo(f"{file}: fine, {len(settings.sources)} sources")
+
+
+@config.command(epilog="Examples:\n\nquotascope config example > /etc/quotascope.yaml")
+def example() -> None:
+    """Print the reference configuration: every key with its default and what it means."""
+    from quotascope.exporter.config.reference import reference
+
+    typer.echo(reference(), nl=False)

@@ -1,0 +1,86 @@
+"""`quotascope explain`: which quota decides for a user and a client id."""
+
+from __future__ import annotations
+
+import asyncio
+import json as jsonlib
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from quotascope.exporter.config import Config
+    from quotascope.exporter.limits import Limits
+
+EXAMPLES = """
+Examples:
+
+quotascope explain --user alice --client-id app1 --bootstrap-servers broker-1:9092
+
+quotascope explain --user CN=app,O=Org --config /etc/quotascope.yaml --json
+
+quotascope explain --client-id spark --bootstrap-servers broker-1:9093 --security-protocol SASL_SSL --sasl-username me --sasl-password-file pw
+"""
+
+
+def explain(
+    *,
+    user: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Name of the principal, as in the quota: no User:."
+        ),
+    ] = "ANONYMOUS",
+    client_id: Annotated[
+        str, typer.Option(metavar="ID", help="The client's client.id.")
+    ] = "",
+    config: options.ConfigFile = None,
+    bootstrap_servers: options.BootstrapServers = None,
+    security_protocol: options.Protocol = None,
+    sasl_mechanism: options.Mechanism = None,
+    sasl_username: options.Username = None,
+    sasl_password_file: options.PasswordFile = None,
+    ca_file: options.CaFile = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON instead of a table.")
+    ] = False,
+) -> None:
+    """
+    Show the eight levels at which a quota can be set, which are, and which decides.
+
+    Works without traffic and without sources: only the Admin API is asked.
+    """
+    from quotascope.exporter.explain import explain as explain_limits
+
+    from . import explain_view
+
+    settings = options.configuration(
+        config,
+        bootstrap_servers=bootstrap_servers,
+        security_protocol=security_protocol,
+        sasl_mechanism=sasl_mechanism,
+        sasl_username=sasl_username,
+        sasl_password_file=sasl_password_file,
+        ca_file=ca_file,
+    )
+    explanations = explain_limits(asyncio.run(read_limits(settings)), user, client_id)
+    if json:
+        answer = explain_view.as_json(user, client_id, explanations)
+        typer.echo(jsonlib.dumps(answer, indent=2))
+    else:
+        from rich.console import Console
+
+        Console().print(explain_view.as_table(user, client_id, explanations))
+
+
+async def read_limits(config: Config) -> Limits:
+    """The configured limits, read once. Raises ``LimitsError``, ``ConfigError`` and ``ClientError``."""
+    from .compose import kafka_of, limits_of
+
+    source = limits_of(kafka_of(config))
+    try:
+        return await source.read()
+    finally:
+        await source.close()

@@ -1,0 +1,75 @@
+"""The command `quotascope`: puts the rooms together, one file for each command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from quotascope.clients.errors import ClientError
+from quotascope.exporter.errors import ExporterError
+
+from . import demo, explain, serve, status
+from .config import config
+
+app = typer.Typer(
+    name="quotascope",
+    help="Quota observability for Apache Kafka: who is throttled, by which rule, and how close is everyone else.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command(epilog=serve.EXAMPLES)(serve.serve)
+app.command(epilog=status.EXAMPLES)(status.status)
+app.command(epilog=explain.EXAMPLES)(explain.explain)
+app.command(epilog=demo.EXAMPLES)(demo.demo)
+app.add_typer(config)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"quotascope {version('quotascope')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    """Quota observability for Apache Kafka."""
+
+
+def main() -> None:
+    """Run the command line; mistakes and failures become one message and an exit code."""
+    try:
+        app()
+    except (ExporterError, ClientError) as error:
+        _fail(str(error))
+    except BrokenPipeError:
+        # the reader of our output has gone; keep the interpreter from complaining at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        if "QUOTASCOPE_TRACEBACK" in os.environ:
+            raise
+        _fail(
+            f"unexpected {type(error).__name__}: {error}\n"
+            "This is a defect of quotascope. QUOTASCOPE_TRACEBACK=1 shows where it is."
+        )
+
+
+def _fail(message: str) -> None:
+    typer.echo(f"quotascope: {message}", err=True)
+    sys.exit(1)

@@ -1,0 +1,117 @@
+"""Options that several commands share, and what they set in the configuration."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from quotascope.exporter.config import Config
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="FILE",
+        envvar="QUOTASCOPE_CONFIG",
+        help="YAML file; `quotascope config example` prints one.",
+    ),
+]
+Sources = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--source",
+        metavar="DIALECT[:NODE]=URL",
+        help="A broker or controller to read, such as jolokia=http://broker-1:8778/jolokia; may be repeated.",
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Adds the label `cluster` to every series."),
+]
+BootstrapServers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT,…", help="Brokers whose Admin API knows the quotas."
+    ),
+]
+Protocol = Annotated[
+    str | None,
+    typer.Option(
+        "--security-protocol",
+        metavar="PROTOCOL",
+        help="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
+    ),
+]
+Mechanism = Annotated[
+    str | None,
+    typer.Option(
+        "--sasl-mechanism",
+        metavar="NAME",
+        help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.",
+    ),
+]
+Username = Annotated[
+    str | None,
+    typer.Option("--sasl-username", metavar="NAME", help="Who we are to Kafka."),
+]
+PasswordFile = Annotated[
+    str | None,
+    typer.Option(
+        "--sasl-password-file",
+        metavar="FILE",
+        help="File with the password. It can also be in QUOTASCOPE_KAFKA__SASL__PASSWORD.",
+    ),
+]
+CaFile = Annotated[
+    str | None,
+    typer.Option(
+        "--ca-file",
+        metavar="FILE",
+        help="PEM file of the authorities to trust for Kafka's TLS.",
+    ),
+]
+
+_PLACES = {
+    "--cluster": ("cluster",),
+    "--bootstrap-servers": ("kafka", "bootstrap_servers"),
+    "--security-protocol": ("kafka", "security_protocol"),
+    "--sasl-mechanism": ("kafka", "sasl", "mechanism"),
+    "--sasl-username": ("kafka", "sasl", "username"),
+    "--sasl-password-file": ("kafka", "sasl", "password_file"),
+    "--ca-file": ("kafka", "tls", "ca_file"),
+    "--address": ("server", "address"),
+    "--port": ("server", "port"),
+    "--log-format": ("log", "format"),
+    "--log-level": ("log", "level"),
+}
+
+
+def configuration(
+    file: Path | None, sources: list[str] | None = None, **flags: object
+) -> Config:
+    """
+    The configuration from file, environment and flags.
+
+    Flags are named as in Python (``log_format`` for ``--log-format``); those that are
+    None were not given. Raises ``ConfigError``.
+    """
+    from quotascope.exporter.config import (
+        Override,
+        load_config,
+        sources_override,
+    )
+
+    named = {f"--{name.replace('_', '-')}": value for name, value in flags.items()}
+    overrides = [
+        Override(place=_PLACES[flag], value=value, origin=flag)
+        for flag, value in named.items()
+        if value is not None
+    ]
+    if sources:
+        overrides.append(sources_override(sources, "--source"))
+    return load_config(file, os.environ, overrides)

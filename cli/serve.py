@@ -1,0 +1,78 @@
+"""`quotascope serve`: the exporter."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from quotascope.exporter.service import Exporter
+
+EXAMPLES = """
+Examples:
+
+quotascope serve --config /etc/quotascope.yaml
+
+quotascope serve --source jolokia=http://broker-1:8778/jolokia --bootstrap-servers broker-1:9092
+
+quotascope serve --source jmx_exporter:1=http://broker-1:9404/metrics --port 9750 --log-format json
+"""
+
+
+def serve(
+    *,
+    config: options.ConfigFile = None,
+    source: options.Sources = None,
+    bootstrap_servers: options.BootstrapServers = None,
+    cluster: options.Cluster = None,
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Address to listen on (0.0.0.0)."),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(metavar="PORT", help="Port to listen on (9749).")
+    ] = None,
+    log_format: Annotated[
+        str | None,
+        typer.Option(metavar="FORMAT", help="auto, human, logfmt or json."),
+    ] = None,
+    log_level: Annotated[
+        str | None,
+        typer.Option(metavar="LEVEL", help="debug, info, warning or error."),
+    ] = None,
+) -> None:
+    """Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C."""
+    from quotascope.exporter.logs import configure_logs
+
+    from .compose import build_exporter
+
+    settings = options.configuration(
+        config,
+        source,
+        bootstrap_servers=bootstrap_servers,
+        cluster=cluster,
+        address=address,
+        port=port,
+        log_format=log_format,
+        log_level=log_level,
+    )
+    configure_logs(settings.log)
+    exporter = build_exporter(settings)
+    asyncio.run(run_until_signal(exporter))
+
+
+async def run_until_signal(exporter: Exporter) -> None:
+    """Run until SIGTERM or SIGINT; requests under way are answered first. A second signal ends at once."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with exporter:
+        await stop.wait()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)

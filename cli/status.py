@@ -1,0 +1,61 @@
+"""`quotascope status`: one look at the cluster, in the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from quotascope.exporter.config import Config
+    from quotascope.exporter.snapshot import Snapshot
+
+EXAMPLES = """
+Examples:
+
+quotascope status --config /etc/quotascope.yaml
+
+quotascope status --source jolokia=http://broker-1:8778/jolokia --bootstrap-servers broker-1:9092 --top 20
+
+Exit code 0: all sources and the limits could be read. 1: something could not.
+"""
+
+
+def status(
+    *,
+    config: options.ConfigFile = None,
+    source: options.Sources = None,
+    bootstrap_servers: options.BootstrapServers = None,
+    top: Annotated[
+        int, typer.Option(min=0, metavar="N", help="How many entities to show.")
+    ] = 10,
+) -> None:
+    """Read the brokers once: how they are, what limits there are, and who is throttled or close to it."""
+    from rich.console import Console
+
+    from quotascope.exporter.diagnosis import Severity, diagnose
+
+    from .status_view import view
+
+    settings = options.configuration(
+        config, source, bootstrap_servers=bootstrap_servers, log_level="error"
+    )
+    snapshot = asyncio.run(read_once(settings))
+    findings = diagnose(snapshot)
+    Console().print(view(snapshot, findings, top))
+    if any(finding.severity is Severity.ERROR for finding in findings):
+        raise typer.Exit(1)
+
+
+async def read_once(config: Config) -> Snapshot:
+    """One collection, without serving it. Raises ``ConfigError`` and ``ClientError``."""
+    from quotascope.exporter.logs import configure_logs
+
+    from .compose import build_collection
+
+    configure_logs(config.log)
+    async with build_collection(config) as collection:
+        return await collection.snapshot(config.collection.timeout_seconds)

@@ -1,0 +1,105 @@
+"""How `quotascope status` shows a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from quotascope.exporter.diagnosis import Finding, Severity
+from quotascope.exporter.limits import QUOTA_KEYS, Limits
+from quotascope.exporter.logs import one_line
+from quotascope.exporter.ranking import most_pressing
+from quotascope.exporter.snapshot import Cause, EntityUsage, Snapshot, SourceHealth
+
+from .units import entity_name, percent, rule_name, seconds, short_type, usage_of_limit
+
+
+def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> RenderableType:
+    """Sources, limits, findings, and the entities to look at first."""
+    return Group(*_parts(snapshot, findings, top))
+
+
+def _parts(
+    snapshot: Snapshot, findings: Sequence[Finding], top: int
+) -> Iterator[RenderableType]:
+    yield _sources(snapshot.sources)
+    yield Text()
+    yield Text(_limits(snapshot.limits))
+    for finding in findings:
+        yield Text()
+        yield _finding(finding)
+    pressing = most_pressing(snapshot.entities, top)
+    yield Text()
+    yield Text(_entities(snapshot, len(pressing)))
+    if pressing:
+        yield _usage(pressing)
+
+
+def _sources(sources: Sequence[SourceHealth]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for header in ("source", "dialect", "state"):
+        table.add_column(header, overflow="fold")
+    for header in ("took", "readings"):
+        table.add_column(header, justify="right")
+    for source in sources:
+        state = Text("up", "green") if source.up else Text("down", "red")
+        took = f"{source.duration_seconds:.3f} s"
+        name = Text(one_line(source.name))
+        table.add_row(name, source.dialect, state, took, str(source.readings))
+    return table
+
+
+def _limits(limits: Limits | None) -> str:
+    if limits is None:
+        return "limits: not known"
+    counts = (f"{key} {limits.count(key)}" for key in QUOTA_KEYS)
+    return f"limits: {', '.join(counts)}"
+
+
+def _finding(finding: Finding) -> Text:
+    style = "red" if finding.severity is Severity.ERROR else "yellow"
+    text = Text(f"{finding.severity.value}: ", style=f"bold {style}")
+    text.append(one_line(finding.text), style="default not bold")
+    if finding.advice:
+        text.append(f"\n  {one_line(finding.advice)}", style="default not bold")
+    return text
+
+
+def _entities(snapshot: Snapshot, shown: int) -> str:
+    total = len(snapshot.entities)
+    if shown:
+        return (
+            f"{total} quota entities; throttled longest, or else closest to the limit:"
+        )
+    return f"{total} quota entities, none of them throttled or under a limit"
+
+
+def _usage(entities: Sequence[EntityUsage]) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column("node")
+    table.add_column("who", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("quota")
+    for header in ("usage / limit", "used", "delay"):
+        table.add_column(header, justify="right", no_wrap=True)
+    table.add_column("rule that decides", no_wrap=True, overflow="ellipsis", ratio=1)
+    for usage in entities:
+        table.add_row(*_row(usage))
+    return table
+
+
+def _row(usage: EntityUsage) -> Iterator[Text]:
+    entity = usage.entity
+    style = "red" if usage.throttle_time_seconds > 0 else ""
+    yield Text(entity.broker)
+    yield Text(entity_name(entity.user, entity.client_id), style)
+    yield Text(short_type(entity.quota_type))
+    yield Text(usage_of_limit(entity.quota_type, usage.usage, entity.limit))
+    yield Text(percent(usage.utilization), style)
+    yield Text(seconds(usage.throttle_time_seconds), style)
+    if usage.cause is Cause.CONTROLLER_MUTATION:
+        yield Text("throttled by a mutation quota", style)
+    else:
+        yield Text(rule_name(entity.resolution))
