@@ -7,50 +7,50 @@ from rich.text import Text
 
 from quotascope.exporter.snapshot import EntityUsage, Snapshot
 
+from .units import short_type
 from .usage_table import usage_table
 
+_INTRO = """\
+Made-up clients bounce off real quotas here; no Kafka is needed.
+A row is one quota: its use, its limit, and which of Kafka's 8 levels decides.
+Watch etl burst and wait, two dashboards share a limit, deploy be refused, and
+orders stay just below. `delay`: mean of recent throttles; `waited`: total.
+For Prometheus: """
+_INTRO_LINES = 7
+_SMALLEST_WITH_INTRO = 18
 _LINES_AROUND = 4
 """The header of the table and its line, an empty line, and the line about the whole."""
-
-_INTRO = """\
-Made-up clients work against the quotas of a real quota engine in this process; no Kafka is needed.
-A row is one quota: how much is used of it, and which of Kafka's eight levels decides (1 is the strongest).
-See spark-nightly burst and wait, two dashboards share one limit, orders stay just below theirs,
-and deploy be refused topics. `throttle` is the mean of the last minute's, as Kafka tells it; `total` is exact."""
 
 
 def intro(url: str) -> Text:
     """What to look at, in a few words, and where Prometheus finds the same."""
-    text = Text(_INTRO + "\n", style="")
-    text.append("Metrics for Prometheus: ")
-    text.append(f"{url}metrics", style="bold underline")
-    text.append("   Ctrl-C ends.")
-    return text
+    return Text.assemble(
+        _INTRO, (f"{url}/metrics", "bold underline"), "   (Ctrl-C ends)\n"
+    )
 
 
-def view(snapshot: Snapshot, width: int, rows: int | None = None) -> RenderableType:
-    """
-    The table, and a line about the whole.
+def screen(snapshot: Snapshot, url: str, width: int, height: int) -> RenderableType:
+    """All that fits into a terminal of `width` columns and `height` lines; a very small one shows the table alone."""
+    if height < _SMALLEST_WITH_INTRO:
+        return view(snapshot, width, height)
+    return Group(intro(url), view(snapshot, width, height - _INTRO_LINES))
 
-    Args:
-        snapshot: what to show.
-        width: columns of the terminal.
-        rows: lines that may be filled; None for as many as it takes.
 
-    """
+def view(snapshot: Snapshot, width: int, height: int | None = None) -> RenderableType:
+    """The table and a line about the whole, in at most `height` lines; None for as many as it takes."""
     ranked = ranking(snapshot.entities)
-    shown = len(ranked) if rows is None else max(1, rows - _LINES_AROUND)
+    rows = len(ranked) if height is None else max(1, height - _LINES_AROUND)
     last = Text(
-        summary(snapshot, len(ranked) - shown),
+        summary(snapshot, len(ranked) - rows),
         style="dim",
         no_wrap=True,
         overflow="ellipsis",
     )
-    return Group(usage_table(ranked[:shown], width), Text(), last)
+    return Group(usage_table(ranked[:rows], width), Text(), last)
 
 
 def ranking(entities: Sequence[EntityUsage]) -> list[EntityUsage]:
-    """Those that were throttled longest first, then those that are nearest to their limit."""
+    """Those whose clients waited longest first, then those that are nearest to their limit."""
     return sorted(
         entities,
         key=lambda usage: (
@@ -61,12 +61,26 @@ def ranking(entities: Sequence[EntityUsage]) -> list[EntityUsage]:
 
 
 def summary(snapshot: Snapshot, left_out: int) -> str:
-    """Who is muted at this moment, what was refused, and how many entities are not shown."""
+    """Who is muted at this moment, what was refused, and how many rows do not fit."""
     muted = ", ".join(
-        f"{quota_type.label} {size:.0f}"
+        f"{short_type(quota_type)} {size:.0f}"
         for node in snapshot.nodes
         for quota_type, size in node.delay_queue_size.items()
     )
-    refused = sum(usage.rejected_mutations_total or 0.0 for usage in snapshot.entities)
-    text = f"muted now: {muted}; refused with error 89: {refused:.0f} partitions"
+    text = f"muted now: {muted}; error 89: {_refused(snapshot):.0f} partitions"
     return f"{text}; {left_out} more rows" if left_out > 0 else text
+
+
+def farewell(snapshot: Snapshot | None, elapsed_seconds: float) -> str:
+    """The end in one line."""
+    text = f"The demo ended after {elapsed_seconds:.0f} s"
+    if snapshot is None:
+        return f"{text}."
+    throttled = sum(
+        usage.throttled_requests_total or 0.0 for usage in snapshot.entities
+    )
+    return f"{text}. Requests throttled: {throttled:.0f}; partitions refused: {_refused(snapshot):.0f}."
+
+
+def _refused(snapshot: Snapshot) -> float:
+    return sum(usage.rejected_mutations_total or 0.0 for usage in snapshot.entities)

@@ -6,11 +6,14 @@ from quotascope.metrics import DefaultType, Level, QuotaType, Resolution
 _UNITS = {
     QuotaType.PRODUCE: "B/s",
     QuotaType.FETCH: "B/s",
-    QuotaType.REQUEST: "threads",
-    QuotaType.CONTROLLER_MUTATION: "mut./s",
+    QuotaType.REQUEST: "thr",
+    QuotaType.CONTROLLER_MUTATION: "mut/s",
 }
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _LEVELS = list(Level)
+_MOST = 9.995
+_TEN = 9.995
+_HUNDRED = 99.95
 
 
 def usage_of_limit(
@@ -22,10 +25,10 @@ def usage_of_limit(
     >>> usage_of_limit(QuotaType.PRODUCE, 2_104_000.0, 2_000_000.0)
     '2.10 / 2.00 MB/s'
     >>> usage_of_limit(QuotaType.REQUEST, 0.08, None)
-    '0.08 / - threads'
+    '0.08 / - thr'
 
     Args:
-        quota_type: gives the unit: bytes/s, threads or mutations/s.
+        quota_type: gives the unit: bytes/s, threads (`thr`) or mutations/s.
         usage: None when the broker gave none.
         limit: None when unlimited.
 
@@ -37,14 +40,16 @@ def usage_of_limit(
 
 def percent(ratio: float | None) -> str:
     """
-    A ratio in percent, in at most five characters.
+    A ratio in percent, in four characters at most.
 
-    >>> percent(0.984), percent(123.0), percent(None)
-    ('98%', '>999%', '')
+    >>> percent(0.984), percent(123.0), percent(-40.0), percent(None)
+    ('98%', '999+', '<0%', '')
     """
     if ratio is None:
         return ""
-    return f"{ratio:.0%}" if ratio < 9.995 else ">999%"  # noqa: PLR2004 - the last to round to 999%
+    if ratio < 0:
+        return "<0%"
+    return f"{ratio:.0%}" if ratio < _MOST else "999+"
 
 
 def seconds(value: float | None) -> str:
@@ -54,9 +59,7 @@ def seconds(value: float | None) -> str:
     >>> seconds(0.2), seconds(135.0), seconds(0.0), seconds(None)
     ('0.20 s', '135 s', '-', '-')
     """
-    if not value:
-        return "-"
-    return f"{value:.2f} s" if value < 10 else f"{value:.0f} s"  # noqa: PLR2004 - three digits either way
+    return f"{digits(value)} s" if value else "-"
 
 
 def entity_name(
@@ -89,12 +92,30 @@ def level_name(resolution: Resolution | None) -> str:
     return (Level.NONE if resolution is None else resolution.level).value
 
 
+def short_type(quota_type: QuotaType) -> str:
+    """The quota type as the label `quota_type` has it, but in one word."""
+    mutation = quota_type is QuotaType.CONTROLLER_MUTATION
+    return "mutation" if mutation else quota_type.label
+
+
+def digits(value: float) -> str:
+    """
+    Three digits of a number, or all of its whole ones.
+
+    >>> digits(0.125), digits(12.345), digits(2383.9)
+    ('0.12', '12.3', '2384')
+    """
+    size = abs(value)
+    decimals = 2 if size < _TEN else 1 if size < _HUNDRED else 0
+    return f"{value:.{decimals}f}"
+
+
 def _name(name: str | DefaultType) -> str:
     return one_line(name) if isinstance(name, str) else "<default>"
 
 
 def _number(value: float | None, factor: float) -> str:
-    return "-" if value is None else f"{value / factor:.2f}"
+    return "-" if value is None else digits(value / factor)
 
 
 def _scale(quota_type: QuotaType, value: float) -> tuple[float, str]:

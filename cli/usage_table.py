@@ -11,8 +11,8 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from quotascope.exporter.logs import one_line
 from quotascope.exporter.snapshot import EntityUsage
-from quotascope.metrics import QuotaType
 
 from .units import (
     entity_name,
@@ -20,6 +20,7 @@ from .units import (
     percent,
     rule_name,
     seconds,
+    short_type,
     usage_of_limit,
 )
 
@@ -29,7 +30,9 @@ WIDEST: Final = 150
 _NEAR_THE_LIMIT = 0.8
 
 
-def usage_table(entities: Iterable[EntityUsage], width: int) -> Table:
+def usage_table(
+    entities: Iterable[EntityUsage], width: int, *, with_node: bool = False
+) -> Table:
     """
     One row for each entity.
 
@@ -39,13 +42,16 @@ def usage_table(entities: Iterable[EntityUsage], width: int) -> Table:
     Args:
         entities: in the order of the rows.
         width: columns of the terminal.
+        with_node: whether to tell the broker or controller, for clusters of several.
 
     """
     columns = next(columns for least, columns in _LAYOUTS if width >= least)
+    if with_node:
+        columns = (_NODE, *columns)
     grid = Table(
         box=box.SIMPLE_HEAD,
         width=min(width, WIDEST),
-        padding=(0, 1, 0, 0),
+        padding=0,
         pad_edge=False,
         show_edge=False,
     )
@@ -90,6 +96,8 @@ class _Column:
     cell: Callable[[EntityUsage], Text | Bar]
     width: int | None = None
     """None for a share of what the others leave."""
+    share: int | None = None
+    """How large a share."""
     right: bool = False
 
     def add_to(self, grid: Table) -> None:
@@ -98,7 +106,7 @@ class _Column:
             self.header,
             justify="right" if self.right else "left",
             width=self.width,
-            ratio=None if self.width else 1,
+            ratio=self.share,
             no_wrap=True,
             overflow="ellipsis",
         )
@@ -114,6 +122,10 @@ def _style(usage: EntityUsage) -> str:
     return "yellow" if ratio >= _NEAR_THE_LIMIT else "green"
 
 
+def _node(usage: EntityUsage) -> Text:
+    return Text(one_line(usage.entity.broker))
+
+
 def _who(usage: EntityUsage) -> Text:
     return Text(
         entity_name(usage.entity.user, usage.entity.client_id), style=_style(usage)
@@ -121,9 +133,7 @@ def _who(usage: EntityUsage) -> Text:
 
 
 def _quota(usage: EntityUsage) -> Text:
-    quota_type = usage.entity.quota_type
-    mutation = quota_type is QuotaType.CONTROLLER_MUTATION
-    return Text("mutation" if mutation else quota_type.label)
+    return Text(short_type(usage.entity.quota_type))
 
 
 def _amount(usage: EntityUsage) -> Text:
@@ -148,11 +158,11 @@ def _level(usage: EntityUsage) -> Text:
     return Text(level_name(usage.entity.resolution), style="dim")
 
 
-def _throttle(usage: EntityUsage) -> Text:
+def _delay(usage: EntityUsage) -> Text:
     return Text(seconds(usage.throttle_time_seconds), style=_style(usage))
 
 
-def _total(usage: EntityUsage) -> Text:
+def _waited(usage: EntityUsage) -> Text:
     return Text(seconds(usage.throttled_seconds_total))
 
 
@@ -160,22 +170,23 @@ def _requests(usage: EntityUsage) -> Text:
     return Text(f"{usage.throttled_requests_total or 0:.0f}")
 
 
-_WHO = _Column(header="who", cell=_who)
+_NODE = _Column(header="node", cell=_node, width=4, right=True)
+_WHO = _Column(header="who", cell=_who, share=22)
 _QUOTA = _Column(header="quota", cell=_quota, width=8)
-_AMOUNT = _Column(header="usage / limit", cell=_amount, width=19, right=True)
-_PERCENT = _Column(header="used", cell=_percent, width=5, right=True)
-_BAR = _Column(header="", cell=_bar, width=10)
-_RULE = _Column(header="rule that decides", cell=_rule)
+_AMOUNT = _Column(header="usage / limit", cell=_amount, width=17, right=True)
+_PERCENT = _Column(header="used", cell=_percent, width=4, right=True)
+_BAR = _Column(header="", cell=_bar, width=7)
+_RULE = _Column(header="rule that decides", cell=_rule, share=23)
 _LEVEL = _Column(header="level", cell=_level, width=27)
-_THROTTLE = _Column(header="throttle", cell=_throttle, width=8, right=True)
-_TOTAL = _Column(header="total", cell=_total, width=6, right=True)
+_DELAY = _Column(header="delay", cell=_delay, width=6, right=True)
+_WAITED = _Column(header="waited", cell=_waited, width=6, right=True)
 _REQUESTS = _Column(header="requests", cell=_requests, width=8, right=True)
 
-_NARROW = (_WHO, _PERCENT, _TOTAL)
-_SMALL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _TOTAL)
-_USUAL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _RULE, _TOTAL)
-_LARGE = (_WHO, _QUOTA, _AMOUNT, _BAR, _PERCENT, _RULE, _THROTTLE, _TOTAL)
-_WIDE = (*_LARGE[:6], _LEVEL, _THROTTLE, _TOTAL, _REQUESTS)
+_NARROW = (_WHO, _PERCENT, _WAITED)
+_SMALL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _WAITED)
+_USUAL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _RULE, _WAITED)
+_LARGE = (_WHO, _QUOTA, _AMOUNT, _BAR, _PERCENT, _RULE, _DELAY, _WAITED)
+_WIDE = (*_LARGE[:6], _LEVEL, _DELAY, _WAITED, _REQUESTS)
 
-_LAYOUTS = ((132, _WIDE), (96, _LARGE), (76, _USUAL), (56, _SMALL), (0, _NARROW))
+_LAYOUTS = ((140, _WIDE), (96, _LARGE), (76, _USUAL), (56, _SMALL), (0, _NARROW))
 """The least width for each choice of columns."""

@@ -96,7 +96,7 @@ MIRROR: Final = Role(
 
 CART: Final = Role(
     user="checkout",
-    client_id="cart-service",
+    client_id="cart-svc",
     request=Call(),
     thread_ms=9.0,
     rhythm=Rhythm(every_ms=25, first_ms=10),
@@ -106,9 +106,9 @@ CART: Final = Role(
 DEPLOY: Final = Role(
     user="deploy",
     client_id="terraform",
-    request=CreateTopics(partitions=(3, 3, 3, 3, 3, 3)),
+    request=CreateTopics(partitions=(3, 3, 3, 3, 3, 3, 3, 3)),
     thread_ms=20.0,
-    rhythm=Rhythm(every_ms=15_000, first_ms=1_000),
+    rhythm=Rhythm(every_ms=12_000, first_ms=1_000),
 )
 """Creates more topics at once than its bucket holds; the rest is refused with error 89 and tried again."""
 

@@ -1,0 +1,102 @@
+"""The demo at work: its clients, the exporter in front of its engine, and the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+
+from rich.console import Console
+
+from quotascope.demo import Simulation, run
+from quotascope.exporter.config import Config
+from quotascope.exporter.limits.embedded import EmbeddedLimits
+from quotascope.exporter.service import Exporter
+from quotascope.exporter.sources.embedded import EmbeddedSource
+from quotascope.metrics import Clock, SteadyClock
+
+from .demo_view import farewell, intro, screen, view
+from .terminal import can_redraw, full_screen
+
+_NODE_ID = "1"
+_CAPACITY_THREADS = 11.0
+"""As in Kafka's default: 8 handlers and 3 network threads."""
+_REDRAW_SECONDS = 0.5
+_PRINT_SECONDS = 5.0
+_PLAIN_COLUMNS = 100
+
+
+async def play(config: Config, duration_seconds: float | None) -> None:
+    """
+    Run the demo until SIGINT, SIGTERM or the end of its time.
+
+    Raises:
+        CannotListen: the port is taken.
+
+    """
+    clock = SteadyClock()
+    simulation = Simulation(clock())
+    until = _end(duration_seconds)
+    started = time.monotonic()
+    console = _console()
+    async with _exporter(config, simulation, clock) as exporter:
+        async with asyncio.TaskGroup() as tasks:
+            clients = tasks.create_task(run(simulation, clock))
+            await _show(exporter, console, until)
+            clients.cancel()
+        last = await exporter.snapshot()
+    console.print(farewell(last, time.monotonic() - started), soft_wrap=True)
+
+
+def _exporter(config: Config, simulation: Simulation, clock: Clock) -> Exporter:
+    source = EmbeddedSource("demo", simulation.registry, _NODE_ID, clock)
+    limits = EmbeddedLimits(simulation.quotas, _NODE_ID, clock, _CAPACITY_THREADS)
+    return Exporter(config, [source], limits)
+
+
+def _end(duration_seconds: float | None) -> asyncio.Event:
+    loop = asyncio.get_running_loop()
+    until = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, until.set)
+    if duration_seconds is not None:
+        loop.call_later(duration_seconds, until.set)
+    return until
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    if can_redraw(console) or "COLUMNS" in os.environ:
+        return console
+    return Console(highlight=False, width=_PLAIN_COLUMNS)
+
+
+async def _show(exporter: Exporter, console: Console, until: asyncio.Event) -> None:
+    if can_redraw(console):
+        await _redraw(exporter, console, until)
+        last = view(await exporter.snapshot(), console.width, console.height - 2)
+        console.print(last)
+    else:
+        console.print(intro(exporter.url), soft_wrap=True)
+        await _print(exporter, console, until)
+
+
+async def _redraw(exporter: Exporter, console: Console, until: asyncio.Event) -> None:
+    with full_screen(console) as draw:
+        while not until.is_set():
+            snapshot = await exporter.snapshot()
+            draw(screen(snapshot, exporter.url, console.width, console.height))
+            await _pause(until, _REDRAW_SECONDS)
+
+
+async def _print(exporter: Exporter, console: Console, until: asyncio.Event) -> None:
+    while not until.is_set():
+        await _pause(until, _PRINT_SECONDS)
+        console.print(view(await exporter.snapshot(), console.width), "")
+
+
+async def _pause(until: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(until.wait(), seconds)
