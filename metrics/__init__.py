@@ -61,6 +61,7 @@ from .sanitizer import desanitize, sanitize
 from .sensor import Sensor
 from .simple_rate import SimpleRate
 from .stat import CompoundStat, Gauge, Measurable, Measured, NamedMeasurable, Stat
+from .throttle_callback import ThrottleCallback
 from .throttle_time import (
     bounded_rate_throttle_time_ms,
     narrow,
@@ -69,7 +70,7 @@ from .throttle_time import (
     token_formula_ms,
     token_throttle_time_ms,
 )
-from .throttled_channel import ThrottleCallback, ThrottledChannel
+from .throttled_channel import ThrottledChannel
 from .time_unit import TimeUnit
 from .token_bucket import TokenBucket
 from .windowed import Avg, Max, Min, WindowedCount, WindowedSum

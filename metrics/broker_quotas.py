@@ -14,7 +14,7 @@ from .mutation_quota import MutationQuota
 from .numbers import INT_MAX
 from .principal import Principal
 from .quota_factory import QuotaManagers
-from .throttled_channel import ThrottleCallback
+from .throttle_callback import ThrottleCallback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

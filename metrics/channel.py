@@ -3,7 +3,7 @@
 from enum import Enum
 
 from .errors import IllegalMuteTransition
-from .throttled_channel import ThrottleCallback
+from .throttle_callback import ThrottleCallback
 
 
 class MuteState(Enum):

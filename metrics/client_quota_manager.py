@@ -26,8 +26,8 @@ from .registry import Registry
 from .rules import USER_CLIENT_ID_FLAG, USER_FLAG, QuotaRules, Resolution, RuleSnapshot
 from .sanitizer import desanitize, sanitize
 from .sensor import Sensor
+from .throttle_callback import ThrottleCallback
 from .throttle_time import narrow, rate_throttle_time_ms
-from .throttled_channel import ThrottleCallback
 
 UNLIMITED: Final = float(LONG_MAX)
 """The bound of whoever has no quota: measured, never in violation."""

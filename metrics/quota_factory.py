@@ -29,7 +29,8 @@ class QuotaManagers:
 
     A KRaft node that is broker and controller has two of these over one registry. They meet in the same sensors: what
     either records counts for both, and a rule bounds the shared metric once one of them knows it. Each keeps its own
-    rules, delay queues and reapers.
+    rules, delay queues, reapers and lock: as in Kafka, a request that meets a sensor which the other set is just making
+    may go unmeasured.
 
     Args:
         registry: where sensors and metrics live.

@@ -4,7 +4,8 @@ from .cumulative import CumulativeSum
 from .delay_queue import DelayQueue
 from .quota_type import QuotaType
 from .registry import Registry
-from .throttled_channel import ThrottleCallback, ThrottledChannel
+from .throttle_callback import ThrottleCallback
+from .throttled_channel import ThrottledChannel
 
 
 class ThrottledChannelReaper:

@@ -1,20 +1,9 @@
 """A connection that stays silent until its deadline."""
 
 from .numbers import tdiv
+from .throttle_callback import ThrottleCallback
 
 NANOS_PER_MS = 1_000_000
-
-
-class ThrottleCallback:
-    """What is told about one throttle (Kafka: `ThrottleCallback`); by itself it does nothing."""
-
-    __slots__ = ()
-
-    def start_throttling(self) -> None:
-        """Stop reading requests from the channel."""
-
-    def end_throttling(self) -> None:
-        """Go on reading."""
 
 
 class ThrottledChannel:

@@ -45,10 +45,3 @@ def test_due_at_the_deadline() -> None:
     channel = ThrottledChannel(20, ThrottleCallback(), 0)
     assert not channel.is_due(20 * MS - 1)
     assert channel.is_due(20 * MS)
-
-
-def test_a_callback_that_does_nothing() -> None:
-    """Nobody has to listen."""
-    callback = ThrottleCallback()
-    callback.start_throttling()
-    callback.end_throttling()
