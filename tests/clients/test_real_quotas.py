@@ -3,16 +3,15 @@
 from contextlib import closing
 
 import pytest
+from tests.cluster.cluster import Cluster
+from tests.cluster.quotas import Quotas
 
 from quotascope.clients import (
     ConfiguredQuota,
-    QuotaAdmin,
     SaslMechanism,
     SecurityProtocol,
     open_quota_admin,
 )
-from tests.cluster.cluster import Cluster
-from tests.cluster.quotas import Quotas
 
 pytestmark = pytest.mark.real
 

@@ -12,6 +12,7 @@ import pytest
 
 from .cluster import Cluster, Layout, running
 from .quotas import Quotas
+from .traffic import Traffic
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +42,9 @@ def quotas(_quotas: Quotas) -> Iterator[Quotas]:
     """The quotas of `kafka`: `quotas.set(({"user": "alice"}, {"producer_byte_rate": 1000.0}))`; all gone after the test."""
     yield _quotas
     _quotas.clear()
+
+
+@pytest.fixture(scope="session")
+def traffic(kafka: Cluster) -> Traffic:
+    """Real clients of `kafka`."""
+    return Traffic(kafka)

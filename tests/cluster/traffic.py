@@ -1,0 +1,200 @@
+"""Real clients that bounce off real quotas, for a bounded time, and tell how they were throttled."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import confluent_kafka
+import kafka as kafka_python
+from kafka.errors import NodeNotReadyError
+from kafka.protocol.admin import CreateTopicsRequest, DescribeClusterRequest
+
+from quotascope.clients.kafka_python import private_send
+
+from .cluster import Cluster
+from .users import USERS
+
+_SILENT: Final[dict[str, Any]] = {"log_level": 0}
+_PERMISSIVE: Final = 5
+"""The last version of CreateTopics that is never refused for its quota; 6 and later are (KIP-599)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a client did, and every throttle time that it was told."""
+
+    count: int
+    """Records or requests."""
+    throttles_ms: list[int] = field(default_factory=list)
+
+    @property
+    def throttled(self) -> bool:
+        """Whether it was throttled at all."""
+        return any(self.throttles_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """The answer to one CreateTopics."""
+
+    error: int
+    """0, or 89 when its quota refused it."""
+    throttle_ms: int
+    topic: str
+
+
+class Traffic:
+    """Clients of one cluster, by SASL/PLAIN as one of `users.USERS`. All methods block."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def topic(self, *, partitions: int = 1, records: int = 0) -> str:
+        """Create a topic of a new name, and fill it with records of 1000 bytes, by no quota's user."""
+        name = f"topic-{uuid.uuid4().hex[:12]}"
+        admin = kafka_python.KafkaAdminClient(bootstrap_servers=self._cluster.admin)
+        shape = {"num_partitions": partitions, "replication_factor": 1}
+        admin.create_topics({name: shape}, wait_for_metadata=True)
+        admin.close()
+        producer = confluent_kafka.Producer(
+            {"bootstrap.servers": self._cluster.admin, **_SILENT}
+        )
+        for _ in range(records):
+            producer.produce(name, bytes(1000))
+        producer.flush(20)
+        return name
+
+    def produce(
+        self, user: str, client_id: str, topic: str, seconds: float, size: int = 1000
+    ) -> Load:
+        """Produce records of `size` bytes as fast as the broker takes them."""
+        throttles: list[int] = []
+        config = self._config(user, client_id, throttles)
+        producer = confluent_kafka.Producer(
+            {**config, "queue.buffering.max.messages": 100, "acks": 1}
+        )
+        count = 0
+        for _ in _until(seconds):
+            try:
+                producer.produce(topic, bytes(size))
+                count += 1
+            except BufferError:
+                producer.poll(0.02)
+            producer.poll(0)
+        producer.purge()
+        producer.poll(0)
+        return Load(count, throttles)
+
+    def fetch(self, user: str, client_id: str, topic: str, seconds: float) -> Load:
+        """Fetch partition 0 from its beginning, again and again, at most 100 kB at a time."""
+        throttles: list[int] = []
+        most = {
+            "max.partition.fetch.bytes": 100_000,
+            "queued.max.messages.kbytes": 100,
+        }
+        group = {
+            "group.id": uuid.uuid4().hex,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+        consumer = confluent_kafka.Consumer(
+            {**self._config(user, client_id, throttles), **most, **group}
+        )
+        beginning = confluent_kafka.TopicPartition(topic, 0, 0)
+        consumer.assign([beginning])
+        count = 0
+        for _ in _until(seconds):
+            message = consumer.poll(0.05)
+            if message is not None and message.error():
+                consumer.assign([beginning])
+            count += message is not None
+        consumer.close()
+        return Load(count, throttles)
+
+    def request(self, user: str, client_id: str, seconds: float) -> Load:
+        """Send small requests (DescribeCluster) one after the other, as fast as they are answered."""
+        throttles: list[int] = []
+        count = 0
+        with self._admin(user, client_id) as admin:
+            for _ in _until(seconds):
+                try:
+                    throttle = private_send(admin, DescribeClusterRequest())[
+                        "throttle_time_ms"
+                    ]
+                except NodeNotReadyError:  # the library waits out its throttle
+                    time.sleep(0.02)
+                    continue
+                count += 1
+                throttles += [throttle] if throttle else []
+        return Load(count, throttles)
+
+    def mutate(
+        self, user: str, client_id: str, partitions: int, *, strict: bool = True
+    ) -> Mutation:
+        """Create one topic of so many partitions on a new connection; strict requests may be refused with error 89."""
+        name = f"mutation-{uuid.uuid4().hex[:12]}"
+        topic = CreateTopicsRequest.CreatableTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=1,
+            assignments=[],
+            configs=[],
+        )
+        version = None if strict else _PERMISSIVE
+        request = CreateTopicsRequest(
+            topics=[topic], timeout_ms=10_000, validate_only=False, max_version=version
+        )
+        with self._admin(user, client_id) as admin:
+            answer = private_send(admin, request)
+        return Mutation(
+            answer["topics"][0]["error_code"], answer["throttle_time_ms"], name
+        )
+
+    def _config(
+        self, user: str, client_id: str, throttles: list[int]
+    ) -> dict[str, Any]:
+        return {
+            "bootstrap.servers": self._cluster.sasl,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": user,
+            "sasl.password": USERS[user],
+            "client.id": client_id,
+            "throttle_cb": lambda event: throttles.append(
+                round(event.throttle_time * 1000)
+            ),
+            **_SILENT,
+        }
+
+    @contextmanager
+    def _admin(
+        self, user: str, client_id: str
+    ) -> Iterator[kafka_python.KafkaAdminClient]:
+        admin = kafka_python.KafkaAdminClient(
+            bootstrap_servers=self._cluster.sasl,
+            client_id=client_id,
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="PLAIN",
+            sasl_plain_username=user,
+            sasl_plain_password=USERS[user],
+        )
+        try:
+            yield admin
+        finally:
+            admin.close()
+
+
+def together(*calls: Callable[[], Load]) -> list[Load]:
+    """Run several loads at the same time: `together(lambda: traffic.produce(…), lambda: traffic.fetch(…))`."""
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result() for future in [pool.submit(call) for call in calls]]
+
+
+def _until(seconds: float) -> Iterator[None]:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        yield
