@@ -1,0 +1,115 @@
+"""Makes sessions of one subject and has them compared until its share of the operations is used up."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from tests.differential.budget import Budget
+from tests.differential.choice import Choice, Seeded, Shrinkable
+from tests.differential.comparison import compare, compare_long
+from tests.differential.kafka import Kafka
+from tests.differential.operation import Operation, Replay, Twin
+
+LONG = 1_000
+"""Operations of a seeded session."""
+EXAMPLES = 50
+"""Sessions that Hypothesis makes at a time."""
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject(Generic[S]):
+    """Something to compare: how a session of it begins, and what can happen in it."""
+
+    name: str
+    shape: Callable[[Choice], S]
+    """Draws what stays the same during a session: configs, names, the kind of clock."""
+    opening: Callable[[S], str]
+    twin: Callable[[S], Twin]
+    operation: Callable[[Choice, S], Operation]
+    beginning: Callable[[Choice, S], tuple[Operation, ...]] = lambda _choice, _shape: ()
+    """Draws what happens first, so that what follows meets something."""
+
+    def replay(self, shape: S, operations: tuple[Operation, ...]) -> Replay:
+        """A session of these operations."""
+        return Replay(self.opening(shape), lambda: self.twin(shape), operations)
+
+    def long(self, choice: Choice, length: int) -> Replay:
+        """A session of that length."""
+        shape = self.shape(choice)
+        beginning = self.beginning(choice, shape)
+        rest = (self.operation(choice, shape) for _ in range(length - len(beginning)))
+        return self.replay(shape, (*beginning, *rest))
+
+
+def drive_shrinkable(
+    kafka: Kafka, budget: Budget, subject: Subject[S], operations: int
+) -> None:
+    """Compare at least that many operations in short sessions whose every decision Hypothesis can shrink."""
+    replays = _replays(subject)
+    done = 0
+
+    for chunk in range(1_000_000):
+        if done >= operations:
+            return
+
+        @seed(budget.seed + chunk)
+        @settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            print_blob=False,
+            phases=[Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(replays)
+        def check(replay: Replay) -> None:
+            nonlocal done
+            done += _counted(budget, subject.name, compare(kafka, replay))
+
+        check()
+
+
+def _replays(subject: Subject[S]) -> st.SearchStrategy[Replay]:
+    @st.composite
+    def replays(draw: st.DrawFn) -> Replay:
+        choice = Shrinkable(draw)
+        shape = subject.shape(choice)
+
+        @st.composite
+        def operations(draw: st.DrawFn) -> Operation:
+            return subject.operation(Shrinkable(draw), shape)
+
+        beginning = subject.beginning(choice, shape)
+        return subject.replay(
+            shape, (*beginning, *draw(st.lists(operations(), max_size=80)))
+        )
+
+    return replays()
+
+
+def drive_seeded(
+    kafka: Kafka, budget: Budget, subject: Subject[S], operations: int
+) -> None:
+    """Compare at least that many operations in long sessions of seeded generators, showing progress."""
+    done = session = 0
+    told = time.monotonic()
+    while done < operations:
+        generator = random.Random(f"{subject.name} {budget.seed} {session}")  # noqa: S311
+        replay = subject.long(Seeded(generator), min(LONG, operations - done))
+        done += _counted(budget, subject.name, compare_long(kafka, replay))
+        session += 1
+        if time.monotonic() - told >= 5 or done >= operations:
+            told = time.monotonic()
+            progress = f"  {subject.name}: {done:,} of {operations:,} operations"
+            print(progress, flush=True)  # noqa: T201 - `pytest -s` shows it
+
+
+def _counted(budget: Budget, name: str, operations: int) -> int:
+    budget.compared[name] += operations
+    return operations

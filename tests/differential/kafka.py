@@ -1,0 +1,118 @@
+"""Kafka's own classes in a JVM of their own, behind a pipe."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+SOURCES = Path(__file__).parent / "java"
+
+
+class HarnessError(Exception):
+    """The harness itself failed: Java is missing, or an operation made no sense to it."""
+
+
+def compiled(libs: Path) -> Path:
+    """The folder of the compiled harness, built on first use and after every change of a source or of the jars."""
+    sources = sorted(SOURCES.glob("*.java"))
+    identity = hashlib.sha256(
+        str(libs).encode() + b"".join(source.read_bytes() for source in sources)
+    ).hexdigest()
+    cache = (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quotascope"
+    )
+    target = cache / f"differential-{identity[:16]}"
+    if not target.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache, prefix="partial-") as partial:
+            _javac(libs, sources, Path(partial) / "classes")
+            if not target.is_dir():
+                (Path(partial) / "classes").rename(target)
+    return target
+
+
+def _javac(libs: Path, sources: list[Path], classes: Path) -> None:
+    command = [
+        "javac",
+        "-Xlint:all",
+        "-Werror",
+        "-proc:none",
+        "-d",
+        str(classes),
+        "-cp",
+        f"{libs}/*",
+        *map(str, sources),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise HarnessError(f"the Java harness does not compile:\n{done.stderr}")
+
+
+class Kafka:
+    """
+    A JVM that replays operations on Kafka's classes.
+
+    `send` and `receive` are apart, so that our engine can work on the same batch meanwhile.
+    """
+
+    def __init__(self, libs: Path) -> None:
+        if shutil.which("java") is None or shutil.which("javac") is None:
+            raise HarnessError(
+                "`java` or `javac` is missing: install a JDK 17 or newer (`make services`)"
+            )
+        self.version = _version(libs)
+        class_path = f"{compiled(libs)}:{libs}/*"
+        options = ["-XX:+UseSerialGC", "-Xmx512m", "-Dlog4j2.level=OFF"]
+        self._process = subprocess.Popen(
+            ["java", *options, "-cp", class_path, "Replay"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="ascii",
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.communicate(timeout=30)
+
+    def send(self, lines: list[str]) -> None:
+        """Hand over a batch."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n".join([*lines, "", ""]))
+        self._process.stdin.flush()
+
+    def receive(self) -> list[str]:
+        """The answers to the batch that was sent, one per line; raises `HarnessError` when it made no sense."""
+        assert self._process.stdout is not None
+        answers = []
+        while (line := self._process.stdout.readline()) != "\n":
+            if not line:
+                raise HarnessError(
+                    f"the JVM ended with exit code {self._process.wait(timeout=30)}"
+                )
+            answers.append(line.rstrip("\n"))
+        for answer in answers:
+            if answer.startswith("failed "):
+                raise HarnessError(
+                    bytes.fromhex(answer.removeprefix("failed .")).decode()
+                )
+        return answers
+
+
+def _version(libs: Path) -> str:
+    for jar in sorted(libs.glob("kafka-clients-*.jar")):
+        if match := re.fullmatch(r"kafka-clients-([0-9.]+)\.jar", jar.name):
+            return match[1]
+    raise HarnessError(f"no kafka-clients jar in {libs}")

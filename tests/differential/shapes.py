@@ -1,0 +1,141 @@
+"""Numbers in the regions where statistics and quotas change their mind."""
+
+import sys
+from dataclasses import dataclass
+
+from tests.differential.choice import Choice
+from tests.differential.wire import Argument
+
+LONG_MAX = 2**63 - 1
+EPOCH_MS = 1_600_000_000_000
+TINY, SMALLEST = 1e-9, 5e-324
+HUGE, LARGEST = 1e300, sys.float_info.max
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """A metric config."""
+
+    samples: int
+    window_ms: int
+    event_window: int = LONG_MAX
+    bound: float | None = None
+    upper: bool = True
+
+    def parts(self) -> tuple[Argument, ...]:
+        """The config as the protocol has it."""
+        return (
+            self.samples,
+            self.window_ms,
+            self.event_window,
+            self.bound,
+            self.upper,
+        )
+
+    @property
+    def burst(self) -> float:
+        """What fits into all windows at the bound; at 7 per second if there is none."""
+        return self.samples * self.window_ms / 1000 * (self.bound or 7.0)
+
+
+def settings(choice: Choice) -> Settings:
+    """Draw a config: a broker's own half of the time, anything else that Kafka can compute with otherwise."""
+    samples = choice.of((2, 11, 1, 2, 3, choice.integer(1, 12)))
+    window_ms = choice.of((1000, 30_000, 1000, 1, 10, 1000, choice.integer(1, 100_000)))
+    event_window = choice.of((LONG_MAX,) * 6 + (0, 1, 2, 5))
+    upper = choice.of((True, True, True, False))
+    return Settings(
+        samples=samples,
+        window_ms=window_ms,
+        event_window=event_window,
+        bound=bound(choice),
+        upper=upper,
+    )
+
+
+def bound(choice: Choice) -> float | None:
+    """Draw a bound, or none; one in eight is extreme."""
+    if choice.integer(0, 7) < 7:
+        return choice.of((10.0, 1.0, 5.5, 0.1, 1000.0, 1024.0, None))
+    return choice.of((0.0, float(LONG_MAX), TINY, HUGE, -3.0, choice.real()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Temper:
+    """How bad a session gets: one extreme value hides all ordinary ones in its window, so most sessions have none."""
+
+    steady: bool
+    """The clock never steps back."""
+    tame: bool
+    """No value is extreme."""
+
+
+def temper(choice: Choice) -> Temper:
+    """Draw a temper."""
+    return Temper(
+        steady=choice.of((True, True, False)), tame=choice.of((True, True, True, False))
+    )
+
+
+def step_ms(choice: Choice, settings: Settings, temper: Temper) -> int:
+    """
+    Draw how far the clock moves: often not at all, often a little, often exactly to a boundary or beside it.
+
+    A clock that is not steady also steps back, by a little, by windows, or by months.
+    """
+    window_ms, span_ms = settings.window_ms, settings.samples * settings.window_ms
+    kind = choice.integer(0, 99)
+    if kind < 35:
+        return 0
+    if kind < 60:
+        return choice.integer(0, max(window_ms // 4, 1))
+    if kind < 90 or temper.steady:
+        boundary = choice.of(
+            (
+                window_ms,
+                window_ms,
+                window_ms // 2,
+                span_ms,
+                span_ms - window_ms,
+                span_ms + window_ms,
+            )
+        )
+        return max(boundary + choice.of((0, -1, 1)), 0)
+    back = choice.of(
+        (
+            1,
+            window_ms,
+            span_ms,
+            choice.integer(0, 10 * span_ms),
+            choice.integer(0, 90 * DAY_MS),
+        )
+    )
+    return -back if kind < 97 else back
+
+
+def amount(choice: Choice, settings: Settings, temper: Temper) -> float:
+    """Draw what is recorded: whole numbers, decimals, shares of what the bound allows, the same taken back, extremes."""
+    kind = choice.integer(0, 99)
+    if kind < 30:
+        return float(choice.integer(0, 100))
+    if kind < 50:
+        return choice.integer(-1000, 100_000) / choice.of((10, 3, 1000, 7))
+    if kind < 90 or temper.tame:
+        share = choice.of(
+            (1.0, 0.5, 0.1, 1.1, 2.0, 1.0000000000000002, -1.0, -0.1, 0.3, 0.0)
+        )
+        return settings.burst * share
+    return choice.of(
+        (
+            HUGE,
+            -HUGE,
+            LARGEST,
+            TINY,
+            SMALLEST,
+            -0.0,
+            2.0**53 + 2,
+            choice.real(),
+            choice.real(),
+        )
+    )

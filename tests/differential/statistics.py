@@ -1,0 +1,136 @@
+"""Our statistics by the words of the protocol; the counterpart of `java/Stats.java`."""
+
+from dataclasses import dataclass
+
+from tests.differential.choice import Choice
+from tests.differential.shapes import Settings
+from tests.differential.wire import Argument, Word
+
+from quotascope.metrics import (
+    Avg,
+    CumulativeCount,
+    CumulativeSum,
+    Max,
+    Meter,
+    MetricConfig,
+    MetricName,
+    Min,
+    Quota,
+    Rate,
+    SampledStat,
+    SimpleRate,
+    Stat,
+    TimeUnit,
+    TokenBucket,
+    Value,
+    WindowedCount,
+    WindowedSum,
+)
+
+SAMPLED = ("WindowedSum", "WindowedCount", "Avg", "Max", "Min")
+METERED = ("WindowedSum", "WindowedCount")
+KINDS = (
+    "Rate",
+    "TokenBucket",
+    "SimpleRate",
+    *SAMPLED,
+    "CumulativeSum",
+    "CumulativeCount",
+    "Value",
+)
+UNITS = (
+    *(TimeUnit.SECONDS, TimeUnit.SECONDS, TimeUnit.SECONDS, TimeUnit.MILLISECONDS),
+    *(TimeUnit.MINUTES, TimeUnit.HOURS, TimeUnit.DAYS),
+    *(TimeUnit.MICROSECONDS, TimeUnit.NANOSECONDS),
+)
+_MS = {
+    TimeUnit.SECONDS: 1000,
+    TimeUnit.MILLISECONDS: 1,
+    TimeUnit.MINUTES: 60_000,
+    TimeUnit.HOURS: 3_600_000,
+    TimeUnit.DAYS: 86_400_000,
+}
+_SAMPLED: dict[str, type[WindowedSum | WindowedCount | Avg | Max | Min]] = {
+    "WindowedSum": WindowedSum,
+    "WindowedCount": WindowedCount,
+    "Avg": Avg,
+    "Max": Max,
+    "Min": Min,
+}
+_OTHERS: dict[str, type[SimpleRate | CumulativeSum | CumulativeCount | Value]] = {
+    "SimpleRate": SimpleRate,
+    "CumulativeSum": CumulativeSum,
+    "CumulativeCount": CumulativeCount,
+    "Value": Value,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A statistic; each class takes what it needs."""
+
+    name: str
+    unit: TimeUnit
+    inner: str
+    """What a rate divides."""
+    own_window: int
+    """A rate's own window in its unit, 0 for the config's."""
+
+    def parts(self) -> tuple[Argument, ...]:
+        """The kind as the protocol has it."""
+        return Word(self.name), Word(self.unit.name), Word(self.inner), self.own_window
+
+    def make(self) -> Stat:
+        """Our statistic of this kind."""
+        if self.name == "Rate":
+            own_window_ms = self.own_window * _MS[self.unit] if self.own_window else 0
+            return Rate(_sampled(self.inner), self.unit, own_window_ms)
+        if self.name == "TokenBucket":
+            return TokenBucket(self.unit)
+        if self.name in _OTHERS:
+            return _OTHERS[self.name]()
+        return _sampled(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeterKind:
+    """A meter."""
+
+    unit: TimeUnit
+    inner: str
+
+    def parts(self) -> tuple[Argument, ...]:
+        """The kind as the protocol has it."""
+        return Word(self.unit.name), Word(self.inner)
+
+    def make(self, rate: MetricName, total: MetricName) -> Meter:
+        """Our meter of this kind."""
+        return Meter(rate, total, _sampled(self.inner), self.unit)
+
+
+def kind(choice: Choice) -> Kind:
+    """Draw a statistic."""
+    unit = choice.of(UNITS)
+    return Kind(
+        name=choice.of(KINDS),
+        unit=unit,
+        inner=choice.of(("WindowedSum", *SAMPLED)),
+        own_window=choice.of((0, 0, 0, 0, 0, 2)) if unit in _MS else 0,
+    )
+
+
+def meter_kind(choice: Choice) -> MeterKind:
+    """Draw a meter."""
+    return MeterKind(unit=choice.of(UNITS), inner=choice.of(METERED))
+
+
+def config(settings: Settings) -> MetricConfig:
+    """Our config."""
+    quota = None if settings.bound is None else Quota(settings.bound, settings.upper)
+    return MetricConfig(
+        settings.samples, settings.window_ms, settings.event_window, quota
+    )
+
+
+def _sampled(name: str) -> SampledStat:
+    return _SAMPLED[name]()

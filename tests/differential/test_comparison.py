@@ -1,0 +1,95 @@
+"""That the comparisons themselves can fail; needs no Java."""
+
+import pytest
+from tests.differential.comparison import Difference, compare, compare_long
+from tests.differential.operation import Operation, Replay
+from tests.differential.wire import Word, bits, readable, tokens
+
+
+class Sum:
+    """A side that adds, or forgets to add the double of what it was given before."""
+
+    def __init__(self, *, forgetful: bool) -> None:
+        self._forgetful = forgetful
+        self._added: set[int] = set()
+        self._total = 0.0
+
+    def step(self, ms: int) -> None:
+        """Time does not matter."""
+
+    def add(self, value: int) -> None:
+        """Add."""
+        if not (self._forgetful and value / 2 in self._added):
+            self._total += value
+        self._added.add(value)
+
+    def total(self) -> str:
+        """Answer the sum."""
+        return bits(self._total)
+
+
+class OtherSide:
+    """A forgetful sum at the other end of a pipe."""
+
+    def send(self, lines: list[str]) -> None:
+        """Work."""
+        twin = Sum(forgetful=True)
+        self._answers = ["ok"]
+        for verb, _, *arguments in (line.split(" ") for line in lines[1:]):
+            answer = getattr(twin, verb)(*map(int, arguments))
+            self._answers.append(answer or "ok")
+
+    def receive(self) -> list[str]:
+        """Answer."""
+        return self._answers
+
+
+def _replay(*values: int) -> Replay:
+    operations = [Operation("add", 0, (value,)) for value in values]
+    return Replay(
+        "new sum",
+        lambda: Sum(forgetful=False),
+        (*operations, Operation("total", 0)),
+    )
+
+
+def test_equal_answers_are_counted() -> None:
+    """Sides that agree have compared as many operations as there were."""
+    assert compare(OtherSide(), _replay(3, 5, 7)) == 4
+
+
+def test_a_difference_is_raised_where_it_is() -> None:
+    """The first answer that differs is named, with both answers in plain numbers."""
+    with pytest.raises(Difference) as caught:
+        compare(OtherSide(), _replay(3, 5, 10))
+    assert caught.value.index == 4
+    assert "Kafka: 8.0" in str(caught.value)
+    assert "ours: 18.0" in str(caught.value)
+
+
+def test_a_long_difference_is_made_short() -> None:
+    """Of a thousand operations only those are shown without which there is no difference."""
+    values = [2 * value + 1 for value in range(1000)]
+    values[100], values[900] = 501, 1002
+    with pytest.raises(Difference) as caught:
+        compare_long(OtherSide(), _replay(*values))
+    assert caught.value.replay.operations == _replay(501, 1002).operations
+
+
+def test_an_error_of_ours_is_a_difference() -> None:
+    """Our engine failing is an answer that the other side never gives."""
+    broken = Replay("new sum", lambda: Sum(forgetful=False), (Operation("add", 0),))
+    assert broken.answers()[1].startswith("our engine failed: TypeError")
+
+
+def test_arguments_become_tokens() -> None:
+    """Every kind of argument has a form that survives the pipe exactly."""
+    arguments = (Word("a"), "é b", 1.0, -0.0, float("nan"), 7, True, None, ((1, 2), ()))
+    assert " ".join(tokens(*arguments)) == (
+        "a .c3a92062 3ff0000000000000 8000000000000000 7ff8000000000000 7 1 - 1 2"
+    )
+
+
+def test_answers_are_made_readable() -> None:
+    """Texts and doubles of an answer are decoded for people."""
+    assert readable("[.61/.c3a9:3ff8000000000000:-]") == "['a'/'é':1.5:-]"
