@@ -278,7 +278,7 @@ REQUEST_THROTTLED_SECONDS = _counter(
 )
 THROTTLING_ERRORS = _counter(
     "kafka_quota_throttling_errors_total",
-    "Responses with THROTTLING_QUOTA_EXCEEDED (error 89) since the broker started, by request.",
+    "Responses with THROTTLING_QUOTA_EXCEEDED (error 89) since the node started, by request. KRaft counts each twice: on the broker and on the controller.",
     ("broker", "request"),
     "errors",
     "kafka.network:type=RequestMetrics,name=ErrorsPerSec,error=THROTTLING_QUOTA_EXCEEDED Count",

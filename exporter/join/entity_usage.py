@@ -10,8 +10,11 @@ from ..mapping import MILLISECONDS, Meaning
 from ..snapshot import EntityUsage
 from .plan import Numbers, Places
 
-UNLIMITED_TOKENS: Final = 9e18
-"""A bucket without a limit holds Long.MAX tokens for each window: not a number to show."""
+UNLIMITED_TOKENS: Final = 9e15
+"""
+More tokens than any limit gives. A bucket without a limit grows by Long.MAX a second up to
+1e20: within a millisecond of losing its limit it holds this many.
+"""
 
 
 def usages(entities: Iterable[Places], numbers: Numbers) -> Iterator[EntityUsage]:

@@ -24,7 +24,7 @@ from .leadership import active_controllers
 from .node_usage import NodeUsages, told_to_lead
 from .plan import Numbers, Places, Planner
 from .staleness import Staleness
-from .standing import Standing
+from .standing import Standing, deciding
 
 
 class Join:
@@ -51,9 +51,10 @@ class Join:
     ) -> Snapshot:
         """The state of the cluster at ``taken_at`` (Unix time in seconds)."""
         sources, tables = _one_for_each_node(reads)
-        read = [self._numbers(table, limits) for table in tables]
+        rules = deciding(limits)
+        read = [self._numbers(table, rules) for table in tables]
         entities, nodes = self._joined(read, limits, taken_at)
-        self._causes.find(entities, limits, taken_at)
+        self._causes.find(entities, rules, taken_at)
         self._before.update({numbers.plan.node_id: numbers for numbers in read})
         return Snapshot(
             taken_at=taken_at,
@@ -64,9 +65,9 @@ class Join:
             limits_health=limits_health,
         )
 
-    def _numbers(self, table: BeanTable, limits: Limits | None) -> Numbers:
+    def _numbers(self, table: BeanTable, rules: Limits | None) -> Numbers:
         planner = self._planners.setdefault(table.node_id, Planner(table.node_id))
-        return Numbers.read(planner.plan(table.layout, limits), table)
+        return Numbers.read(planner.plan(table.layout, rules), table)
 
     def _joined(
         self, read: Sequence[Numbers], limits: Limits | None, at: float

@@ -55,6 +55,7 @@ class Plan:
     node_id: str
     layout: Layout
     limits: Limits | None
+    """None when unknown."""
     entities: dict[Tags, Places] = field(default_factory=dict)
     node: NodePlaces = field(default_factory=NodePlaces)
 
@@ -65,9 +66,7 @@ class Plan:
             return True
         if limits is None or mine is None:
             return False
-        return limits.rules == mine.rules and (
-            limits.nodes.get(self.node_id) == mine.nodes.get(self.node_id)
-        )
+        return limits.rules == mine.rules and limits.nodes == mine.nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +155,9 @@ def _entity(plan: Plan, quota_type: QuotaType, user: str, client_id: str) -> Ent
 
 
 def _burst_seconds(plan: Plan) -> float:
+    # No Admin API tells the settings of a node that is only a controller; those of the brokers are the best guess.
     nodes = plan.limits.nodes if plan.limits else {}
-    settings = nodes.get(plan.node_id, NodeSettings())
+    settings = nodes.get(plan.node_id) or next(iter(nodes.values()), NodeSettings())
     return settings.controller_quota_samples * settings.controller_quota_window_seconds
 
 

@@ -36,6 +36,20 @@ class Standing(Enum):
     """No client is measured under these tags."""
 
 
+def deciding(limits: Limits | None) -> Limits | None:
+    """
+    The limits, if it is the configured rules that decide.
+
+    None when they are unknown, and where a custom callback (``client.quota.callback.class``) makes
+    tags and limits of its own.
+    """
+    if limits is None or any(
+        settings.quota_callback_class for settings in limits.nodes.values()
+    ):
+        return None
+    return limits
+
+
 def standing_of(tags: Tags, limits: Limits | None) -> Standing:
     """What the rules say of a bean; without limits to go by it is taken as in use."""
     if limits is None:
