@@ -107,17 +107,19 @@ class Cluster:
 
     def start(self) -> None:
         """Format and start every node, and wait until all serve."""
-        for node in self.nodes.values():
-            node.format()
+        first, *others = self.nodes.values()
+        first.format()
+        for node in others:
+            node.format_like(first)
         for node in self.nodes.values():
             node.start()
         for node in self.nodes.values():
             node.wait_until_ready()
 
-    def stop(self) -> None:
-        """End every node; brokers first, because they take leave of their controller."""
-        for node in [*self.brokers, *self.controllers]:
-            node.stop()
+    def end(self) -> None:
+        """End every node at once; nobody will miss the data."""
+        for node in self.nodes.values():
+            node.kill()
 
 
 @contextmanager
@@ -130,4 +132,4 @@ def running(
         cluster.start()
         yield cluster
     finally:
-        cluster.stop()
+        cluster.end()

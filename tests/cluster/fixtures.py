@@ -2,7 +2,7 @@
 The real brokers that tests share. All start when the first test asks for them.
 
 `kafka` is one combined node for the whole run: a test that uses it takes its own topics and client ids, and leaves it running.
-A test that stops nodes or needs another layout starts its own with `cluster.running(...)`.
+A test that stops a broker starts its own cluster with `cluster.running(...)`.
 """
 
 from collections.abc import Iterator
@@ -28,6 +28,20 @@ def guarded_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
     with running(
         Layout.COMBINED, tmp_path_factory.mktemp("guarded"), authorizer=True
     ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def split_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A broker (node 1) and a separate controller (node 100)."""
+    with running(Layout.SPLIT, tmp_path_factory.mktemp("split")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def failover_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A broker (node 1) and three controllers (101 to 103); who stops one starts it again before the test ends."""
+    with running(Layout.FAILOVER, tmp_path_factory.mktemp("failover")) as cluster:
         yield cluster
 
 

@@ -1,5 +1,6 @@
 """Real clients that bounce off real quotas, for a bounded time, and tell how they were throttled."""
 
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from .cluster import Cluster
 from .users import USERS
 
 _SILENT: Final[dict[str, Any]] = {"log_level": 0}
+ANONYMOUS: Final = "ANONYMOUS"
+"""The user of the plaintext listener."""
 _PERMISSIVE: Final = 5
 """The last version of CreateTopics that is never refused for its quota; 6 and later are (KIP-599)."""
 
@@ -48,10 +51,15 @@ class Mutation:
 
 
 class Traffic:
-    """Clients of one cluster, by SASL/PLAIN as one of `users.USERS`. All methods block."""
+    """
+    Clients of one cluster, by SASL/PLAIN as one of `users.USERS`, or on the plaintext listener as ANONYMOUS.
 
-    def __init__(self, cluster: Cluster) -> None:
+    All methods block. Those that take `seconds` end early when `stop` is set.
+    """
+
+    def __init__(self, cluster: Cluster, stop: threading.Event | None = None) -> None:
         self._cluster = cluster
+        self._stop = stop or threading.Event()
 
     def topic(self, *, partitions: int = 1, records: int = 0) -> str:
         """Create a topic of a new name, and fill it with records of 1000 bytes, by no quota's user."""
@@ -68,23 +76,29 @@ class Traffic:
         producer.flush(20)
         return name
 
-    def produce(
-        self, user: str, client_id: str, topic: str, seconds: float, size: int = 1000
+    def produce(  # noqa: PLR0913 - who, where, how long, and how
+        self,
+        user: str,
+        client_id: str,
+        topic: str,
+        seconds: float,
+        size: int = 1000,
+        pause: float = 0,
     ) -> Load:
-        """Produce records of `size` bytes as fast as the broker takes them."""
+        """Produce records of `size` bytes as fast as the broker takes them, or with a pause of seconds after each."""
         throttles: list[int] = []
         config = self._config(user, client_id, throttles)
         producer = confluent_kafka.Producer(
             {**config, "queue.buffering.max.messages": 100, "acks": 1}
         )
         count = 0
-        for _ in _until(seconds):
+        for _ in self._until(seconds):
             try:
                 producer.produce(topic, bytes(size))
                 count += 1
             except BufferError:
                 producer.poll(0.02)
-            producer.poll(0)
+            producer.poll(pause)
         producer.purge()
         producer.poll(0)
         return Load(count, throttles)
@@ -107,7 +121,7 @@ class Traffic:
         beginning = confluent_kafka.TopicPartition(topic, 0, 0)
         consumer.assign([beginning])
         count = 0
-        for _ in _until(seconds):
+        for _ in self._until(seconds):
             message = consumer.poll(0.05)
             if message is not None and message.error():
                 consumer.assign([beginning])
@@ -120,7 +134,7 @@ class Traffic:
         throttles: list[int] = []
         count = 0
         with self._admin(user, client_id) as admin:
-            for _ in _until(seconds):
+            for _ in self._until(seconds):
                 try:
                     throttle = private_send(admin, DescribeClusterRequest())[
                         "throttle_time_ms"
@@ -133,9 +147,19 @@ class Traffic:
         return Load(count, throttles)
 
     def mutate(
-        self, user: str, client_id: str, partitions: int, *, strict: bool = True
+        self,
+        user: str,
+        client_id: str,
+        partitions: int,
+        *,
+        strict: bool = True,
+        validate_only: bool = False,
     ) -> Mutation:
-        """Create one topic of so many partitions on a new connection; strict requests may be refused with error 89."""
+        """
+        Create one topic of so many partitions on a new connection; strict requests may be refused with error 89.
+
+        A request that only validates is charged like any other.
+        """
         name = f"mutation-{uuid.uuid4().hex[:12]}"
         topic = CreateTopicsRequest.CreatableTopic(
             name=name,
@@ -146,7 +170,9 @@ class Traffic:
         )
         version = None if strict else _PERMISSIVE
         request = CreateTopicsRequest(
-            topics=[topic], timeout_ms=10_000, validate_only=False, max_version=version
+            topics=[topic], timeout_ms=10_000,
+            validate_only=validate_only,
+            max_version=version,
         )
         with self._admin(user, client_id) as admin:
             answer = private_send(admin, request)
@@ -158,17 +184,29 @@ class Traffic:
         self, user: str, client_id: str, throttles: list[int]
     ) -> dict[str, Any]:
         return {
-            "bootstrap.servers": self._cluster.sasl,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN",
-            "sasl.username": user,
-            "sasl.password": USERS[user],
+            **self._listener(user),
             "client.id": client_id,
             "throttle_cb": lambda event: throttles.append(
                 round(event.throttle_time * 1000)
             ),
             **_SILENT,
         }
+
+    def _listener(self, user: str) -> dict[str, str]:
+        if user == ANONYMOUS:
+            return {"bootstrap.servers": self._cluster.admin}
+        return {
+            "bootstrap.servers": self._cluster.sasl,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": user,
+            "sasl.password": USERS[user],
+        }
+
+    def _until(self, seconds: float) -> Iterator[None]:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self._stop.is_set():
+            yield
 
     @contextmanager
     def _admin(
@@ -194,7 +232,16 @@ def together(*calls: Callable[[], Load]) -> list[Load]:
         return [future.result() for future in [pool.submit(call) for call in calls]]
 
 
-def _until(seconds: float) -> Iterator[None]:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        yield
+@contextmanager
+def in_background(*calls: Callable[[Traffic], Load], of: Cluster) -> Iterator[None]:
+    """Run loads for the length of a `with` block: `in_background(lambda traffic: traffic.produce(…, inf), of=cluster)`."""
+    stop = threading.Event()
+    traffic = Traffic(of, stop)
+    with ThreadPoolExecutor(len(calls)) as pool:
+        futures = [pool.submit(call, traffic) for call in calls]
+        try:
+            yield
+        finally:
+            stop.set()
+    for future in futures:
+        future.result()
