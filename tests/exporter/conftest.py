@@ -1,0 +1,66 @@
+"""Snapshots of real nodes."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from quotascope.exporter.snapshot import Snapshot
+from quotascope.metrics import QuotaEntity, QuotaType
+from tests.exporter.recorded import (
+    COMBINED_RULES,
+    FORWARDED_RULES,
+    SPLIT_RULES,
+    joined,
+    limits,
+)
+
+BOTH = ("1", "100")
+
+
+@pytest.fixture
+def combined_throttled() -> Snapshot:
+    """A node that is broker and controller, under load: every quota type throttles."""
+    return joined(["combined/throttled.jolokia2.json"], limits(COMBINED_RULES))
+
+
+@pytest.fixture
+def combined_idle() -> Snapshot:
+    """The same between two loads: nothing is throttled any more, and some averages linger."""
+    return joined(["combined/idle.jolokia2.json"], limits(COMBINED_RULES))
+
+
+@pytest.fixture
+def combined_without_quotas() -> Snapshot:
+    """The same before the first rule."""
+    return joined(["combined/noquota.jolokia2.json"], limits({}))
+
+
+@pytest.fixture
+def split_throttled() -> Snapshot:
+    """A broker (1) and a controller (100) under load: all eight levels, hostile client ids."""
+    return _split("throttled", SPLIT_RULES)
+
+
+@pytest.fixture
+def split_idle() -> Snapshot:
+    """The same 14 s later, when nobody sends any more."""
+    return _split("idle", SPLIT_RULES)
+
+
+@pytest.fixture
+def split_removed() -> Snapshot:
+    """The same after all rules were removed: every bean is stale."""
+    return _split("removed", {})
+
+
+@pytest.fixture
+def split_forwarded() -> Snapshot:
+    """The same with no rule but one for bob's mutations, after a request of his was refused."""
+    return _split("forwarded", FORWARDED_RULES)
+
+
+def _split(
+    moment: str, rules: Mapping[QuotaType, Mapping[QuotaEntity, float]]
+) -> Snapshot:
+    names = [f"split/{moment}.{node}.jolokia2.json" for node in BOTH]
+    return joined(names, limits(rules, BOTH, active_controller="100"))

@@ -1,0 +1,140 @@
+"""The captures: real answers of real nodes, and the rules that were in force (see `captures/README.md`)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from quotascope.exporter.beans import Bean, BeanTable
+from quotascope.exporter.join import Join
+from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.snapshot import (
+    LimitsHealth,
+    Snapshot,
+    SourceHealth,
+    SourceRead,
+)
+from quotascope.exporter.sources import jmx_exporter_names, jmx_exporter_text
+from quotascope.exporter.sources import jolokia_answer as jolokia
+from quotascope.exporter.sources.columns import Columns
+from quotascope.exporter.sources.jolokia_request import REQUESTS
+from quotascope.exporter.sources.node_id import NodeId
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+
+CAPTURES = Path(__file__).parent / "captures"
+TAKEN_AT = 1_795_251_780.0
+"""When the combined node was throttled; Unix time in seconds."""
+
+SETTINGS = NodeSettings(request_capacity_threads=11.0)
+"""Kafka's defaults: 8 + 3 threads, 11 samples of 1 s."""
+
+COMBINED_RULES: Mapping[QuotaType, Mapping[QuotaEntity, float]] = {
+    QuotaType.PRODUCE: {
+        QuotaEntity("alice"): 200_000.0,
+        QuotaEntity("alice", "app1"): 50_000.0,
+        QuotaEntity("svc:team a"): 40_000.0,
+        QuotaEntity("svc:team a", "my app/1=x,*?"): 30_000.0,
+        QuotaEntity(None, DEFAULT): 1_000_000.0,
+    },
+    QuotaType.FETCH: {
+        QuotaEntity("alice"): 300_000.0,
+        QuotaEntity("alice", "app1"): 60_000.0,
+        QuotaEntity("svc:team a", "my app/1=x,*?"): 30_000.0,
+    },
+    QuotaType.REQUEST: {
+        QuotaEntity("alice"): 1_000.0,
+        QuotaEntity("svc:team a"): 1_000.0,
+        QuotaEntity("bob"): 1_000.0,
+        QuotaEntity(DEFAULT): 2.0,
+    },
+    QuotaType.CONTROLLER_MUTATION: {QuotaEntity("bob"): 2.0},
+}
+SPLIT_RULES: Mapping[QuotaType, Mapping[QuotaEntity, float]] = {
+    QuotaType.PRODUCE: {
+        QuotaEntity("alice", "app1"): 50_000.0,
+        QuotaEntity("alice", DEFAULT): 200_000.0,
+        QuotaEntity("svc:team a"): 40_000.0,
+        QuotaEntity(DEFAULT, "spam"): 100_000.0,
+        QuotaEntity(DEFAULT, DEFAULT): 500_000.0,
+    },
+    QuotaType.FETCH: {QuotaEntity(DEFAULT): 300_000.0, QuotaEntity("alice"): 60_000.0},
+    QuotaType.REQUEST: {
+        QuotaEntity(None, "bulk"): 1.0,
+        QuotaEntity(None, DEFAULT): 1_000.0,
+    },
+    QuotaType.CONTROLLER_MUTATION: {QuotaEntity("bob"): 2.0},
+}
+FORWARDED_RULES: Mapping[QuotaType, Mapping[QuotaEntity, float]] = {
+    QuotaType.CONTROLLER_MUTATION: {QuotaEntity("bob"): 2.0}
+}
+
+
+def limits(
+    rules: Mapping[QuotaType, Mapping[QuotaEntity, float]],
+    nodes: Sequence[str] = ("1",),
+    active_controller: str | None = None,
+    read_at: float = TAKEN_AT,
+) -> Limits:
+    """Limits as the Admin API would give them."""
+    return Limits(
+        rules={kind: QuotaRules(bounds).snapshot() for kind, bounds in rules.items()},
+        nodes=dict.fromkeys(nodes, SETTINGS),
+        active_controller=active_controller,
+        read_at=read_at,
+    )
+
+
+def jolokia_bytes(name: str) -> bytes:
+    """The answer to our bulk request in the file `name`."""
+    items = json.loads((CAPTURES / name).read_text("utf-8"))
+    missing = {"status": 404, "error": "No MBean with pattern"}
+    return json.dumps(
+        [items.get(request.pattern, missing) for request in REQUESTS]
+    ).encode()
+
+
+def table(name: str) -> BeanTable:
+    """What the source of this dialect makes of the file `name`."""
+    if ".jolokia" in name:
+        return jolokia_table(jolokia_bytes(name))
+    keys, values = jmx_exporter_text.numbers_in((CAPTURES / name).read_bytes())
+    layout, numbers = Columns(jmx_exporter_names.column_of).place(keys, values)
+    return BeanTable(node_id=NodeId(None).of(layout), layout=layout, values=numbers)
+
+
+def jolokia_table(answer: bytes, node_id: str | None = None) -> BeanTable:
+    """The table in an answer of Jolokia."""
+    keys, values = jolokia.numbers_in(answer, REQUESTS)
+    layout, numbers = Columns(jolokia.column_of).place(keys, values)
+    return BeanTable(node_id=NodeId(node_id).of(layout), layout=layout, values=numbers)
+
+
+def numbers(bean_table: BeanTable) -> dict[tuple[Bean, str], float]:
+    """A table as a mapping, whatever its order."""
+    return {
+        (column.bean, column.attribute): value for column, value in bean_table.items()
+    }
+
+
+def read(bean_table: BeanTable, name: str = "") -> SourceRead:
+    """A read that went well."""
+    health = SourceHealth(
+        name=name or f"node-{bean_table.node_id}",
+        dialect="jolokia",
+        up=True,
+        duration_seconds=0.01,
+        readings=len(bean_table.values),
+    )
+    return SourceRead(health=health, table=bean_table)
+
+
+def joined(
+    names: Sequence[str],
+    configured: Limits | None,
+    join: Join | None = None,
+    taken_at: float = TAKEN_AT,
+) -> Snapshot:
+    """The snapshot of these captures, taken together."""
+    health = LimitsHealth(read_at=None if configured is None else configured.read_at)
+    return (join or Join()).snapshot(
+        [read(table(name)) for name in names], configured, health, taken_at
+    )
