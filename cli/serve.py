@@ -68,11 +68,14 @@ def serve(
 
 async def run_until_signal(exporter: Exporter) -> None:
     """Run until SIGTERM or SIGINT; requests under way are answered first. A second signal ends at once."""
+    import structlog
+
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with exporter:
         await stop.wait()
+        structlog.get_logger().info("stopping: requests under way are answered first")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)

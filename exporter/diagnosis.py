@@ -121,8 +121,8 @@ def _beside_the_quotas(snapshot: Snapshot) -> Iterator[Finding]:
     for node_id, settings in limits.nodes.items() if limits else ():
         if settings.quota_callback_class is not None:
             yield _warning(
-                f"Node {node_id} leaves quotas to {settings.quota_callback_class}: limits and rules shown for it may not be those in force.",
-                "Read them where that class takes them from.",
+                f"Node {node_id} leaves quotas to {settings.quota_callback_class}: no limit, rule or utilisation can be told.",
+                "Usage and throttling are shown all the same.",
             )
 
 

@@ -45,17 +45,18 @@ def read_document(path: Path, environ: Mapping[str, str]) -> Document:
 
 def parse_document(text: str, subject: str, environ: Mapping[str, str]) -> Document:
     """Parse the text of a configuration file. Raises ``ConfigError``, which calls it ``subject``."""
-    loader = yaml.SafeLoader(text)
     try:
-        node = loader.get_single_node()
-        if node is None:
-            return Document()
+        loader = yaml.SafeLoader(text)
         reader = _Reader(loader, environ)
-        data = reader.value(node, ())
+        node = loader.get_single_node()
+        data = None if node is None else reader.value(node, ())
     except yaml.MarkedYAMLError as error:
         raise ConfigError(subject, [_syntax(error)]) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(subject, [f"is not valid YAML: {error}"]) from None
+        problem = f"is not valid YAML: {' '.join(str(error).split())}"
+        raise ConfigError(subject, [problem]) from None
+    if data is None:
+        data = {}
     if not isinstance(data, dict):
         reader.problems.append("line 1: expected keys and values, such as `sources:`")
     if reader.problems or not isinstance(data, dict):

@@ -93,4 +93,6 @@ def dotted(place: Place) -> str:
 
 def _steps(place: Place) -> Iterator[str]:
     for step in place:
+        if step == "[key]":  # pydantic's mark for a key that is wrong itself
+            continue
         yield f"[{step}]" if isinstance(step, int) else f".{step}"

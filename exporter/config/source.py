@@ -67,12 +67,6 @@ class BasicAuthConfig(Section):
 class SourceConfig(Section):
     """One broker or controller to read."""
 
-    name: str | None = Field(
-        default=None,
-        min_length=1,
-        description="Value of the label `source`. Default: host and port of the URL.",
-        examples=["broker-1"],
-    )
     dialect: Dialect = Field(
         description="jolokia: a Jolokia agent. jmx_exporter: a jmx_exporter whose rules are those of its example kafka-2_0_0.yml.",
         examples=["jolokia"],
@@ -80,6 +74,12 @@ class SourceConfig(Section):
     url: HttpUrl = Field(
         description="Where it answers, for example http://broker-1:8778/jolokia or http://broker-1:9404/metrics.",
         examples=["http://broker-1:8778/jolokia"],
+    )
+    name: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Value of the label `source`. Default: host and port of the URL.",
+        examples=["broker-1"],
     )
     node_id: int | None = Field(
         default=None,

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quotascope.exporter.config.file import Document, parse_document, read_document
+from quotascope.exporter.errors import ConfigError
+
+
+def parse(text: str, **environ: str) -> Document:
+    """What a file with this text says."""
+    return parse_document(text, "q.yaml", environ)
+
+
+def problems(text: str, **environ: str) -> tuple[str, ...]:
+    """What is wrong with a file of this text."""
+    with pytest.raises(ConfigError) as caught:
+        parse(text, **environ)
+    assert caught.value.subject == "q.yaml"
+    return caught.value.problems
+
+
+def test_values_come_with_the_line_of_their_key() -> None:
+    """A problem with a value can be told with the line where the user wrote it."""
+    document = parse("a: 1\nb:\n  - c: x\n    d: [1, 2]\n")
+    assert document.data == {"a": 1, "b": [{"c": "x", "d": [1, 2]}]}
+    assert document.lines[("a",)] == 1
+    assert document.lines[("b", 0)] == 3
+    assert document.lines[("b", 0, "d")] == 4
+
+
+@pytest.mark.parametrize("text", ["", "# only a comment\n", "---\n"])
+def test_empty_file_is_an_empty_configuration(text: str) -> None:
+    """Everything can come from flags and the environment."""
+    assert parse(text).data == {}
+
+
+def test_variables_are_filled_in() -> None:
+    """``${NAME}`` stands for an environment variable, ``$${`` for itself; the raw text is kept for messages."""
+    document = parse("a: x-${NAME}\nb: $${NAME}\nc: $NAME\n", NAME="secret")
+    assert document.data == {"a": "x-secret", "b": "${NAME}", "c": "$NAME"}
+    assert document.raw[("a",)] == "x-${NAME}"
+
+
+def test_missing_variable_is_a_problem() -> None:
+    """An empty password would be worse than a message."""
+    assert problems("a: 1\nb: ${NOPE}\n") == (
+        "line 2: the environment has no variable NOPE",
+    )
+
+
+def test_key_given_twice_is_a_problem() -> None:
+    """YAML would silently take the last one."""
+    assert problems("a: 1\nb: 2\na: 3\n") == (
+        "line 3: the key 'a' is there already in line 1",
+    )
+
+
+def test_anchors_and_merges_work() -> None:
+    """Sources that share settings may share the text; own keys win over merged ones."""
+    document = parse("x: &x {k: 1, l: 2}\ny:\n  <<: *x\n  l: 3\n")
+    assert document.data["y"] == {"k": 1, "l": 3}
+    assert document.lines[("y", "l")] == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: [1, 2", "line 1: not valid YAML: expected ',' or ']'"),
+        ("a: 1\n\tb: 2\n", "line 2: not valid YAML: found character '\\t'"),
+        ("a: 1\n---\nb: 2\n", "line 2: not valid YAML: but found another document"),
+        ("- 1\n", "line 1: expected keys and values"),
+        ("text", "line 1: expected keys and values"),
+        ("a: &a [*a]", "is not valid YAML: more than 20 levels"),
+        ("a: !!python/object:os.system x", "line 1: not valid YAML: could not"),
+        ("a: \x00", "is not valid YAML: unacceptable character"),
+    ],
+)
+def test_broken_file_is_one_clear_problem(text: str, expected: str) -> None:
+    """What YAML cannot read is told with its line, without a traceback."""
+    (problem,) = problems(text)
+    assert problem.startswith(expected)
+
+
+def test_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """A wrong path, a folder and binary data each have their own words."""
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"a: \xff")
+    for path, expected in (
+        (tmp_path / "none.yaml", "cannot be read: No such file or directory"),
+        (tmp_path, "cannot be read: Is a directory"),
+        (binary, "is not UTF-8 text (byte 3)"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            read_document(path, {})
+        assert str(caught.value) == f"{path}: {expected}"

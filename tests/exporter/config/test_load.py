@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from quotascope.exporter.config import (
+    Config,
+    Override,
+    load_config,
+    sources_override,
+)
+from quotascope.exporter.config.file import parse_document
+from quotascope.exporter.config.load import build_config
+from quotascope.exporter.errors import ConfigError
+
+SOURCE = "sources:\n  - dialect: jolokia\n    url: http://broker-1:8778/jolokia\n"
+
+
+def build(text: str, flags: Iterable[Override] = (), **environ: str) -> Config:
+    """The configuration from a file's text, flags and environment."""
+    document = parse_document(text, "q.yaml", environ)
+    return build_config(document, "q.yaml", environ, flags)
+
+
+def problems(text: str, flags: Iterable[Override] = (), **environ: str) -> list[str]:
+    """What is wrong with them."""
+    with pytest.raises(ConfigError) as caught:
+        build(text, flags, **environ)
+    return list(caught.value.problems)
+
+
+def test_defaults_need_nothing() -> None:
+    """Every setting but the sources has a default."""
+    assert load_config(None, {}) == Config()
+
+
+def test_flags_go_before_environment_before_file() -> None:
+    """The nearer a value is to the person who starts the program, the more it counts."""
+    text = "server:\n  address: 10.0.0.1\n  port: 1\ncluster: file\n"
+    config = build(
+        text,
+        [Override(place=("cluster",), value="flag", origin="--cluster")],
+        QUOTASCOPE_SERVER__PORT="2",
+        QUOTASCOPE_CLUSTER="environment",
+    )
+    assert config.server.address == "10.0.0.1"
+    assert config.server.port == 2
+    assert config.cluster == "flag"
+
+
+def test_file_is_read(tmp_path: Path) -> None:
+    """A path leads to the same as its text."""
+    path = tmp_path / "q.yaml"
+    path.write_text(SOURCE)
+    assert load_config(path, {}) == build(SOURCE)
+
+
+def test_sections_without_keys_are_defaults() -> None:
+    """A section whose keys are all commented out is not an error."""
+    assert build("server:\nlog:\nkafka:\n") == Config()
+
+
+def test_all_problems_are_told_at_once_in_the_order_of_the_file() -> None:
+    """Nobody mends a configuration one error at a time."""
+    text = """\
+cluster: prod
+surces: []
+sources:
+  - name: a
+    dialect: jolokai
+    url: ftp://x
+    basic_auth:
+      username: u
+      pasword: hunter2
+  - timeout_seconds: long
+server:
+  prot: 3
+  port: 99999
+kafka:
+  sasl: hunter2
+  bootstrap_servers: nowhere
+"""
+    assert problems(text) == [
+        "line 2: unknown key 'surces'; did you mean 'sources'?",
+        "line 5: sources[0].dialect: expected 'jolokia' or 'jmx_exporter', got 'jolokai'",
+        "line 6: sources[0].url is not a URL such as http://broker-1:8778/jolokia",
+        "line 9: unknown key 'pasword' under sources[0].basic_auth; did you mean 'password'?",
+        "line 10: sources[1] lacks the key 'dialect'",
+        "line 10: sources[1] lacks the key 'url'",
+        "line 10: sources[1].timeout_seconds: expected a valid number, got 'long'",
+        "line 12: unknown key 'prot' under server; did you mean 'port'?",
+        "line 13: server.port: expected less than or equal to 65535, got 99999",
+        "line 15: kafka.sasl: expected keys and values",
+        "line 16: kafka.bootstrap_servers[0] expected HOST:PORT, such as broker-1:9092",
+    ]
+
+
+def test_key_that_resembles_nothing_gets_the_list() -> None:
+    """Without a nearest key the valid ones are named."""
+    (problem,) = problems("log:\n  zzz: 1\n")
+    assert problem == "line 2: unknown key 'zzz' under log; known: format, level"
+
+
+def test_origin_outside_the_file_is_named() -> None:
+    """A wrong flag or variable is called by its own name."""
+    flag = Override(place=("server", "port"), value="http", origin="--port")
+    assert problems("server:\n  port: 1\n", [flag]) == [
+        "--port: server.port: expected a valid integer, got 'http'"
+    ]
+    assert problems("", QUOTASCOPE_LOG__LEVEL="loud") == [
+        "QUOTASCOPE_LOG__LEVEL: log.level: expected 'debug', 'info', 'warning' or 'error', got 'loud'"
+    ]
+
+
+def test_misspelt_variable_is_told() -> None:
+    """A variable that looks like ours but sets nothing is an error, as an unknown key is."""
+    assert problems("", QUOTASCOPE_SERVER__PROT="1") == [
+        "unknown environment variable QUOTASCOPE_SERVER__PROT; did you mean QUOTASCOPE_SERVER__PORT?"
+    ]
+
+
+def test_variables_of_kubernetes_are_none_of_ours() -> None:
+    """A Service called quotascope-server makes such variables in every pod of its namespace."""
+    assert build("", QUOTASCOPE_SERVER_PORT="tcp://10.0.0.1:80") == Config()
+
+
+def test_section_can_begin_in_the_environment() -> None:
+    """Kafka's whole connection may come from variables."""
+    config = build(
+        "",
+        QUOTASCOPE_KAFKA__BOOTSTRAP_SERVERS="a:9092, b:9092,",
+        QUOTASCOPE_KAFKA__SECURITY_PROTOCOL="SASL_PLAINTEXT",
+        QUOTASCOPE_KAFKA__SASL__USERNAME="me",
+        QUOTASCOPE_KAFKA__SASL__PASSWORD="pw",
+    )
+    assert config.kafka is not None
+    assert config.kafka.bootstrap_servers == ("a:9092", "b:9092")
+    assert config.kafka.sasl is not None
+    assert config.kafka.sasl.password is not None
+    assert config.kafka.sasl.password.get_secret_value() == "pw"
+
+
+def test_sources_in_short_form() -> None:
+    """Flags and one variable name sources as DIALECT[:NODE]=URL; a bare URL is Jolokia's."""
+    texts = ["jmx_exporter:3=http://b3:9404/metrics", "http://b1:8778/jolokia"]
+    config = build(SOURCE, [sources_override(texts, "--source")])
+    assert [(s.dialect.value, s.node_id, s.url) for s in config.sources] == [
+        ("jmx_exporter", 3, "http://b3:9404/metrics"),
+        ("jolokia", None, "http://b1:8778/jolokia"),
+    ]
+    assert build("", QUOTASCOPE_SOURCES=" ".join(texts)) == config
+    assert problems("", [sources_override(["jolokai=http://b:1"], "--source")]) == [
+        "--source: sources[0].dialect: expected 'jolokia' or 'jmx_exporter', got 'jolokai'"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL}",
+            "kafka SASL_SSL needs sasl",
+        ),
+        (
+            "kafka: {bootstrap_servers: a:1, sasl: {username: u, password: p}}",
+            "kafka sasl has no effect with PLAINTEXT: set security_protocol",
+        ),
+        (
+            "kafka: {bootstrap_servers: a:1, tls: {verify: false}}",
+            "kafka tls has no effect with PLAINTEXT: set security_protocol",
+        ),
+        ("kafka: {bootstrap_servers: []}", "kafka.bootstrap_servers names no broker"),
+        (
+            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {username: u}}",
+            "kafka.sasl needs password or password_file",
+        ),
+        (
+            "sources: [{dialect: jolokia, url: 'http://a:1', headers: {'a b': x}}]",
+            "sources[0].headers.a b is not the name of an HTTP header",
+        ),
+        (
+            "sources: [{dialect: jolokia, url: 'http://u:pw@a:1/'}]",
+            "sources[0].url must not hold a user or password: use basic_auth",
+        ),
+        (
+            "sources: [{dialect: jolokia, url: 'http://a:x/'}]",
+            "sources[0].url is not a URL such as http://broker-1:8778/jolokia",
+        ),
+        (
+            "sources: [{dialect: jolokia, url: 'http://a:1'}, {dialect: jolokia, url: 'http://a:1'}]",
+            "two sources are called 'a:1': give them a name",
+        ),
+        (
+            "sources: [{dialect: jolokia, url: 'https://a', tls: {key_file: /dev/null}}]",
+            "sources[0].tls.key_file: Path does not point to a file, got '/dev/null'",
+        ),
+        ("sources: jolokia", "sources: expected a list"),
+    ],
+)
+def test_contradictions_are_told(text: str, expected: str) -> None:
+    """What cannot work together is found before anything is connected."""
+    assert problems(text) == [f"line 1: {expected}"]
+
+
+def test_key_file_needs_a_certificate(tmp_path: Path) -> None:
+    """A key alone proves nothing."""
+    key = tmp_path / "key.pem"
+    key.touch()
+    text = (
+        f"sources: [{{dialect: jolokia, url: 'https://a', tls: {{key_file: {key}}}}}]"
+    )
+    assert problems(text) == ["line 1: sources[0].tls key_file needs cert_file"]
+
+
+def test_two_ways_to_give_one_password_contradict(tmp_path: Path) -> None:
+    """A password and a file with a password leave open which one counts."""
+    file = tmp_path / "pw"
+    file.touch()
+    auth = f"{{username: u, password: p, password_file: {file}}}"
+    text = f"sources: [{{dialect: jolokia, url: 'http://a', basic_auth: {auth}}}]"
+    assert problems(text) == [
+        "line 1: sources[0].basic_auth password and password_file exclude each other"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {username: u, password: 4711}}",
+        "kafka: {bootstrap_servers: a:1, sasl: 4711}",
+        "sources: [{dialect: jolokia, url: 'http://a', basic_auth: {username: u, password: [4711]}}]",
+        "sources: [{dialect: jolokia, url: 'http://a', headers: {X-Key: 4711}}]",
+        "sources: [{dialect: jolokia, url: 'http://u:4711@a'}]",
+        "kafka: {bootstrap_servers: a:1, security_protocol: '${SECRET}'}",
+    ],
+)
+def test_secrets_are_in_no_message(text: str) -> None:
+    """Neither a wrong secret, nor one in a wrong place, nor a filled-in variable is repeated."""
+    assert "4711" not in str(problems(text, SECRET="4711"))
+
+
+def test_secrets_are_in_no_representation() -> None:
+    """A configuration can be logged."""
+    config = build(
+        "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {username: u, password: hunter2}}\n"
+        "sources: [{dialect: jolokia, url: 'http://a', headers: {X-Key: hunter2}}]\n"
+    )
+    assert "hunter2" not in f"{config!r} {config} {config.model_dump_json()}"
+
+
+def test_long_values_are_cut() -> None:
+    """A message stays readable whatever was pasted into the file."""
+    (problem,) = problems(f"server: {{port: {'x' * 5_000}}}")
+    assert len(problem) < 150
+    assert problem.endswith("…")
