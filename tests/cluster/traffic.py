@@ -1,5 +1,6 @@
 """Real clients that bounce off real quotas, for a bounded time, and tell how they were throttled."""
 
+import logging
 import threading
 import time
 import uuid
@@ -76,7 +77,7 @@ class Traffic:
         producer.flush(20)
         return name
 
-    def produce(  # noqa: PLR0913 - who, where, how long, and how
+    def produce(
         self,
         user: str,
         client_id: str,
@@ -98,7 +99,8 @@ class Traffic:
                 count += 1
             except BufferError:
                 producer.poll(0.02)
-            producer.poll(pause)
+            producer.poll(0)
+            self._stop.wait(pause)
         producer.purge()
         producer.poll(0)
         return Load(count, throttles)
@@ -170,7 +172,8 @@ class Traffic:
         )
         version = None if strict else _PERMISSIVE
         request = CreateTopicsRequest(
-            topics=[topic], timeout_ms=10_000,
+            topics=[topic],
+            timeout_ms=10_000,
             validate_only=validate_only,
             max_version=version,
         )
@@ -179,6 +182,19 @@ class Traffic:
         return Mutation(
             answer["topics"][0]["error_code"], answer["throttle_time_ms"], name
         )
+
+    def overdraw(
+        self, user: str, client_id: str, partitions: int, seconds: float
+    ) -> Load:
+        """Ask for topics, without creating any, once a second: a limited bucket of mutations stays in debt."""
+        throttles: list[int] = []
+        count = 0
+        for _ in self._until(seconds):
+            answer = self.mutate(user, client_id, partitions, validate_only=True)
+            count += 1
+            throttles += [answer.throttle_ms] if answer.throttle_ms else []
+            self._stop.wait(1)
+        return Load(count, throttles)
 
     def _config(
         self, user: str, client_id: str, throttles: list[int]
@@ -237,7 +253,7 @@ def in_background(*calls: Callable[[Traffic], Load], of: Cluster) -> Iterator[No
     """Run loads for the length of a `with` block: `in_background(lambda traffic: traffic.produce(…, inf), of=cluster)`."""
     stop = threading.Event()
     traffic = Traffic(of, stop)
-    with ThreadPoolExecutor(len(calls)) as pool:
+    with _quiet_library(), ThreadPoolExecutor(len(calls)) as pool:
         futures = [pool.submit(call, traffic) for call in calls]
         try:
             yield
@@ -245,3 +261,15 @@ def in_background(*calls: Callable[[Traffic], Load], of: Cluster) -> Iterator[No
             stop.set()
     for future in futures:
         future.result()
+
+
+@contextmanager
+def _quiet_library() -> Iterator[None]:
+    """Keep a line for each throttle out of the report of a test that fails for another reason."""
+    logger = logging.getLogger("kafka")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,66 @@
+"""What a node's Jolokia says, read directly: an own short reading of names and numbers to compare the exporter with."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from . import web
+
+Key = tuple[str, str, str, str]
+"""Quota type as Kafka's group, user, client id, attribute."""
+
+_PROPERTY = re.compile(r'([\w-]+)=("(?:[^"\\]|\\.)*"|[^,]*)')
+_GROUPS = ("Produce", "Fetch", "Request", "ControllerMutation")
+
+
+def quota_numbers(url: str) -> dict[Key, float | None]:
+    """Every attribute of the quota beans; None where the node says NaN."""
+    asked = [_read(f"kafka.server:type={group},*") for group in _GROUPS]
+    return {
+        key: value
+        for item in ask(url, asked)
+        for name, attributes in item.get("value", {}).items()
+        for key, value in _numbers(name, attributes)
+    }
+
+
+def leads(url: str) -> bool:
+    """Whether the node says that it is the active controller."""
+    bean = "kafka.controller:type=KafkaController,name=ActiveControllerCount"
+    (item,) = ask(url, [_read(bean)])
+    return bool(item["value"]["Value"] == 1)
+
+
+def ask(url: str, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One bulk request."""
+    items: list[dict[str, Any]] = json.loads(
+        web.ask(url, json.dumps(requests).encode()).body
+    )
+    return items
+
+
+def _read(bean: str) -> dict[str, Any]:
+    return {"type": "read", "mbean": bean}
+
+
+def _numbers(
+    name: str, attributes: dict[str, float | None]
+) -> Iterator[tuple[Key, float | None]]:
+    properties = {
+        key: _unquoted(value)
+        for key, value in _PROPERTY.findall(name.partition(":")[2])
+    }
+    user = unquote(properties.get("user", ""))
+    client_id = properties.get("client-id", "")
+    for attribute, value in attributes.items():
+        yield (properties["type"], user, client_id, attribute), value
+
+
+def _unquoted(value: str) -> str:
+    if not value.startswith('"'):
+        return value
+    return re.sub(
+        r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], value[1:-1]
+    )

@@ -1,0 +1,130 @@
+"""The exporter as an operator runs it: the installed command, with a configuration file."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.cluster.node import Node
+
+from . import web
+from .child import Child
+from .eventually import eventually, some
+from .page import Page
+
+COMMAND = Path(sys.executable).with_name("quotascope")
+OPENMETRICS = "application/openmetrics-text;version=1.0.0"
+
+
+class Exporter:
+    """A running `quotascope serve`."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        folder.mkdir(parents=True)
+        self.config = folder / "quotascope.yaml"
+        server = {"address": "127.0.0.1", "port": 0}
+        write_config(self.config, {"server": server, **settings})
+        command = [str(COMMAND), "serve", "--config", str(self.config)]
+        self.child = Child(command, folder / "quotascope.log", _environment())
+
+    @cached_property
+    def url(self) -> str:
+        """Where it answers, as it says itself."""
+        (line,) = eventually(lambda: some(self.log("listening")))
+        return str(line["url"])
+
+    def get(self, path: str, headers: Mapping[str, str] | None = None) -> web.Answer:
+        """The answer to a GET."""
+        return web.ask(self.url + path, headers=headers)
+
+    def page(self) -> Page:
+        """What a scrape gives now."""
+        answer = self.get("/metrics")
+        assert answer.status == 200
+        return Page.of(answer.text)
+
+    def wait_until_ready(self) -> None:
+        """Wait until the first collection is done."""
+
+        def ready() -> None:
+            assert self.get("/-/ready").status == 200
+
+        eventually(ready)
+
+    def log(self, message: str = "", **fields: object) -> list[dict[str, Any]]:
+        """The log lines with this message and these fields, in order."""
+        self.child.must_run()
+        lines = [json.loads(line) for line in self.child.lines()]
+        return [
+            line
+            for line in lines
+            if message in {"", line["msg"]} and fields.items() <= line.items()
+        ]
+
+
+def settings_for(
+    nodes: Sequence[Node], bootstrap: str | None, **kafka: object
+) -> dict[str, Any]:
+    """A configuration that reads these nodes by Jolokia, and the limits without delay."""
+    settings: dict[str, Any] = {
+        "sources": [
+            {
+                "name": f"node-{node.node_id}",
+                "dialect": "jolokia",
+                "url": node.agents.jolokia,
+            }
+            for node in nodes
+        ],
+        "collection": {"max_age_seconds": 0},
+        "log": {"format": "json"},
+    }
+    if bootstrap is not None:
+        settings["kafka"] = {
+            "bootstrap_servers": bootstrap,
+            "refresh_interval_seconds": 0.5,
+            **kafka,
+        }
+    return settings
+
+
+@contextmanager
+def serving(folder: Path, settings: Mapping[str, Any]) -> Iterator[Exporter]:
+    """An exporter for the length of a `with` block, ready to be scraped."""
+    exporter = Exporter(folder, settings)
+    try:
+        exporter.wait_until_ready()
+        yield exporter
+    finally:
+        exporter.child.end()
+
+
+def write_config(path: Path, settings: Mapping[str, Any]) -> None:
+    """Write a configuration file."""
+    path.write_text(yaml.safe_dump(dict(settings), allow_unicode=True))
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end, in a terminal that is wide enough."""
+    return subprocess.run(
+        [COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**_environment(), "COLUMNS": "200"},
+    )
+
+
+def _environment() -> dict[str, str]:
+    """Ours without settings of quotascope, which would shine through."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("QUOTASCOPE_")
+    }

@@ -1,0 +1,84 @@
+"""A real Prometheus on the loopback interface."""
+
+import json
+import shutil
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.cluster.ports import free_port
+
+from . import web
+from .child import Child
+from .eventually import eventually
+
+
+class PrometheusMissing(Exception):
+    """Prometheus is not installed."""
+
+
+class Prometheus:
+    """A Prometheus that scrapes each target once a second; a job is named for each target."""
+
+    def __init__(self, folder: Path, targets: Mapping[str, str]) -> None:
+        program = shutil.which("prometheus")
+        if program is None:
+            raise PrometheusMissing("no `prometheus`: run `make services`")
+        folder.mkdir(parents=True)
+        self.address = f"127.0.0.1:{free_port()}"
+        config = folder / "prometheus.yml"
+        config.write_text(yaml.safe_dump(_config(targets)))
+        command = [
+            program,
+            f"--config.file={config}",
+            f"--storage.tsdb.path={folder / 'data'}",
+            f"--web.listen-address={self.address}",
+        ]
+        self.child = Child(command, folder / "prometheus.log")
+
+    def query(self, promql: str) -> list[dict[str, Any]]:
+        """The vector that an instant query gives; `metric` and `value` of each series."""
+        answer = self._get(f"/api/v1/query?{urllib.parse.urlencode({'query': promql})}")
+        assert answer["status"] == "success", answer
+        assert answer["data"]["resultType"] == "vector", answer
+        result: list[dict[str, Any]] = answer["data"]["result"]
+        return result
+
+    def targets(self) -> dict[str, dict[str, Any]]:
+        """How scraping goes, by job."""
+        active = self._get("/api/v1/targets")["data"]["activeTargets"]
+        return {target["labels"]["job"]: target for target in active}
+
+    def _get(self, path: str) -> Any:
+        self.child.must_run()
+        return json.loads(web.ask(f"http://{self.address}{path}").body)
+
+
+@contextmanager
+def scraping(folder: Path, targets: Mapping[str, str]) -> Iterator[Prometheus]:
+    """A Prometheus for the length of a `with` block, after its first scrape of every target."""
+    prometheus = Prometheus(folder, targets)
+
+    def scraped() -> None:
+        health = {job: target["health"] for job, target in prometheus.targets().items()}
+        assert health.keys() == targets.keys()
+        assert "unknown" not in health.values()
+
+    try:
+        eventually(scraped)
+        yield prometheus
+    finally:
+        prometheus.child.end()
+
+
+def _config(targets: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
+        "scrape_configs": [
+            {"job_name": job, "static_configs": [{"targets": [address]}]}
+            for job, address in targets.items()
+        ],
+    }

@@ -1,0 +1,173 @@
+"""Who is throttled, by which rule, and how close everyone is to the limit: a real broker under load."""
+
+import math
+
+import pytest
+from tests.cluster.cluster import Cluster
+from tests.integration.eventually import eventually
+from tests.integration.exporter import Exporter
+from tests.integration.page import Page
+from tests.integration.readings import USAGE, agree, readings_of
+from tests.integration.scene import EXPECTED, Expected
+
+pytestmark = pytest.mark.real
+
+LIMIT = {
+    "produce": "kafka_quota_produce_limit_bytes_per_second",
+    "fetch": "kafka_quota_fetch_limit_bytes_per_second",
+    "request": "kafka_quota_request_limit_threads",
+    "controller_mutation": "kafka_quota_controller_mutation_limit_per_second",
+}
+LEVELS = {
+    "user_client",
+    "user_default_client",
+    "user",
+    "default_user_client",
+    "default_user_default_client",
+    "default_user",
+    "client",
+    "default_client",
+}
+
+
+def who(expected: Expected) -> dict[str, str]:
+    """The labels that name the entity."""
+    return {"user": expected.user, "client_id": expected.client_id}
+
+
+def test_scene_has_every_level() -> None:
+    """Each of the eight levels decides for somebody in the scene."""
+    assert {expected.level for expected in EXPECTED} == LEVELS
+
+
+@pytest.mark.parametrize("expected", EXPECTED, ids=str)
+def test_entity_has_its_rule_and_limit(scene: Exporter, expected: Expected) -> None:
+    """The rule that decides is named with its level, and its limit is the one configured."""
+    page = scene.page()
+    kind = expected.quota_type
+    rule = page.labels("kafka_quota_rule_info", quota_type=kind, **who(expected))
+    assert rule["level"] == expected.level
+    assert (rule["rule_user"], rule["rule_client_id"]) == expected.rule
+    assert page.value(LIMIT[kind], **who(expected)) == expected.limit
+
+
+@pytest.mark.parametrize("expected", EXPECTED, ids=str)
+def test_utilization_is_usage_by_limit(scene: Exporter, expected: Expected) -> None:
+    """Utilisation is the quotient of the usage and the limit on the same page."""
+    page = scene.page()
+    kind = expected.quota_type
+    labels = {"broker": "1", **who(expected)}
+    usage = page.value(USAGE[kind][1], **labels)
+    ratio = page.value("kafka_quota_utilization_ratio", quota_type=kind, **labels)
+    assert ratio == pytest.approx(usage / expected.limit, rel=1e-9)
+
+
+@pytest.mark.parametrize("expected", EXPECTED, ids=str)
+def test_numbers_are_those_of_the_broker(
+    kafka: Cluster, scene: Exporter, expected: Expected
+) -> None:
+    """Usage, throttle time and tokens are what Jolokia itself returns, in base units."""
+    readings = readings_of(expected.quota_type, expected.user, expected.client_id)
+    agree(kafka.brokers[0].agents.jolokia, scene.page, readings)
+
+
+def test_unthrottled_have_throttle_time_zero(scene: Exporter) -> None:
+    """Where the broker says NaN the throttle time is 0, and nobody calls that a cause."""
+    page = scene.page()
+    for expected in EXPECTED:
+        if not expected.throttled:
+            labels = {"quota_type": expected.quota_type, **who(expected)}
+            assert page.value("kafka_quota_throttle_time_seconds", **labels) == 0
+            assert not list(page.series("kafka_quota_throttle_cause_info", **labels))
+
+
+def test_every_number_is_finite(scene: Exporter) -> None:
+    """No NaN, no infinity, and no limit of Long.MAX reaches the page."""
+    page = scene.page()
+    assert [s for s in page.samples if not math.isfinite(s.value)] == []
+    assert [s for s in page.samples if s.value >= 1e18] == []
+
+
+def test_mutations_have_tokens_and_burst(scene: Exporter) -> None:
+    """A mutation limit comes with its bucket: 22 tokens at 2 per second, overdrawn by the load."""
+
+    def overdrawn() -> None:
+        page = scene.page()
+        tokens = page.value("kafka_quota_controller_mutation_tokens", user="bob")
+        used = page.value(
+            "kafka_quota_controller_mutation_burst_used_ratio", user="bob"
+        )
+        assert (
+            page.value("kafka_quota_controller_mutation_burst_tokens", user="bob") == 22
+        )
+        assert used == pytest.approx(1 - tokens / 22)
+        assert tokens < 0
+        assert used > 1
+
+    eventually(overdrawn)
+
+
+def test_no_tokens_without_limit(scene: Exporter) -> None:
+    """A user without a mutation limit is measured, but the broker's 1e20 tokens are not shown."""
+    page = scene.page()
+    page.value("kafka_quota_controller_mutations_per_second", user="carol")
+    for family in page.names():
+        if (
+            "mutation_tokens" in family
+            or "mutation_limit" in family
+            or "burst" in family
+        ):
+            assert not list(page.series(family, user="carol")), family
+
+
+def test_causes_are_told_apart(scene: Exporter) -> None:
+    """A request throttle that the controller's mutation quota imposed is not taken for one of the request quota."""
+
+    def told() -> None:
+        page = scene.page()
+        assert _cause(page, client_id="scene-spam") == "own"
+        assert _cause(page, client_id="scene-admin") == "controller_mutation"
+
+    eventually(told)
+
+
+def _cause(page: Page, client_id: str) -> str:
+    return page.labels(
+        "kafka_quota_throttle_cause_info", quota_type="request", client_id=client_id
+    )["cause"]
+
+
+def test_node_tells_who_is_muted_now(scene: Exporter) -> None:
+    """The delay queues, the throttle time told to clients and error 89 are shown for the broker."""
+    first = scene.page()
+
+    def shown() -> None:
+        page = scene.page()
+        assert (
+            page.value("kafka_quota_delay_queue_size", quota_type="produce", broker="1")
+            > 0
+        )
+        told = "kafka_quota_request_throttled_seconds_total"
+        for request in ("Produce", "Fetch", "DescribeCluster"):
+            before = first.value(told, request=request, broker="1")
+            assert page.value(told, request=request, broker="1") > before
+        errors = "kafka_quota_throttling_errors_total"
+        assert page.value(errors, request="CreateTopics", broker="1") > 0
+
+    eventually(shown)
+
+
+def test_capacity_of_request_time(scene: Exporter) -> None:
+    """The broker's request threads are those of its configuration: 8 for I/O and 3 for the network."""
+    assert scene.page().value("kafka_quota_request_capacity_threads", broker="1") == 11
+
+
+def test_rules_are_listed_and_counted(scene: Exporter) -> None:
+    """Every configured rule is there, used or not, and counted by quota key."""
+    page = scene.page()
+    rule = {"level": "default_user_client", "rule_user": "<default>"}
+    assert (
+        page.value("kafka_quota_rule_produce_limit_bytes_per_second", **rule) == 70_000
+    )
+    assert page.value("kafka_quota_rules", quota_key="producer_byte_rate") == 5
+    assert page.value("kafka_quota_rules", quota_key="connection_creation_rate") == 0
