@@ -1,0 +1,143 @@
+"""A vectors file, and whether its vectors pass."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conformance.controller_quota import ControllerQuotaRunner
+from tests.conformance.failures import Failure, Malformed, NotYetBuilt, Unmet
+from tests.conformance.fields import Fields
+from tests.conformance.quota_manager import QuotaManagerRunner
+from tests.conformance.reaper import ReaperRunner, ThrottledChannelRunner
+from tests.conformance.recording_level import RecordingLevelRunner
+from tests.conformance.registry import RegistryRunner
+from tests.conformance.request_combination import RequestCombinationRunner
+from tests.conformance.runner import Runner
+from tests.conformance.sanitize import SanitizeRunner
+from tests.conformance.sensor import SensorRunner
+from tests.conformance.stat import StatRunner
+from tests.conformance.throttle_formula import (
+    ThrottleFormulaRunner,
+    TokenThrottleRunner,
+)
+
+from quotascope.metrics import MetricsError
+
+RUNNERS: dict[str, type[Runner]] = {
+    "stat": StatRunner,
+    "sensor": SensorRunner,
+    "recording_level": RecordingLevelRunner,
+    "registry": RegistryRunner,
+    "throttle_formula": ThrottleFormulaRunner,
+    "token_throttle": TokenThrottleRunner,
+    "controller_quota": ControllerQuotaRunner,
+    "quota_manager": QuotaManagerRunner,
+    "reaper": ReaperRunner,
+    "throttled_channel": ThrottledChannelRunner,
+    "request_combination": RequestCombinationRunner,
+    "sanitize": SanitizeRunner,
+}
+"""The kinds that are built."""
+
+LATER = (
+    "admin_retry",
+    "client_throttle",
+    "client_throttle_metrics",
+    "connection_ip_quota",
+    "histogram_bins",
+    "quota_validation",
+    "replication_quota",
+    "rlm_quota",
+    "should_client_throttle",
+    "telemetry_name",
+)
+"""The kinds that are not yet built."""
+
+
+ENGINE_ERRORS = (MetricsError, ArithmeticError, TypeError, ValueError)
+"""What the engine may raise where a vector does not expect it to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """One element of a file, as it stands there."""
+
+    value: object
+
+    @property
+    def kind(self) -> str:
+        """Its kind, for the reader; anything at all when the vector is malformed."""
+        return self._shown("kind")
+
+    @property
+    def name(self) -> str:
+        """Its name, for the reader."""
+        return self._shown("name")
+
+    def _shown(self, key: str) -> str:
+        value = self.value.get(key) if isinstance(self.value, dict) else None
+        return value if isinstance(value, str) else f"<no {key}>"
+
+
+def load(path: Path) -> list[Vector]:
+    """The vectors of a file. Raises `Malformed` when there is no such file or it holds none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise Malformed(f"{path}: {error}") from None
+    vectors = content.get("vectors") if isinstance(content, dict) else None
+    if not isinstance(vectors, list):
+        raise Malformed(f'{path}: an object with an array "vectors" was expected')
+    return [Vector(value) for value in vectors]
+
+
+def run(vector: Vector) -> None:
+    """Run a vector. Raises `Failure` unless it passes."""
+    fields = Fields(vector.value)
+    fields.text("name")
+    kind, config = fields.text("kind"), fields.fields("config", {})
+    steps = fields.several("steps", Fields)
+    fields.done()
+    runner = _runner(kind, config)
+    for number, step in enumerate(steps, start=1):
+        _run_step(runner, step, f"step {number}")
+
+
+def _runner(kind: str, config: Fields) -> Runner:
+    if kind in LATER:
+        raise NotYetBuilt(f"the kind {kind} is not yet built")
+    if kind not in RUNNERS:
+        raise Malformed(f"unknown kind {kind!r:.60}")
+    try:
+        runner = RUNNERS[kind](config)
+        config.done()
+    except ENGINE_ERRORS as error:
+        raise Malformed(f"config: {type(error).__name__}: {error}") from error
+    except Malformed as malformed:
+        raise Malformed(f"config: {malformed}") from None
+    return runner
+
+
+def _run_step(runner: Runner, step: Fields, place: str) -> None:
+    """Run a step; what it raises says where it happened."""
+    try:
+        runner.run(step)
+    except Failure as failure:
+        raise type(failure)(f"{place} ({step.raw('op', '?')}): {failure}") from failure
+    except ENGINE_ERRORS as error:
+        what = f"{type(error).__name__}: {error}"
+        raise Unmet(
+            f"{place} ({step.raw('op', '?')}): the engine raised {what}"
+        ) from error
+
+
+def outcomes(vectors: list[Vector]) -> Iterator[tuple[Vector, Failure | None]]:
+    """Run all vectors; each with why it does not pass, None if it does."""
+    for vector in vectors:
+        try:
+            run(vector)
+        except Failure as failure:
+            yield vector, failure
+        else:
+            yield vector, None

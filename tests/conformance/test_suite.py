@@ -1,0 +1,243 @@
+"""That a vector which should not pass does not."""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conformance.failures import Failure, Malformed, NotYetBuilt, Unmet
+from tests.conformance.suite import Vector, load, run
+
+ROOT = Path(__file__).parents[2]
+VECTORS = Path(__file__).parent / "kafka-vectors.json"
+
+
+def _vector(*steps: object, kind: str = "stat", **config: object) -> Vector:
+    config = config or {"stat": "WindowedSum", "metric": {}}
+    return Vector({"name": "v", "kind": kind, "config": config, "steps": list(steps)})
+
+
+def _measured(value: object, expect: object, **more: object) -> Vector:
+    """A vector about one recorded value that is read back."""
+    return _vector(
+        {"op": "record", "at_ms": 0, "value": value},
+        {"op": "measure", "at_ms": 0, "expect": expect, **more},
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "expect", "more"),
+    [
+        (5, 5, {}),
+        (5, 5 + 9e-10, {}),
+        (5, 6, {"tol": 1}),
+        (0.1, 0.1, {"tol": 0}),
+        ("Infinity", "Infinity", {"tol": 0}),
+        ("NaN", "NaN", {}),
+        (5, 5, {"expect_min": 5, "expect_max": 5}),
+        (5, 5, {"basis": "test", "basis_exact": "algorithm", "note": "fine"}),
+    ],
+)
+def test_met(value: object, expect: object, more: dict[str, object]) -> None:
+    """Numbers are equal within the tolerance, NaN equals NaN, and comments expect nothing."""
+    run(_measured(value, expect, **more))
+
+
+@pytest.mark.parametrize(
+    ("value", "expect", "more"),
+    [
+        (5, 5 + 2e-9, {}),
+        (0.1, math.nextafter(0.1, 1), {"tol": 0}),
+        ("NaN", 5, {"tol": 1e9}),
+        (5, "NaN", {"tol": 1e9}),
+        ("Infinity", "-Infinity", {}),
+        (5, 5, {"expect_min": 5.1}),
+        (5, 5, {"expect_max": 4.9}),
+    ],
+)
+def test_unmet(value: object, expect: object, more: dict[str, object]) -> None:
+    """A number beside its tolerance or its limits fails the vector, and the failure says where."""
+    with pytest.raises(Unmet, match=r"^step 2 \(measure\): "):
+        run(_measured(value, expect, **more))
+
+
+@pytest.mark.parametrize(
+    ("vector", "reason"),
+    [
+        (Vector([]), "an object was expected"),
+        (Vector({"name": "v"}), "the key 'kind' is missing"),
+        (Vector({"name": "v", "kind": "stat", "config": {}}), "'steps' is missing"),
+        (_vector(kind="nonsense"), "unknown kind 'nonsense'"),
+        (_vector(stat="Nonsense"), "unknown statistic 'Nonsense'"),
+        (_vector(stat="Rate", unit="WEEKS"), "'WEEKS' is none of"),
+        (_vector(stat="Avg", typo=1), "config: unknown keys: 'typo'"),
+        (_vector(stat="Avg", metric={"sample": 2}), "unknown keys: 'sample'"),
+        (_vector(stat="Avg", metric={"samples": 0}), "config: InvalidConfig"),
+        (_vector(stat="Rate", inner="Rate"), "unknown statistic 'Rate'"),
+        (_vector({"op": "nonsense"}), "step 1 (nonsense): unknown operation"),
+        (_vector({"at_ms": 1}), "the key 'op' is missing"),
+        (_vector({"op": "record"}), "the key 'value' is missing"),
+        (_vector({"op": "record", "value": "1"}), "a number was expected"),
+        (_vector({"op": "record", "value": True}), "a number was expected"),
+        (_vector({"op": "record", "value": 1, "at_ms": 0.5}), "a whole number"),
+        (_vector({"op": "measure", "expects": 0}), "unknown keys: 'expects'"),
+        (_vector({"op": "window_size"}), "a WindowedSum has no window size"),
+        (_vector("step"), "an object was expected"),
+    ],
+)
+def test_malformed(vector: Vector, reason: str) -> None:
+    """A vector that makes no sense fails with a reason, whatever is wrong with it."""
+    with pytest.raises(Malformed) as caught:
+        run(vector)
+    assert reason in str(caught.value)
+
+
+def test_an_error_of_the_engine_is_a_failure() -> None:
+    """What the engine raises where nothing of the kind is expected fails the vector without a traceback."""
+    steps = (
+        {"op": "sensor", "name": "a"},
+        {"op": "sensor", "name": "b"},
+        {"op": "add", "sensor": "a", "metric": "m", "stat": "Avg"},
+        {"op": "add", "sensor": "b", "metric": "m", "stat": "Avg"},
+    )
+    with pytest.raises(Unmet, match=r"step 4 \(add\): the engine raised Duplicate"):
+        run(_vector(*steps, kind="registry", clock_origin_ms=0))
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        None,
+        {"metric": "n", "value": 2, "bound": 1},
+        {"metric": "m", "value": 3, "bound": 1},
+        {"metric": "m", "value": 2, "bound": 2},
+    ],
+)
+def test_violations_are_compared_in_full(expected: dict[str, object] | None) -> None:
+    """A violation has to be expected, with its metric, its value and its bound."""
+    metric = {"quota": {"bound": 1}}
+    step = {"op": "record", "value": 2, "expect_violation": expected}
+    config: dict[str, Any] = {
+        "metrics": [{"name": "m", "stat": "CumulativeSum", "metric": metric}]
+    }
+    with pytest.raises(Unmet):
+        run(_vector(step, kind="sensor", **config))
+
+
+def test_a_missing_violation_is_a_failure() -> None:
+    """An expected violation has to happen."""
+    step = {"op": "check_quotas", "expect_violation": {"metric": "m"}}
+    config: dict[str, Any] = {"metrics": [{"name": "m", "stat": "Avg"}]}
+    with pytest.raises(Unmet, match="got none"):
+        run(_vector(step, kind="sensor", **config))
+
+
+def test_a_missing_refusal_is_a_failure() -> None:
+    """An expected refusal has to happen."""
+    step = {"op": "sensor", "name": "a", "expect_error": "IllegalArgumentException"}
+    with pytest.raises(Unmet, match="a refusal, got none"):
+        run(_vector(step, kind="registry", clock_origin_ms=0))
+
+
+def test_times_count_from_the_origin_and_stay() -> None:
+    """A step happens at the origin of the clock plus its own time, or at the time of the step before."""
+    bucket = {"quota": {"bound": 1}, "samples": 1, "time_window_ms": 1000}
+    steps = (
+        {"op": "record", "at_ms": 500, "value": 1},
+        {"op": "measure", "expect": 0},
+        {"op": "measure", "at_ms": 700, "expect": 0.2},
+    )
+    run(_vector(*steps, stat="TokenBucket", metric=bucket, clock_origin_ms=10_000))
+
+
+@pytest.mark.parametrize("vector", load(VECTORS), ids=lambda vector: vector.name)
+def test_every_expectation_is_looked_at(vector: Vector) -> None:
+    """A vector of the file fails when any single one of its expectations is another."""
+    value = json.loads(json.dumps(vector.value))
+    for holder, key, other in list(_expectations(value["steps"])):
+        expected, holder[key] = holder[key], other
+        with pytest.raises(Failure):
+            run(Vector(value))
+        holder[key] = expected
+
+
+def _expectations(value: Any, key: str = "") -> Iterator[tuple[Any, Any, object]]:
+    """Every figure that is expected: what holds it, under which key, and another one."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for inner, part in items:
+        name = key or str(inner)
+        if isinstance(part, dict | list):
+            yield from _expectations(part, name if name.startswith("expect") else "")
+        elif name.startswith("expect") and name != "expect_error":
+            yield value, inner, _another(part, name)
+
+
+def _another(expected: object, key: str) -> object:
+    if key.endswith(("_min", "_max")):
+        return "Infinity" if key.endswith("_min") else "-Infinity"
+    if isinstance(expected, bool):
+        return not expected
+    if isinstance(expected, int | float):
+        return expected * 2 + 17
+    if expected is None:
+        return {"metric": "other"}
+    return 17 if expected == "NaN" else f"{expected}+"
+
+
+def test_a_kind_for_later_says_so() -> None:
+    """Kinds and statistics that are known and not yet built are told from unknown ones."""
+    for vector in (_vector(kind="replication_quota"), _vector(stat="Percentiles")):
+        with pytest.raises(NotYetBuilt, match="not yet built"):
+            run(vector)
+
+
+def _command(path: Path) -> tuple[int, list[str], str]:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "conformance.py", path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout.splitlines(), done.stderr
+
+
+def test_the_command_counts(tmp_path: Path) -> None:
+    """The command ends with the counts, names what failed, and its exit code tells."""
+    file = tmp_path / "vectors.json"
+    good, bad = _measured(1, 1).value, _measured(1, 2).value
+    file.write_text(json.dumps({"vectors": [good, bad, [], good]}))
+    code, lines, _ = _command(file)
+    assert code == 1
+    assert lines[0].startswith("FAILED 'v' ('stat'): step 2 (measure): expect 2")
+    assert lines[-1] == "2 passed, 2 failed"
+    file.write_text(json.dumps({"vectors": [good, good]}))
+    assert _command(file) == (0, ["2 passed, 0 failed"], "")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"vectors": 1}', "[" * 100_000])
+def test_the_command_needs_a_vectors_file(tmp_path: Path, content: str) -> None:
+    """A file without vectors is an error in one line, not a traceback and not a success."""
+    file = tmp_path / "vectors.json"
+    file.write_text(content)
+    code, lines, error = _command(file)
+    assert code == 2
+    assert lines == []
+    assert error.startswith("conformance: ")
+    assert error.count("\n") == 1
+
+
+def test_the_command_needs_the_file() -> None:
+    """A file that is not there is an error in one line."""
+    code, _, error = _command(Path("/nonexistent"))
+    assert code == 2
+    assert "No such file" in error
+
+
+def test_failures_are_one_family() -> None:
+    """Whoever runs vectors has one error to catch."""
+    for kind in (Unmet, Malformed, NotYetBuilt):
+        assert issubclass(kind, Failure)

@@ -1,0 +1,59 @@
+"""Kafka's figures, vector by vector; `make conformance` runs the same."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.conformance import settings
+from tests.conformance.failures import NotYetBuilt
+from tests.conformance.suite import LATER, RUNNERS, Vector, load, run
+
+VECTORS = load(Path(__file__).parent / "kafka-vectors.json")
+
+
+def _is_built(vector: Vector) -> bool:
+    assert isinstance(vector.value, dict)
+    statistic = vector.value["config"].get("stat")
+    return vector.kind in RUNNERS and statistic not in settings.LATER
+
+
+BUILT = [vector for vector in VECTORS if _is_built(vector)]
+WAITING = [vector for vector in VECTORS if not _is_built(vector)]
+
+
+@pytest.mark.parametrize("vector", BUILT, ids=lambda vector: vector.name)
+def test_vector(vector: Vector) -> None:
+    """The engine answers every step of the vector as Kafka does."""
+    run(vector)
+
+
+@pytest.mark.parametrize("vector", WAITING, ids=lambda vector: vector.name)
+def test_vector_that_waits(vector: Vector) -> None:
+    """A vector about something that is not yet built says so."""
+    with pytest.raises(NotYetBuilt):
+        run(vector)
+
+
+def test_none_is_lost() -> None:
+    """The file holds as many vectors of each kind as it did when it was taken over."""
+    assert Counter(vector.kind for vector in BUILT) == {
+        "stat": 35,
+        "sensor": 6,
+        "recording_level": 2,
+        "registry": 4,
+        "throttle_formula": 4,
+        "token_throttle": 1,
+        "controller_quota": 4,
+        "quota_manager": 14,
+        "reaper": 1,
+        "throttled_channel": 1,
+        "request_combination": 3,
+        "sanitize": 2,
+    }
+    assert len(VECTORS) == 103
+    assert {vector.kind for vector in WAITING} == {*LATER, "stat"}
+
+
+def test_names_are_unique() -> None:
+    """A name stands for one vector."""
+    assert len({vector.name for vector in VECTORS}) == len(VECTORS)
