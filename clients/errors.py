@@ -80,7 +80,11 @@ class AuthenticationFailed(ClientError):
         self.username = username
         self.mechanism = mechanism
         self.reason = one_line(reason)
-        who = f"user {username!r} by SASL/{mechanism}" if mechanism else "this client"
+        who = (
+            f"user {one_line(username or '')!r} by SASL/{mechanism}"
+            if mechanism
+            else "this client"
+        )
         super().__init__(f"Kafka refused {who}: {self.reason}")
 
 

@@ -45,6 +45,7 @@ from .reach import check_reachable
 from .security import Connection, Sasl, SaslMechanism
 
 _FIRST_ATTEMPT_SECONDS: Final = 1.0
+_NO_ANSWER: Final = (KafkaTimeoutError, RequestTimedOutError)
 _BROKER: Final = 4  # ConfigResource.Type.BROKER
 
 
@@ -135,7 +136,7 @@ class KafkaPythonAdmin:
                 name, getattr(error, "errno", None), str(error)
             ) from error
         self._disconnect()
-        if isinstance(error, KafkaTimeoutError | RequestTimedOutError):
+        if isinstance(error, _NO_ANSWER):
             raise AdminTimeout(name, self._connection.timeout_seconds) from error
 
     def _send(self, request: ApiMessage, node_id: int | None) -> answers.Answer:
@@ -187,9 +188,7 @@ def connect(connection: Connection) -> kafka.KafkaAdminClient:
         try:
             return _bootstrap(connection, seconds)
         except KafkaError as error:
-            if log.complaint is not None and not isinstance(
-                log.complaint, KafkaTimeoutError
-            ):
+            if log.complaint is not None and not isinstance(log.complaint, _NO_ANSWER):
                 raise diagnose(connection, str(log.complaint)) from error
     raise AdminTimeout("connecting", connection.timeout_seconds)
 

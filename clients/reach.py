@@ -15,6 +15,7 @@ from .errors import AdminUnreachable, InvalidConnection, TlsFailed
 from .security import Connection
 
 _VERDICT_SECONDS = 1.0
+_LAST_PORT = 65_535
 
 
 def check_reachable(connection: Connection) -> None:
@@ -72,7 +73,10 @@ def open_socket(server: str, connection: Connection, seconds: float) -> socket.s
     host, port = _host_and_port(server)
     try:
         plain = socket.create_connection((host, port), timeout=seconds)
-    except OSError as error:
+    except (
+        OSError,
+        UnicodeError,
+    ) as error:  # UnicodeError: a name that cannot be one, such as "a..b"
         raise AdminUnreachable([server], _network_reason(error)) from error
     if not connection.protocol.uses_tls:
         return plain
@@ -87,13 +91,13 @@ def open_socket(server: str, connection: Connection, seconds: float) -> socket.s
 
 def _host_and_port(server: str) -> tuple[str, int]:
     host, _, port = server.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit():
+    if not (host and port.isascii() and port.isdigit() and int(port) <= _LAST_PORT):
         raise InvalidConnection(f"a bootstrap server is HOST:PORT, not {server!r}")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def _network_reason(error: OSError) -> str:
-    if isinstance(error, socket.gaierror):
+def _network_reason(error: OSError | UnicodeError) -> str:
+    if isinstance(error, socket.gaierror | UnicodeError):
         return "the host name is not known"
     if isinstance(error, TimeoutError):
         return "no answer to the connection attempt"

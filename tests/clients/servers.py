@@ -1,0 +1,56 @@
+"""Servers of a few lines: what a client meets when it does not meet a Kafka broker."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Behaviour = Callable[[socket.socket], object]
+
+
+@contextmanager
+def server(behave: Behaviour) -> Iterator[str]:
+    """`host:port` of a server that does this with every connection and then closes it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=_serve, args=(listening, behave))
+        thread.start()
+        try:
+            yield f"127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def _serve(listening: socket.socket, behave: Behaviour) -> None:
+    while True:
+        try:
+            connection, _ = listening.accept()
+        except OSError:
+            return
+        with connection:
+            try:
+                behave(connection)
+            except OSError:
+                continue
+
+
+def answering(answer: bytes) -> Behaviour:
+    """Reads one request and answers with these bytes."""
+
+    def behave(connection: socket.socket) -> None:
+        connection.recv(1000)
+        connection.sendall(answer)
+
+    return behave
+
+
+def silent(connection: socket.socket) -> None:
+    """Reads everything and never answers."""
+    while connection.recv(1000):
+        pass
+
+
+def closed_port() -> str:
+    """`host:port` where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return f"127.0.0.1:{listening.getsockname()[1]}"

@@ -1,0 +1,43 @@
+import sys
+
+import pytest
+
+from quotascope.clients import (
+    Connection,
+    LibraryMissing,
+    UnsupportedByLibrary,
+    open_quota_admin,
+)
+
+CONNECTION = Connection(bootstrap_servers=("broker-1:9092",))
+ADAPTER = "quotascope.clients.kafka_python"
+
+
+def without(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    """Make a module impossible to import, and the adapter not yet imported."""
+    monkeypatch.delitem(sys.modules, ADAPTER, raising=False)
+    monkeypatch.setitem(sys.modules, module, None)
+
+
+def test_nothing_connects_before_the_first_call() -> None:
+    """An adapter can be had for a cluster that is not there."""
+    admin = open_quota_admin(CONNECTION)
+    admin.close()
+    admin.close()
+
+
+def test_a_missing_library_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message is the command that installs it."""
+    without(monkeypatch, "kafka")
+    with pytest.raises(LibraryMissing, match=r"pip install 'quotascope\[kafka\]'"):
+        open_quota_admin(CONNECTION)
+
+
+def test_another_library_of_that_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An older kafka-python without the protocol classes is named with its version."""
+    without(monkeypatch, "kafka.protocol.admin")
+    with pytest.raises(
+        UnsupportedByLibrary,
+        match=r"kafka-python 3\.\d+\.\d+ has no kafka\.protocol\.admin",
+    ):
+        open_quota_admin(CONNECTION)

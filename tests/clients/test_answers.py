@@ -1,0 +1,137 @@
+import pytest
+
+from quotascope.clients import (
+    AdminRequestFailed,
+    BrokerSettings,
+    ConfiguredQuota,
+    Node,
+    PermissionMissing,
+    QuotaChange,
+    answers,
+)
+
+from .recorded import answer
+
+
+def test_every_quota_keeps_its_entity_and_key() -> None:
+    """Names come through as they are, and the default entity is None."""
+    found = answers.quotas(answer("quotas"))
+    assert len(found) == 7
+    default = ConfiguredQuota(
+        entity={"user": None}, key="request_percentage", value=2.5
+    )
+    assert default in found
+    names = {quota.entity.get("client-id") for quota in found}
+    assert {"my app/1=x,*?", 'line\nbreak "<b>" ü', None} <= names
+
+
+def test_a_cluster_without_quotas_has_none() -> None:
+    """An empty list and no list at all mean the same."""
+    assert answers.quotas({"entries": []}) == answers.quotas({"entries": None}) == ()
+
+
+def test_the_cluster_lists_its_brokers() -> None:
+    """Address and id of each broker are those of the listener that was asked."""
+    described = answers.cluster(answer("cluster"))
+    port = answer("cluster")["brokers"][0]["port"]
+    assert described.cluster_id == "cXVvdGFzY29wZS10ZXN0cw"
+    assert described.nodes == (Node(node_id=1, host="127.0.0.1", port=port),)
+
+
+def test_settings_are_numbers() -> None:
+    """A broker tells its defaults too, so that none has to be guessed."""
+    assert answers.settings(1, answer("settings")) == BrokerSettings(
+        node_id=1,
+        num_io_threads=8,
+        num_network_threads=3,
+        quota_samples=11,
+        quota_window_seconds=1,
+        controller_quota_samples=11,
+        controller_quota_window_seconds=1,
+        client_quota_callback_class=None,
+    )
+
+
+@pytest.mark.parametrize("value", [None, "", "many"])
+def test_a_setting_that_is_no_number_is_named(value: str | None) -> None:
+    """An answer without a usable value says which setting is missing."""
+    strange = answer("settings")
+    for config in strange["results"][0]["configs"]:
+        if config["name"] == "num.io.threads":
+            config["value"] = value
+    with pytest.raises(
+        AdminRequestFailed, match=r"broker 1 does not tell num\.io\.threads"
+    ):
+        answers.settings(1, strange)
+
+
+def test_the_leader_of_the_quorum_is_the_active_controller() -> None:
+    """DescribeQuorum names the leader of the metadata partition."""
+    assert answers.quorum_leader(answer("quorum")) == 1
+
+
+def test_there_is_no_leader_during_an_election() -> None:
+    """A leader id of -1 is nobody."""
+    electing = answer("quorum")
+    electing["topics"][0]["partitions"][0]["leader_id"] = -1
+    assert answers.quorum_leader(electing) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["quotas", "cluster", "settings", "quorum", "denied_cluster"]
+)
+def test_an_answer_without_an_error_passes(name: str) -> None:
+    """Code 0 everywhere means success, whatever the text beside it."""
+    answers.check("any", answer(name), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "request_name", "operation"),
+    [
+        ("denied_quotas", "DescribeClientQuotas", "DescribeConfigs"),
+        ("denied_settings", "DescribeConfigs", "DescribeConfigs"),
+        ("denied_quorum", "DescribeQuorum", "Describe"),
+        ("denied_altered", "AlterClientQuotas", "AlterConfigs"),
+    ],
+)
+def test_a_missing_permission_names_the_acl(
+    name: str, request_name: str, operation: str
+) -> None:
+    """Wherever the answer holds the error, the message is the command that grants what is missing."""
+    with pytest.raises(PermissionMissing) as caught:
+        answers.check(request_name, answer(name), "mallory")
+    assert caught.value.operation == operation
+    assert str(caught.value) == (
+        f"{request_name} is not permitted; to grant it: "
+        f"kafka-acls.sh --add --allow-principal User:mallory --operation {operation} --cluster"
+    )
+
+
+def test_another_error_keeps_its_code_and_reason() -> None:
+    """A change that Kafka refuses is told in Kafka's words."""
+    with pytest.raises(AdminRequestFailed, match="nonsense") as caught:
+        answers.check("AlterClientQuotas", answer("altered"), None)
+    assert caught.value.code == 42
+
+
+def test_an_error_inside_the_quorum_is_seen() -> None:
+    """DescribeQuorum may fail for the partition only."""
+    failed = answer("quorum")
+    failed["topics"][0]["partitions"][0] |= {"error_code": 6, "error_message": None}
+    with pytest.raises(AdminRequestFailed, match=r"\(error 6\): no reason given"):
+        answers.check("DescribeQuorum", failed, None)
+
+
+def test_changes_of_one_entity_go_together() -> None:
+    """Two entries for one entity would be refused, in whatever order its parts are given."""
+    first = QuotaChange(
+        entity={"user": "a", "client-id": None}, key="producer_byte_rate", value=1.0
+    )
+    other = QuotaChange(entity={"user": "a"}, key="producer_byte_rate", value=2.0)
+    second = QuotaChange(
+        entity={"client-id": None, "user": "a"}, key="consumer_byte_rate", value=None
+    )
+    assert answers.by_entity([first, other, second]) == [
+        ({"user": "a", "client-id": None}, [first, second]),
+        ({"user": "a"}, [other]),
+    ]

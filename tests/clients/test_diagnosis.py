@@ -1,0 +1,87 @@
+import struct
+
+import pytest
+
+from quotascope.clients import (
+    AdminUnreachable,
+    AuthenticationFailed,
+    Connection,
+    Sasl,
+    SaslMechanism,
+    Secret,
+    SecurityProtocol,
+)
+from quotascope.clients.diagnosis import diagnose
+
+from .servers import answering, closed_port, server
+
+COMPLAINT = "socket disconnected"
+
+
+def handshake_answer(code: int, *mechanisms: str) -> bytes:
+    """A SaslHandshake response version 1."""
+    names = b"".join(
+        struct.pack(">h", len(name)) + name.encode() for name in mechanisms
+    )
+    body = struct.pack(">ihi", 0, code, len(mechanisms)) + names
+    return struct.pack(">i", len(body)) + body
+
+
+def connection(address: str) -> Connection:
+    """Settings of alice."""
+    sasl = Sasl(
+        mechanism=SaslMechanism.SCRAM_SHA_256,
+        username="alice",
+        password=Secret("hunter2"),
+    )
+    return Connection(
+        bootstrap_servers=(address,),
+        protocol=SecurityProtocol.SASL_PLAINTEXT,
+        sasl=sasl,
+        timeout_seconds=2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (handshake_answer(0, "PLAIN"), "as it does for a wrong user name or password"),
+        (
+            handshake_answer(33, "PLAIN", "OAUTHBEARER"),
+            "the listener offers OAUTHBEARER, PLAIN",
+        ),
+        (handshake_answer(33), "the listener offers no mechanism"),
+        (handshake_answer(34), "the listener does not use SASL"),
+    ],
+)
+def test_the_broker_tells_why_it_refused(answer: bytes, reason: str) -> None:
+    """A handshake without credentials tells a wrong mechanism from a wrong password."""
+    with server(answering(answer)) as address:
+        error = diagnose(connection(address), COMPLAINT)
+    assert isinstance(error, AuthenticationFailed)
+    assert reason in str(error)
+    assert "hunter2" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"\0\0", b"HTTP/1.1 400 Bad Request\r\n\r\n", struct.pack(">i", 2) + b"ab"],
+)
+def test_what_is_no_broker_is_unreachable(answer: bytes) -> None:
+    """Nonsense instead of an answer is told with what the library said."""
+    with server(answering(answer)) as address:
+        error = diagnose(connection(address), COMPLAINT)
+    assert isinstance(error, AdminUnreachable)
+    assert COMPLAINT in str(error)
+
+
+def test_a_server_that_went_away_is_unreachable() -> None:
+    """Between the failure and the question the server may be gone."""
+    error = diagnose(connection(closed_port()), COMPLAINT)
+    assert isinstance(error, AdminUnreachable)
+
+
+def test_another_protocol_is_suspected_without_sasl() -> None:
+    """A listener that hangs up on a plain client probably wants TLS or SASL."""
+    error = diagnose(Connection(bootstrap_servers=("broker-1:9092",)), COMPLAINT)
+    assert "does not talk PLAINTEXT on this port" in str(error)

@@ -1,0 +1,249 @@
+import inspect
+import logging
+import threading
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import kafka
+import pytest
+from kafka.errors import (
+    IncompatibleBrokerVersion,
+    KafkaConnectionError,
+    NodeNotReadyError,
+    RequestTimedOutError,
+    UnknownBrokerIdError,
+)
+from kafka.net.manager import KafkaConnectionManager
+from kafka.protocol.admin import DescribeClusterRequest
+
+from quotascope.clients import (
+    AdminRequestFailed,
+    AdminTimeout,
+    AdminUnreachable,
+    Connection,
+    QuotaChange,
+    Sasl,
+    SaslMechanism,
+    Secret,
+    SecurityProtocol,
+    UnsupportedByLibrary,
+    kafka_python,
+)
+from quotascope.clients.kafka_python import KafkaPythonAdmin, connect, private_send
+
+from .recorded import answer
+from .servers import server, silent
+
+CONNECTION = Connection(bootstrap_servers=("broker-1:9092",), timeout_seconds=3)
+
+
+def _source(function: Any) -> str:
+    return inspect.getsource(function)
+
+
+def _parameters(function: Any) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
+class Reply:
+    """What the library hands back for a request."""
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.content = content
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the library's protocol classes do."""
+        return self.content
+
+
+class Library:
+    """Stands in for `KafkaAdminClient`: gives the replies and raises the errors it was told, in order."""
+
+    def __init__(self, script: list[Any]) -> None:
+        self._manager = self
+        self.script = script
+        self.sent: list[tuple[Any, int | None]] = []
+        self.closed = False
+
+    def send(self, request: Any, node_id: int | None) -> Any:
+        """Note the request."""
+        self.sent.append((request, node_id))
+        return self.script.pop(0)
+
+    def run(self, call: Any, *arguments: Any) -> Any:
+        """As the library: the reply, or the error."""
+        result = call(*arguments)
+        if isinstance(result, Exception):
+            raise result
+        return Reply(result)
+
+    def close(self) -> None:
+        """Note it."""
+        self.closed = True
+
+
+@pytest.fixture
+def libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Library]]:
+    """The clients that the next connections find, first to last; those found are taken out of the list."""
+    prepared: list[Library] = []
+    monkeypatch.setattr(kafka_python, "connect", lambda _: prepared.pop(0))
+    yield prepared
+    assert not prepared
+
+
+def test_the_library_still_has_what_is_called_in_private() -> None:
+    """A version of kafka-python without this inside breaks the adapter: pin another one, or change `private_send`."""
+    client = object.__new__(kafka.KafkaAdminClient)
+    with pytest.raises(UnsupportedByLibrary):
+        private_send(client, DescribeClusterRequest())
+    assert "self._manager = self._client._manager" in _source(
+        kafka.KafkaAdminClient.__init__
+    )
+    assert _parameters(KafkaConnectionManager.run) == ["self", "coro", "args"]
+    assert _parameters(KafkaConnectionManager.send)[:3] == [
+        "self",
+        "request",
+        "node_id",
+    ]
+    assert "kafka_client" in kafka.KafkaAdminClient.DEFAULT_CONFIG
+
+
+def test_each_request_is_read(libraries: list[Library]) -> None:
+    """All calls share one connection, and settings are asked of the broker that they are about."""
+    names = ["quotas", "cluster", "settings", "quorum"]
+    library = Library([answer(name) for name in names])
+    libraries.append(library)
+    admin = KafkaPythonAdmin(CONNECTION)
+    assert len(admin.describe_quotas()) == 7
+    assert admin.describe_cluster().cluster_id == "cXVvdGFzY29wZS10ZXN0cw"
+    assert admin.describe_settings(1).quota_samples == 11
+    assert admin.describe_quorum_leader() == 1
+    assert [node_id for _, node_id in library.sent] == [None, None, 1, None]
+    admin.close()
+    assert library.closed
+
+
+def test_changes_are_sent_as_one_entry_per_entity(libraries: list[Library]) -> None:
+    """Keys of one entity are merged, and a value of None removes."""
+    library = Library([{"entries": []}])
+    libraries.append(library)
+    changes = [
+        QuotaChange(entity={"user": "a"}, key="producer_byte_rate", value=1.0),
+        QuotaChange(entity={"user": "a"}, key="consumer_byte_rate", value=None),
+    ]
+    KafkaPythonAdmin(CONNECTION).alter_quotas(changes)
+    (entry,) = library.sent[0][0].to_dict()["entries"]
+    assert entry["entity"] == [{"entity_type": "user", "entity_name": "a"}]
+    assert [(op["key"], op["value"], op["remove"]) for op in entry["ops"]] == [
+        ("producer_byte_rate", 1.0, False),
+        ("consumer_byte_rate", 0.0, True),
+    ]
+
+
+def test_no_change_is_not_sent() -> None:
+    """An empty list asks nothing of the cluster."""
+    KafkaPythonAdmin(CONNECTION).alter_quotas([])
+
+
+@pytest.mark.parametrize(
+    "lost", [KafkaConnectionError("reset"), NodeNotReadyError("No node_id provided")]
+)
+def test_a_lost_connection_is_made_again(
+    libraries: list[Library], lost: Exception
+) -> None:
+    """A broker that restarted since the last call is asked once more, on a new connection."""
+    stale = Library([lost])
+    libraries += [stale, Library([answer("cluster")])]
+    assert KafkaPythonAdmin(CONNECTION).describe_cluster().nodes
+    assert stale.closed
+
+
+def test_a_connection_that_is_lost_twice_is_given_up(libraries: list[Library]) -> None:
+    """The second loss is an error, and the next call starts afresh."""
+    both = [
+        Library([KafkaConnectionError("reset")]),
+        Library([KafkaConnectionError("reset again")]),
+    ]
+    libraries += both
+    admin = KafkaPythonAdmin(CONNECTION)
+    with pytest.raises(
+        AdminUnreachable, match="broker-1:9092: KafkaConnectionError: reset again"
+    ):
+        admin.describe_cluster()
+    assert all(library.closed for library in both)
+    libraries.append(Library([answer("cluster")]))
+    assert admin.describe_cluster().nodes
+
+
+def test_no_answer_is_not_waited_for_twice(libraries: list[Library]) -> None:
+    """A request that timed out is told at once, with its name and the time."""
+    libraries.append(Library([RequestTimedOutError()]))
+    with pytest.raises(
+        AdminTimeout, match="DescribeClientQuotas: no answer within 3 s"
+    ):
+        KafkaPythonAdmin(CONNECTION).describe_quotas()
+
+
+def test_a_node_that_is_gone_is_told(libraries: list[Library]) -> None:
+    """Settings of a broker that the cluster does not know are a failed request, and the connection is kept."""
+    library = Library([UnknownBrokerIdError(7)])
+    libraries.append(library)
+    with pytest.raises(AdminRequestFailed, match="UnknownBrokerIdError: 7"):
+        KafkaPythonAdmin(CONNECTION).describe_settings(7)
+    assert not library.closed
+
+
+def test_an_old_cluster_has_no_quorum(libraries: list[Library]) -> None:
+    """A broker that does not know DescribeQuorum has no active controller to tell."""
+    libraries.append(Library([IncompatibleBrokerVersion("too old")]))
+    assert KafkaPythonAdmin(CONNECTION).describe_quorum_leader() is None
+
+
+def test_other_failures_of_the_quorum_are_told(libraries: list[Library]) -> None:
+    """Only an unsupported request means that there is no quorum."""
+    libraries.append(Library([answer("quorum") | {"error_code": 6}]))
+    with pytest.raises(AdminRequestFailed, match=r"\(error 6\)"):
+        KafkaPythonAdmin(CONNECTION).describe_quorum_leader()
+
+
+def test_a_closed_client_connects_no_more() -> None:
+    """A call after `close` fails instead of opening a connection that nobody closes."""
+    admin = KafkaPythonAdmin(CONNECTION)
+    admin.close()
+    with pytest.raises(AdminUnreachable, match="this client was closed"):
+        admin.describe_quotas()
+
+
+def test_silence_is_a_timeout_and_leaves_nothing_running(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A server that accepts and never answers is told as such; no thread is left, and nothing is logged or told."""
+    caplog.set_level(logging.DEBUG)
+    sasl = Sasl(
+        mechanism=SaslMechanism.PLAIN, username="alice", password=Secret("hunter2")
+    )
+    with server(silent) as address:
+        settings = Connection(
+            bootstrap_servers=(address,),
+            protocol=SecurityProtocol.SASL_PLAINTEXT,
+            sasl=sasl,
+            timeout_seconds=0.3,
+        )
+        with pytest.raises(
+            AdminTimeout, match=r"connecting: no answer within 0\.3 s"
+        ) as caught:
+            connect(settings)
+    assert not [thread for thread in threading.enumerate() if "kafka" in thread.name]
+    assert not [record for record in caplog.records if record.name.startswith("kafka")]
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_scram_names_are_escaped() -> None:
+    """RFC 5802 gives `=` and `,` a meaning of their own in SCRAM, but not in PLAIN."""
+    for mechanism, sent in [
+        (SaslMechanism.PLAIN, "a=b,c"),
+        (SaslMechanism.SCRAM_SHA_512, "a=3Db=2Cc"),
+    ]:
+        sasl = Sasl(mechanism=mechanism, username="a=b,c", password=Secret("x"))
+        assert kafka_python._sasl_configs(sasl)["sasl_plain_username"] == sent

@@ -1,0 +1,110 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from tests.cluster.certificates import Certificates, make_certificates
+
+from quotascope.clients import (
+    Connection,
+    InvalidConnection,
+    Sasl,
+    SaslMechanism,
+    Secret,
+    SecurityProtocol,
+    Tls,
+)
+
+SERVERS = ("broker-1:9092",)
+SASL = Sasl(username="alice", password=Secret("hunter2"))
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """Fresh certificates."""
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+def test_a_password_is_never_shown_by_accident() -> None:
+    """Neither repr, str nor formatting tells it, at any depth."""
+    connection = Connection(
+        bootstrap_servers=SERVERS,
+        protocol=SecurityProtocol.SASL_SSL,
+        sasl=SASL,
+        tls=Tls(key_password=Secret("hunter2")),
+    )
+    shown = f"{connection} {connection!r} {SASL.password} {SASL.password!r:>20} {dataclasses.asdict(connection)}"
+    assert "hunter2" not in shown
+    assert SASL.password.reveal() == "hunter2"
+
+
+@pytest.mark.parametrize(
+    "protocol", [SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL]
+)
+def test_sasl_needs_a_user(protocol: SecurityProtocol) -> None:
+    """A SASL protocol without credentials is refused before anything connects."""
+    with pytest.raises(
+        InvalidConnection, match=f"{protocol} needs a SASL user and password"
+    ):
+        Connection(bootstrap_servers=SERVERS, protocol=protocol)
+
+
+@pytest.mark.parametrize("protocol", [SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL])
+def test_a_user_needs_sasl(protocol: SecurityProtocol) -> None:
+    """Credentials that would not be sent are a mistake, not a detail."""
+    with pytest.raises(
+        InvalidConnection, match=f"a SASL user has no effect with {protocol}"
+    ):
+        Connection(bootstrap_servers=SERVERS, protocol=protocol, sasl=SASL)
+
+
+def test_there_must_be_a_server() -> None:
+    """No address at all is refused."""
+    with pytest.raises(InvalidConnection, match="no bootstrap server"):
+        Connection(bootstrap_servers=())
+
+
+def test_values_are_those_of_kafka() -> None:
+    """Protocols and mechanisms are written as in Kafka's configuration."""
+    assert [*SecurityProtocol] == ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    assert [*SaslMechanism] == ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+
+
+def test_a_missing_authority_is_named(tmp_path: Path) -> None:
+    """A CA file that is not there is told by its path."""
+    with pytest.raises(
+        InvalidConnection, match=r"the CA file .*ca\.pem cannot be used: .*No such file"
+    ):
+        Tls(ca_file=tmp_path / "ca.pem").context()
+
+
+def test_a_key_that_does_not_fit_is_named(certificates: Certificates) -> None:
+    """Certificate and key of different owners are told by their paths."""
+    tls = Tls(cert_file=certificates.client, key_file=certificates.server_key)
+    with pytest.raises(
+        InvalidConnection, match=r"client\.pem with .*server\.key cannot be used"
+    ):
+        tls.context()
+
+
+def test_an_encrypted_key_needs_its_password(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    """It is opened by the right password; without one nobody is asked on the terminal."""
+    key = load_pem_private_key(certificates.client_key.read_bytes(), password=None)
+    encrypted = tmp_path / "client.key"
+    scheme = BestAvailableEncryption(b"hunter2")
+    encrypted.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, scheme))
+    tls = Tls(
+        ca_file=certificates.ca, cert_file=certificates.client, key_file=encrypted
+    )
+    dataclasses.replace(tls, key_password=Secret("hunter2")).context()
+    for password in (None, Secret("wrong")):
+        with pytest.raises(InvalidConnection, match="cannot be used") as caught:
+            dataclasses.replace(tls, key_password=password).context()
+        assert "wrong" not in str(caught.value)
