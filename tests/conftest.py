@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.cluster.fixtures"]
@@ -18,3 +19,8 @@ settings.register_profile(
     "thorough", settings.get_profile("desk"), derandomize=False, max_examples=2_000
 )
 settings.load_profile(os.environ.get("QUOTASCOPE_HYPOTHESIS_PROFILE", "desk"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--update-golden` rewrites the golden files instead of comparing with them: read the diff."""
+    parser.addoption("--update-golden", action="store_true")

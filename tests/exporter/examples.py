@@ -1,0 +1,172 @@
+"""Small snapshots, limits and sources made by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from array import array
+from collections.abc import Mapping
+from typing import Any
+
+from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
+from quotascope.exporter.errors import SourceError, SourceUnreachable
+from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.snapshot import (
+    Entity,
+    EntityUsage,
+    LimitsHealth,
+    NodeUsage,
+    Snapshot,
+    SourceHealth,
+)
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+
+ALICE = QuotaEntity("alice", None)
+NOW = 1_795_251_780.0
+"""Unix time in seconds."""
+
+
+def limits(**changes: Any) -> Limits:
+    """Two produce rules, one request rule in percent, one IP rule, node 1 in the lead."""
+    rules = {
+        QuotaType.PRODUCE: QuotaRules(
+            {ALICE: 1000.0, QuotaEntity(DEFAULT, None): 500.0}
+        ),
+        QuotaType.REQUEST: QuotaRules({QuotaEntity("alice", "app"): 50.0}),
+    }
+    given: dict[str, Any] = {
+        "rules": rules,
+        "connection_limits": {"<default>": 7.0},
+        "nodes": {"1": NodeSettings(request_capacity_threads=11.0)},
+        "active_controller": "1",
+        "read_at": NOW - 5,
+    }
+    return Limits(**{**given, **changes})
+
+
+def usage(  # noqa: PLR0913 - every test names the two that it is about
+    quota_type: QuotaType = QuotaType.PRODUCE,
+    user: str = "alice",
+    client_id: str = "",
+    *,
+    broker: str = "1",
+    of: Limits | None = None,
+    limit: float | None = None,
+    burst_tokens: float | None = None,
+    **numbers: Any,
+) -> EntityUsage:
+    """What an entity used; ``of`` gives it the rule that decides there."""
+    rules = of.rules.get(quota_type) if of else None
+    entity = Entity(
+        broker=broker,
+        quota_type=quota_type,
+        user=user,
+        client_id=client_id,
+        resolution=rules.limit(user, client_id) if rules else None,
+        limit=limit,
+        burst_tokens=burst_tokens,
+    )
+    return EntityUsage(entity=entity, **numbers)
+
+
+def health(name: str = "broker-1", **changes: Any) -> SourceHealth:
+    """A source that answered."""
+    given: dict[str, Any] = {
+        "name": name,
+        "dialect": "jolokia",
+        "up": True,
+        "duration_seconds": 0.25,
+        "readings": 12,
+    }
+    return SourceHealth(**{**given, **changes})
+
+
+def snapshot(*entities: EntityUsage, **changes: Any) -> Snapshot:
+    """One node, one source, the limits of ``limits()``."""
+    given: dict[str, Any] = {
+        "taken_at": NOW,
+        "entities": entities,
+        "nodes": (NodeUsage(broker="1"),),
+        "sources": (health(),),
+        "limits": limits(),
+        "limits_health": LimitsHealth(read_at=NOW - 5),
+    }
+    return Snapshot(**{**given, **changes})
+
+
+def table(node_id: str = "1", **produced: float) -> BeanTable:
+    """A read of one node: the produce rate of some users."""
+    return rates(node_id, produced)
+
+
+def rates(node_id: str, produced: Mapping[str, float]) -> BeanTable:
+    """The same for users whose names are no Python names."""
+    columns = (
+        Column(Bean("kafka.server", (("type", "Produce"), ("user", user))), "byte-rate")
+        for user in produced
+    )
+    layout = Layout(tuple(columns))
+    return BeanTable(
+        node_id=node_id, layout=layout, values=array("d", produced.values())
+    )
+
+
+class ScriptedSource:
+    """A source whose reads end as the test says."""
+
+    dialect = "scripted"
+
+    def __init__(self, name: str = "broker-1", node_id: str = "1") -> None:
+        self.name = name
+        self.table = table(node_id, alice=1.0)
+        self.error: Exception | None = None
+        self.answers = asyncio.Event()
+        """A read waits until this is set."""
+        self.answers.set()
+        self.reads = 0
+        self.cancelled = 0
+        self.closed = 0
+
+    async def read(self) -> BeanTable:
+        """The table, or the error."""
+        self.reads += 1
+        try:
+            await self.answers.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        if self.error is not None:
+            raise self.error
+        return self.table
+
+    async def close(self) -> None:
+        """Count it."""
+        self.closed += 1
+
+    def fail(self, text: str = "no connection") -> SourceError:
+        """Let the next reads fail."""
+        self.error = SourceUnreachable(text)
+        return self.error
+
+
+class ScriptedLimits:
+    """A limits source whose reads end as the test says."""
+
+    def __init__(self, value: Limits | None = None) -> None:
+        self.value = value or limits()
+        self.error: Exception | None = None
+        self.answers = asyncio.Event()
+        self.answers.set()
+        self.reads = 0
+        self.closed = 0
+
+    async def read(self) -> Limits:
+        """The limits, or the error."""
+        self.reads += 1
+        await self.answers.wait()
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+    async def close(self) -> None:
+        """Count it."""
+        self.closed += 1

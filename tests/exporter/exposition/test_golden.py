@@ -1,0 +1,80 @@
+"""
+The exposition of recorded nodes, kept as files next to this one.
+
+``pytest --update-golden tests/exporter/exposition`` rewrites them: read the diff.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.exporter.examples import NOW, snapshot, usage
+from tests.exporter.recorded import TAKEN_AT
+
+from quotascope.exporter.exposition import OPENMETRICS, TEXT, exposition
+from quotascope.exporter.snapshot import Snapshot
+
+GOLDEN = Path(__file__).parent / "golden"
+VOLATILE = re.compile(r"^(# \w+ )?quotascope_build_info\b.*\n", re.MULTILINE)
+SNAPSHOTS = (
+    "combined_throttled",
+    "combined_idle",
+    "combined_without_quotas",
+    "split_throttled",
+    "split_removed",
+    "split_forwarded",
+)
+
+
+def compare(text: str, path: Path, *, update: bool) -> None:
+    """Hold a text against its golden file, or write that file."""
+    stable = VOLATILE.sub("", text)
+    if update:
+        path.write_text(stable, encoding="utf-8")
+    assert stable == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_text_is_as_recorded(name: str, request: pytest.FixtureRequest) -> None:
+    """Any change of what Prometheus sees shows up in a diff."""
+    shown: Snapshot = request.getfixturevalue(name)
+    text = exposition(shown, TAKEN_AT + 1, TEXT).decode()
+    update = request.config.getoption("--update-golden")
+    compare(text, GOLDEN / f"{name}.txt", update=update)
+
+
+def test_openmetrics_is_as_recorded(
+    split_throttled: Snapshot, pytestconfig: pytest.Config
+) -> None:
+    """The other format, with a cluster label."""
+    text = exposition(split_throttled, TAKEN_AT + 1, OPENMETRICS, "prod").decode()
+    update = pytestconfig.getoption("--update-golden")
+    compare(text, GOLDEN / "split_throttled.openmetrics.txt", update=update)
+
+
+def lint(text: bytes) -> str:
+    """What promtool complains of."""
+    done = subprocess.run(
+        ["promtool", "check", "metrics"], input=text, capture_output=True, check=False
+    )
+    return (done.stdout + done.stderr).decode() or f"exit code {done.returncode}"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_promtool_finds_nothing(name: str) -> None:
+    """Prometheus's own linter accepts names, types, units and help texts."""
+    assert lint((GOLDEN / f"{name}.txt").read_bytes()) == "exit code 0"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    "name", ['"\\\n\r\t\x00{}=,', "\ud800\u202e\U0001f600", "x" * 10_000]
+)
+def test_promtool_parses_hostile_names(name: str) -> None:
+    """Prometheus itself takes in what our own parser takes in."""
+    shown = snapshot(usage(user=name, client_id=name, usage=1.0))
+    assert lint(exposition(shown, NOW)) == "exit code 0"

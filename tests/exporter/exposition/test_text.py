@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as parse_openmetrics,
+)
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+from tests.exporter.examples import NOW, snapshot, usage
+
+from quotascope.exporter.exposition import (
+    OPENMETRICS,
+    TEXT,
+    Format,
+    accepts_gzip,
+    choose_format,
+    exposition,
+)
+
+PROMETHEUS_2 = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+PROMETHEUS_3 = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("", TEXT),
+        ("*/*", TEXT),
+        (BROWSER, TEXT),
+        ("text/plain", TEXT),
+        (PROMETHEUS_2, OPENMETRICS),
+        (PROMETHEUS_3, OPENMETRICS),
+        ("application/openmetrics-text", OPENMETRICS),
+        ("Application/OpenMetrics-Text; Version=1.0.0; charset=utf-8", OPENMETRICS),
+        ("application/openmetrics-text;version=0.0.1", TEXT),
+        ("application/openmetrics-text;version=2.0.0", TEXT),
+        ("application/openmetrics-text;version=1.0.0;q=0.1,text/plain;q=0.9", TEXT),
+        ("application/openmetrics-text;version=1.0.0;q=0", TEXT),
+        ("application/openmetrics-text;version=1.0.0;q=x", TEXT),
+        (",;,=;", TEXT),
+    ],
+)
+def test_format_is_the_one_that_is_preferred(accept: str, expected: Format) -> None:
+    """Prometheus gets OpenMetrics, everybody else the classic text."""
+    assert choose_format(accept) is expected
+
+
+@pytest.mark.parametrize(
+    ("accept_encoding", "expected"),
+    [
+        ("gzip", True),
+        ("deflate, GZIP;q=0.5", True),
+        ("*", True),
+        ("", False),
+        ("identity", False),
+        ("gzip;q=0", False),
+        ("gzip;q=0, *", False),
+    ],
+)
+def test_gzip_only_where_it_is_accepted(
+    accept_encoding: str, *, expected: bool
+) -> None:
+    """A client that cannot unpack gets plain text."""
+    assert accepts_gzip(accept_encoding) is expected
+
+
+def test_text_format() -> None:
+    """The classic text: HELP, TYPE, series, no timestamps."""
+    text = exposition(snapshot(usage(usage=1.5)), NOW).decode()
+    assert text.startswith(
+        "# HELP kafka_quota_produce_bytes_per_second Bytes per second produced"
+    )
+    assert (
+        'kafka_quota_produce_bytes_per_second{broker="1",client_id="",user="alice"} 1.5\n'
+        in text
+    )
+    assert "# TYPE quotascope_limits_refresh_errors_total counter\n" in text
+    assert all(
+        len(line.rpartition("}")[2].split()) == 1
+        for line in text.splitlines()
+        if "}" in line and not line.startswith("#")
+    )
+
+
+def test_openmetrics_format() -> None:
+    """OpenMetrics names counters without their suffix and ends in a mark."""
+    text = exposition(snapshot(), NOW, OPENMETRICS).decode()
+    assert text.endswith("# EOF\n")
+    assert "# TYPE quotascope_limits_refresh_errors counter\n" in text
+    assert "\nquotascope_limits_refresh_errors_total 0.0\n" in text
+
+
+NAMES = st.one_of(
+    st.text(max_size=30),
+    st.text(alphabet='"\\\n\r\x00{}=, é\ud800\u202e<>&%', max_size=12),
+    st.sampled_from(["x" * 10_000, "<script>alert(1)</script>", "a\nb 1\n# EOF"]),
+)
+
+
+@given(names=st.lists(st.tuples(NAMES, NAMES), max_size=5))
+def test_hostile_names_stay_label_values(names: list[tuple[str, str]]) -> None:
+    """Whatever a client calls itself, both formats parse, and no two series are the same."""
+    shown = snapshot(
+        *(usage(user=user, client_id=client, usage=1.0) for user, client in names)
+    )
+    families = list(
+        parse_openmetrics(exposition(shown, NOW, OPENMETRICS).decode(errors="strict"))
+    )
+    family = next(
+        (f for f in families if f.name == "kafka_quota_produce_bytes_per_second"), None
+    )
+    samples = family.samples if family else []
+    labels = [(s.labels["user"], s.labels["client_id"]) for s in samples]
+    assert len(labels) == len(set(labels)) == len(set(names))
+    assert list(parse_text(exposition(shown, NOW).decode()))
