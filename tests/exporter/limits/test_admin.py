@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from tests.exporter.examples import NOW
+
+from quotascope.clients.errors import (
+    AdminTimeout,
+    AdminUnreachable,
+    AuthenticationFailed,
+    ClientError,
+    PermissionMissing,
+)
+from quotascope.clients.quota_admin import (
+    BrokerSettings,
+    ClusterDescription,
+    ConfiguredQuota,
+    Node,
+    QuotaChange,
+)
+from quotascope.exporter.errors import LimitsDenied, LimitsError
+from quotascope.exporter.limits.admin import (
+    AdminLimits,
+    connection_limits_of,
+    rules_of,
+)
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+
+DENIED = PermissionMissing(
+    request="DescribeQuorum",
+    operation="DESCRIBE",
+    username="me",
+)
+
+
+def quota(
+    value: float, key: str = "producer_byte_rate", /, **entity: str | None
+) -> ConfiguredQuota:
+    """A quota as the Admin API tells it; ``client_id`` is the entity type client-id."""
+    named = {name.replace("_", "-"): value for name, value in entity.items()}
+    return ConfiguredQuota(entity=named, key=key, value=value)
+
+
+class ScriptedAdmin:
+    """A cluster with two brokers and one quota; each answer can be replaced by an error."""
+
+    def __init__(self) -> None:
+        self.errors: dict[str, ClientError] = {}
+        self.quotas = (quota(1.0, user="alice"),)
+        self.leader: int | None = 100
+        self.closed = False
+
+    def _answer(self, request: str) -> None:
+        if request in self.errors:
+            raise self.errors[request]
+
+    def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
+        """The quotas."""
+        self._answer("quotas")
+        return self.quotas
+
+    def describe_cluster(self) -> ClusterDescription:
+        """Brokers 1 and 2."""
+        self._answer("cluster")
+        nodes = (Node(node_id=1, host="a", port=1), Node(node_id=2, host="b", port=1))
+        return ClusterDescription(cluster_id="x", nodes=nodes)
+
+    def describe_settings(self, node_id: int) -> BrokerSettings:
+        """Kafka's defaults, but for the controller's windows."""
+        self._answer(f"settings {node_id}")
+        return BrokerSettings(
+            node_id=node_id,
+            num_io_threads=8,
+            num_network_threads=3,
+            quota_samples=11,
+            quota_window_seconds=1,
+            controller_quota_samples=5,
+            controller_quota_window_seconds=2,
+            client_quota_callback_class=None,
+        )
+
+    def describe_quorum_leader(self) -> int | None:
+        """The leader."""
+        self._answer("leader")
+        return self.leader
+
+    def alter_quotas(self, changes: Sequence[QuotaChange]) -> None:
+        """Never called: the exporter only reads."""
+        raise AssertionError(changes)
+
+    def close(self) -> None:
+        """Remember it."""
+        self.closed = True
+
+
+@pytest.fixture
+def admin() -> ScriptedAdmin:
+    """A cluster that answers."""
+    return ScriptedAdmin()
+
+
+@pytest.fixture
+def source(admin: ScriptedAdmin) -> AdminLimits:
+    """Reads from ``admin``."""
+    return AdminLimits(admin, clock=lambda: NOW)
+
+
+async def test_everything_is_read(source: AdminLimits) -> None:
+    """Quotas, settings of each broker, and who leads."""
+    limits = await source.read()
+    assert dict(limits.rules[QuotaType.PRODUCE]) == {QuotaEntity("alice"): 1.0}
+    assert set(limits.nodes) == {"1", "2"}
+    assert limits.nodes["1"].request_capacity_threads == 11.0
+    assert limits.nodes["1"].controller_quota_samples == 5
+    assert limits.nodes["1"].controller_quota_window_seconds == 2.0
+    assert limits.active_controller == "100"
+    assert limits.missing == {}
+    assert limits.read_at == NOW
+
+
+def test_entities_of_all_eight_shapes() -> None:
+    """A null name is the default, which a client literally called ``<default>`` is not."""
+    rules = rules_of(
+        [
+            quota(1, user="u", client_id="c"),
+            quota(2, user="u", client_id=None),
+            quota(3, user="u"),
+            quota(4, user=None, client_id="c"),
+            quota(5, user=None, client_id=None),
+            quota(6, user=None),
+            quota(7, client_id="<default>"),
+            quota(8, client_id=None),
+        ]
+    )
+    assert dict(rules[QuotaType.PRODUCE]) == {
+        QuotaEntity("u", "c"): 1,
+        QuotaEntity("u", DEFAULT): 2,
+        QuotaEntity("u"): 3,
+        QuotaEntity(DEFAULT, "c"): 4,
+        QuotaEntity(DEFAULT, DEFAULT): 5,
+        QuotaEntity(DEFAULT): 6,
+        QuotaEntity(None, "<default>"): 7,
+        QuotaEntity(None, DEFAULT): 8,
+    }
+
+
+def test_each_key_goes_to_its_quota_type() -> None:
+    """Four kinds of client quota; what a newer Kafka may add is left out."""
+    rules = rules_of(
+        [
+            quota(1, "consumer_byte_rate", user="u"),
+            quota(2, "request_percentage", user="u"),
+            quota(3, "controller_mutation_rate", user="u"),
+            quota(4, "new_in_kafka_5", user="u"),
+            quota(5, "producer_byte_rate", group="g"),
+            quota(6, "connection_creation_rate", ip="10.0.0.1"),
+        ]
+    )
+    found = {kind: list(bounds.values()) for kind, bounds in rules.items()}
+    assert found == {
+        QuotaType.PRODUCE: [],
+        QuotaType.FETCH: [1],
+        QuotaType.REQUEST: [2],
+        QuotaType.CONTROLLER_MUTATION: [3],
+    }
+
+
+def test_connection_limits_by_address() -> None:
+    """The default address reads ``<default>``."""
+    key = "connection_creation_rate"
+    quotas = [quota(1, key, ip="10.0.0.1"), quota(2, key, ip=None), quota(3, user="u")]
+    assert connection_limits_of(quotas) == {"10.0.0.1": 1, "<default>": 2}
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (DENIED, LimitsDenied),
+        (AuthenticationFailed("me", "PLAIN", "no"), LimitsDenied),
+        (AdminUnreachable(["a:1"], "refused"), LimitsError),
+        (AdminTimeout("DescribeClientQuotas", 3), LimitsError),
+    ],
+)
+async def test_without_quotas_there_are_no_limits(
+    source: AdminLimits,
+    admin: ScriptedAdmin,
+    error: ClientError,
+    expected: type[LimitsError],
+) -> None:
+    """The reason is passed on in the words of the client, permissions told apart."""
+    admin.errors["quotas"] = error
+    with pytest.raises(expected) as caught:
+        await source.read()
+    assert str(caught.value) == str(error)
+    assert type(caught.value) is expected
+
+
+async def test_missing_permission_for_the_leader_costs_the_leader_only(
+    source: AdminLimits, admin: ScriptedAdmin
+) -> None:
+    """Limits are worth having without knowing the active controller."""
+    admin.errors["leader"] = DENIED
+    limits = await source.read()
+    assert limits.active_controller is None
+    assert limits.missing == {"the active controller": str(DENIED)}
+
+
+async def test_cluster_without_quorum_has_no_leader(
+    source: AdminLimits, admin: ScriptedAdmin
+) -> None:
+    """ZooKeeper's controller is not told this way."""
+    admin.leader = None
+    assert (await source.read()).active_controller is None
+
+
+async def test_broker_that_is_down_keeps_its_last_settings(
+    source: AdminLimits, admin: ScriptedAdmin
+) -> None:
+    """Settings rarely change: those known from before stay, and the failure is told."""
+    await source.read()
+    admin.errors["settings 2"] = AdminTimeout("DescribeConfigs", 3)
+    limits = await source.read()
+    assert set(limits.nodes) == {"1", "2"}
+    assert list(limits.missing) == ["settings of the brokers"]
+
+
+async def test_close_ends_the_connection(
+    source: AdminLimits, admin: ScriptedAdmin
+) -> None:
+    """The client is ours to close."""
+    await source.close()
+    assert admin.closed

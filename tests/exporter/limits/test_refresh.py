@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+from tests.exporter.examples import ALICE, NOW, ScriptedLimits, limits
+
+from quotascope.exporter.errors import LimitsDenied, LimitsError
+from quotascope.exporter.limits.refresh import LimitsRefresh, NoLimits
+from quotascope.exporter.snapshot import LimitsHealth
+from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
+
+
+@pytest.fixture
+def source() -> ScriptedLimits:
+    """Answers with ``limits()``."""
+    return ScriptedLimits()
+
+
+@pytest.fixture
+def refresh(source: ScriptedLimits) -> LimitsRefresh:
+    """Reads from ``source`` at the time ``NOW``."""
+    return LimitsRefresh(source, timeout_seconds=10, clock=lambda: NOW)
+
+
+async def test_limits_are_kept_with_the_time_of_reading(
+    source: ScriptedLimits, refresh: LimitsRefresh
+) -> None:
+    """A successful read gives limits and their age."""
+    await refresh.refresh()
+    assert refresh.limits == source.value
+    assert refresh.health == LimitsHealth(read_at=NOW)
+
+
+async def test_failure_keeps_the_last_limits(
+    source: ScriptedLimits, refresh: LimitsRefresh
+) -> None:
+    """Old limits with a growing age are better than none."""
+    await refresh.refresh()
+    source.error = LimitsError("cannot reach Kafka at a:1")
+    await refresh.refresh()
+    await refresh.refresh()
+    assert refresh.limits == source.value
+    assert refresh.health == LimitsHealth(
+        read_at=NOW, error="cannot reach Kafka at a:1", errors_total=2
+    )
+
+
+async def test_missing_permission_is_told_apart(
+    source: ScriptedLimits, refresh: LimitsRefresh
+) -> None:
+    """What to do differs: an ACL is missing, not a network."""
+    source.error = LimitsDenied("needs DESCRIBE_CONFIGS")
+    await refresh.refresh()
+    assert refresh.health.denied
+    source.error = None
+    await refresh.refresh()
+    assert not refresh.health.denied
+
+
+async def test_one_log_line_for_each_change_of_state(
+    source: ScriptedLimits, refresh: LimitsRefresh
+) -> None:
+    """An outage of a day is two lines, not thousands."""
+    with capture_logs() as lines:
+        for error in (None, None, LimitsError("x"), LimitsError("y"), None, None):
+            source.error = error
+            await refresh.refresh()
+    assert [(line["log_level"], line["event"]) for line in lines] == [
+        ("info", "limits can be read"),
+        ("warning", "limits cannot be read"),
+        ("info", "limits can be read"),
+    ]
+    assert lines[1]["error"] == "x"
+
+
+async def test_each_change_is_logged_and_counted(
+    source: ScriptedLimits, refresh: LimitsRefresh
+) -> None:
+    """Somebody who asks since when a limit holds finds it in log and metrics; the first read is no change."""
+    await refresh.refresh()
+    source.value = limits(
+        rules={QuotaType.PRODUCE: QuotaRules({ALICE: 1.0, QuotaEntity(None, "c"): 2.0})}
+    )
+    with capture_logs() as lines:
+        await refresh.refresh()
+        await refresh.refresh()
+    assert {
+        "event": "limit changed",
+        "log_level": "info",
+        "quota_key": "producer_byte_rate",
+        "entity": "user 'alice'",
+        "old": 1000.0,
+        "new": 1.0,
+    } in lines
+    assert len(lines) == 4
+    assert refresh.health.changes_total == {
+        "producer_byte_rate": 3,
+        "request_percentage": 1,
+    }
+
+
+async def test_rules_that_did_not_change_are_the_same_object(
+    source: ScriptedLimits, refresh: LimitsRefresh
+) -> None:
+    """The join may keep what it derived from them."""
+    await refresh.refresh()
+    before = refresh.limits
+    source.value = limits()
+    await refresh.refresh()
+    assert before is not None
+    assert refresh.limits is not None
+    for quota_type, rules in before.rules.items():
+        assert refresh.limits.rules[quota_type] is rules
+
+
+async def test_what_else_is_missing_is_told_once(
+    source: ScriptedLimits, refresh: LimitsRefresh
+) -> None:
+    """A missing right that costs only a part is a line when it begins and when it ends."""
+    incomplete = limits(missing={"the active controller": "needs DESCRIBE"})
+    with capture_logs() as lines:
+        for value in (limits(), incomplete, incomplete, limits()):
+            source.value = value
+            await refresh.refresh()
+    assert [(line["event"], line.get("what")) for line in lines[1:]] == [
+        ("cannot be read", "the active controller"),
+        ("can be read again", "the active controller"),
+    ]
+
+
+async def test_read_that_hangs_is_given_up(source: ScriptedLimits) -> None:
+    """A deadline ends a read whatever it waits for."""
+    source.answers.clear()
+    refresh = LimitsRefresh(source, timeout_seconds=0.001)
+    await refresh.refresh()
+    assert refresh.health.error == "no answer within 0.001 seconds"
+
+
+async def test_defect_of_a_source_does_not_end_the_loop(
+    source: ScriptedLimits, refresh: LimitsRefresh
+) -> None:
+    """Usage is worth showing even when the limits reader has a bug."""
+    source.error = KeyError("x")
+    await refresh.refresh()
+    assert refresh.health.error == "unexpected KeyError: 'x'"
+
+
+async def test_settled_after_the_first_outcome(
+    source: ScriptedLimits, refresh: LimitsRefresh
+) -> None:
+    """The first collection waits for limits, but not for success."""
+    waiting = asyncio.create_task(refresh.settled())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    source.error = LimitsError("x")
+    await refresh.refresh()
+    await waiting
+
+
+async def test_run_refreshes_until_cancelled(
+    source: ScriptedLimits, refresh: LimitsRefresh
+) -> None:
+    """One read, one pause, and so on."""
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            raise asyncio.CancelledError
+        await asyncio.sleep(0)
+
+    with pytest.raises(asyncio.CancelledError):
+        await refresh.run(30, pause)
+    assert pauses == [30, 30, 30]
+    assert source.reads == 3
+
+
+async def test_without_admin_api_nothing_is_waited_for() -> None:
+    """Usage alone is shown at once, and marked as lacking limits."""
+    none = NoLimits()
+    await none.settled()
+    assert none.limits is None
+    assert not none.health.configured
