@@ -3,6 +3,7 @@
 import json
 import shutil
 import urllib.parse
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ class PrometheusMissing(Exception):
 
 
 class Prometheus:
-    """A Prometheus that scrapes each target once a second; a job is named for each target."""
+    """A Prometheus that scrapes each target every two seconds; a job is named for each target."""
 
     def __init__(self, folder: Path, targets: Mapping[str, str]) -> None:
         program = shutil.which("prometheus")
@@ -39,13 +40,19 @@ class Prometheus:
         ]
         self.child = Child(command, folder / "prometheus.log")
 
-    def query(self, promql: str) -> list[dict[str, Any]]:
-        """The vector that an instant query gives; `metric` and `value` of each series."""
+    def query(self, promql: str) -> list[tuple[Mapping[str, str], float]]:
+        """
+        The vector that an instant query gives: labels and value of each series.
+
+        A label that is not there reads as empty, which is the same to Prometheus.
+        """
         answer = self._get(f"/api/v1/query?{urllib.parse.urlencode({'query': promql})}")
         assert answer["status"] == "success", answer
         assert answer["data"]["resultType"] == "vector", answer
-        result: list[dict[str, Any]] = answer["data"]["result"]
-        return result
+        return [
+            (defaultdict(str, series["metric"]), float(series["value"][1]))
+            for series in answer["data"]["result"]
+        ]
 
     def targets(self) -> dict[str, dict[str, Any]]:
         """How scraping goes, by job."""
@@ -54,7 +61,9 @@ class Prometheus:
 
     def _get(self, path: str) -> Any:
         self.child.must_run()
-        return json.loads(web.ask(f"http://{self.address}{path}").body)
+        answer = web.ask(f"http://{self.address}{path}")
+        assert answer.status == 200, answer.text
+        return json.loads(answer.body)
 
 
 @contextmanager
@@ -76,7 +85,7 @@ def scraping(folder: Path, targets: Mapping[str, str]) -> Iterator[Prometheus]:
 
 def _config(targets: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
+        "global": {"scrape_interval": "2s", "scrape_timeout": "2s"},
         "scrape_configs": [
             {"job_name": job, "static_configs": [{"targets": [address]}]}
             for job, address in targets.items()

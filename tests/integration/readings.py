@@ -1,7 +1,7 @@
 """Compares what is exported with what the node itself says, while it changes."""
 
 from collections.abc import Callable, Iterable
-from math import inf, isclose
+from math import isclose
 from typing import Final
 
 from . import agent
@@ -85,7 +85,7 @@ def agree(url: str, page: Callable[[], Page], readings: Iterable[Reading]) -> No
         for reading in list(remaining):
             name, key, shown, converted = reading
             bounds = converted(before[key]), converted(after[key])
-            if _between(shown(seen), *bounds):
+            if between(shown(seen), *bounds):
                 remaining.remove(reading)
             else:
                 problems[name] = f"{shown(seen)} is not between {bounds}"
@@ -96,9 +96,10 @@ def agree(url: str, page: Callable[[], Page], readings: Iterable[Reading]) -> No
     eventually(compare, seconds=60)
 
 
-def _between(value: float | None, one: float | None, other: float | None) -> bool:
+def between(value: float | None, one: float | None, other: float | None) -> bool:
+    """Whether a value lies between two others, or is equal to one of them; all three may be absent."""
     if value is None or one is None or other is None:
         return value is one is other
-    low, high = min(one, other, inf), max(one, other)
+    low, high = min(one, other), max(one, other)
     near = isclose(value, low, rel_tol=1e-9) or isclose(value, high, rel_tol=1e-9)
     return near or low < value < high

@@ -1,0 +1,63 @@
+"""A relay in front of the exporter that asks for the plain text format, and notes how it was asked itself."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from . import web
+
+_PASSED = ("Content-Type", "Content-Encoding")
+
+
+class Relay(ThreadingHTTPServer):
+    """Passes each request on with `Accept: text/plain`; Prometheus 2.42 cannot be told to prefer it."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.asked = Message()
+        """The headers of the last request."""
+        self.answered = Message()
+        """The headers of the last answer."""
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    @property
+    def address(self) -> str:
+        """`host:port` where it listens."""
+        return f"127.0.0.1:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Relay
+
+    def do_GET(self) -> None:
+        """Ask the target, and answer what it answers."""
+        headers = {name: self.headers[name] for name in ("Accept-Encoding",)}
+        answer = web.ask(
+            self.server.target + self.path,
+            headers={**headers, "Accept": "text/plain;version=0.0.4"},
+        )
+        self.server.asked, self.server.answered = self.headers, answer.headers
+        self.send_response(answer.status)
+        for name in _PASSED:
+            if name in answer.headers:
+                self.send_header(name, answer.headers[name])
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: the test says what matters."""
+
+
+@contextmanager
+def relaying(target: str) -> Iterator[Relay]:
+    """A relay for the length of a `with` block."""
+    with Relay(target) as relay:
+        thread = threading.Thread(target=relay.serve_forever)
+        thread.start()
+        try:
+            yield relay
+        finally:
+            relay.shutdown()
+            thread.join()

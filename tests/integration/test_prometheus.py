@@ -1,0 +1,153 @@
+"""What a real Prometheus makes of it, and what an operator asks it."""
+
+import gzip
+import subprocess
+from collections.abc import Iterator, Mapping
+
+import pytest
+from tests.integration.eventually import eventually
+from tests.integration.exporter import OPENMETRICS, Exporter
+from tests.integration.page import Page
+from tests.integration.prometheus import Prometheus, scraping
+from tests.integration.relay import Relay, relaying
+from tests.integration.scene import HOSTILE, TEAM
+
+pytestmark = pytest.mark.real
+
+WHO_AND_WHY = """
+(kafka_quota_throttle_time_seconds{job="quotascope"} > 0)
+  * on (quota_type, user, client_id) group_left (level, rule_user, rule_client_id)
+kafka_quota_rule_info{job="quotascope"}
+"""
+LIMIT_OF_THROTTLED = """
+kafka_quota_produce_limit_bytes_per_second{job="quotascope"}
+  * on (user, client_id) group_left (level, rule_user, rule_client_id)
+kafka_quota_rule_info{job="quotascope", quota_type="produce"}
+  and on (user, client_id)
+kafka_quota_throttle_time_seconds{job="quotascope", quota_type="produce"} > 0
+"""
+CLOSE_TO_LIMIT = """
+topk(3, kafka_quota_utilization_ratio{job="quotascope", quota_type="produce"})
+"""
+
+
+@pytest.fixture(scope="session")
+def relay(exporter: Exporter) -> Iterator[Relay]:
+    """The exporter's page in the plain text format."""
+    with relaying(exporter.url) as relay:
+        yield relay
+
+
+@pytest.fixture(scope="session")
+def prometheus(
+    exporter: Exporter, relay: Relay, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prometheus]:
+    """A Prometheus that scrapes the exporter itself, and once more through the relay."""
+    targets = {
+        "quotascope": exporter.url.removeprefix("http://"),
+        "quotascope-text": relay.address,
+    }
+    folder = tmp_path_factory.mktemp("prometheus") / "prometheus"
+    with scraping(folder, targets) as prometheus:
+        yield prometheus
+
+
+def test_both_formats_are_scraped(prometheus: Prometheus, relay: Relay) -> None:
+    """Prometheus takes OpenMetrics, which it prefers, and the text format 0.0.4, both compressed."""
+
+    def scraped() -> None:
+        for job, target in prometheus.targets().items():
+            assert target["health"] == "up", f"{job}: {target['lastError']}"
+        up = {labels["job"] for labels, _ in prometheus.query("up == 1")}
+        assert up == {"quotascope", "quotascope-text"}
+
+    eventually(scraped)
+    assert "application/openmetrics-text" in relay.asked["Accept"]
+    assert relay.asked["X-Prometheus-Scrape-Timeout-Seconds"] is not None
+    assert relay.answered["Content-Encoding"] == "gzip"
+    assert relay.answered["Content-Type"].startswith("text/plain; version=0.0.4")
+
+
+@pytest.mark.usefixtures("scene")
+def test_who_is_throttled_and_by_which_rule(prometheus: Prometheus) -> None:
+    """One join gives the throttled clients, for how long, and the rule that does it."""
+    expected = {
+        ("produce", TEAM, HOSTILE): ("default_user_client", "<default>", HOSTILE),
+        ("fetch", "carol", ""): ("user", "carol", ""),
+        ("request", "", "scene-spam"): ("client", "", "scene-spam"),
+    }
+
+    def found() -> None:
+        throttled = {
+            (labels["quota_type"], labels["user"], labels["client_id"]): _rule(labels)
+            for labels, _ in prometheus.query(WHO_AND_WHY)
+        }
+        assert throttled.items() >= expected.items()
+        assert ("produce", "ANONYMOUS", "scene-quiet") not in throttled
+
+    eventually(found)
+
+
+@pytest.mark.usefixtures("scene")
+def test_limit_of_who_is_throttled(prometheus: Prometheus) -> None:
+    """The same join gives the limit as the value, with the rule in the labels."""
+    expected = {
+        ("alice", "scene-app"): (40_000, ("user_client", "alice", "scene-app")),
+        ("bob", ""): (60_000, ("user", "bob", "")),
+    }
+
+    def found() -> None:
+        limits = {
+            (labels["user"], labels["client_id"]): (value, _rule(labels))
+            for labels, value in prometheus.query(LIMIT_OF_THROTTLED)
+        }
+        assert limits.items() >= expected.items()
+
+    eventually(found)
+
+
+@pytest.mark.usefixtures("scene")
+def test_who_is_close_to_the_limit(prometheus: Prometheus) -> None:
+    """Utilisation ranks entities of one quota type."""
+
+    def found() -> None:
+        users = {labels["user"] for labels, _ in prometheus.query(CLOSE_TO_LIMIT)}
+        assert len(users) > 1
+        assert users <= {"alice", "bob", TEAM}
+
+    eventually(found)
+
+
+def test_promtool_has_no_complaint(scene: Exporter) -> None:
+    """`promtool check metrics` finds nothing to say about the page."""
+    page = scene.get("/metrics").body
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"], input=page, capture_output=True, check=False
+    )
+    assert (checked.stdout, checked.stderr, checked.returncode) == (b"", b"", 0)
+
+
+def test_formats_say_the_same(scene: Exporter) -> None:
+    """OpenMetrics and the text format have the same families and series."""
+    text = scene.get("/metrics")
+    openmetrics = scene.get("/metrics", {"Accept": OPENMETRICS})
+    assert openmetrics.headers["Content-Type"].startswith(OPENMETRICS.split(";")[0])
+    assert openmetrics.text.endswith("# EOF\n")
+    plain = Page.of(text.text)
+    same = Page.of(openmetrics.text, openmetrics=True)
+    assert {(s.name, tuple(sorted(s.labels.items()))) for s in plain.samples} == {
+        (s.name, tuple(sorted(s.labels.items()))) for s in same.samples
+    }
+
+
+def test_gzip_only_when_asked_for(scene: Exporter) -> None:
+    """The page is compressed for those who accept it, and only for them."""
+    compressed = scene.get("/metrics", {"Accept-Encoding": "gzip"})
+    assert compressed.headers["Content-Encoding"] == "gzip"
+    assert b"kafka_quota_" in gzip.decompress(compressed.body)
+    plain = scene.get("/metrics", {"Accept-Encoding": "identity"})
+    assert plain.headers["Content-Encoding"] is None
+
+
+def _rule(labels: Mapping[str, str]) -> tuple[str, str, str]:
+    return labels["level"], labels["rule_user"], labels["rule_client_id"]
