@@ -100,12 +100,18 @@ class TestRate(StatContract):
         assert rate.window_size(BROKER, EPOCH_MS - 1_000) == 10_000
 
     def test_the_number_of_windows_overflows_as_in_java(self) -> None:
-        """A clock set back by decades counts its windows in 32 bits."""
-        config = MetricConfig(3, 1)
+        """Kafka counts windows in 32 bits: past those the divisor jumps to twice the time."""
         rate = Rate()
-        rate.record(config, 1.0, EPOCH_MS)
-        assert rate.window_size(config, 0) == 1
-        assert rate.window_size(config, EPOCH_MS - 2**31 - 2) == 1
+        for at_ms in (0, 2**31 + 7):
+            rate.record(MetricConfig(1, 2**40), 1.0, EPOCH_MS + at_ms)
+        narrow = MetricConfig(3, 1)
+        assert rate.window_size(narrow, EPOCH_MS + 2**31 + 7) == 2 * (2**31 + 1)
+
+    def test_a_clock_set_back_by_decades(self) -> None:
+        """Here the overflow leaves the time negative, and the divisor at its least."""
+        rate = Rate()
+        rate.record(MetricConfig(3, 1), 1.0, EPOCH_MS)
+        assert rate.window_size(MetricConfig(3, 1), 0) == 1
 
     @given(config=configs, trace=traces(), later=st.integers(0, 100_000))
     def test_the_divisor_covers_all_but_one_window(

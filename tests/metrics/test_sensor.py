@@ -308,10 +308,10 @@ class TestHierarchy:
         with pytest.raises(QuotaViolation):
             child.record_if_within_quota(1.0, EPOCH_MS)
         assert (value_of(child, "below"), value_of(parent, "above")) == (6.0, 5.0)
-        parent.record(1.0, EPOCH_MS, check_quotas=False)
         child.record(-6.0, EPOCH_MS, check_quotas=False)
+        parent.record(6.0, EPOCH_MS)
         child.record_if_within_quota(5.0, EPOCH_MS)
-        assert value_of(parent, "above") == 5.0
+        assert value_of(parent, "above") == 10.0
 
     def test_a_diamond_is_refused(self, registry: Registry) -> None:
         """Meeting a sensor twice is an error even without a cycle, and no sensor is made."""
