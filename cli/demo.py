@@ -24,9 +24,9 @@ def demo(
         ),
     ] = 0,
     duration: Annotated[
-        float | None,
+        int | None,
         typer.Option(
-            metavar="SECONDS", min=0.0, help="End after so long; else Ctrl-C does."
+            metavar="SECONDS", min=0, help="End after so long; else Ctrl-C does."
         ),
     ] = None,
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
 import time
@@ -28,7 +27,7 @@ _PRINT_SECONDS = 5.0
 _PLAIN_COLUMNS = 100
 
 
-async def play(config: Config, duration_seconds: float | None) -> None:
+async def play(config: Config, duration_seconds: int | None) -> None:
     """
     Run the demo until SIGINT, SIGTERM or the end of its time.
 
@@ -56,7 +55,7 @@ def _exporter(config: Config, simulation: Simulation, clock: Clock) -> Exporter:
     return Exporter(config, [source], limits)
 
 
-def _end(duration_seconds: float | None) -> asyncio.Event:
+def _end(duration_seconds: int | None) -> asyncio.Event:
     loop = asyncio.get_running_loop()
     until = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -85,18 +84,23 @@ async def _show(exporter: Exporter, console: Console, until: asyncio.Event) -> N
 
 async def _redraw(exporter: Exporter, console: Console, until: asyncio.Event) -> None:
     with full_screen(console) as draw:
-        while not until.is_set():
+        ended = False
+        while not ended:
             snapshot = await exporter.snapshot()
             draw(screen(snapshot, exporter.url, console.width, console.height))
-            await _pause(until, _REDRAW_SECONDS)
+            ended = await _ends_within(until, _REDRAW_SECONDS)
 
 
 async def _print(exporter: Exporter, console: Console, until: asyncio.Event) -> None:
-    while not until.is_set():
-        await _pause(until, _PRINT_SECONDS)
+    ended = False
+    while not ended:
+        ended = await _ends_within(until, _PRINT_SECONDS)
         console.print(view(await exporter.snapshot(), console.width), "")
 
 
-async def _pause(until: asyncio.Event, seconds: float) -> None:
-    with contextlib.suppress(TimeoutError):
+async def _ends_within(until: asyncio.Event, seconds: float) -> bool:
+    try:
         await asyncio.wait_for(until.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True

@@ -34,8 +34,9 @@ def usage_of_limit(
 
     """
     factor, prefix = _scale(quota_type, max(abs(usage or 0.0), limit or 0.0))
-    numbers = (_number(value, factor) for value in (usage, limit))
-    return f"{' / '.join(numbers)} {prefix}{_UNITS[quota_type]}"
+    used = "?" if usage is None else digits(usage / factor)
+    allowed = "-" if limit is None else digits(limit / factor)
+    return f"{used} / {allowed} {prefix}{_UNITS[quota_type]}"
 
 
 def percent(ratio: float | None) -> str:
@@ -68,6 +69,8 @@ def entity_name(
     """
     A quota entity, measured or configured; None and "" stand for a dimension that it does not have.
 
+    Measured without either, it is that of the clients that send no client-id.
+
     >>> from quotascope.metrics import DEFAULT
     >>> entity_name("etl", "spark"), entity_name("etl", ""), entity_name(None, DEFAULT)
     ('etl / spark', 'user etl', 'client <default>')
@@ -76,7 +79,7 @@ def entity_name(
         return f"{_name(user)} / {_name(client_id)}"
     if user:
         return f"user {_name(user)}"
-    return f"client {_name(client_id or '')}"
+    return f"client {_name(client_id)}" if client_id else "empty client-id"
 
 
 def rule_name(resolution: Resolution | None) -> str:
@@ -112,10 +115,6 @@ def digits(value: float) -> str:
 
 def _name(name: str | DefaultType) -> str:
     return one_line(name) if isinstance(name, str) else "<default>"
-
-
-def _number(value: float | None, factor: float) -> str:
-    return "-" if value is None else digits(value / factor)
 
 
 def _scale(quota_type: QuotaType, value: float) -> tuple[float, str]:

@@ -11,7 +11,6 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.logs import one_line
 from quotascope.exporter.snapshot import EntityUsage
 
 from .units import (
@@ -30,9 +29,7 @@ WIDEST: Final = 150
 _NEAR_THE_LIMIT = 0.8
 
 
-def usage_table(
-    entities: Iterable[EntityUsage], width: int, *, with_node: bool = False
-) -> Table:
+def usage_table(entities: Iterable[EntityUsage], width: int) -> Table:
     """
     One row for each entity.
 
@@ -42,12 +39,9 @@ def usage_table(
     Args:
         entities: in the order of the rows.
         width: columns of the terminal.
-        with_node: whether to tell the broker or controller, for clusters of several.
 
     """
     columns = next(columns for least, columns in _LAYOUTS if width >= least)
-    if with_node:
-        columns = (_NODE, *columns)
     grid = Table(
         box=box.SIMPLE_HEAD,
         width=min(width, WIDEST),
@@ -122,10 +116,6 @@ def _style(usage: EntityUsage) -> str:
     return "yellow" if ratio >= _NEAR_THE_LIMIT else "green"
 
 
-def _node(usage: EntityUsage) -> Text:
-    return Text(one_line(usage.entity.broker))
-
-
 def _who(usage: EntityUsage) -> Text:
     return Text(
         entity_name(usage.entity.user, usage.entity.client_id), style=_style(usage)
@@ -170,7 +160,6 @@ def _requests(usage: EntityUsage) -> Text:
     return Text(f"{usage.throttled_requests_total or 0:.0f}")
 
 
-_NODE = _Column(header="node", cell=_node, width=4, right=True)
 _WHO = _Column(header="who", cell=_who, share=22)
 _QUOTA = _Column(header="quota", cell=_quota, width=8)
 _AMOUNT = _Column(header="usage / limit", cell=_amount, width=17, right=True)

@@ -1,0 +1,149 @@
+"""`quotascope demo` as somebody starts it: a process of its own, needing only Python."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+QUOTASCOPE = Path(sys.executable).with_name("quotascope")
+ENVIRONMENT = {
+    name: value
+    for name, value in os.environ.items()
+    if name not in {"COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TERM"}
+}
+PATIENCE_SECONDS = 30.0
+"""Only a hanging process takes so long."""
+
+
+@contextmanager
+def started(*options: str) -> Iterator[subprocess.Popen[str]]:
+    """The demo with its output in a pipe; ended at the end whatever happens."""
+    process = subprocess.Popen(
+        [QUOTASCOPE, "demo", *options],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def url_in(process: subprocess.Popen[str]) -> str:
+    """The address that it prints first."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        found = re.search(r"http://\S+", line)
+        if found:
+            return found[0]
+    pytest.fail("the demo printed no address")
+
+
+def throttled(metrics: str) -> set[str]:
+    """The quota types under which somebody was throttled."""
+    pattern = r'^kafka_quota_throttled_seconds_total\{.*quota_type="(\w+)".*\} (\S+)$'
+    found = re.findall(pattern, metrics, re.MULTILINE)
+    return {quota_type for quota_type, seconds in found if float(seconds) > 0}
+
+
+def get(url: str) -> str:
+    """The text of a page."""
+    with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310 - our own
+        return str(answer.read().decode())
+
+
+def test_six_seconds() -> None:
+    """It prints where it serves, serves throttled entities there, prints them as plain text, and ends by itself."""
+    with started("--duration", "6") as process:
+        url = url_in(process)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        metrics = get(url)
+        while "produce" not in throttled(metrics) and time.monotonic() < deadline:
+            assert process.poll() is None, "it ended before a producer was throttled"
+            time.sleep(0.1)
+            metrics = get(url)
+        output, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 0
+    assert errors == ""
+    assert (
+        'kafka_quota_rule_info{client_id="spark-nightly",level="user_client"' in metrics
+    )
+    assert re.search(
+        r"^etl / spark-nightly +produce .* 1 etl / spark-nightly", output, re.MULTILINE
+    )
+    assert "\x1b" not in output
+    assert max(map(len, output.splitlines())) <= 100
+    assert re.fullmatch(r"The demo ended after 6 s\. .*", output.splitlines()[-1])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ends_on_a_signal(number: signal.Signals) -> None:
+    """Ctrl-C and SIGTERM are ordinary ways to end it."""
+    with started() as process:
+        url_in(process)
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, errors) == (0, "")
+    assert output.splitlines()[-1].startswith("The demo ended after")
+
+
+def test_port_in_use() -> None:
+    """A port that is taken is one clear line and exit code 1."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with started("--port", str(port)) as process:
+            output, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, output) == (1, "")
+    assert re.fullmatch(
+        rf"quotascope: cannot listen on 127\.0\.0\.1 port {port}: .*\n", errors
+    )
+
+
+def test_in_a_terminal() -> None:
+    """In a terminal it takes the whole screen, draws in place, and leaves the last table and a farewell behind."""
+    terminal, other_end = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    with subprocess.Popen(
+        [QUOTASCOPE, "demo"],
+        env={**ENVIRONMENT, "TERM": "xterm"},
+        stdin=other_end,
+        stdout=other_end,
+        stderr=other_end,
+    ) as process:
+        os.close(other_end)
+        seen = read_until(terminal, b"spark-nightly")
+        process.send_signal(signal.SIGINT)
+        seen += read_until(terminal, b"partitions refused")
+        assert process.wait(PATIENCE_SECONDS) == 0
+    os.close(terminal)
+    screens, left = seen.split(b"\x1b[?1049l")
+    assert b"/metrics" in screens
+    assert not re.search(rb"\x1b\[[0-9]*[JK]", screens), "erasing flickers"
+    assert b"rule that decides" in left
+
+
+def read_until(terminal: int, text: bytes) -> bytes:
+    """What is shown up to and with some text."""
+    seen = b""
+    while text not in seen:
+        ready, _, _ = select.select([terminal], [], [], PATIENCE_SECONDS)
+        assert ready, f"{text!r} was never shown"
+        seen += os.read(terminal, 65_536)
+    return seen

@@ -1,0 +1,139 @@
+"""The table of quota entities fits its terminal and stands still."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Group
+from rich.text import Text
+from tests.cli.usages import rendered, usage_of
+from tests.strategies import texts
+
+from quotascope.cli.usage_table import WIDEST, Bar, usage_table
+
+WIDTHS = [20, 40, 56, 76, 80, 96, 100, 140, 200]
+
+
+def lines(text: str) -> list[str]:
+    """The lines without the blanks at their ends."""
+    return [line.rstrip() for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_fits_the_terminal(width: int) -> None:
+    """No line is wider than the terminal, and a row is one line."""
+    text = rendered(usage_table([usage_of(), usage_of("x" * 500)], width), width)
+    assert max(map(len, lines(text))) <= min(width, WIDEST)
+    assert len(lines(text)) == 4
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_columns_stand_still(width: int) -> None:
+    """Whatever the rows hold, the columns begin where they began before."""
+    small = usage_of("a", "b", usage=1.0, limit=10.0)
+    large = usage_of(
+        "a" * 99, "b" * 99, usage=1e15, limit=9e14, throttle_time_seconds=3
+    )
+    heads = {
+        lines(rendered(usage_table(rows, width), width))[0]
+        for rows in ([], [small], [large], [small, large])
+    }
+    assert len(heads) == 1
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [
+        (40, {"who", "used", "waited"}),
+        (60, {"who", "quota", "usage / limit", "used", "waited"}),
+        (80, {"who", "quota", "usage / limit", "used", "rule that decides", "waited"}),
+        (140, {"rule that decides", "level", "delay", "waited", "requests"}),
+    ],
+)
+def test_narrow_terminals_show_less(width: int, columns: set[str]) -> None:
+    """Who, how much and how long is always there; the rest comes with the room for it."""
+    head = lines(rendered(usage_table([], width), width))[0]
+    assert all(column in head for column in columns)
+
+
+def test_row_at_100_columns() -> None:
+    """The usual terminal shows entity, usage, limit, utilisation, rule and throttle in one line."""
+    row = usage_of(
+        "etl",
+        "spark",
+        usage=1_200.0,
+        throttle_time_seconds=0.25,
+        throttled_seconds_total=12.0,
+    )
+    text = lines(rendered(usage_table([row], 100), 100))[2]
+    assert text.split() == [
+        "etl",
+        "/",
+        "spark",
+        "produce",
+        "1.20",
+        "/",
+        "1.00",
+        "kB/s",
+        "███████",
+        "120%",
+        "1",
+        "etl",
+        "/",
+        "spark",
+        "0.25",
+        "s",
+        "12.0",
+        "s",
+    ]
+
+
+def test_unlimited_row() -> None:
+    """Without a limit there is usage, but neither utilisation nor rule."""
+    text = lines(rendered(usage_table([usage_of(limit=None)], 100), 100))[2]
+    assert text.split() == [
+        "alice",
+        "/",
+        "app",
+        "produce",
+        "500",
+        "/",
+        "-",
+        "B/s",
+        "no",
+        "rule",
+        "-",
+        "-",
+    ]
+
+
+@given(user=texts, client_id=texts, width=st.sampled_from(WIDTHS))
+def test_hostile_names_stay_in_their_cell(
+    user: str, client_id: str, width: int
+) -> None:
+    """A name can neither break a row, nor move the cursor, nor be taken for markup."""
+    text = rendered(usage_table([usage_of(user, f"[red]{client_id}")], width), width)
+    assert len(text.split("\n")) == 4
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "bar"),
+    [
+        (None, ""),
+        (-0.3, "░░░░"),
+        (0.0, "░░░░"),
+        (0.5, "██░░"),
+        (1.0, "████"),
+        (7.0, "████"),
+    ],
+)
+def test_bar(ratio: float | None, bar: str) -> None:
+    """A bar is empty at nothing and full at the limit and beyond."""
+    assert rendered(Bar(ratio, "red"), 4).strip("\n") == bar
+
+
+def test_bar_in_ascii() -> None:
+    """Where the output takes only ASCII, so does the bar."""
+    text = rendered(Group(Bar(0.5, "red"), Text("x")), 4, encoding="ascii")
+    assert text.startswith("##..")
+    assert text.isascii()
