@@ -1,0 +1,155 @@
+"""What a real broker does to those who come wrongly, and what we say then."""
+
+import dataclasses
+import logging
+import traceback
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.cluster.certificates import make_certificates
+from tests.cluster.cluster import Cluster, Layout, running
+
+from quotascope.clients import (
+    AdminUnreachable,
+    AuthenticationFailed,
+    ClientError,
+    Connection,
+    Sasl,
+    SaslMechanism,
+    Secret,
+    SecurityProtocol,
+    Tls,
+    TlsFailed,
+    open_quota_admin,
+)
+
+pytestmark = pytest.mark.real
+
+PASSWORD = "correct-horse-battery"
+
+
+def failure(connection: Connection) -> ClientError:
+    """The error of the first call."""
+    with (
+        closing(open_quota_admin(connection)) as admin,
+        pytest.raises(ClientError) as caught,
+    ):
+        admin.describe_quotas()
+    return caught.value
+
+
+def wrong_password(connection: Connection) -> Connection:
+    """The same connection with another password."""
+    assert connection.sasl is not None
+    return dataclasses.replace(
+        connection, sasl=dataclasses.replace(connection.sasl, password=Secret(PASSWORD))
+    )
+
+
+@pytest.mark.parametrize("mechanism", SaslMechanism)
+@pytest.mark.parametrize(
+    "protocol", [SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL]
+)
+def test_a_wrong_password_is_told_and_never_shown(
+    kafka: Cluster,
+    protocol: SecurityProtocol,
+    mechanism: SaslMechanism,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The message names user and mechanism; neither it, nor its traceback, nor the log holds the password."""
+    caplog.set_level(logging.DEBUG)
+    error = failure(wrong_password(kafka.connection(protocol, "alice", mechanism)))
+    assert isinstance(error, AuthenticationFailed)
+    assert str(error) == (
+        f"Kafka refused user 'alice' by SASL/{mechanism}: "
+        "it closed the connection, as it does for a wrong user name or password"
+    )
+    assert PASSWORD not in "".join(traceback.format_exception(error)) + caplog.text
+
+
+def test_sasl_where_there_is_none_is_told(kafka: Cluster) -> None:
+    """A plaintext listener answers a SASL client with an error of its own."""
+    sasl = Sasl(username="alice", password=Secret(PASSWORD))
+    connection = Connection(
+        bootstrap_servers=(kafka.admin,),
+        protocol=SecurityProtocol.SASL_PLAINTEXT,
+        sasl=sasl,
+    )
+    assert str(failure(connection)).endswith("the listener does not use SASL")
+
+
+@pytest.mark.parametrize("listener", ["sasl", "ssl", "sasl_ssl"])
+def test_a_plain_client_at_another_listener_is_told(
+    kafka: Cluster, listener: str
+) -> None:
+    """Listeners that want SASL or TLS hang up on a client that has neither."""
+    error = failure(Connection(bootstrap_servers=(getattr(kafka, listener),)))
+    assert isinstance(error, AdminUnreachable)
+    assert "does not talk PLAINTEXT on this port" in str(error)
+
+
+def test_tls_where_there_is_none_is_told(kafka: Cluster) -> None:
+    """A plaintext listener closes the connection of a client that starts a handshake."""
+    tls = Tls(ca_file=kafka.certificates.ca)
+    error = failure(
+        Connection(
+            bootstrap_servers=(kafka.admin,), protocol=SecurityProtocol.SSL, tls=tls
+        )
+    )
+    assert isinstance(error, TlsFailed)
+    assert "is this a TLS listener?" in str(error)
+
+
+def test_an_unknown_authority_is_told(kafka: Cluster) -> None:
+    """A certificate that nobody vouches for is refused by us."""
+    error = failure(
+        Connection(bootstrap_servers=(kafka.ssl,), protocol=SecurityProtocol.SSL)
+    )
+    assert isinstance(error, TlsFailed)
+    assert "its certificate is not trusted" in str(error)
+
+
+def test_a_missing_client_certificate_is_told(kafka: Cluster) -> None:
+    """A listener that wants one ends the session after the handshake."""
+    tls = Tls(ca_file=kafka.certificates.ca)
+    error = failure(
+        Connection(
+            bootstrap_servers=(kafka.ssl,), protocol=SecurityProtocol.SSL, tls=tls
+        )
+    )
+    assert isinstance(error, TlsFailed)
+    assert "it may want a client certificate" in str(error)
+
+
+def test_a_strangers_client_certificate_is_told(kafka: Cluster, tmp_path: Path) -> None:
+    """So does one that gets a certificate of an authority that it does not trust."""
+    stranger = make_certificates(tmp_path)
+    tls = Tls(
+        ca_file=kafka.certificates.ca,
+        cert_file=stranger.client,
+        key_file=stranger.client_key,
+    )
+    error = failure(
+        Connection(
+            bootstrap_servers=(kafka.ssl,), protocol=SecurityProtocol.SSL, tls=tls
+        )
+    )
+    assert isinstance(error, TlsFailed)
+    assert "it may want a client certificate, or another one" in str(error)
+
+
+def test_a_client_follows_a_broker_that_restarts(tmp_path: Path) -> None:
+    """A dead broker is unreachable at once, and the same client is back with the broker."""
+    with (
+        running(Layout.COMBINED, tmp_path / "cluster") as cluster,
+        closing(open_quota_admin(cluster.connection())) as admin,
+    ):
+        node = cluster.nodes[1]
+        assert admin.describe_quorum_leader() == 1
+        node.kill()
+        with pytest.raises(AdminUnreachable, match="connection refused"):
+            admin.describe_quotas()
+        node.start()
+        node.wait_until_ready()
+        assert admin.describe_quotas() == ()
