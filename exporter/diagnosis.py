@@ -58,8 +58,7 @@ def _limits(snapshot: Snapshot) -> Iterator[Finding]:
         )
     elif health.denied:
         yield _error(
-            f"The configured quotas may not be read: {health.error}",
-            "Give the principal of quotascope the permission named here.",
+            f"The configured quotas may not be read: {health.error}{_kept(snapshot)}"
         )
     elif health.error is not None:
         yield _error(

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from structlog.testing import capture_logs
+from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource
+
+from quotascope.exporter.collection import Collection
+from quotascope.exporter.join import Join
+from quotascope.exporter.limits.refresh import LimitsRefresh, NoLimits
+from quotascope.exporter.snapshot import Snapshot
+
+LONG = 60.0
+"""Seconds that no test waits."""
+Make = Callable[..., Collection]
+
+
+@pytest.fixture
+async def make() -> AsyncIterator[Make]:
+    """Makes collections without limits, and closes them."""
+    made: list[Collection] = []
+
+    def collection(*sources: ScriptedSource, max_age: float = LONG) -> Collection:
+        made.append(Collection(sources, NoLimits(), max_age, clock=lambda: NOW))
+        return made[-1]
+
+    yield collection
+    for each in made:
+        await each.close()
+
+
+async def turn() -> None:
+    """Let every task that can go on do so."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def up(snapshot: Snapshot) -> dict[str, bool]:
+    """Which sources are up."""
+    return {source.name: source.up for source in snapshot.sources}
+
+
+async def test_snapshot_of_all_sources(make: Make) -> None:
+    """Every source is read once, and their numbers are joined."""
+    first, second = ScriptedSource("a", "1"), ScriptedSource("b", "2")
+    shown = await make(first, second).snapshot(LONG)
+    assert [usage.entity.broker for usage in shown.entities] == ["1", "2"]
+    assert up(shown) == {"a": True, "b": True}
+    assert shown.taken_at == NOW
+
+
+async def test_sources_are_read_at_the_same_time(make: Make) -> None:
+    """A second source does not wait for the first."""
+    first, second = ScriptedSource("a", "1"), ScriptedSource("b", "2")
+    first.answers.clear()
+    task = asyncio.create_task(make(first, second).snapshot(LONG))
+    await turn()
+    assert second.reads == 1
+    first.answers.set()
+    await task
+
+
+async def test_fresh_snapshot_is_given_again(make: Make) -> None:
+    """Two Prometheus servers cost the brokers one read."""
+    source = ScriptedSource()
+    collection = make(source)
+    assert await collection.snapshot(LONG) is await collection.snapshot(LONG)
+    assert source.reads == 1
+
+
+async def test_old_snapshot_is_not(make: Make) -> None:
+    """Numbers older than asked for are read again."""
+    source = ScriptedSource()
+    collection = make(source, max_age=0)
+    assert await collection.snapshot(LONG) is not await collection.snapshot(LONG)
+    assert source.reads == 2
+
+
+async def test_scrapes_at_the_same_time_share_one_collection(make: Make) -> None:
+    """Whoever comes while a collection runs gets its result."""
+    source = ScriptedSource()
+    source.answers.clear()
+    collection = make(source, max_age=0)
+    tasks = [asyncio.create_task(collection.snapshot(LONG)) for _ in range(5)]
+    await turn()
+    source.answers.set()
+    shown = await asyncio.gather(*tasks)
+    assert source.reads == 1
+    assert all(each is shown[0] for each in shown)
+
+
+async def test_scrape_that_goes_away_does_not_end_the_collection_for_others(
+    make: Make,
+) -> None:
+    """A client that hangs up takes nothing from those that stay."""
+    source = ScriptedSource()
+    source.answers.clear()
+    collection = make(source)
+    leaving, staying = (
+        asyncio.create_task(collection.snapshot(LONG)) for _ in range(2)
+    )
+    await turn()
+    leaving.cancel()
+    await turn()
+    source.answers.set()
+    assert up(await staying) == {"broker-1": True}
+    assert source.cancelled == 0
+
+
+async def test_slow_source_is_given_up_at_the_deadline(make: Make) -> None:
+    """It is shown as down with the reason, the others with their numbers, and its read is cancelled."""
+    slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")
+    slow.answers.clear()
+    shown = await make(slow, quick).snapshot(0.01)
+    assert up(shown) == {"slow": False, "quick": True}
+    assert (shown.sources[0].error or "").startswith("no answer after 0.0 s")
+    assert [usage.entity.broker for usage in shown.entities] == ["2"]
+    assert slow.cancelled == 1
+
+
+async def test_least_patient_scrape_sets_the_deadline(make: Make) -> None:
+    """A scrape with little time is answered in that time, even if it joined a patient one."""
+    source = ScriptedSource()
+    source.answers.clear()
+    collection = make(source)
+    patient = asyncio.create_task(collection.snapshot(LONG))
+    await turn()
+    assert up(await collection.snapshot(0.01)) == {"broker-1": False}
+    assert up(await patient) == {"broker-1": False}
+
+
+async def test_failing_source_costs_only_itself(make: Make) -> None:
+    """Partial data at 3 a.m. beats an empty page."""
+    broken, fine = ScriptedSource("broken", "1"), ScriptedSource("fine", "2")
+    broken.fail("connection refused")
+    shown = await make(broken, fine).snapshot(LONG)
+    assert up(shown) == {"broken": False, "fine": True}
+    assert shown.sources[0].error == "connection refused"
+
+
+async def test_defect_of_a_source_costs_only_itself(make: Make) -> None:
+    """An exception that no source may raise is told like a failure."""
+    broken, fine = ScriptedSource("broken", "1"), ScriptedSource("fine", "2")
+    broken.error = ZeroDivisionError("oops")
+    shown = await make(broken, fine).snapshot(LONG)
+    assert up(shown) == {"broken": False, "fine": True}
+    assert shown.sources[0].error == "unexpected ZeroDivisionError: oops"
+
+
+async def test_one_log_line_for_each_change_of_state(make: Make) -> None:
+    """A broker that is down for a day is two lines; how much it gave last is remembered."""
+    source = ScriptedSource()
+    collection = make(source, max_age=0)
+    with capture_logs() as lines:
+        for failing in (False, False, True, True, False):
+            source.error = source.fail() if failing else None
+            shown = await collection.snapshot(LONG)
+            assert shown.sources[0].readings == 1
+    assert [(line["log_level"], line["event"]) for line in lines] == [
+        ("info", "source is up"),
+        ("warning", "source is down"),
+        ("info", "source is up again"),
+    ]
+
+
+async def test_node_that_is_read_twice_counts_once(make: Make) -> None:
+    """Two sources for one node id would double every total: the second is shown as down."""
+    first, second = ScriptedSource("a", "1"), ScriptedSource("b", "1")
+    shown = await make(first, second).snapshot(LONG)
+    assert up(shown) == {"a": True, "b": False}
+    assert len(shown.entities) == 1
+
+
+async def test_first_collection_waits_for_limits() -> None:
+    """Without limits left-over beans could not be told from live ones."""
+    limits = ScriptedLimits()
+    limits.answers.clear()
+    refresh = LimitsRefresh(limits, timeout_seconds=LONG)
+    collection = Collection([ScriptedSource()], refresh)
+    reading = asyncio.create_task(refresh.refresh())
+    task = asyncio.create_task(collection.snapshot(LONG))
+    await turn()
+    assert not task.done()
+    limits.answers.set()
+    assert (await task).limits is not None
+    await reading
+    await collection.close()
+
+
+async def test_first_collection_does_not_wait_for_limits_beyond_its_deadline() -> None:
+    """An Admin API that hangs does not keep usage from being shown."""
+    refresh = LimitsRefresh(ScriptedLimits(), timeout_seconds=LONG)
+    collection = Collection([ScriptedSource()], refresh)
+    shown = await collection.snapshot(0.01)
+    assert shown.limits is None
+    assert up(shown) == {"broker-1": True}
+    await collection.close()
+
+
+async def test_defect_of_the_join_is_told_and_the_next_try_is_fresh(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A snapshot that cannot be made is an error for those who asked, and for nobody after them."""
+    collection = make(ScriptedSource())
+
+    def fail(*_: object) -> Snapshot:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Join, "snapshot", fail)
+        with pytest.raises(ZeroDivisionError):
+            await collection.snapshot(LONG)
+    assert up(await collection.snapshot(LONG)) == {"broker-1": True}
+
+
+async def test_close_ends_what_is_under_way(make: Make) -> None:
+    """Reads are cancelled, connections released, no task is left."""
+    source = ScriptedSource()
+    source.answers.clear()
+    collection = make(source)
+    task = asyncio.create_task(collection.snapshot(LONG))
+    await turn()
+    await collection.close()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (source.cancelled, source.closed) == (1, 1)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_no_task_is_left_after_a_collection(make: Make) -> None:
+    """Neither after a complete one nor after one that was cut short."""
+    slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")
+    slow.answers.clear()
+    await make(slow, quick).snapshot(0.01)
+    await turn()
+    assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.web import Application, Request
+from structlog.testing import capture_logs
+from tests.exporter.examples import NOW, ScriptedSource
+
+from quotascope.exporter.collection import Collection
+from quotascope.exporter.config import CollectionConfig
+from quotascope.exporter.http import TIMEOUT_HEADER, Handlers, scrape_timeout
+from quotascope.exporter.limits.refresh import NoLimits
+from quotascope.exporter.snapshot import Snapshot
+
+Client = TestClient[Request, Application]
+Serve = Callable[..., Awaitable[Client]]
+CONFIG = CollectionConfig(max_age_seconds=0)
+SERIES = (
+    'kafka_quota_produce_bytes_per_second{broker="1",client_id="",user="alice"} 1.0'
+)
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Serve]:
+    """Serves sources; a client to ask them."""
+    clients: list[Client] = []
+    collections: list[Collection] = []
+
+    async def start(*sources: ScriptedSource, cluster: str | None = None) -> Client:
+        collection = Collection(sources, NoLimits(), 0, clock=lambda: NOW)
+        collections.append(collection)
+        handlers = Handlers(collection, CONFIG, cluster, clock=lambda: NOW)
+        clients.append(TestClient(TestServer(handlers.app()), auto_decompress=False))
+        await clients[-1].start_server()
+        return clients[-1]
+
+    yield start
+    for client in clients:
+        await client.close()
+    for collection in collections:
+        await collection.close()
+
+
+async def test_metrics_as_text(serve: Serve) -> None:
+    """A plain request gets the classic text."""
+    client = await serve(ScriptedSource())
+    answer = await client.get("/metrics", headers={"Accept-Encoding": "identity"})
+    assert answer.status == 200
+    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "Content-Encoding" not in answer.headers
+    assert SERIES in (await answer.text()).splitlines()
+
+
+async def test_metrics_as_openmetrics_and_gzip(serve: Serve) -> None:
+    """Prometheus gets the format and the encoding that it asks for."""
+    client = await serve(ScriptedSource())
+    headers = {
+        "Accept": "application/openmetrics-text;version=1.0.0",
+        "Accept-Encoding": "gzip",
+    }
+    answer = await client.get("/metrics", headers=headers)
+    assert (
+        answer.headers["Content-Type"]
+        == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    )
+    assert answer.headers["Content-Encoding"] == "gzip"
+    text = gzip.decompress(await answer.read()).decode()
+    assert SERIES in text.splitlines()
+    assert text.endswith("# EOF\n")
+
+
+async def test_cluster_label(serve: Serve) -> None:
+    """The configured cluster is on every series."""
+    client = await serve(ScriptedSource(), cluster="prod")
+    text = await (await client.get("/metrics")).read()
+    assert b'cluster="prod"' in gzip.decompress(text)
+
+
+async def test_failing_source_is_still_200(serve: Serve) -> None:
+    """A broker that is down is data, not an error of the scrape."""
+    broken = ScriptedSource("broken", "2")
+    broken.fail()
+    client = await serve(ScriptedSource(), broken)
+    answer = await client.get("/metrics", headers={"Accept-Encoding": ""})
+    assert answer.status == 200
+    lines = (await answer.text()).splitlines()
+    assert 'quotascope_source_up{source="broken"} 0.0' in lines
+    assert SERIES in lines
+
+
+async def test_deadline_comes_from_the_scraper(serve: Serve) -> None:
+    """A hanging broker is given up in time for the scrape's own timeout."""
+    hanging = ScriptedSource("hanging", "2")
+    hanging.answers.clear()
+    client = await serve(ScriptedSource(), hanging)
+    headers = {TIMEOUT_HEADER: "0.02", "Accept-Encoding": ""}
+    text = await (await client.get("/metrics", headers=headers)).text()
+    assert 'quotascope_source_up{source="hanging"} 0.0' in text.splitlines()
+    assert SERIES in text.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("10", 9.5),
+        ("0.6", 0.3),
+        ("1.0", 0.5),
+        (None, 9.0),
+        ("", 9.0),
+        ("soon", 9.0),
+        ("0", 9.0),
+        ("-1", 9.0),
+        ("nan", 9.0),
+        ("inf", 9.0),
+    ],
+)
+def test_scrape_timeout(header: str | None, seconds: float) -> None:
+    """A little less than the scraper waits, never less than half of it; a senseless header counts as none."""
+    assert scrape_timeout(header, CollectionConfig()) == seconds
+
+
+async def test_ready_after_the_first_collection(serve: Serve) -> None:
+    """Ready means that a scrape has something to show; healthy that the process lives."""
+    client = await serve(ScriptedSource())
+    assert (await client.get("/-/healthy")).status == 200
+    answer = await client.get("/-/ready")
+    assert answer.status == 503
+    assert "first collection" in await answer.text()
+    await client.get("/metrics")
+    assert (await client.get("/-/ready")).status == 200
+
+
+async def test_landing_page(serve: Serve) -> None:
+    """People get a page that runs nothing; it asks no broker before the first collection."""
+    source = ScriptedSource("b<1>")
+    client = await serve(source)
+    assert "under way" in await (await client.get("/")).text()
+    assert source.reads == 0
+    await client.get("/metrics")
+    answer = await client.get("/")
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert "b&lt;1&gt;" in await answer.text()
+
+
+async def test_unknown_paths_and_methods(serve: Serve) -> None:
+    """Plain words and the right status; HEAD works where GET does."""
+    client = await serve(ScriptedSource())
+    answer = await client.get("/nope")
+    assert answer.status == 404
+    assert await answer.text() == "404 Not Found: see / for what there is\n"
+    answer = await client.post("/metrics")
+    assert answer.status == 405
+    assert answer.headers["Allow"] == "GET,HEAD"
+    assert (await client.head("/metrics")).status == 200
+
+
+async def test_defect_is_a_500_without_details(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What went wrong is in the log, not on the network."""
+
+    def fail(*_: object) -> Snapshot:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr("quotascope.exporter.join.Join.snapshot", fail)
+    client = await serve(ScriptedSource())
+    with capture_logs() as lines:
+        answer = await client.get("/metrics")
+    assert answer.status == 500
+    assert await answer.text() == "internal error: see the log\n"
+    assert lines[-1]["event"] == "a request failed"

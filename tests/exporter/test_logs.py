@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import io
+import json
+import logging
+import secrets
+from collections.abc import Iterator
+
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotascope.exporter.config import LogConfig, LogFormat, LogLevel
+from quotascope.exporter.logs import configure_logs, one_line
+
+HOSTILE = 'a"b\\c\nlevel=error msg=forged \x1b[31m\r\u2028 = \U0001f600'
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """It does."""
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _restore() -> Iterator[None]:
+    """Leave logging as it was."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+def written(log_format: LogFormat, text: str, **values: object) -> str:
+    """What one log line looks like."""
+    stream = io.StringIO()
+    configure_logs(LogConfig(format=log_format), stream)
+    structlog.get_logger().info(text, **values)
+    return stream.getvalue()
+
+
+def test_logfmt() -> None:
+    """Time, level and message first; values as they are, None empty."""
+    line = written(LogFormat.LOGFMT, "limit changed", old=None, new=1.5, on=True)
+    head, _, rest = line.partition(" ")
+    assert head.startswith("timestamp=2")
+    assert rest == 'level=info msg="limit changed" old= new=1.5 on=true\n'
+
+
+def test_json() -> None:
+    """One object for each line."""
+    line = json.loads(written(LogFormat.JSON, "limit changed", old=None, new=1.5))
+    assert line["msg"] == "limit changed"
+    assert (line["old"], line["new"], line["level"]) == (None, 1.5, "info")
+
+
+@pytest.mark.parametrize(
+    "log_format", [LogFormat.LOGFMT, LogFormat.JSON, LogFormat.HUMAN]
+)
+@given(value=st.one_of(st.text(), st.just(HOSTILE)))
+def test_no_value_can_break_a_line(log_format: LogFormat, value: str) -> None:
+    """Names from outside can neither forge a line nor move a cursor."""
+    line = written(log_format, value, user=value)
+    assert line.endswith("\n")
+    assert line[:-1].isprintable()
+
+
+def test_long_values_are_cut() -> None:
+    """Ten thousand characters of client id do not fill the log."""
+    assert len(written(LogFormat.LOGFMT, "x", user="y" * 10_000)) < 1_200
+
+
+def test_auto_is_human_on_a_terminal_and_logfmt_elsewhere() -> None:
+    """A person reads colours, a log collector reads keys."""
+    terminal = Terminal()
+    configure_logs(LogConfig(), terminal)
+    structlog.get_logger().info("hello")
+    assert "\x1b[" in terminal.getvalue()
+    assert "level=info msg=hello" in written(LogFormat.AUTO, "hello")
+
+
+def test_level_hides_what_is_below() -> None:
+    """Debug lines are for those who ask for them."""
+    stream = io.StringIO()
+    configure_logs(LogConfig(level=LogLevel.WARNING, format=LogFormat.LOGFMT), stream)
+    structlog.get_logger().info("no")
+    logging.getLogger("some.library").info("no")
+    structlog.get_logger().warning("yes")
+    assert stream.getvalue().count("\n") == 1
+
+
+def test_lines_of_libraries_look_the_same() -> None:
+    """Whatever a library logs has our format, and its name."""
+    stream = io.StringIO()
+    configure_logs(LogConfig(format=LogFormat.LOGFMT), stream)
+    logging.getLogger("aiohttp.server").error("bad %s", "\nrequest")
+    assert (
+        'level=error msg="bad \\\\nrequest" logger=aiohttp.server' in stream.getvalue()
+    )
+
+
+def test_exceptions_are_one_line_without_local_variables() -> None:
+    """A traceback shows code, never values: these may be secrets."""
+    for log_format in (LogFormat.LOGFMT, LogFormat.JSON, LogFormat.HUMAN):
+        stream = io.StringIO()
+        configure_logs(LogConfig(format=log_format), stream)
+        password = secrets.token_hex()
+        try:
+            raise ValueError(len(password))
+        except ValueError:
+            structlog.get_logger().exception("failed")
+        text = stream.getvalue()
+        assert "ValueError" in text
+        assert password not in text
+        if log_format is not LogFormat.HUMAN:
+            assert text.count("\n") == 1
+
+
+def test_record_that_cannot_be_formatted_ends_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A wrong format string of a library is told on standard error, not raised."""
+    configure_logs(LogConfig(format=LogFormat.LOGFMT), io.StringIO())
+    logging.getLogger("lib").error("%d", "x")
+    assert "Logging error" in capsys.readouterr().err
+
+
+def test_one_line() -> None:
+    """Unprintable characters become escapes, long texts end in an ellipsis."""
+    assert one_line("a\nb\x00\u202e") == "a\\nb\\x00\\u202e"
+    assert one_line("abcdef", longest=3) == "abc…"
+    assert one_line("é 😀") == "é 😀"
