@@ -31,6 +31,9 @@ from .errors import (
     WrongStatistic,
 )
 from .expiry import ExpiryThread
+from .frequencies import Frequencies, Frequency
+from .histogram_bins import BinScheme, ConstantBins, LinearBins
+from .histogram_windows import HistogramSample, HistogramWindows
 from .jmx import mbean_name, parse_object_name, quote_tag_value, unquote_tag_value
 from .jmx_filter import JmxFilter
 from .jmx_reporter import JmxReporter, MBean
@@ -45,6 +48,7 @@ from .mutation_quota import (
     StrictMutationQuota,
 )
 from .numbers import INT_MAX, LONG_MAX, jround, tdiv, to_i32
+from .percentiles import BucketSizing, Percentile, Percentiles
 from .principal import ANONYMOUS, Principal
 from .quota import Quota
 from .quota_factory import QuotaConfig, QuotaManagers
@@ -85,7 +89,9 @@ __all__ = [
     "UNBOUNDED",
     "UNLIMITED",
     "Avg",
+    "BinScheme",
     "BrokerQuotas",
+    "BucketSizing",
     "Channel",
     "ChannelThrottle",
     "ClientQuotaManager",
@@ -93,6 +99,7 @@ __all__ = [
     "ClientSensors",
     "Clock",
     "CompoundStat",
+    "ConstantBins",
     "ControllerMutationQuotaManager",
     "CumulativeCount",
     "CumulativeSum",
@@ -102,7 +109,11 @@ __all__ = [
     "DuplicateMetric",
     "EntityTags",
     "ExpiryThread",
+    "Frequencies",
+    "Frequency",
     "Gauge",
+    "HistogramSample",
+    "HistogramWindows",
     "IllegalMuteTransition",
     "Instant",
     "InvalidConfig",
@@ -111,6 +122,7 @@ __all__ = [
     "JmxReporter",
     "KafkaMetric",
     "Level",
+    "LinearBins",
     "MBean",
     "MalformedName",
     "ManagerConfig",
@@ -130,6 +142,8 @@ __all__ = [
     "MuteState",
     "NamedMeasurable",
     "NotMeasurable",
+    "Percentile",
+    "Percentiles",
     "PermissiveMutationQuota",
     "Principal",
     "Quota",

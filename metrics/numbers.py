@@ -1,6 +1,7 @@
 """Java's arithmetic where Python's differs: Kafka's figures depend on it to the last bit."""
 
 import math
+import struct
 
 LONG_MAX = 9223372036854775807
 """Largest 64-bit integer; Kafka's "unlimited"."""
@@ -25,6 +26,25 @@ def jround(x: float) -> int:
 def to_i32(n: int) -> int:
     """Keep the low 32 bits as a signed number (Java: `(int) long`, Scala: `Long.toInt`)."""
     return ((n + 0x80000000) & 0xFFFFFFFF) - 0x80000000
+
+
+def trunc_i32(x: float) -> int:
+    """Drop the fraction, NaN to 0, saturating at 32 bits (Java: `(int) double`)."""
+    if math.isnan(x):
+        return 0
+    return int(max(INT_MIN, min(INT_MAX, x)))
+
+
+_FLOAT32 = struct.Struct("f")
+
+
+def to_f32(x: float) -> float:
+    """Round to the nearest number of 32 bits (Java: `(float) double`); one operation on two such is exact so."""
+    try:
+        rounded: float = _FLOAT32.unpack(_FLOAT32.pack(x))[0]
+    except OverflowError:
+        return math.copysign(math.inf, x)
+    return rounded
 
 
 def tdiv(a: int, b: int) -> int:

@@ -52,7 +52,7 @@ class SampledStat(Stat):
     def record(self, config: MetricConfig, value: float, now_ms: int) -> None:
         """Add a value to the current window, or to the next one if that is complete."""
         if not self._samples:
-            self._samples.append(Sample(self._initial, now_ms))
+            self._samples.append(self.new_sample(now_ms))
         sample = self._samples[self._current]
         window_ms = self._window_ms or config.time_window_ms
         if (
@@ -92,15 +92,15 @@ class SampledStat(Stat):
         seen = [
             sample
             if now_ms - sample.last_event_ms < span_ms
-            else Sample(self._initial, now_ms)
+            else self.new_sample(now_ms)
             for sample in self._samples
         ]
-        return seen or [Sample(self._initial, now_ms)]
+        return seen or [self.new_sample(now_ms)]
 
     def oldest_start_ms(self, now_ms: int) -> int:
         """Return the earliest start of a window; the first one is created now if there is none."""
         if not self._samples:
-            self._samples.append(Sample(self._initial, now_ms))
+            self._samples.append(self.new_sample(now_ms))
         oldest = self._samples[0].start_ms
         for sample in self._samples:
             if sample.start_ms < oldest:  # noqa: PLR1730 - a third of the time of min()
@@ -115,6 +115,10 @@ class SampledStat(Stat):
         """Return the age of a window's last event at which the window is obsolete."""
         return config.samples * self._window_ms or config.span_ms
 
+    def new_sample(self, now_ms: int) -> Sample:
+        """Return an empty window that starts now."""
+        return Sample(self._initial, now_ms)
+
     def update(self, sample: Sample, value: float) -> None:
         """Take a value into a window."""
         raise NotImplementedError
@@ -126,7 +130,7 @@ class SampledStat(Stat):
     def _advance(self, config: MetricConfig, now_ms: int) -> Sample:
         self._current = (self._current + 1) % (config.samples + 1)
         if self._current >= len(self._samples):
-            sample = Sample(self._initial, now_ms)
+            sample = self.new_sample(now_ms)
             self._samples.append(sample)
             return sample
         sample = self._samples[self._current]

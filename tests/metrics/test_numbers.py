@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotascope.metrics import INT_MAX, LONG_MAX, jround, tdiv, to_i32
-from quotascope.metrics.numbers import INT_MIN, LONG_MIN, jdiv, jmax, jmin
+from quotascope.metrics.numbers import (
+    INT_MIN,
+    LONG_MIN,
+    jdiv,
+    jmax,
+    jmin,
+    to_f32,
+    trunc_i32,
+)
 
 longs = st.integers(LONG_MIN, LONG_MAX)
 
@@ -98,3 +106,34 @@ def test_zeros_have_an_order() -> None:
         for zero in (jmin(0.0, -0.0), jmin(-0.0, 0.0), jmax(0.0, -0.0), jmax(-0.0, 0.0))
     ]
     assert signs == [-1.0, -1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("x", "whole"),
+    [
+        (2.9, 2),
+        (-2.9, -2),
+        (1e300, INT_MAX),
+        (-math.inf, -INT_MAX - 1),
+        (math.nan, 0),
+    ],
+)
+def test_trunc_i32(x: float, whole: int) -> None:
+    """A double becomes an int as by Java's cast."""
+    assert trunc_i32(x) == whole
+
+
+@pytest.mark.parametrize(
+    ("x", "rounded"),
+    [
+        (0.5, 0.5),
+        (1 / 3, 0.3333333432674408),
+        (16_777_217.0, 16_777_216.0),
+        (1e300, math.inf),
+        (-1e300, -math.inf),
+        (1e-300, 0.0),
+    ],
+)
+def test_to_f32(x: float, rounded: float) -> None:
+    """A double becomes the nearest float, out of range an infinity."""
+    assert to_f32(x) == rounded
