@@ -35,6 +35,11 @@ class MetricName:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(
+        self,
+    ) -> tuple[type["MetricName"], tuple[str, str, dict[str, str], str]]:
+        return MetricName, (self.name, self.group, dict(self.tags), self.description)
+
     def __repr__(self) -> str:
         return f"MetricName({self.name!r}, {self.group!r}, {dict(self.tags)!r})"
 
