@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib.metadata import version
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -53,6 +54,7 @@ def root(
 
 def main() -> None:
     """Run the command line; mistakes and failures become one message and an exit code."""
+    _never_fail_to_encode()
     try:
         app()
     except (ExporterError, ClientError) as error:
@@ -68,6 +70,13 @@ def main() -> None:
             f"unexpected {type(error).__name__}: {error}\n"
             "This is a defect of quotascope. QUOTASCOPE_TRACEBACK=1 shows where it is."
         )
+
+
+def _never_fail_to_encode() -> None:
+    # names of strangers may hold characters that the terminal's encoding lacks
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _fail(message: str) -> None:

@@ -6,6 +6,8 @@ import asyncio
 import os
 import signal
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 from rich.console import Console
 
@@ -41,12 +43,25 @@ async def play(config: Config, duration_seconds: int | None) -> None:
     started = time.monotonic()
     console = _console()
     async with _exporter(config, simulation, clock) as exporter:
-        async with asyncio.TaskGroup() as tasks:
-            clients = tasks.create_task(run(simulation, clock))
+        async with _at_work(simulation, clock, until):
             await _show(exporter, console, until)
-            clients.cancel()
         last = await exporter.snapshot()
     console.print(farewell(last, time.monotonic() - started), soft_wrap=True)
+
+
+@asynccontextmanager
+async def _at_work(
+    simulation: Simulation, clock: Clock, until: asyncio.Event
+) -> AsyncIterator[None]:
+    """Clients that work meanwhile; should they fail, which would be a defect, everything ends and says why."""
+    clients = asyncio.create_task(run(simulation, clock))
+    clients.add_done_callback(lambda _task: until.set())
+    try:
+        yield
+    finally:
+        clients.cancel()
+        with suppress(asyncio.CancelledError):
+            await clients
 
 
 def _exporter(config: Config, simulation: Simulation, clock: Clock) -> Exporter:

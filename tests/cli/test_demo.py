@@ -30,11 +30,11 @@ PATIENCE_SECONDS = 30.0
 
 
 @contextmanager
-def started(*options: str) -> Iterator[subprocess.Popen[str]]:
+def started(*options: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
     """The demo with its output in a pipe; ended at the end whatever happens."""
     process = subprocess.Popen(
         [QUOTASCOPE, "demo", *options],
-        env=ENVIRONMENT,
+        env={**ENVIRONMENT, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -116,6 +116,25 @@ def test_port_in_use() -> None:
     )
 
 
+def test_reader_goes_away() -> None:
+    """When nobody reads the pipe any more, it ends without a word."""
+    with started("--duration", "0") as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, errors) == (1, "")
+
+
+def test_in_ascii() -> None:
+    """An output that takes only ASCII gets a table all the same."""
+    with started("--duration", "0", PYTHONIOENCODING="ascii") as process:
+        output, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, errors) == (0, "")
+    assert output.isascii()
+    assert "rule that decides" in output
+
+
 def test_in_a_terminal() -> None:
     """In a terminal it takes the whole screen, draws in place, and leaves the last table and a farewell behind."""
     terminal, other_end = pty.openpty()
@@ -128,11 +147,14 @@ def test_in_a_terminal() -> None:
         stderr=other_end,
     ) as process:
         os.close(other_end)
-        seen = read_until(terminal, b"spark-nightly")
-        process.send_signal(signal.SIGINT)
-        seen += read_until(terminal, b"partitions refused")
-        assert process.wait(PATIENCE_SECONDS) == 0
-    os.close(terminal)
+        try:
+            seen = read_until(terminal, b"spark-nightly")
+            process.send_signal(signal.SIGINT)
+            seen += read_until(terminal, b"partitions refused")
+            assert process.wait(PATIENCE_SECONDS) == 0
+        finally:
+            process.kill()
+            os.close(terminal)
     screens, left = seen.split(b"\x1b[?1049l")
     assert b"/metrics" in screens
     assert not re.search(rb"\x1b\[[0-9]*[JK]", screens), "erasing flickers"
