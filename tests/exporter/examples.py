@@ -122,6 +122,8 @@ class ScriptedSource:
         self.answers = asyncio.Event()
         """A read waits until this is set."""
         self.answers.set()
+        self.asked = asyncio.Event()
+        """Set by each read."""
         self.reads = 0
         self.cancelled = 0
         self.closed = 0
@@ -129,6 +131,7 @@ class ScriptedSource:
     async def read(self) -> BeanTable:
         """The table, or the error."""
         self.reads += 1
+        self.asked.set()
         try:
             await self.answers.wait()
         except asyncio.CancelledError:

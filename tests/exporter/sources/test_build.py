@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from quotascope.exporter.config import SourceConfig
+from quotascope.exporter.errors import ConfigError, SourceDenied
+from quotascope.exporter.sources.build import build_source, build_sources
+from quotascope.exporter.sources.jmx_exporter import JmxExporterSource
+from quotascope.exporter.sources.jolokia import JolokiaSource
+
+
+def source(**keys: Any) -> SourceConfig:
+    """A Jolokia source with these keys."""
+    given = {"dialect": "jolokia", "url": "http://broker-1:8778/jolokia", **keys}
+    return SourceConfig.model_validate(given)
+
+
+def test_dialects() -> None:
+    """Each dialect has its source; without a name it is called by host and port."""
+    jolokia, text = build_sources(
+        [source(), source(dialect="jmx_exporter", name="b2", node_id=2)]
+    )
+    assert isinstance(jolokia, JolokiaSource)
+    assert (jolokia.name, jolokia.dialect) == ("broker-1:8778", "jolokia")
+    assert isinstance(text, JmxExporterSource)
+    assert (text.name, text.dialect) == ("b2", "jmx_exporter")
+
+
+async def test_credentials_and_headers_are_sent(tmp_path: Path) -> None:
+    """Password and header values, from the configuration or from files, reach the agent."""
+    seen: dict[str, str] = {}
+
+    async def refuse(request: web.Request) -> web.Response:
+        seen.update(request.headers)
+        return web.Response(status=403)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", refuse)
+    password, token = tmp_path / "password", tmp_path / "token"
+    password.write_text("pw\n")
+    token.write_text("abc\r\n")
+    async with TestServer(app) as server:
+        built = build_source(
+            source(
+                url=str(server.make_url("/jolokia")),
+                basic_auth={"username": "me", "password_file": password},
+                headers={"X-One": "1"},
+                header_files={"X-Token": token},
+            )
+        )
+        with pytest.raises(SourceDenied):
+            await built.read()
+        await built.close()
+    assert seen["Authorization"] == "Basic bWU6cHc="
+    assert (seen["X-One"], seen["X-Token"]) == ("1", "abc")
+
+
+def test_files_that_cannot_be_used_are_told(tmp_path: Path) -> None:
+    """Problems of all sources at once, none of them with a secret in it."""
+    broken, binary, gone = (tmp_path / name for name in ("ca.pem", "token", "gone"))
+    broken.write_text("no certificate")
+    binary.write_bytes(b"\xff")
+    gone.touch()
+    configs = [
+        source(name="a", tls={"ca_file": broken}),
+        source(name="b", header_files={"X-Token": binary}),
+        source(name="c", headers={"X-Token": "hunter2\r\nX-Evil: 1"}),
+        source(name="d", basic_auth={"username": "u", "password_file": gone}),
+    ]
+    gone.unlink()
+    with pytest.raises(ConfigError) as caught:
+        build_sources(configs)
+    assert list(caught.value.problems) == [
+        "source 'a': its TLS files cannot be used: NO_CERTIFICATE_OR_CRL_FOUND",
+        "source 'b': one of its files is not UTF-8 text",
+        "source 'c': the value of the header X-Token holds control characters",
+        f"source 'd': {gone}: No such file or directory",
+    ]
+
+
+def test_certificate_without_key_is_told(tmp_path: Path) -> None:
+    """A client certificate must be one."""
+    cert = tmp_path / "cert.pem"
+    cert.write_text("no certificate")
+    with pytest.raises(ConfigError, match="its TLS files cannot be used"):
+        build_source(source(tls={"cert_file": cert, "key_password": "pw"}))

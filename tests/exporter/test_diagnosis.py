@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from tests.exporter.examples import ALICE, NOW, health, limits, snapshot, usage
+
+from quotascope.exporter.diagnosis import Severity, diagnose
+from quotascope.exporter.limits import NodeSettings
+from quotascope.exporter.snapshot import LimitsHealth, NodeUsage, Snapshot
+from quotascope.metrics import QuotaRules, QuotaType
+
+MUTATIONS = {QuotaType.CONTROLLER_MUTATION: QuotaRules({ALICE: 1.0})}
+
+
+def told(shown: Snapshot) -> list[str]:
+    """The findings, each as one text."""
+    return [
+        f"{finding.severity.value}: {finding.text} {finding.advice}".strip()
+        for finding in diagnose(shown)
+    ]
+
+
+def test_all_is_well() -> None:
+    """Somebody is measured, everything could be read: nothing to say."""
+    assert diagnose(snapshot(usage())) == []
+
+
+def test_no_rule_configured() -> None:
+    """Kafka measures nobody without a quota: the most common empty page."""
+    (text,) = told(snapshot(limits=limits(rules={})))
+    assert text.startswith("warning: No client quota is configured")
+    assert "kafka-configs.sh --alter" in text
+
+
+def test_no_traffic_yet() -> None:
+    """Rules alone make no series."""
+    (text,) = told(snapshot())
+    assert text.startswith(
+        "warning: No traffic yet: no broker has measured a client under a quota (3 rules are configured)."
+    )
+
+
+def test_no_traffic_or_no_rule_without_limits() -> None:
+    """Where the rules are unknown their number is not made up."""
+    unknown = LimitsHealth(error="cannot reach Kafka at a:1: connection refused")
+    texts = told(snapshot(limits=None, limits_health=unknown))
+    assert texts[0].startswith(
+        "error: The Admin API cannot be reached: cannot reach Kafka at a:1: connection refused"
+    )
+    assert "under a quota. " in texts[1]
+
+
+def test_only_stale_beans() -> None:
+    """Beans of earlier rules are not shown, and that is said."""
+    node = NodeUsage(broker="1", stale_entities={QuotaType.PRODUCE: 3})
+    (text,) = told(snapshot(nodes=(node,)))
+    assert text.startswith("warning: All 3 quota beans are left over")
+
+
+def test_agent_unreachable() -> None:
+    """Each source that is down is told with its reason; the rest is not guessed at."""
+    shown = snapshot(sources=(health(up=False, error="connection refused"),))
+    (text,) = told(shown)
+    assert (
+        text == "error: Source 'broker-1' (jolokia) cannot be read: connection refused"
+    )
+
+
+def test_no_source() -> None:
+    """Without a source there is nothing to be down."""
+    assert told(snapshot(sources=()))[0].startswith("error: No source is configured.")
+
+
+def test_permission_missing() -> None:
+    """The client's own words name the ACL."""
+    denied = LimitsHealth(error="needs DESCRIBE_CONFIGS", denied=True)
+    texts = told(snapshot(usage(), limits=None, limits_health=denied))
+    assert texts == [
+        "error: The configured quotas may not be read: needs DESCRIBE_CONFIGS"
+    ]
+
+
+def test_age_of_old_limits_is_told() -> None:
+    """Limits that could not be refreshed are shown with their age."""
+    failed = LimitsHealth(read_at=NOW - 90, error="timeout")
+    (text,) = told(snapshot(usage(), limits_health=failed))
+    assert "timeout (the limits shown are 90 s old)" in text
+
+
+def test_no_admin_api_configured() -> None:
+    """Usage without limits is allowed, but not what people come for."""
+    missing = LimitsHealth(configured=False)
+    (text,) = told(snapshot(usage(), limits=None, limits_health=missing))
+    assert text.startswith("warning: No Admin API is configured")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"rules": MUTATIONS, "active_controller": "100"}, True),
+        ({"rules": MUTATIONS, "active_controller": "1"}, False),
+        ({"rules": MUTATIONS, "active_controller": None}, False),
+        ({"active_controller": "100"}, False),
+    ],
+)
+def test_active_controller_is_not_read(
+    changes: Mapping[str, object], *, expected: bool
+) -> None:
+    """Mutation quotas without the node that keeps them would look unused."""
+    texts = told(snapshot(usage(), limits=limits(**changes)))
+    assert [
+        text.startswith("warning: Node 100, the active controller, is not read")
+        for text in texts
+    ] == [True] * expected
+
+
+def test_what_else_could_not_be_read() -> None:
+    """A missing right that costs only a part is told as that."""
+    incomplete = limits(missing={"the active controller": "needs DESCRIBE"})
+    (text,) = told(snapshot(usage(), limits=incomplete))
+    assert text.startswith(
+        "warning: Not known: the active controller: needs DESCRIBE Limits and rules are right"
+    )
+
+
+def test_quota_callback() -> None:
+    """Where a class of the operator decides, the eight levels mean nothing."""
+    custom = limits(nodes={"1": NodeSettings(quota_callback_class="org.acme.Quotas")})
+    (text,) = told(snapshot(usage(), limits=custom))
+    assert text.startswith("warning: Node 1 leaves quotas to org.acme.Quotas")
+
+
+def test_recorded_nodes(
+    combined_without_quotas: Snapshot,
+    split_removed: Snapshot,
+    split_throttled: Snapshot,
+) -> None:
+    """What real nodes lead to: no rule yet, all rules removed, all well."""
+    for shown, expected in (
+        (combined_without_quotas, "No client quota is configured"),
+        (split_removed, "No client quota is configured"),
+    ):
+        (finding,) = diagnose(shown)
+        assert finding.severity is Severity.WARNING
+        assert finding.text.startswith(expected)
+    assert diagnose(split_throttled) == []
+    assert diagnose(replace(split_throttled, entities=())) != []

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.exporter.examples import limits
+
+from quotascope.exporter.explain import Explanation, explain
+from quotascope.metrics import (
+    DEFAULT,
+    NO_RULE,
+    Level,
+    QuotaEntity,
+    QuotaRules,
+    QuotaType,
+    Resolution,
+)
+
+EIGHT = {
+    QuotaEntity("u", "c"): 1.0,
+    QuotaEntity("u", DEFAULT): 2.0,
+    QuotaEntity("u"): 3.0,
+    QuotaEntity(DEFAULT, "c"): 4.0,
+    QuotaEntity(DEFAULT, DEFAULT): 5.0,
+    QuotaEntity(DEFAULT): 6.0,
+    QuotaEntity(None, "c"): 7.0,
+    QuotaEntity(None, DEFAULT): 8.0,
+}
+LEVELS = [level for level in Level if level is not Level.NONE]
+
+
+def produce(
+    rules: dict[QuotaEntity, float], user: str = "u", client_id: str = "c"
+) -> Explanation:
+    """The explanation of the produce quota."""
+    given_limits = limits(rules={QuotaType.PRODUCE: QuotaRules(rules)})
+    return explain(given_limits, user, client_id)[0]
+
+
+def decided(entity: QuotaEntity) -> Resolution:
+    """The decision for one of ``EIGHT``."""
+    return Resolution(level=entity.level, entity=entity, bound=EIGHT[entity])
+
+
+def test_all_eight_levels_strongest_first() -> None:
+    """The list is Kafka's order, with what is configured at each level."""
+    shown = produce(EIGHT)
+    assert [candidate.level for candidate in shown.candidates] == LEVELS
+    assert [candidate.bound for candidate in shown.candidates] == list(EIGHT.values())
+
+
+@pytest.mark.parametrize("first", range(8))
+def test_strongest_decides_and_the_next_one_follows(first: int) -> None:
+    """Removing the deciding rule leads to the next of the list."""
+    entities = list(EIGHT)[first:]
+    shown = produce({entity: EIGHT[entity] for entity in entities})
+    assert shown.decision == decided(entities[0])
+    assert shown.fallback == (decided(entities[1]) if entities[1:] else NO_RULE)
+
+
+def test_nothing_configured() -> None:
+    """Without a quota of this type nothing decides and nothing is measured."""
+    shown = produce({})
+    assert shown.decision == NO_RULE
+    assert shown.fallback is None
+    assert shown.measured_as is None
+    assert [candidate.bound for candidate in shown.candidates] == [None] * 8
+
+
+def test_unmatched_user_is_measured_all_the_same() -> None:
+    """With rules for other users only, a user without a rule is counted by user."""
+    shown = produce({QuotaEntity("other"): 1.0})
+    assert shown.decision == NO_RULE
+    assert shown.measured_as == ("u", "")
+
+
+def test_each_quota_type_is_decided_alone() -> None:
+    """A produce rule says nothing about fetches."""
+    configured = limits(
+        rules={
+            QuotaType.PRODUCE: QuotaRules({QuotaEntity("u"): 1.0}),
+            QuotaType.FETCH: QuotaRules({QuotaEntity(None, "c"): 2.0}),
+        }
+    )
+    found = {
+        each.quota_type: each.decision.level for each in explain(configured, "u", "c")
+    }
+    assert found == {
+        QuotaType.PRODUCE: Level.USER,
+        QuotaType.FETCH: Level.CLIENT,
+        QuotaType.REQUEST: Level.NONE,
+        QuotaType.CONTROLLER_MUTATION: Level.NONE,
+    }
+
+
+@given(
+    entities=st.sets(st.sampled_from(list(EIGHT))),
+    client_id=st.sampled_from(["c", "", "x"]),
+)
+def test_explaining_changes_nothing(entities: set[QuotaEntity], client_id: str) -> None:
+    """The rules are those of everybody: looking at what would be does not remove one."""
+    rules = QuotaRules({entity: EIGHT[entity] for entity in entities})
+    configured = limits(rules={QuotaType.PRODUCE: rules})
+    before = dict(rules)
+    first = explain(configured, "u", client_id)
+    assert dict(rules) == before
+    assert explain(configured, "u", client_id) == first
+    assert first[0].decision == rules.decide("u", client_id)
