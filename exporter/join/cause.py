@@ -8,10 +8,11 @@ controller refused the request over its mutation quota. What tells them apart:
 
 1. A request quota never throttles for longer than one window (``ClientRequestQuotaManager``:
    ``quota.window.size.seconds``), so an average above it holds a throttle by mutations. This is proof.
-2. An entity without a request limit cannot exceed one. Proof, except within a minute of the removal of its
-   limit: the average lingers that long.
-3. An entity that stayed below its request limit for the last minute, while a mutation bucket of the same user
-   or client was empty beyond zero. Evidence: between two collections either may have been otherwise.
+2. An entity that was seen at its request limit within the last minute is throttled by that.
+3. An entity without a request limit cannot exceed one. Where there are mutation quotas, only these are left.
+   (A limit removed less than a minute before this exporter started is the exception.)
+4. An entity below its request limit, while within the last minute a mutation bucket of the same user or client was
+   in debt. This is evidence, not proof: between two collections both may have been otherwise.
 
 Where none of these holds, the throttle is taken as the entity's own.
 """
@@ -19,17 +20,13 @@ Where none of these holds, the throttle is taken as the entity's own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
 from quotascope.metrics import QuotaType
 
 from ..limits import Limits
 from ..snapshot import Cause, Entity, EntityUsage
-from .recent import Recent
+from .recent import LINGER_SECONDS, Recent
 from .standing import NO_RULES
-
-LINGER_SECONDS: Final = 60.0
-"""How long a throttle stays in Kafka's averages, 2 x 30 s."""
 
 Shape = tuple[bool, str, bool, str]
 
@@ -77,16 +74,20 @@ class Causes:
         self, usage: EntityUsage, limits: Limits | None, debtors: set[Shape]
     ) -> bool:
         entity = usage.entity
-        if limits is not None:
-            settings = limits.nodes.get(entity.broker)
-            if settings and usage.throttle_time_seconds > settings.quota_window_seconds:
-                return True
-            mutations = limits.rules.get(QuotaType.CONTROLLER_MUTATION, NO_RULES)
-            if entity.limit is None:
-                return mutations.enabled
-        return _key(entity) not in self._at_limit and any(
-            shape in debtors for shape in _shapes_compatible_with(entity)
-        )
+        if _longer_than_own(usage, limits):
+            return True
+        if _key(entity) in self._at_limit:
+            return False
+        if limits is not None and entity.limit is None:
+            return limits.rules.get(QuotaType.CONTROLLER_MUTATION, NO_RULES).enabled
+        return any(shape in debtors for shape in _shapes_compatible_with(entity))
+
+
+def _longer_than_own(usage: EntityUsage, limits: Limits | None) -> bool:
+    settings = limits.nodes.get(usage.entity.broker) if limits else None
+    if settings is None:
+        return False
+    return usage.throttle_time_seconds > settings.quota_window_seconds
 
 
 def _key(entity: Entity) -> tuple[str, str, str]:

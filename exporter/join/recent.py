@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
+
+LINGER_SECONDS: Final = 60.0
+"""How long a throttle stays in Kafka's averages: 2 x 30 s."""
 
 
 class Recent(Generic[Key]):

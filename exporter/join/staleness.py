@@ -9,11 +9,8 @@ from quotascope.metrics import QuotaType
 
 from .interpretation import Tags
 from .plan import Numbers, Places
-from .recent import Recent
+from .recent import LINGER_SECONDS, Recent
 from .standing import Standing
-
-LINGER_SECONDS: Final = 60.0
-"""How long a throttle stays in Kafka's averages (2 x 30 s): what rose may need as long to rise again."""
 
 _QUOTA_SAMPLES: Final = 11
 _MUTATION_RATE_SAMPLES: Final = 2

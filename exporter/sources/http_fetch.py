@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from base64 import b64encode
 
 import aiohttp
 from yarl import URL
@@ -53,14 +53,18 @@ class HttpFetch:
             async with asyncio.timeout(self._target.timeout_seconds):
                 return await self._retried(method, url, body)
         except TimeoutError:
-            raise SourceUnreachable(
-                f"no complete answer within {self._target.timeout_seconds:g} s: the node is overloaded or stuck, "
-                "or timeout_seconds is too short for this many clients"
-            ) from None
+            raise SourceUnreachable(self._too_late(url)) from None
         except aiohttp.ClientError as error:
             raise _explained(error, self._hint) from error
         except (OSError, ValueError) as error:
             raise SourceUnreachable(f"cannot be asked: {shown(error)}") from error
+
+    def _too_late(self, url: URL) -> str:
+        maybe = ", this port does not speak https" if url.scheme == "https" else ""
+        return (
+            f"no complete answer within {self._target.timeout_seconds:g} s: the node is overloaded or stuck{maybe}, "
+            "or timeout_seconds is too short for this many clients"
+        )
 
     async def _retried(self, method: str, url: URL, body: bytes | None) -> bytes:
         try:
@@ -85,11 +89,8 @@ class HttpFetch:
                 connector=aiohttp.TCPConnector(
                     limit=2, ssl=True if target.tls is None else target.tls
                 ),
-                auth=None
-                if target.username is None
-                else aiohttp.BasicAuth(target.username, target.password, "utf-8"),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers=_sendable(target.headers),
+                headers=_headers(target),
                 timeout=aiohttp.ClientTimeout(total=None),
             )
         return self._session
@@ -121,11 +122,21 @@ class HttpFetch:
         return bytes(body)
 
 
-def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
-    for name, value in headers.items():
+def _headers(target: HttpTarget) -> dict[str, str]:
+    for name, value in target.headers.items():
         if not value.isprintable():
             raise ValueError(f"the header {name} holds a line end or the like")
-    return dict(headers)
+    return {**_basic_auth(target), **target.headers}
+
+
+def _basic_auth(target: HttpTarget) -> dict[str, str]:
+    """RFC 7617, in UTF-8."""
+    if target.username is None:
+        return {}
+    if ":" in target.username:
+        raise ValueError("the user name of basic_auth holds a colon")
+    credentials = f"{target.username}:{target.password}".encode()
+    return {"Authorization": f"Basic {b64encode(credentials).decode()}"}
 
 
 def _place(response: aiohttp.ClientResponse) -> str:

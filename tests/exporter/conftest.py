@@ -3,9 +3,6 @@
 from collections.abc import Mapping
 
 import pytest
-
-from quotascope.exporter.snapshot import Snapshot
-from quotascope.metrics import QuotaEntity, QuotaType
 from tests.exporter.recorded import (
     COMBINED_RULES,
     FORWARDED_RULES,
@@ -13,6 +10,9 @@ from tests.exporter.recorded import (
     joined,
     limits,
 )
+
+from quotascope.exporter.snapshot import Snapshot
+from quotascope.metrics import QuotaEntity, QuotaType
 
 BOTH = ("1", "100")
 

@@ -1,0 +1,104 @@
+"""The numbers of an entity, in base units."""
+
+from math import inf, nan
+
+import pytest
+from tests.exporter.join.world import Rules, World, entity, limits, only
+
+from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.snapshot import Entity, EntityUsage
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+
+FETCH, MUTATION = QuotaType.FETCH, QuotaType.CONTROLLER_MUTATION
+RULES: Rules = {kind: {QuotaEntity("a"): 50.0} for kind in QuotaType}
+
+
+@pytest.mark.parametrize(
+    ("quota_type", "usage", "limit"),
+    [
+        (QuotaType.PRODUCE, 25.0, 50.0),
+        (FETCH, 25.0, 50.0),
+        (QuotaType.REQUEST, 0.25, 0.5),
+        (MUTATION, 25.0, 50.0),
+    ],
+)
+def test_usage_and_limit_have_the_same_unit(
+    quota_type: QuotaType, usage: float, limit: float
+) -> None:
+    """Percent of a thread become threads, on both sides."""
+    found = only(World(limits(RULES)).collect_one(entity(quota_type, "a", usage=25.0)))
+    assert (found.usage, found.entity.limit, found.utilization) == (usage, limit, 0.5)
+
+
+def test_a_negative_rate_is_shown_as_it_is() -> None:
+    """What a broker said is not rewritten."""
+    found = only(World(limits(RULES)).collect_one(entity(FETCH, "a", usage=-5.0)))
+    assert (found.usage, found.utilization) == (-5.0, -0.1)
+
+
+@pytest.mark.parametrize("number", [nan, inf, -inf, None])
+def test_no_number_is_none(number: float | None) -> None:
+    """No NaN and no infinity gets out."""
+    found = only(
+        World(limits(RULES)).collect_one(
+            entity(FETCH, "a", usage=number, throttle_ms=number or nan)
+        )
+    )
+    assert (found.usage, found.utilization) == (None, None)
+    assert found.throttle_time_seconds == 0.0
+
+
+@pytest.mark.parametrize("tokens", [4e18, 1.0145709240540253e20, inf, nan])
+def test_a_bucket_that_just_lost_its_limit_has_no_tokens(tokens: float) -> None:
+    """Recorded: within a second of the removal bob's 22 tokens were 1.1e19, and no limit of ours was wrong yet."""
+    found = only(World(limits(RULES)).collect_one(entity(MUTATION, "a", tokens=tokens)))
+    assert (found.tokens, found.burst_used) == (None, None)
+
+
+def test_tokens_without_a_limit_are_not_shown() -> None:
+    """They are those of a bucket of 1e20 on its way down or up."""
+    world = World(limits({MUTATION: {QuotaEntity("a"): 1.0}}))
+    assert only(world.collect_one(entity(MUTATION, "b", tokens=3.0))).tokens is None
+
+
+def test_an_untagged_bean_is_a_queue_and_maybe_a_client() -> None:
+    """A client without a client-id shares the bean of the delay queue."""
+    world = World(limits({FETCH: {QuotaEntity(None, DEFAULT): 10.0}}))
+    queue = {Column(Bean.of("kafka.server", {"type": "Fetch"}), "queue-size"): 2.0}
+    alone = world.collect_one(queue)
+    assert alone.entities == ()
+    assert alone.nodes[0].delay_queue_size == {FETCH: 2.0}
+    both = world.collect_one(queue, entity(FETCH, usage=5.0, throttle_ms=100.0))
+    assert (only(both).entity.user, only(both).entity.client_id) == ("", "")
+    assert only(both).usage == 5.0
+    assert only(both).throttle_time_seconds == 0.1
+    assert only(both).entity.limit is None
+    assert both.nodes[0].delay_queue_size == {FETCH: 2.0}
+
+
+def test_counters_of_an_embedded_engine() -> None:
+    """Milliseconds become seconds, counts stay."""
+    parts = entity(MUTATION, "a", tokens=3.0)
+    bean = next(iter(parts)).bean
+    parts[Column(bean, "throttle-time-total")] = 2_500.0
+    parts[Column(bean, "throttle-count")] = 7.0
+    parts[Column(bean, "rejection-count")] = 9.0
+    found = only(World(limits(RULES)).collect_one(parts))
+    assert found.throttled_seconds_total == 2.5
+    assert found.throttled_requests_total == 7.0
+    assert found.rejected_mutations_total == 9.0
+
+
+@pytest.mark.parametrize("limit", [None, 0.0])
+def test_no_ratio_without_something_to_divide_by(limit: float | None) -> None:
+    """Unlimited is not zero percent, and a limit of nothing is none of Kafka's."""
+    entity_ = Entity(
+        broker="1",
+        quota_type=MUTATION,
+        user="a",
+        client_id="",
+        limit=limit,
+        burst_tokens=limit,
+    )
+    usage = EntityUsage(entity=entity_, usage=1.0, tokens=1.0)
+    assert (usage.utilization, usage.burst_used) == (None, None)

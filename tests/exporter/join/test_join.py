@@ -1,0 +1,79 @@
+"""What one snapshot is made of, when sources fail or say odd things."""
+
+from dataclasses import replace
+
+from tests.exporter.join.world import Rules, World, entity, limits
+from tests.exporter.recorded import read
+
+from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.snapshot import LimitsHealth, SourceHealth, SourceRead
+from quotascope.metrics import QuotaEntity, QuotaType
+
+PRODUCE = QuotaType.PRODUCE
+RULES: Rules = {PRODUCE: {QuotaEntity("a"): 10.0}}
+
+
+def test_a_failed_source_leaves_the_others() -> None:
+    """One node down at three in the morning: the rest is shown, and what is wrong."""
+    world = World(limits(RULES))
+    down = SourceHealth(
+        name="b", dialect="jolokia", up=False, duration_seconds=5.0, error="no answer"
+    )
+    reads = [
+        SourceRead(health=down, table=None),
+        read(world.table("1", entity(PRODUCE, "a", usage=1.0))),
+    ]
+    snapshot = world.join.snapshot(reads, world.limits, LimitsHealth(), 1.0)
+    assert [health.up for health in snapshot.sources] == [False, True]
+    assert len(snapshot.entities) == len(snapshot.nodes) == 1
+    assert snapshot.taken_at == 1.0
+    assert snapshot.limits is world.limits
+
+
+def test_a_source_that_comes_back_is_compared_with_its_last_read() -> None:
+    """A bean that was there before the outage is no new one."""
+    world = World(limits(RULES))
+    world.collect_one(entity(PRODUCE, "", "c", usage=10.0))
+    world.collect({})
+    assert world.collect_one(entity(PRODUCE, "", "c", usage=10.0)).entities == ()
+
+
+def test_a_node_that_two_sources_read_counts_once() -> None:
+    """Two urls of one broker would make every series twice; the second source is told to go."""
+    world = World(limits(RULES))
+    table = world.table("1", entity(PRODUCE, "a", usage=1.0))
+    reads = [read(table, "jolokia"), read(replace(table), "text")]
+    snapshot = world.join.snapshot(reads, world.limits, LimitsHealth(), 1.0)
+    assert len(snapshot.entities) == len(snapshot.nodes) == 1
+    assert [health.up for health in snapshot.sources] == [True, False]
+    assert snapshot.sources[1].error is not None
+    assert "source jolokia" in snapshot.sources[1].error
+
+
+def test_nothing_read_is_a_snapshot_too() -> None:
+    """Without a source there is something to say about limits."""
+    snapshot = World(limits(RULES)).collect({})
+    assert (snapshot.entities, snapshot.nodes, snapshot.sources) == ((), (), ())
+
+
+def test_a_number_that_is_none_stays_away_from_the_node() -> None:
+    """NaN in the node's own numbers is absence."""
+    bean = Bean.of("kafka.server", {"type": "Request"})
+    snapshot = World(limits(RULES)).collect_one(
+        {
+            Column(bean, "queue-size"): float("nan"),
+            Column(bean, "exempt-request-time"): float("inf"),
+        }
+    )
+    (node,) = snapshot.nodes
+    assert node.delay_queue_size == {}
+    assert node.exempt_request_threads is None
+    assert node.active_controller is None
+
+
+def test_limits_of_other_nodes_do_not_matter() -> None:
+    """A node whose settings could not be read has no capacity, but limits."""
+    world = World(limits(RULES, nodes=("9",)))
+    snapshot = world.collect_one(entity(PRODUCE, "a", usage=5.0))
+    assert snapshot.nodes[0].request_capacity_threads is None
+    assert snapshot.entities[0].utilization == 0.5

@@ -1,0 +1,228 @@
+"""What real nodes answered, joined with the rules that were in force."""
+
+import pytest
+from tests.exporter.recorded import (
+    COMBINED_RULES,
+    SPLIT_RULES,
+    TAKEN_AT,
+    joined,
+    limits,
+)
+
+from quotascope.exporter.join import Join
+from quotascope.exporter.snapshot import Cause, EntityUsage, Snapshot
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+
+PRODUCE, FETCH, REQUEST = QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST
+MUTATION = QuotaType.CONTROLLER_MUTATION
+
+
+def find(
+    snapshot: Snapshot, quota_type: QuotaType, user: str = "", client_id: str = ""
+) -> EntityUsage:
+    """One entity of a snapshot."""
+    (found,) = (
+        usage
+        for usage in snapshot.entities
+        if usage.entity.quota_type is quota_type
+        and usage.entity.user == user
+        and usage.entity.client_id == client_id
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("entity", "rule", "limit"),
+    [
+        ((PRODUCE, "alice", "app1"), ("alice", "app1"), 50_000.0),
+        ((PRODUCE, "alice", "app2"), ("alice", DEFAULT), 200_000.0),
+        ((PRODUCE, "svc:team a", ""), ("svc:team a", None), 40_000.0),
+        ((PRODUCE, "carol", "spam"), (DEFAULT, "spam"), 100_000.0),
+        ((PRODUCE, "carol", "my app/1=x,*?"), (DEFAULT, DEFAULT), 500_000.0),
+        ((FETCH, "carol", ""), (DEFAULT, None), 300_000.0),
+        ((REQUEST, "", "bulk"), (None, "bulk"), 0.01),
+        ((REQUEST, "", "line\nbreak"), (None, DEFAULT), 10.0),
+    ],
+)
+def test_every_level_resolves_to_its_rule(
+    split_throttled: Snapshot,
+    entity: tuple[QuotaType, str, str],
+    rule: tuple[str | None, str | None],
+    limit: float,
+) -> None:
+    """Who is limited by what, on a real broker, for all eight levels."""
+    found = find(split_throttled, *entity).entity
+    expected = QuotaEntity(*rule)
+    assert found.limit == limit
+    assert found.resolution is not None
+    assert found.resolution.entity == expected
+    assert found.resolution.level is expected.level
+
+
+def test_units_are_base_units(combined_throttled: Snapshot) -> None:
+    """Percent become threads, milliseconds seconds; bytes stay."""
+    carol = find(combined_throttled, REQUEST, "carol")
+    assert carol.usage == 2.2297051420220937 / 100
+    assert carol.entity.limit == 0.02
+    assert carol.throttle_time_seconds == 0.05081132075471698
+    assert carol.utilization == pytest.approx(1.1149, abs=1e-4)
+    alice = find(combined_throttled, PRODUCE, "alice", "app1")
+    assert (alice.usage, alice.throttle_time_seconds) == (91241.75723810394, 9.604)
+
+
+def test_the_unthrottled_have_zero_and_no_cause(combined_throttled: Snapshot) -> None:
+    """A broker says NaN; nobody can add NaN up."""
+    spam2 = find(combined_throttled, PRODUCE, "", "spam2")
+    assert (spam2.throttle_time_seconds, spam2.cause) == (0.0, None)
+
+
+def test_throttles_have_causes(combined_throttled: Snapshot) -> None:
+    """Bob used 0.07 % of his 1000 %, and waited nine seconds: that was his mutation quota."""
+    assert find(combined_throttled, REQUEST, "bob").cause is Cause.CONTROLLER_MUTATION
+    assert find(combined_throttled, REQUEST, "carol").cause is Cause.OWN
+    assert find(combined_throttled, PRODUCE, "alice").cause is Cause.OWN
+
+
+def test_tokens_only_under_a_limit(combined_throttled: Snapshot) -> None:
+    """Bob is in debt; alice has no limit, of which the broker makes 1e20 tokens."""
+    bob = find(combined_throttled, MUTATION, "bob")
+    assert bob.tokens == -0.9839999999999989
+    assert bob.entity.burst_tokens == 22.0
+    assert bob.burst_used == pytest.approx(1.0447, abs=1e-4)
+    alice = find(combined_throttled, MUTATION, "alice")
+    assert (alice.tokens, alice.entity.limit, alice.burst_used) == (None, None, None)
+
+
+def test_the_node_itself(combined_throttled: Snapshot) -> None:
+    """Who is muted right now, time that no quota counts, and what requests were told."""
+    (node,) = combined_throttled.nodes
+    assert node.delay_queue_size == {PRODUCE: 6, FETCH: 3, REQUEST: 2, MUTATION: 0}
+    assert node.exempt_request_threads == pytest.approx(0.0234, abs=1e-4)
+    assert node.request_capacity_threads == 11.0
+    assert node.request_throttled_seconds["Produce"] == 256.673
+    assert node.request_throttled_seconds["Fetch"] == 89.358
+    assert "FetchConsumer" not in node.request_throttled_seconds
+    assert sum(node.stale_entities.values()) == 0
+
+
+def test_idle_after_load_averages_linger(combined_idle: Snapshot) -> None:
+    """Nobody is muted and nobody sends, but averages of the last minute stay as they are."""
+    app1 = find(combined_idle, PRODUCE, "alice", "app1")
+    assert (app1.usage, app1.throttle_time_seconds) == (0.0, 7.769)
+    assert set(combined_idle.nodes[0].delay_queue_size.values()) == {0.0}
+
+
+def test_without_quotas_there_are_no_entities(
+    combined_without_quotas: Snapshot,
+) -> None:
+    """A node without rules has delay queues and nothing else."""
+    assert combined_without_quotas.entities == ()
+    assert len(combined_without_quotas.nodes[0].delay_queue_size) == 4
+
+
+def test_mutations_are_the_active_controllers(split_throttled: Snapshot) -> None:
+    """A broker has mutation beans of its own, from topics that clients made by asking for them."""
+    brokers = {
+        usage.entity.broker
+        for usage in split_throttled.entities
+        if usage.entity.quota_type is MUTATION
+    }
+    assert brokers == {"100"}
+    broker, controller = split_throttled.nodes
+    assert broker.stale_entities[MUTATION] == 2
+    assert controller.stale_entities[MUTATION] == 0
+    assert (broker.active_controller, controller.active_controller) == (None, True)
+
+
+def test_error_89_is_counted_on_broker_and_controller(
+    split_throttled: Snapshot,
+) -> None:
+    """One refused request, forwarded: each of the two nodes counts its response."""
+    assert [node.throttling_errors for node in split_throttled.nodes] == [
+        {"CreateTopics": 1.0},
+        {"CreateTopics": 1.0},
+    ]
+
+
+def test_the_mutation_throttle_shows_on_the_broker(split_throttled: Snapshot) -> None:
+    """The controller mutes nobody: bob's wait is on the broker, in group Request."""
+    throttled = {
+        (usage.entity.broker, usage.entity.client_id, usage.cause)
+        for usage in split_throttled.entities
+        if usage.entity.quota_type is REQUEST and usage.throttle_time_seconds
+    }
+    assert throttled == {
+        ("1", "bob-admin", Cause.CONTROLLER_MUTATION),
+        ("1", "bulk", Cause.OWN),
+    }
+
+
+def test_after_the_removal_of_all_rules_every_bean_is_stale(
+    split_removed: Snapshot,
+) -> None:
+    """The beans stay for an hour, and say nothing any more."""
+    assert split_removed.entities == ()
+    assert split_removed.nodes[0].stale_entities == {
+        PRODUCE: 16,
+        FETCH: 2,
+        REQUEST: 20,
+        MUTATION: 2,
+    }
+
+
+def test_without_request_quotas_a_forwarded_throttle_still_shows(
+    split_forwarded: Snapshot,
+) -> None:
+    """Nothing is recorded in group Request then, except the throttles of mutation quotas."""
+    bob = find(split_forwarded, REQUEST, "", "bob-admin")
+    assert bob.throttle_time_seconds == 3.893
+    assert bob.entity.limit is None
+    assert bob.cause is Cause.CONTROLLER_MUTATION
+
+
+def test_a_limit_removed_within_the_minute_is_still_the_cause() -> None:
+    """Bulk was seen at its limit, which then went; its average lingers and is still its own."""
+    join = Join()
+    nodes = ("1", "100")
+    joined(
+        [f"split/throttled.{node}.jolokia2.json" for node in nodes],
+        limits(SPLIT_RULES, nodes),
+        join,
+    )
+    after = joined(
+        [f"split/forwarded.{node}.jolokia2.json" for node in nodes],
+        limits({MUTATION: SPLIT_RULES[MUTATION]}, nodes),
+        join,
+        TAKEN_AT + 20,
+    )
+    assert find(after, REQUEST, "", "bulk").cause is Cause.OWN
+
+
+def test_before_the_limits_are_read_usage_is_shown_without_them() -> None:
+    """Nothing can be judged: everything is shown, and nothing is called stale."""
+    names = [f"split/removed.{node}.jolokia2.json" for node in ("1", "100")]
+    snapshot = joined(names, None)
+    assert len(snapshot.entities) == 16 + 2 + 20 + 4 + 2
+    assert all(usage.entity.resolution is None for usage in snapshot.entities)
+    assert all(usage.utilization is None for usage in snapshot.entities)
+    assert all(usage.tokens is None for usage in snapshot.entities)
+    assert [node.stale_entities for node in snapshot.nodes] == [{MUTATION: 2}, {}]
+
+
+def test_tokens_before_the_limits_are_read() -> None:
+    """A number that only a limit can give is shown; a bucket without one is not."""
+    snapshot = joined(["combined/throttled.jolokia2.json"], None)
+    assert find(snapshot, MUTATION, "bob").tokens == -0.9839999999999989
+    assert find(snapshot, MUTATION, "alice").tokens is None
+
+
+@pytest.mark.parametrize("agent", ["jolokia1.json", "jmx_exporter.txt"])
+def test_other_agents_give_the_same_entities(
+    combined_throttled: Snapshot, agent: str
+) -> None:
+    """The same limits, rules and causes, whatever the dialect."""
+    other = joined([f"combined/throttled.{agent}"], limits(COMBINED_RULES))
+    by_entity = {usage.entity: usage for usage in other.entities}
+    assert by_entity.keys() == {usage.entity for usage in combined_throttled.entities}
+    for usage in combined_throttled.entities:
+        assert by_entity[usage.entity].cause == usage.cause

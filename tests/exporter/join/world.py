@@ -1,0 +1,106 @@
+"""Small made-up nodes: each test states the beans it is about."""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from math import nan
+
+from tests.exporter.recorded import read
+
+from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
+from quotascope.exporter.join import Join
+from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.mapping import USAGE
+from quotascope.exporter.snapshot import EntityUsage, LimitsHealth, Snapshot
+from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType, sanitize
+
+Rules = Mapping[QuotaType, Mapping[QuotaEntity, float]]
+Numbers = dict[Column, float]
+
+NODE = Bean.of("kafka.server", {"type": "app-info", "id": "1"})
+
+
+def entity(
+    quota_type: QuotaType,
+    user: str = "",
+    client_id: str = "",
+    *,
+    usage: float | None = 0.0,
+    throttle_ms: float = nan,
+    tokens: float | None = None,
+) -> Numbers:
+    """One entity's bean, in Kafka's units."""
+    tags = {"user": sanitize(user), "client-id": client_id}
+    properties = {key: value for key, value in tags.items() if value}
+    bean = Bean.of("kafka.server", {"type": quota_type.group, **properties})
+    numbers = {Column(bean, "throttle-time"): throttle_ms}
+    if usage is not None:
+        numbers[Column(bean, USAGE[quota_type].attribute)] = usage
+    if tokens is not None:
+        numbers[Column(bean, "tokens")] = tokens
+    return numbers
+
+
+def leads(count: float) -> Numbers:
+    """What a node says of its own leadership."""
+    properties = {"type": "KafkaController", "name": "ActiveControllerCount"}
+    return {Column(Bean.of("kafka.controller", properties), "Value"): count}
+
+
+def limits(
+    rules: Rules,
+    *,
+    nodes: Sequence[str] = ("1",),
+    settings: NodeSettings | None = None,
+    active_controller: str | None = None,
+) -> Limits:
+    """What is configured, in Kafka's units."""
+    return Limits(
+        rules={kind: QuotaRules(bounds).snapshot() for kind, bounds in rules.items()},
+        nodes=dict.fromkeys(nodes, settings or NodeSettings()),
+        active_controller=active_controller,
+        read_at=0.0,
+    )
+
+
+class World:
+    """A cluster whose numbers and limits change from collection to collection."""
+
+    def __init__(self, configured: Limits | None = None) -> None:
+        self.limits = configured
+        self.at = 1_000.0
+        self.join = Join()
+        self._layouts: dict[str, Layout] = {}
+
+    def table(self, node_id: str, *parts: Numbers) -> BeanTable:
+        """One node's table; the layout stays the same object while its columns do."""
+        numbers = {column: value for part in parts for column, value in part.items()}
+        layout = self._layouts.get(node_id)
+        if layout is None or layout.columns != tuple(numbers):
+            layout = self._layouts[node_id] = Layout(tuple(numbers))
+        return BeanTable(
+            node_id=node_id, layout=layout, values=array("d", numbers.values())
+        )
+
+    def collect(
+        self, nodes: Mapping[str, Sequence[Numbers]], after: float = 15.0
+    ) -> Snapshot:
+        """The snapshot of these nodes, so many seconds after the last one."""
+        self.at += after
+        reads = [read(self.table(node, *parts)) for node, parts in nodes.items()]
+        return self.join.snapshot(reads, self.limits, LimitsHealth(), self.at)
+
+    def collect_one(self, *parts: Numbers, after: float = 15.0) -> Snapshot:
+        """The same for a cluster of one node."""
+        return self.collect({"1": parts}, after)
+
+
+def only(snapshot: Snapshot) -> EntityUsage:
+    """The one entity of a snapshot."""
+    (usage,) = snapshot.entities
+    return usage
+
+
+def stale(snapshot: Snapshot, node: str = "1") -> dict[QuotaType, int]:
+    """How many stale entities a node has, without the zeros."""
+    (usage,) = (each for each in snapshot.nodes if each.broker == node)
+    return {kind: count for kind, count in usage.stale_entities.items() if count}

@@ -1,0 +1,129 @@
+"""An engine in this process, read like any other source."""
+
+import pytest
+from tests.strategies import EPOCH_MS
+
+from quotascope.exporter.beans import BeanTable
+from quotascope.exporter.join.interpretation import interpreted
+from quotascope.exporter.mapping import Meaning
+from quotascope.exporter.sources.embedded import EmbeddedSource
+from quotascope.metrics import (
+    Principal,
+    QuotaEntity,
+    QuotaManagers,
+    QuotaType,
+    Registry,
+    ThrottleCallback,
+)
+
+Numbers = dict[tuple[QuotaType, str, str, Meaning], float]
+SVC = Principal("svc:team a")
+
+
+class Engine:
+    """A broker's quotas, and the source that reads them."""
+
+    def __init__(self) -> None:
+        self.now_ms = EPOCH_MS
+        self.registry = Registry()
+        self.quotas = QuotaManagers(self.registry, EPOCH_MS)
+        self.source = EmbeddedSource("engine", self.registry, "1", lambda: self.now_ms)
+
+    async def numbers(self) -> Numbers:
+        """What the table says of entities."""
+        return entities(await self.source.read())
+
+
+def entities(table: BeanTable) -> Numbers:
+    """The numbers of entities, in Kafka's units."""
+    found = ((interpreted(column), value) for column, value in table.items())
+    return {
+        (*each.tags, each.attribute.meaning): value
+        for each, value in found
+        if each is not None and each.tags is not None
+    }
+
+
+@pytest.fixture
+def engine() -> Engine:
+    """An engine without rules."""
+    return Engine()
+
+
+async def test_usage_and_exact_throttles_are_read(engine: Engine) -> None:
+    """The engine has Kafka's names, and the counters that Kafka lacks."""
+    produce = engine.quotas.produce
+    produce.update_quota(QuotaEntity("svc:team a"), 1_000.0)
+    throttle = produce.record_and_get_throttle_time(SVC, "c", 30_000.0, EPOCH_MS)
+    produce.throttle(SVC, "c", throttle, ThrottleCallback(), now_ms=EPOCH_MS, now_ns=0)
+    entity = (QuotaType.PRODUCE, "svc:team a", "")
+    numbers = await engine.numbers()
+    assert numbers[*entity, Meaning.USAGE] == 3_000.0
+    assert numbers[*entity, Meaning.THROTTLE_TIME] == throttle == 20_000
+    assert numbers[*entity, Meaning.THROTTLED_SECONDS] == 20_000
+    assert numbers[*entity, Meaning.THROTTLED_REQUESTS] == 1
+
+
+async def test_mutations_and_refusals_are_read(engine: Engine) -> None:
+    """Tokens, and how many mutations were refused."""
+    mutations = engine.quotas.controller_mutation
+    mutations.update_quota(QuotaEntity("bob"), 2.0)
+    for partitions in (30.0, 5.0):
+        mutations.record_and_get_throttle_time(
+            Principal("bob"), "admin", partitions, EPOCH_MS
+        )
+    entity = (QuotaType.CONTROLLER_MUTATION, "bob", "")
+    numbers = await engine.numbers()
+    assert numbers[*entity, Meaning.TOKENS] == -8.0
+    assert numbers[*entity, Meaning.REJECTED_MUTATIONS] == 5.0
+
+
+async def test_the_layout_stays_while_the_metrics_do(engine: Engine) -> None:
+    """In steady state only numbers move."""
+    engine.quotas.fetch.update_quota(QuotaEntity("a"), 10.0)
+    engine.quotas.fetch.record_no_throttle(Principal("a"), "", 1.0, EPOCH_MS)
+    first = await engine.source.read()
+    engine.quotas.fetch.record_no_throttle(Principal("a"), "", 1.0, EPOCH_MS)
+    second = await engine.source.read()
+    assert second.layout is first.layout
+    assert second.values != first.values
+    engine.quotas.fetch.record_no_throttle(Principal("b"), "", 1.0, EPOCH_MS)
+    third = await engine.source.read()
+    assert third.layout is not first.layout
+    assert set(map(id, first.layout.columns)) < set(map(id, third.layout.columns))
+
+
+async def test_metrics_of_others_are_left_out(engine: Engine) -> None:
+    """A registry may hold more than quotas, gauges among it."""
+    (await engine.source.read())
+    table = await engine.source.read()
+    groups = {column.bean.get("type") for column in table.layout.columns}
+    assert groups == {quota_type.group for quota_type in QuotaType}
+    assert all(column.attribute != "count" for column in table.layout.columns)
+
+
+async def test_reading_does_not_change_what_the_engine_decides(engine: Engine) -> None:
+    """Kafka's JMX reads move windows; an exporter in the process must not change throttles."""
+    watched, alone = engine, Engine()
+    for each in (watched, alone):
+        each.quotas.produce.update_quota(QuotaEntity("a"), 100.0)
+    throttles = []
+    for step in range(40):
+        watched.now_ms = EPOCH_MS + 777 * step
+        await watched.source.read()
+        throttles.append(
+            [
+                each.quotas.produce.record_and_get_throttle_time(
+                    Principal("a"), "", 90.0, EPOCH_MS + 777 * step + 333
+                )
+                for each in (watched, alone)
+            ]
+        )
+    assert all(left == right for left, right in throttles)
+    assert any(left > 0 for left, _ in throttles)
+
+
+async def test_closing_leaves_the_registry_alone(engine: Engine) -> None:
+    """The registry is somebody else's."""
+    await engine.source.close()
+    assert (await engine.source.read()).node_id == "1"

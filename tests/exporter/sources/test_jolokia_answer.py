@@ -1,0 +1,189 @@
+"""Answers of Jolokia 1 and 2: recorded ones, and broken ones."""
+
+import json
+from math import isnan
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.exporter.recorded import jolokia_bytes, numbers, table
+
+from quotascope.exporter.errors import SourceDenied, SourceUnreadable
+from quotascope.exporter.sources.jolokia_answer import column_of, numbers_in
+from quotascope.exporter.sources.jolokia_request import REQUESTS
+
+FIRST = REQUESTS[0]
+
+
+def answer(item: Any) -> bytes:
+    """The answer to one request."""
+    return json.dumps([item]).encode()
+
+
+def only(attributes: dict[str, Any]) -> list[float]:
+    """The numbers of one bean."""
+    item = {
+        "status": 200,
+        "value": {"kafka.server:type=Produce,client-id=a": attributes},
+    }
+    return numbers_in(answer(item), [FIRST])[1]
+
+
+def test_versions_one_and_two_say_the_same_before_any_quota() -> None:
+    """Jolokia 1 sorts the keys of a name, Jolokia 2 does not: the beans are the same."""
+    one, two = (
+        {
+            key
+            for key in numbers(table(f"combined/noquota.jolokia{version}.json"))
+            if key[0].domain == "kafka.server"
+        }
+        for version in (1, 2)
+    )
+    assert one == two
+
+
+def test_a_real_answer_gives_users_and_clients_unquoted() -> None:
+    """The user stays percent-encoded, the client id is what the client sent."""
+    found = {bean for bean, _ in numbers(table("combined/throttled.jolokia1.json"))}
+    clients = {(bean.get("user"), bean.get("client-id")) for bean in found}
+    assert ("svc%3Ateam%20a", "my app/1=x,*?") in clients
+    assert ("alice", "app1") in clients
+    assert (None, "rdkafka") in clients
+
+
+def test_null_is_nan() -> None:
+    """NaN has no JSON: Jolokia writes null."""
+    byte_rate, throttle_time = only({"byte-rate": 1.5, "throttle-time": None})
+    assert byte_rate == 1.5
+    assert isnan(throttle_time)
+
+
+@pytest.mark.parametrize(
+    ("told", "number"),
+    [(3, 3.0), ("12", 12.0), (10**400, None), ("ERROR: gone", None), ({}, None)],
+)
+def test_other_values_are_numbers_or_nan(told: object, number: float | None) -> None:
+    """An agent may write longs as text, and with ignoreErrors it writes an error in place of a value."""
+    (value,) = only({"byte-rate": told})
+    assert isnan(value) if number is None else value == number
+
+
+def test_a_pattern_without_beans_is_nothing_special() -> None:
+    """A broker has no controller's beans: status 404 within HTTP 200."""
+    assert numbers_in(answer({"status": 404, "error": "none"}), [FIRST]) == ([], [])
+
+
+def test_a_refusal_names_the_pattern_and_the_policy() -> None:
+    """Whoever runs the agent must learn what to allow."""
+    item = {"status": 403, "error": "Reading attribute is forbidden"}
+    with pytest.raises(SourceDenied, match=r"jolokia-access\.xml") as caught:
+        numbers_in(answer(item), [FIRST])
+    assert FIRST.pattern in str(caught.value)
+    assert "forbidden" in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [500, None, "x\n" * 500])
+def test_another_status_is_an_error_on_one_short_line(status: object) -> None:
+    """What a stranger wrote is shown on one line of bounded length."""
+    item = {"status": status, "error": "<b>\x1b[31m\nno" * 1000}
+    with pytest.raises(SourceUnreadable) as caught:
+        numbers_in(answer(item), [FIRST])
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_refusal_of_the_whole_request() -> None:
+    """An agent that refuses this host answers with one object, not with a list."""
+    text = b'{"status": 403, "error": "Origin not allowed"}'
+    with pytest.raises(SourceDenied, match="Origin not allowed"):
+        numbers_in(text, [FIRST])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"<html><body>Sign in</body></html>",
+        b"\xff\xfe\x00",
+        b'[{"status": 200, "value": {"kafka.ser',
+        b"[" * 100_000,
+        b'{"agent": "1.7.2"}',
+        b"[]",
+        b"[1, 2]",
+        b"[1]",
+        b'[{"value": {}}]',
+        b"9" * 5000,
+        b"null",
+    ],
+)
+def test_something_else_than_an_answer_is_unreadable(text: bytes) -> None:
+    """A proxy's page, half an answer and hostile nesting all end in one readable error."""
+    with pytest.raises(SourceUnreadable):
+        numbers_in(text, [FIRST])
+
+
+@pytest.mark.parametrize("value", ["[Object limit exceeded]", 7, None, [1]])
+def test_an_answer_that_the_agent_cut_short_is_unreadable(value: object) -> None:
+    """An agent with maxObjects puts text in place of beans; half a cluster must not look like all of it."""
+    with pytest.raises(SourceUnreadable, match="maxObjects"):
+        numbers_in(answer({"status": 200, "value": value}), [FIRST])
+    with pytest.raises(SourceUnreadable, match="maxObjects"):
+        numbers_in(
+            answer({"status": 200, "value": {"kafka.server:type=Produce": value}}),
+            [FIRST],
+        )
+
+
+@pytest.mark.parametrize(
+    "name", ["", "no colon", "kafka.server:type", 'kafka.server:type=Produce,user="x']
+)
+def test_a_name_that_is_none_is_left_out(name: str) -> None:
+    """One odd name does not spoil an answer."""
+    assert column_of((name, "byte-rate")) is None
+
+
+def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:
+    """JSON can hold what no UTF-8 can; the exposition must be able to write it."""
+    column = column_of(('kafka.server:type=Produce,client-id="a\ud800"', "byte-rate"))
+    assert column is not None
+    assert column.bean.get("client-id") == "a?"
+
+
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.floats(allow_nan=False)
+        | st.integers()
+        | st.text(max_size=5)
+        | st.sampled_from((200, 404, "status", "value", "kafka.server:type=Produce")),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ("status", "value", "kafka.server:type=Produce", "byte-rate")
+                ),
+                inner,
+                max_size=3,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_any_json_gives_numbers_or_an_error_of_ours(document: object) -> None:
+    """Nothing that an agent can answer ends in another error."""
+    try:
+        keys, values = numbers_in(json.dumps(document).encode(), [FIRST])
+    except (SourceUnreadable, SourceDenied):
+        return
+    assert len(keys) == len(values)
+    assert all(type(value) is float for value in values)
+
+
+def test_a_truncated_answer_is_an_error_wherever_it_is_cut() -> None:
+    """No prefix of a real answer passes for an answer."""
+    text = jolokia_bytes("combined/noquota.jolokia2.json")
+    for length in range(0, len(text), 37):
+        with pytest.raises(SourceUnreadable):
+            numbers_in(text[:length], REQUESTS)

@@ -1,0 +1,35 @@
+"""Which node a source belongs to."""
+
+import pytest
+
+from quotascope.exporter.beans import Bean, Column, Layout
+from quotascope.exporter.errors import SourceUnreadable
+from quotascope.exporter.sources.node_id import NodeId
+
+
+def layout(*properties: dict[str, str]) -> Layout:
+    """A layout of these beans of kafka.server."""
+    return Layout(
+        tuple(Column(Bean.of("kafka.server", each), "a") for each in properties)
+    )
+
+
+def test_the_node_tells_its_id() -> None:
+    """Kafka registers its version under its id."""
+    told = layout({"type": "Produce"}, {"type": "app-info", "id": "7"})
+    node = NodeId(None)
+    assert node.of(told) == "7"
+    assert node.of(told) == "7"
+    assert node.of(layout({"type": "app-info", "id": "8"})) == "8"
+
+
+def test_the_configured_id_wins() -> None:
+    """Where nothing tells, or something tells wrongly, configuration helps."""
+    assert NodeId("3").of(layout({"type": "app-info", "id": "7"})) == "3"
+    assert NodeId("3").of(layout()) == "3"
+
+
+def test_nobody_telling_is_an_error_that_says_what_to_configure() -> None:
+    """Without an id the label `broker` would be made up."""
+    with pytest.raises(SourceUnreadable, match="configure node_id"):
+        NodeId(None).of(layout({"type": "Produce"}))
