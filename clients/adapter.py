@@ -17,14 +17,12 @@ def open_quota_admin(connection: Connection) -> QuotaAdmin:
     """
     try:
         from .kafka_python import KafkaPythonAdmin  # noqa: PLC0415 - an optional library
-    except ModuleNotFoundError as error:
-        if error.name != "kafka":
-            raise UnsupportedByLibrary(
-                "kafka-python", _version(), str(error.name)
-            ) from error
-        raise LibraryMissing("kafka-python", "kafka") from error
     except ImportError as error:
-        raise UnsupportedByLibrary("kafka-python", _version(), str(error)) from error
+        if isinstance(error, ModuleNotFoundError) and error.name == "kafka":
+            raise LibraryMissing("kafka-python", "kafka") from error
+        raise UnsupportedByLibrary(
+            "kafka-python", _version(), f"something of {error.name}"
+        ) from error
     return KafkaPythonAdmin(connection)
 
 

@@ -49,7 +49,7 @@ class UnsupportedByLibrary(ClientError):
 
     def __init__(self, library: str, version: str, missing: str) -> None:
         super().__init__(
-            f"{library} {version} has no {missing}: install the version that quotascope was tested with",
+            f"{library} {version} lacks {missing}: install the version that quotascope was tested with",
         )
         self.library = library
         self.version = version

@@ -1,3 +1,4 @@
+import importlib.metadata
 import sys
 
 import pytest
@@ -38,6 +39,20 @@ def test_another_library_of_that_name_is_told(monkeypatch: pytest.MonkeyPatch) -
     without(monkeypatch, "kafka.protocol.admin")
     with pytest.raises(
         UnsupportedByLibrary,
-        match=r"kafka-python 3\.\d+\.\d+ has no kafka\.protocol\.admin",
+        match=r"kafka-python 3\.\d+\.\d+ lacks something of kafka\.protocol\.admin",
+    ):
+        open_quota_admin(CONNECTION)
+
+
+def test_a_library_of_unknown_version_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something else that calls itself kafka is no traceback either."""
+
+    def version(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    without(monkeypatch, "kafka.protocol.admin")
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    with pytest.raises(
+        UnsupportedByLibrary, match=r"kafka-python \(unknown version\) lacks"
     ):
         open_quota_admin(CONNECTION)
