@@ -78,8 +78,9 @@ class QuotaAdmin(Protocol):
     """
     The part of the Admin API that quotas need.
 
-    Calls block, for at most twice the connection's timeout, and raise `ClientError`. The first one connects; one that lost
-    its connection connects again once. Calls from several threads wait for each other; `close` does not wait.
+    Calls block and raise `ClientError`. Each wait within a call is bounded by the connection's timeout; one that has to
+    connect first waits for the connection, the login and the answer in turn. The first call connects; one that lost its
+    connection connects again once. Calls from several threads wait for each other; `close` does not wait.
     """
 
     def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
