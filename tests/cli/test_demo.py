@@ -79,6 +79,7 @@ def test_six_seconds() -> None:
             assert process.poll() is None, "it ended before anybody was throttled"
             time.sleep(0.1)
             metrics = get(url)
+        assert throttled(metrics)
         output, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0
     assert errors == ""
