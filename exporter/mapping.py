@@ -8,6 +8,7 @@ Attributes of quota groups come from Kafka's ``ClientQuotaManager``,
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -97,48 +98,28 @@ USAGE: Final = {
 }
 
 
-def _of_entities(quota_type: QuotaType) -> tuple[Attribute, ...]:
-    def attribute(
-        name: str,
-        meaning: Meaning,
-        family: catalog.Family,
-        divisor: float = 1.0,
-        *,
-        brokers_have_it: bool = True,
-    ) -> Attribute:
-        return Attribute(
-            type=quota_type.group,
-            free=("user", "client-id"),
-            name=name,
-            meaning=meaning,
-            quota_type=quota_type,
-            divisor=divisor,
-            family=family,
-            brokers_have_it=brokers_have_it,
-        )
-
+def _of_every_type(quota_type: QuotaType) -> tuple[Attribute, ...]:
+    """What each of the four quota types has."""
     usage = USAGE[quota_type]
+    of_us = functools.partial(_of_entities, quota_type, brokers_have_it=False)
     return (
-        attribute(usage.attribute, Meaning.USAGE, usage.family, usage.divisor),
-        attribute(
+        _of_entities(
+            quota_type, usage.attribute, Meaning.USAGE, usage.family, usage.divisor
+        ),
+        _of_entities(
+            quota_type,
             "throttle-time",
             Meaning.THROTTLE_TIME,
             catalog.THROTTLE_TIME_SECONDS,
             MILLISECONDS,
         ),
-        attribute(
+        of_us(
             "throttle-time-total",
             Meaning.THROTTLED_SECONDS,
             catalog.THROTTLED_SECONDS,
             MILLISECONDS,
-            brokers_have_it=False,
         ),
-        attribute(
-            "throttle-count",
-            Meaning.THROTTLED_REQUESTS,
-            catalog.THROTTLED_REQUESTS,
-            brokers_have_it=False,
-        ),
+        of_us("throttle-count", Meaning.THROTTLED_REQUESTS, catalog.THROTTLED_REQUESTS),
         Attribute(
             type=quota_type.group,
             name="queue-size",
@@ -146,6 +127,27 @@ def _of_entities(quota_type: QuotaType) -> tuple[Attribute, ...]:
             quota_type=quota_type,
             family=catalog.DELAY_QUEUE_SIZE,
         ),
+    )
+
+
+def _of_entities(  # noqa: PLR0913 - one argument for each cell of a row
+    quota_type: QuotaType,
+    name: str,
+    meaning: Meaning,
+    family: catalog.Family,
+    divisor: float = 1.0,
+    *,
+    brokers_have_it: bool = True,
+) -> Attribute:
+    return Attribute(
+        type=quota_type.group,
+        free=("user", "client-id"),
+        name=name,
+        meaning=meaning,
+        quota_type=quota_type,
+        divisor=divisor,
+        family=family,
+        brokers_have_it=brokers_have_it,
     )
 
 
@@ -167,22 +169,18 @@ def _of_requests(
 
 
 ATTRIBUTES: Final[tuple[Attribute, ...]] = (
-    *(attribute for quota_type in QuotaType for attribute in _of_entities(quota_type)),
-    Attribute(
-        type=QuotaType.CONTROLLER_MUTATION.group,
-        free=("user", "client-id"),
-        name="tokens",
-        meaning=Meaning.TOKENS,
-        quota_type=QuotaType.CONTROLLER_MUTATION,
-        family=catalog.CONTROLLER_MUTATION_TOKENS,
+    *(row for quota_type in QuotaType for row in _of_every_type(quota_type)),
+    _of_entities(
+        QuotaType.CONTROLLER_MUTATION,
+        "tokens",
+        Meaning.TOKENS,
+        catalog.CONTROLLER_MUTATION_TOKENS,
     ),
-    Attribute(
-        type=QuotaType.CONTROLLER_MUTATION.group,
-        free=("user", "client-id"),
-        name="rejection-count",
-        meaning=Meaning.REJECTED_MUTATIONS,
-        quota_type=QuotaType.CONTROLLER_MUTATION,
-        family=catalog.REJECTED_MUTATIONS,
+    _of_entities(
+        QuotaType.CONTROLLER_MUTATION,
+        "rejection-count",
+        Meaning.REJECTED_MUTATIONS,
+        catalog.REJECTED_MUTATIONS,
         brokers_have_it=False,
     ),
     Attribute(
