@@ -1,6 +1,7 @@
 """The quota engine of Apache Kafka, in plain Python, and the catalogue of what is exposed about quotas."""
 
 from .broker_quotas import BrokerQuotas, ClientRequest, Instant
+from .byte_rate_quota import ByteRateQuota
 from .channel import Channel, ChannelThrottle, MuteEvent, MuteState
 from .client_quota_manager import UNLIMITED, ClientQuotaManager
 from .client_sensors import ClientSensors, EntityTags
@@ -57,8 +58,11 @@ from .rate import Rate
 from .reaper import ThrottledChannelReaper
 from .reaper_thread import ReaperThread
 from .registry import Registry
+from .replication_quota_manager import ReplicationQuotaManager, ReplicationQuotaType
+from .replication_quotas import ReplicationQuotas
 from .reporter import MetricsReporter
 from .request_quota_manager import PERCENT_PER_NANO, RequestQuotaManager
+from .rlm_quota_manager import RLMQuotaManager, RLMQuotaType
 from .rules import NO_RULE, QuotaRules, Resolution, RuleSnapshot, RuleTable
 from .sampled import Sample, SampledStat
 from .sanitizer import desanitize, sanitize
@@ -75,11 +79,15 @@ from .throttle_time import (
     token_throttle_time_ms,
 )
 from .throttled_channel import ThrottledChannel
+from .throttled_replicas import ALL_REPLICAS, parse_throttled_replicas
+from .tiered_storage import RLMQuotaMetrics, TieredStorageQuotas
 from .time_unit import TimeUnit
 from .token_bucket import TokenBucket
+from .window_config import WindowConfig
 from .windowed import Avg, Max, Min, WindowedCount, WindowedSum
 
 __all__ = [
+    "ALL_REPLICAS",
     "ANONYMOUS",
     "DEFAULT",
     "INT_MAX",
@@ -92,6 +100,7 @@ __all__ = [
     "BinScheme",
     "BrokerQuotas",
     "BucketSizing",
+    "ByteRateQuota",
     "Channel",
     "ChannelThrottle",
     "ClientQuotaManager",
@@ -153,10 +162,16 @@ __all__ = [
     "QuotaRules",
     "QuotaType",
     "QuotaViolation",
+    "RLMQuotaManager",
+    "RLMQuotaMetrics",
+    "RLMQuotaType",
     "Rate",
     "ReaperThread",
     "RecordingLevel",
     "Registry",
+    "ReplicationQuotaManager",
+    "ReplicationQuotaType",
+    "ReplicationQuotas",
     "RequestQuotaManager",
     "Resolution",
     "RuleSnapshot",
@@ -173,9 +188,11 @@ __all__ = [
     "ThrottledChannel",
     "ThrottledChannelReaper",
     "ThrottlingQuotaExceeded",
+    "TieredStorageQuotas",
     "TimeUnit",
     "TokenBucket",
     "Value",
+    "WindowConfig",
     "WindowedCount",
     "WindowedSum",
     "WrongStatistic",
@@ -190,6 +207,7 @@ __all__ = [
     "mbean_name",
     "narrow",
     "parse_object_name",
+    "parse_throttled_replicas",
     "quote_tag_value",
     "rate_formula_ms",
     "rate_throttle_time_ms",

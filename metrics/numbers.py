@@ -35,6 +35,13 @@ def trunc_i32(x: float) -> int:
     return int(max(INT_MIN, min(INT_MAX, x)))
 
 
+def trunc_i64(x: float) -> int:
+    """Drop the fraction, NaN to 0, saturating at 64 bits (Java: `(long) double`)."""
+    if math.isnan(x):
+        return 0
+    return int(max(LONG_MIN, min(LONG_MAX, x)))
+
+
 _FLOAT32 = struct.Struct("f")
 
 

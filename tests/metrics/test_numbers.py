@@ -15,6 +15,7 @@ from quotascope.metrics.numbers import (
     jmin,
     to_f32,
     trunc_i32,
+    trunc_i64,
 )
 
 longs = st.integers(LONG_MIN, LONG_MAX)
@@ -137,3 +138,11 @@ def test_trunc_i32(x: float, whole: int) -> None:
 def test_to_f32(x: float, rounded: float) -> None:
     """A double becomes the nearest float, out of range an infinity."""
     assert to_f32(x) == rounded
+
+
+@pytest.mark.parametrize(
+    ("x", "whole"), [(2.9, 2), (-2.9, -2), (1e300, LONG_MAX), (math.nan, 0)]
+)
+def test_trunc_i64(x: float, whole: int) -> None:
+    """A double becomes a long as by Java's cast."""
+    assert trunc_i64(x) == whole

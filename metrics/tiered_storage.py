@@ -1,0 +1,94 @@
+"""The quotas of tiered storage together, and how long they let transfers wait."""
+
+from .client_sensors import INACTIVE_SECONDS
+from .numbers import LONG_MAX
+from .registry import Registry
+from .rlm_quota_manager import RLMQuotaManager, RLMQuotaType
+from .sensor import Sensor
+from .window_config import WindowConfig
+from .windowed import Avg, Max
+
+
+class RLMQuotaMetrics:
+    """
+    Average and maximum of how long transfers had to wait, in ms (Kafka: `RLMQuotaMetrics`).
+
+    The metrics are `remote-<copy or fetch>-throttle-time-avg` and `-max` of the group `RemoteLogManager`, over the
+    registry's windows. They exist from the first wait on.
+    """
+
+    def __init__(self, registry: Registry, quota_type: RLMQuotaType) -> None:
+        self._registry: Registry = registry
+        self._name: str = f"remote-{quota_type.name.lower()}-throttle-time"
+        what = "fetches" if quota_type is RLMQuotaType.FETCH else "copies"
+        self._about: str = (
+            f"The %s time in millis remote {what} was throttled by a broker"
+        )
+
+    def record(self, throttle_time_ms: int, now_ms: int) -> None:
+        """Record a wait."""
+        self._sensor(now_ms).record(float(throttle_time_ms), now_ms)
+
+    def close(self) -> None:
+        """Remove the metrics."""
+        self._registry.remove_sensor(self._name)
+
+    def _sensor(self, now_ms: int) -> Sensor:
+        sensor = self._registry.sensor(
+            self._name, now_ms, inactive_seconds=INACTIVE_SECONDS
+        )
+        if not sensor.has_metrics():
+            for suffix, word, stat in (
+                ("avg", "average", Avg()),
+                ("max", "maximum", Max()),
+            ):
+                name = f"{self._name}-{suffix}"
+                about = self._about.replace("%s", word)
+                group = "RemoteLogManager"
+                sensor.add(self._registry.metric_name(name, group, (), about), stat)
+        return sensor
+
+
+class TieredStorageQuotas:
+    """
+    Both directions over one registry, with the metrics of their waits (Kafka: `RemoteLogManager`).
+
+    Args:
+        registry: where sensors and metrics live.
+        copy: bound and windows of copying.
+        fetch: bound and windows of fetching.
+
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        copy: tuple[int, WindowConfig] = (LONG_MAX, WindowConfig()),
+        fetch: tuple[int, WindowConfig] = (LONG_MAX, WindowConfig()),
+    ) -> None:
+        self.copy = RLMQuotaManager(registry, RLMQuotaType.COPY, *copy)
+        self.fetch = RLMQuotaManager(registry, RLMQuotaType.FETCH, *fetch)
+        self._metrics = {
+            quota_type: RLMQuotaMetrics(registry, quota_type)
+            for quota_type in RLMQuotaType
+        }
+
+    def of(self, quota_type: RLMQuotaType) -> RLMQuotaManager:
+        """Return the manager of a direction."""
+        return self.copy if quota_type is RLMQuotaType.COPY else self.fetch
+
+    def wait_ms(self, quota_type: RLMQuotaType, now_ms: int) -> int:
+        """
+        Return how long a transfer has to wait at `now_ms` (epoch ms), and record that it waits; 0 to go ahead.
+
+        Ask again after the wait, and record the bytes of what goes ahead with the manager.
+        """
+        wait_ms = self.of(quota_type).throttle_time_ms(now_ms)
+        if wait_ms > 0:
+            self._metrics[quota_type].record(wait_ms, now_ms)
+        return wait_ms
+
+    def close(self) -> None:
+        """Remove the metrics of waits."""
+        for metrics in self._metrics.values():
+            metrics.close()
