@@ -42,7 +42,7 @@ broken_texts = st.text(
 tag_keys = st.text(
     alphabet="abcdefghijklmnopqrstuvwxyz-_", min_size=1, max_size=8
 ).filter(lambda key: key != "type")
-tag_maps = st.dictionaries(tag_keys, texts, max_size=4)
+tag_maps = st.dictionaries(tag_keys, texts | broken_texts, max_size=4)
 
 bounds = st.sampled_from((0.1, 1.0, 5.0, 1024.0, 1e9))
 quotas = st.builds(Quota, bounds)
