@@ -59,10 +59,6 @@ def main() -> None:
         app()
     except (ExporterError, ClientError) as error:
         _fail(str(error))
-    except BrokenPipeError:
-        # the reader of our output has gone; keep the interpreter from complaining at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
     except Exception as error:
         if "QUOTASCOPE_TRACEBACK" in os.environ:
             raise

@@ -31,11 +31,11 @@ def _parts(
     for finding in findings:
         yield Text()
         yield _finding(finding)
-    pressing = most_pressing(snapshot.entities, top)
+    pressing = most_pressing(snapshot.entities, len(snapshot.entities))
     yield Text()
-    yield Text(_entities(snapshot, len(pressing)))
-    if pressing:
-        yield _usage(pressing)
+    yield Text(_entities(snapshot, pressing))
+    if pressing and top:
+        yield _usage(pressing[:top], known=snapshot.limits is not None)
 
 
 def _sources(sources: Sequence[SourceHealth]) -> Table:
@@ -68,16 +68,16 @@ def _finding(finding: Finding) -> Text:
     return text
 
 
-def _entities(snapshot: Snapshot, shown: int) -> str:
-    total = len(snapshot.entities)
-    if shown:
-        return (
-            f"{total} quota entities; throttled longest, or else closest to the limit:"
-        )
-    return f"{total} quota entities, none of them throttled or under a limit"
+def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
+    total = f"{len(snapshot.entities)} quota entities"
+    if not snapshot.entities:
+        return total
+    if not pressing:
+        return f"{total}, none of them throttled or near a limit"
+    return f"{total}; throttled longest, or else closest to the limit:"
 
 
-def _usage(entities: Sequence[EntityUsage]) -> Table:
+def _usage(entities: Sequence[EntityUsage], *, known: bool) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("node")
     table.add_column("who", no_wrap=True, overflow="ellipsis", ratio=1)
@@ -86,7 +86,7 @@ def _usage(entities: Sequence[EntityUsage]) -> Table:
         table.add_column(header, justify="right", no_wrap=True)
     table.add_column("rule that decides", no_wrap=True, overflow="ellipsis", ratio=1)
     for usage in entities:
-        table.add_row(*_row(usage))
+        table.add_row(*_row(usage), Text(_rule(usage) if known else "not known"))
     return table
 
 
@@ -99,7 +99,9 @@ def _row(usage: EntityUsage) -> Iterator[Text]:
     yield Text(usage_of_limit(entity.quota_type, usage.usage, entity.limit))
     yield Text(percent(usage.utilization), style)
     yield Text(seconds(usage.throttle_time_seconds), style)
+
+
+def _rule(usage: EntityUsage) -> str:
     if usage.cause is Cause.CONTROLLER_MUTATION:
-        yield Text("throttled by a mutation quota", style)
-    else:
-        yield Text(rule_name(entity.resolution))
+        return "throttled by a mutation quota"
+    return rule_name(usage.entity.resolution)

@@ -120,7 +120,7 @@ class Exporter:
 
 def _reason(error: OSError) -> str:
     # asyncio repeats the address in its text
-    if error.errno in errno.errorcode:
+    if error.errno is not None and error.errno in errno.errorcode:
         return os.strerror(error.errno)
     return error.strerror or str(error)
 

@@ -28,10 +28,14 @@ class Document:
     """The line of each key and list item."""
     raw: Mapping[Place, str] = field(default_factory=dict)
     """Texts as written wherever ``${NAME}`` was filled in; safe to show."""
+    problems: tuple[tuple[int, str], ...] = ()
+    """What is wrong with the form of it: line and text. The values are usable all the same."""
+    broken: frozenset[Place] = frozenset()
+    """Where a value is missing because of such a problem."""
 
 
 def read_document(path: Path, environ: Mapping[str, str]) -> Document:
-    """Read a configuration file. Raises ``ConfigError`` with every problem of its form."""
+    """Read a configuration file. Raises ``ConfigError`` when it cannot be read at all."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -44,7 +48,12 @@ def read_document(path: Path, environ: Mapping[str, str]) -> Document:
 
 
 def parse_document(text: str, subject: str, environ: Mapping[str, str]) -> Document:
-    """Parse the text of a configuration file. Raises ``ConfigError``, which calls it ``subject``."""
+    """
+    Parse the text of a configuration file.
+
+    Raises ``ConfigError``, which calls it ``subject``, when it is no YAML or no mapping;
+    smaller problems are in the document.
+    """
     try:
         loader = yaml.SafeLoader(text)
         reader = _Reader(loader, environ)
@@ -56,12 +65,11 @@ def parse_document(text: str, subject: str, environ: Mapping[str, str]) -> Docum
         problem = f"is not valid YAML: {' '.join(str(error).split())}"
         raise ConfigError(subject, [problem]) from None
     if data is None:
-        data = {}
+        return Document()
     if not isinstance(data, dict):
-        reader.problems.append("line 1: expected keys and values, such as `sources:`")
-    if reader.problems or not isinstance(data, dict):
-        raise ConfigError(subject, reader.problems)
-    return Document(data=data, lines=reader.lines, raw=reader.raw)
+        problem = "line 1: expected keys and values, such as `sources:`"
+        raise ConfigError(subject, [problem])
+    return reader.document(data)
 
 
 def _syntax(error: yaml.MarkedYAMLError) -> str:
@@ -74,15 +82,26 @@ class _Reader:
     """Turns YAML nodes into values, noting lines and problems on the way."""
 
     def __init__(self, loader: yaml.SafeLoader, environ: Mapping[str, str]) -> None:
-        self.lines: dict[Place, int] = {}
-        self.raw: dict[Place, str] = {}
-        self.problems: list[str] = []
+        self._lines: dict[Place, int] = {}
+        self._raw: dict[Place, str] = {}
+        self._problems: list[tuple[int, str]] = []
+        self._broken: set[Place] = set()
         self._loader = loader
         self._environ = environ
 
+    def document(self, data: dict[str, object]) -> Document:
+        """The data with everything that was noted."""
+        return Document(
+            data=data,
+            lines=self._lines,
+            raw=self._raw,
+            problems=tuple(self._problems),
+            broken=frozenset(self._broken),
+        )
+
     def value(self, node: yaml.Node, place: Place) -> object:
         """The value of a node."""
-        self.lines.setdefault(place, _line(node))
+        self._lines.setdefault(place, _line(node))
         if len(place) > _DEEPEST:
             raise ValueError(f"more than {_DEEPEST} levels")
         if isinstance(node, yaml.MappingNode):
@@ -102,7 +121,7 @@ class _Reader:
         self._loader.flatten_mapping(node)
         for key_node, value_node in node.value:
             key = str(key_node.value)
-            self.lines[(*place, key)] = _line(key_node)
+            self._lines[(*place, key)] = _line(key_node)
             yield key, self.value(value_node, (*place, key))
 
     def _report_duplicates(self, node: yaml.MappingNode) -> None:
@@ -110,9 +129,8 @@ class _Reader:
         for key_node, _ in node.value:
             key, line = str(key_node.value), _line(key_node)
             if key in seen:
-                self.problems.append(
-                    f"line {line}: the key {key!r} is there already in line {seen[key]}"
-                )
+                text = f"the key {key!r} is there already in line {seen[key]}"
+                self._problems.append((line, text))
             seen.setdefault(key, line)
 
     def _filled(self, text: str, place: Place) -> str:
@@ -121,14 +139,14 @@ class _Reader:
             if name is None:
                 return "${"
             if name not in self._environ:
-                self.problems.append(
-                    f"line {self.lines[place]}: the environment has no variable {name}"
-                )
+                text = f"the environment has no variable {name}"
+                self._problems.append((self._lines[place], text))
+                self._broken.add(place)
             return self._environ.get(name, "")
 
         filled = _VARIABLE.sub(fill, text)
         if filled != text:
-            self.raw[place] = text
+            self._raw[place] = text
         return filled
 
 

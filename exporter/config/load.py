@@ -36,16 +36,17 @@ def build_config(
     flags: Iterable[Override] = (),
 ) -> Config:
     """As ``load_config``, from a document. Raises ``ConfigError``, which calls it ``subject``."""
-    overrides, found = environment_overrides(environ)
+    overrides, unknown = environment_overrides(environ)
     overrides.extend(flags)
-    data = _replaced(document.data, overrides)
+    found = [(0, text) for text in unknown]
+    found.extend((line, f"line {line}: {text}") for line, text in document.problems)
     try:
-        config = Config.model_validate(data)
+        config = Config.model_validate(_replaced(document.data, overrides))
     except ValidationError as error:
         found.extend(problems(error, _origins(document, overrides)))
-        raise ConfigError(subject, found) from None
     if found:
-        raise ConfigError(subject, found)
+        in_order = sorted(found, key=lambda problem: problem[0])
+        raise ConfigError(subject, [text for _, text in in_order]) from None
     return config
 
 
@@ -63,4 +64,9 @@ def _replaced(data: dict[str, Any], overrides: Iterable[Override]) -> dict[str, 
 
 def _origins(document: Document, overrides: Iterable[Override]) -> Origins:
     replaced: dict[Place, str] = {o.place: o.origin for o in overrides}
-    return Origins(lines=document.lines, raw=document.raw, overrides=replaced)
+    return Origins(
+        lines=document.lines,
+        raw=document.raw,
+        overrides=replaced,
+        broken=document.broken,
+    )

@@ -25,6 +25,8 @@ class Origins:
     """Values as written, where something was filled in."""
     overrides: Mapping[Place, str] = field(default_factory=dict)
     """The variable or flag that gave the value at a place."""
+    broken: frozenset[Place] = frozenset()
+    """Where a problem was told already."""
 
     def of(self, place: Place) -> tuple[int, str]:
         """Line (0 outside the file) and name of the origin of the nearest place that has one."""
@@ -37,14 +39,23 @@ class Origins:
         return 0, ""
 
 
-def problems(error: ValidationError, origins: Origins) -> list[str]:
-    """One sentence for each mistake, in the order of the file."""
-    found = [
-        (*origins.of(details["loc"]), _sentence(details, origins))
+Problem = tuple[int, str]
+"""The line of the file (0 outside of it), and a sentence that begins with the place."""
+
+
+def problems(error: ValidationError, origins: Origins) -> list[Problem]:
+    """One problem for each mistake that pydantic found."""
+    return [
+        _problem(origins, details)
         for details in error.errors(include_url=False)
+        if details["loc"] not in origins.broken
     ]
-    found.sort(key=lambda problem: problem[0])
-    return [f"{where}: {text}" if where else text for _, where, text in found]
+
+
+def _problem(origins: Origins, details: ErrorDetails) -> Problem:
+    line, where = origins.of(details["loc"])
+    text = _sentence(details, origins)
+    return line, f"{where}: {text}" if where else text
 
 
 def _sentence(details: ErrorDetails, origins: Origins) -> str:

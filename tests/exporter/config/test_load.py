@@ -97,6 +97,17 @@ kafka:
     ]
 
 
+def test_mistakes_of_form_and_of_content_are_told_together() -> None:
+    """A key given twice or a missing variable does not hide what else is wrong, nor cause a second message."""
+    text = "server:\n  port: ${NOPE}\n  prot: 1\nlog: {}\nlog: {level: loud}\n"
+    assert problems(text) == [
+        "line 2: the environment has no variable NOPE",
+        "line 3: unknown key 'prot' under server; did you mean 'port'?",
+        "line 5: the key 'log' is there already in line 4",
+        "line 5: log.level: expected 'debug', 'info', 'warning' or 'error', got 'loud'",
+    ]
+
+
 def test_key_that_resembles_nothing_gets_the_list() -> None:
     """Without a nearest key the valid ones are named."""
     (problem,) = problems("log:\n  zzz: 1\n")

@@ -47,7 +47,7 @@ class ScriptedAdmin:
 
     def __init__(self) -> None:
         self.errors: dict[str, ClientError] = {}
-        self.quotas = (quota(1.0, user="alice"),)
+        self.quotas: tuple[ConfiguredQuota, ...] = (quota(1.0, user="alice"),)
         self.leader: int | None = 100
         self.closed = False
 

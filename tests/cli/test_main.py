@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quotascope.cli import main as main_module
+from quotascope.cli.main import main
+from quotascope.clients.errors import LibraryMissing
+from quotascope.exporter.errors import ConfigError
+
+ROOT = Path(__file__).parents[2]
+QUOTASCOPE = Path(sys.executable).with_name("quotascope")
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs the command line in this process: exit code, output, errors."""
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["quotascope", *arguments])
+        code: object = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        out, err = capsys.readouterr()
+        assert isinstance(code, int)
+        return code, out, err
+
+    return command
+
+
+def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every command end with this exception."""
+
+    def app() -> None:
+        raise error
+
+    monkeypatch.setattr(main_module, "app", app)
+
+
+@pytest.mark.parametrize("command", ["serve", "status", "explain", "demo"])
+def test_help_has_examples(run: Run, command: str) -> None:
+    """Each command shows how it is used, with commands that begin with its name."""
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    examples = out.partition("Examples")[2]
+    assert f"quotascope {command}" in examples
+
+
+@pytest.mark.parametrize("command", ["check", "example"])
+def test_help_of_config_has_examples(run: Run, command: str) -> None:
+    """So do the commands below another."""
+    code, out, _ = run("config", command, "--help")
+    assert code == 0
+    assert f"quotascope config {command}" in out.partition("Examples")[2]
+
+
+def test_nothing_shows_the_help(run: Run) -> None:
+    """Who does not know what to type is told."""
+    _, out, err = run()
+    assert "serve" in out + err
+    assert "explain" in out + err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["servee"], ["serve", "--prot", "1"], ["serve", "--port", "x"]]
+)
+def test_wrong_usage_is_exit_code_2(run: Run, arguments: list[str]) -> None:
+    """A typing mistake is told apart from something that failed."""
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert out == ""
+    assert "Usage" in err
+
+
+def test_example_is_the_reference_configuration(run: Run) -> None:
+    """What is printed is what the documentation holds."""
+    code, out, _ = run("config", "example")
+    assert code == 0
+    assert out == (ROOT / "docs" / "configuration.yaml").read_text(encoding="utf-8")
+
+
+def test_example_can_be_checked(run: Run, tmp_path: Path) -> None:
+    """The reference is a configuration that works as it is."""
+    file = tmp_path / "q.yaml"
+    file.write_text(run("config", "example")[1])
+    assert run("config", "check", str(file)) == (0, f"{file}: fine, 1 sources\n", "")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ConfigError("q.yaml", ["line 1: no"]), LibraryMissing("kafka-python", "kafka")],
+)
+def test_errors_are_one_message(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """What we know to go wrong ends with its message and exit code 1."""
+    fail_with(error, monkeypatch)
+    assert run() == (1, "", f"quotascope: {error}\n")
+
+
+def test_defect_is_one_message_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What we did not think of is no traceback either, unless somebody asks for it."""
+    monkeypatch.delenv("QUOTASCOPE_TRACEBACK", raising=False)
+    fail_with(ZeroDivisionError("oops"), monkeypatch)
+    code, out, err = run()
+    assert (code, out) == (1, "")
+    assert err.startswith("quotascope: unexpected ZeroDivisionError: oops\n")
+    monkeypatch.setenv("QUOTASCOPE_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        run()
+
+
+def test_reader_that_goes_away_is_no_error_message() -> None:
+    """``quotascope config example | true`` ends quietly."""
+    with subprocess.Popen(
+        [QUOTASCOPE, "config", "example"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+def test_help_is_quick() -> None:
+    """Neither HTTP, nor Kafka, nor the configuration's models are loaded for a help text."""
+    code = (
+        "import sys; sys.argv = ['quotascope', '--help']\n"
+        "from quotascope.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'aiohttp', 'kafka', 'pydantic', 'prometheus_client', 'structlog'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
