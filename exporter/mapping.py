@@ -130,7 +130,7 @@ def _of_every_type(quota_type: QuotaType) -> tuple[Attribute, ...]:
     )
 
 
-def _of_entities(  # noqa: PLR0913 - one argument for each cell of a row
+def _of_entities(
     quota_type: QuotaType,
     name: str,
     meaning: Meaning,

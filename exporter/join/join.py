@@ -90,7 +90,7 @@ class Join:
         self, numbers: Numbers, *, leads: bool, at: float
     ) -> tuple[list[Places], Mapping[QuotaType, int]]:
         """The entities that count, and how many do not."""
-        before = self._before.get(numbers.plan.node_id)
+        before = self._before_under_same_rules(numbers)
         counting: list[Places] = []
         stale: Counter[QuotaType] = Counter(_judged(numbers, leads=leads))
         for places in numbers.plan.entities.values():
@@ -104,6 +104,12 @@ class Join:
             else:
                 stale[quota_type] += 1
         return counting, dict(stale)
+
+    def _before_under_same_rules(self, numbers: Numbers) -> Numbers | None:
+        before = self._before.get(numbers.plan.node_id)
+        if before is None or not before.plan.serves(numbers.plan.limits):
+            return None
+        return before
 
 
 def _judged(numbers: Numbers, *, leads: bool) -> dict[QuotaType, int]:

@@ -27,6 +27,10 @@ class Recent(Generic[Key]):
         """See ``key`` now."""
         self._seen[key] = at
 
+    def drop(self, key: Key) -> None:
+        """Never have seen ``key``."""
+        self._seen.pop(key, None)
+
     def forget(self, at: float) -> None:
         """Drop what is too long ago."""
         self._seen = {

@@ -35,11 +35,21 @@ class Staleness:
 
         It does when its rate or throttle rose since the previous collection, or was seen
         to do so within the last minute.
+
+        Args:
+            places: The bean.
+            now: This collection.
+            before: The previous one under the same rules, None when there is none. Under other rules
+                the bean was used rightly, and its last traffic is no sign that it still is.
+            at: Unix time in seconds.
+
         """
         if places.standing is Standing.FORWARDED and isfinite(now.of(places)[1]):
             return True
         key = (now.plan.node_id, places.tags)
-        if before is not None and _rises(places, now, before):
+        if before is None:
+            self._rose.drop(key)
+        elif _rises(places, now, before):
             self._rose.note(key, at)
         return key in self._rose
 

@@ -104,6 +104,34 @@ def test_rules_that_come_make_a_bean_stale_at_once() -> None:
     assert shown(snapshot) == ["alice"]
 
 
+def test_last_traffic_under_a_removed_rule_is_no_rise() -> None:
+    """Between two collections the bean was used and its rule removed: it is gone within one refresh."""
+    world = World(limits({PRODUCE: {QuotaEntity(None, DEFAULT): 1.0}}))
+    world.collect_one(entity(PRODUCE, "", "c", usage=10.0))
+    world.limits = limits(ALICE)
+    for usage in (5_000.0, 4_000.0, 0.0):
+        snapshot = world.collect_one(entity(PRODUCE, "", "c", usage=usage))
+        assert not shown(snapshot)
+
+
+def test_what_rose_under_earlier_rules_says_nothing_under_later_ones() -> None:
+    """The rule that was missing is known now, and it does not explain the bean either."""
+    world = World(limits(ALICE))
+    world.collect_one(entity(PRODUCE, "", "c", usage=10.0))
+    assert shown(world.collect_one(entity(PRODUCE, "", "c", usage=20.0)))
+    world.limits = limits(PAIRS)
+    for _ in range(2):
+        assert not shown(world.collect_one(entity(PRODUCE, "", "c", usage=20.0)))
+
+
+def test_limits_read_again_are_the_same_rules() -> None:
+    """A refresh that changes nothing does not hide a bean that rises."""
+    world = World(limits(ALICE))
+    world.collect_one(entity(PRODUCE, "", "c", usage=10.0))
+    world.limits = limits(ALICE)
+    assert shown(world.collect_one(entity(PRODUCE, "", "c", usage=20.0)))
+
+
 def test_a_type_without_rules_has_stale_beans_only() -> None:
     """After the last rule went, nothing is recorded any more."""
     snapshot = World(limits({})).collect_one(
