@@ -3,19 +3,24 @@
 from enum import Enum
 from typing import TypeVar
 
-from tests.conformance.failures import Malformed, NotYetBuilt
-from tests.conformance.fields import Fields
+from tests.conformance.failures import Malformed
+from tests.conformance.fields import Fields, as_number
 
 from quotascope.metrics import (
     LONG_MAX,
     Avg,
+    BucketSizing,
     CumulativeCount,
     CumulativeSum,
+    Frequencies,
+    Frequency,
     Max,
     Meter,
     MetricConfig,
     MetricName,
     Min,
+    Percentile,
+    Percentiles,
     Quota,
     Rate,
     Sample,
@@ -28,9 +33,6 @@ from quotascope.metrics import (
     WindowedCount,
     WindowedSum,
 )
-
-LATER = ("Percentiles", "Frequencies")
-"""Statistics that the engine does not have yet."""
 
 RATE, TOTAL = MetricName("rate", ""), MetricName("total", "")
 """What the two metrics of a meter are called."""
@@ -95,17 +97,46 @@ def _quota(metric: Fields) -> Quota | None:
 def statistic(fields: Fields) -> Stat:
     """The statistic that `stat`, `inner` and `unit` describe."""
     name = fields.text("stat")
-    if name in LATER:
-        raise NotYetBuilt(f"the statistic {name} is not yet built")
     if name == "TokenBucket":
         return TokenBucket(_unit(fields))
     if name == "Rate":
         return Rate(_inner(fields), _unit(fields))
     if name == "Meter":
         return Meter(RATE, TOTAL, _inner(fields), _unit(fields))
-    if name in _PLAIN:
-        return _PLAIN[name]()
-    return _sampled(name)
+    if name == "Percentiles":
+        return _percentiles(fields)
+    if name == "Frequencies":
+        return _frequencies(fields)
+    return _PLAIN[name]() if name in _PLAIN else _sampled(name)
+
+
+def part_name(of: object) -> str:
+    """What the part of a compound statistic is called that a vector names by a text or a number."""
+    return of if isinstance(of, str) else f"{as_number(of):g}"
+
+
+def _percentiles(fields: Fields) -> Percentiles:
+    percentiles = [
+        Percentile(MetricName(part_name(percent), ""), percent)
+        for percent in range(101)
+    ]
+    return Percentiles(
+        fields.integer("size_bytes"),
+        float(fields.number("max")),
+        member(BucketSizing, fields.text("bucketing")),
+        percentiles,
+        float(fields.number("min")),
+    )
+
+
+def _frequencies(fields: Fields) -> Frequencies:
+    centers = fields.several("centers", as_number)
+    return Frequencies(
+        fields.integer("buckets"),
+        float(fields.number("min")),
+        float(fields.number("max")),
+        [Frequency(MetricName(part_name(center), ""), center) for center in centers],
+    )
 
 
 def _unit(fields: Fields) -> TimeUnit:

@@ -41,7 +41,7 @@ class StatRunner(Runner):
         """The statistic itself, or the part of a compound one that `of` names."""
         if not isinstance(self._stat, CompoundStat):
             return self._stat
-        of = step.text("of")
+        of = settings.part_name(step.raw("of"))
         for part in self._stat.stats():
             if part.name.name == of:
                 return part.measurable

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.conformance.byte_rates import ReplicationQuotaRunner, RLMQuotaRunner
 from tests.conformance.controller_quota import ControllerQuotaRunner
 from tests.conformance.failures import Failure, Malformed, NotYetBuilt, Unmet
 from tests.conformance.fields import Fields
+from tests.conformance.histogram_bins import HistogramBinsRunner
 from tests.conformance.quota_manager import QuotaManagerRunner
 from tests.conformance.reaper import ReaperRunner, ThrottledChannelRunner
 from tests.conformance.recording_level import RecordingLevelRunner
@@ -26,6 +28,7 @@ from quotascope.metrics import MetricsError
 
 RUNNERS: dict[str, type[Runner]] = {
     "stat": StatRunner,
+    "histogram_bins": HistogramBinsRunner,
     "sensor": SensorRunner,
     "recording_level": RecordingLevelRunner,
     "registry": RegistryRunner,
@@ -37,6 +40,8 @@ RUNNERS: dict[str, type[Runner]] = {
     "throttled_channel": ThrottledChannelRunner,
     "request_combination": RequestCombinationRunner,
     "sanitize": SanitizeRunner,
+    "replication_quota": ReplicationQuotaRunner,
+    "rlm_quota": RLMQuotaRunner,
 }
 """The kinds that are built."""
 
@@ -45,10 +50,7 @@ LATER = (
     "client_throttle",
     "client_throttle_metrics",
     "connection_ip_quota",
-    "histogram_bins",
     "quota_validation",
-    "replication_quota",
-    "rlm_quota",
     "should_client_throttle",
     "telemetry_name",
 )
