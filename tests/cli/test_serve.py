@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -15,7 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 from tests.cli.conftest import Serve
+
+from quotascope.cli.compose import build_exporter
+from quotascope.cli.serve import run_until_signal
+from quotascope.exporter.config import Config
 
 CAPTURE = "combined/throttled.jolokia2.json"
 SERIES = "kafka_quota_produce_bytes_per_second{"
@@ -70,6 +76,25 @@ def test_signal_ends_it_in_good_order(agent: Serve, number: signal.Signals) -> N
     assert process.returncode == 0
     assert "Traceback" not in errors
     assert "stopping" in errors.splitlines()[-1]
+
+
+async def test_second_signal_is_left_to_the_system(agent: Serve) -> None:
+    """The first signal asks; the next one meets no handler of ours and ends the process at once."""
+    config = Config.model_validate(
+        {
+            "server": {"address": "127.0.0.1", "port": 0},
+            "sources": [{"dialect": "jolokia", "url": agent(CAPTURE).url}],
+        }
+    )
+    before = signal.getsignal(signal.SIGTERM)
+    with capture_logs() as lines:
+        running = asyncio.create_task(run_until_signal(build_exporter(config)))
+        while signal.getsignal(signal.SIGTERM) is before:  # noqa: ASYNC110 - until it listens to signals
+            await asyncio.sleep(0)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await running
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert any(line["event"].startswith("stopping") for line in lines)
 
 
 def test_scrape_under_way_is_answered_after_the_signal(agent: Serve) -> None:
