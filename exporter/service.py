@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
-import os
 from collections.abc import Sequence
 from typing import Self
 
@@ -19,6 +17,7 @@ from .errors import CannotListen
 from .http import Handlers
 from .limits import LimitsSource
 from .limits.refresh import LimitsKeeper, LimitsRefresh, NoLimits
+from .os_reason import os_reason
 from .snapshot import Snapshot
 from .sources.source import Source
 
@@ -89,7 +88,7 @@ class Exporter:
             await web.TCPSite(self._runner, server.address, server.port).start()
         except OSError as error:
             raise CannotListen(
-                f"cannot listen on {server.address} port {server.port}: {_reason(error)}"
+                f"cannot listen on {server.address} port {server.port}: {os_reason(error)}"
             ) from None
         host, port = self._runner.addresses[0][:2]
         self.url = _url(host, port)
@@ -116,13 +115,6 @@ class Exporter:
         await self.collection.close()
         if self._limits_source is not None:
             await self._limits_source.close()
-
-
-def _reason(error: OSError) -> str:
-    # asyncio repeats the address in its text
-    if error.errno is not None and error.errno in errno.errorcode:
-        return os.strerror(error.errno)
-    return error.strerror or str(error)
 
 
 def _url(host: str, port: int) -> str:

@@ -9,6 +9,7 @@ import aiohttp
 from yarl import URL
 
 from ..errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
+from ..os_reason import os_reason
 from .http_target import MEBIBYTE, HttpTarget
 from .untrusted import shown
 
@@ -156,11 +157,11 @@ def _explained(error: aiohttp.ClientError, hint: str) -> SourceError:
         )
     if isinstance(error, aiohttp.ClientSSLError):
         return SourceUnreadable(
-            f"TLS failed ({shown(error.os_error)}): does this port speak https, and does it want a certificate of ours?"
+            f"TLS failed ({shown(os_reason(error.os_error))}): does this port speak https, and does it want a certificate of ours?"
         )
     if isinstance(error, aiohttp.ClientConnectorError):
         return SourceUnreachable(
-            f"no connection to {error.host}:{error.port} ({shown(error.os_error)}): "
+            f"no connection to {error.host}:{error.port} ({shown(os_reason(error.os_error))}): "
             "is the node up, its agent loaded, and the port open from here?"
         )
     if isinstance(error, aiohttp.ClientConnectionError):

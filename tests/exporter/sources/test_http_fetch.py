@@ -53,11 +53,14 @@ async def failure(behave: Behaviour, **settings: float) -> SourceError:
 
 
 async def test_nobody_listening_is_unreachable() -> None:
-    """The message names the address and what to look at."""
+    """The message names the address, the reason and what to look at."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-        with pytest.raises(SourceUnreachable, match=f"127.0.0.1:{port} .*agent loaded"):
+        with pytest.raises(
+            SourceUnreachable,
+            match=f"127.0.0.1:{port} .Connection refused.: .*agent loaded",
+        ):
             await fetched(HttpTarget(url=f"http://127.0.0.1:{port}/metrics"))
 
 
