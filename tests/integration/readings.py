@@ -28,6 +28,14 @@ USAGE: Final = {
 }
 """By quota type: the attribute, the family, and how much of Kafka's unit is one of the family's."""
 
+LIMITS: Final = {
+    "produce": "kafka_quota_produce_limit_bytes_per_second",
+    "fetch": "kafka_quota_fetch_limit_bytes_per_second",
+    "request": "kafka_quota_request_limit_threads",
+    "controller_mutation": "kafka_quota_controller_mutation_limit_per_second",
+}
+"""The family of limits by quota type."""
+
 Value = float | None
 Reading = tuple[str, agent.Key, Callable[[Page], Value], Callable[[Value], Value]]
 """What it is called, where the node keeps it, where the page has it, and what becomes of it on the way."""

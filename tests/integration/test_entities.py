@@ -7,17 +7,11 @@ from tests.cluster.cluster import Cluster
 from tests.integration.eventually import eventually
 from tests.integration.exporter import Exporter
 from tests.integration.page import Page
-from tests.integration.readings import USAGE, agree, readings_of
+from tests.integration.readings import LIMITS, USAGE, agree, readings_of
 from tests.integration.scene import EXPECTED, Expected
 
 pytestmark = pytest.mark.real
 
-LIMIT = {
-    "produce": "kafka_quota_produce_limit_bytes_per_second",
-    "fetch": "kafka_quota_fetch_limit_bytes_per_second",
-    "request": "kafka_quota_request_limit_threads",
-    "controller_mutation": "kafka_quota_controller_mutation_limit_per_second",
-}
 LEVELS = {
     "user_client",
     "user_default_client",
@@ -48,7 +42,7 @@ def test_entity_has_its_rule_and_limit(scene: Exporter, expected: Expected) -> N
     rule = page.labels("kafka_quota_rule_info", quota_type=kind, **who(expected))
     assert rule["level"] == expected.level
     assert (rule["rule_user"], rule["rule_client_id"]) == expected.rule
-    assert page.value(LIMIT[kind], **who(expected)) == expected.limit
+    assert page.value(LIMITS[kind], **who(expected)) == expected.limit
 
 
 @pytest.mark.parametrize("expected", EXPECTED, ids=str)
