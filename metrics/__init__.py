@@ -15,11 +15,15 @@ from .combination import (
     combine_request,
 )
 from .config import MetricConfig, RecordingLevel, Tags
+from .connection_counts import ConnectionCounts
+from .connection_quotas import ConnectionQuotas
 from .controller_mutation import ControllerMutationQuotaManager, MutationApi
 from .cumulative import CumulativeCount, CumulativeSum, Value
 from .delay_queue import DelayQueue
+from .delayed_close import DelayedClose
 from .entities import DEFAULT, DefaultType, Level, QuotaEntity
 from .errors import (
+    ConnectionThrottled,
     DuplicateMetric,
     IllegalMuteTransition,
     InvalidConfig,
@@ -29,12 +33,14 @@ from .errors import (
     NotMeasurable,
     QuotaViolation,
     ThrottlingQuotaExceeded,
+    TooManyConnections,
     WrongStatistic,
 )
 from .expiry import ExpiryThread
 from .frequencies import Frequencies, Frequency
 from .histogram_bins import BinScheme, ConstantBins, LinearBins
 from .histogram_windows import HistogramSample, HistogramWindows
+from .host_address import host_address
 from .jmx import mbean_name, parse_object_name, quote_tag_value, unquote_tag_value
 from .jmx_filter import JmxFilter
 from .jmx_reporter import JmxReporter, MBean
@@ -108,6 +114,9 @@ __all__ = [
     "ClientSensors",
     "Clock",
     "CompoundStat",
+    "ConnectionCounts",
+    "ConnectionQuotas",
+    "ConnectionThrottled",
     "ConstantBins",
     "ControllerMutationQuotaManager",
     "CumulativeCount",
@@ -115,6 +124,7 @@ __all__ = [
     "Decision",
     "DefaultType",
     "DelayQueue",
+    "DelayedClose",
     "DuplicateMetric",
     "EntityTags",
     "ExpiryThread",
@@ -191,6 +201,7 @@ __all__ = [
     "TieredStorageQuotas",
     "TimeUnit",
     "TokenBucket",
+    "TooManyConnections",
     "Value",
     "WindowConfig",
     "WindowedCount",
@@ -203,6 +214,7 @@ __all__ = [
     "combine_produce",
     "combine_request",
     "desanitize",
+    "host_address",
     "jround",
     "mbean_name",
     "narrow",

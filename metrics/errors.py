@@ -11,7 +11,9 @@ MetricsError
 ├── WrongStatistic              a throttle time was asked of a metric that has none
 ├── IllegalMuteTransition       an event that cannot happen to a channel in its state
 ├── QuotaViolation              a recorded value went past its bound
-└── ThrottlingQuotaExceeded     a controller mutation was refused (Kafka's error code 89)
+├── ThrottlingQuotaExceeded     a controller mutation was refused (Kafka's error code 89)
+├── ConnectionThrottled         a connection came too soon after others from its address
+└── TooManyConnections          an address has as many connections as it may
 ```
 
 Violations are part of normal work: they keep their fields and build a text only when one is asked for.
@@ -137,3 +139,38 @@ class ThrottlingQuotaExceeded(MetricsError):
         return (
             f"the throttling quota has been exceeded, wait {self.throttle_time_ms} ms"
         )
+
+
+class ConnectionThrottled(MetricsError):
+    """
+    An address opens connections faster than it may (Kafka: `ConnectionThrottledException`, KIP-612).
+
+    The connection is to be closed, and not before `end_ms` (epoch ms): an answer at once would only be followed by the
+    next attempt.
+    """
+
+    def __init__(self, ip: str, start_ms: int, throttle_time_ms: int) -> None:
+        super().__init__(ip, start_ms, throttle_time_ms)
+        self.ip = ip
+        self.start_ms = start_ms
+        self.throttle_time_ms = throttle_time_ms
+
+    @property
+    def end_ms(self) -> int:
+        """When the connection may be closed."""
+        return self.start_ms + self.throttle_time_ms
+
+    def __str__(self) -> str:
+        return f"{self.ip} opens connections too fast, throttled for {self.throttle_time_ms} ms"
+
+
+class TooManyConnections(MetricsError):
+    """An address has its highest number of connections; this one is counted and to be closed (Kafka's own name)."""
+
+    def __init__(self, ip: str, limit: int) -> None:
+        super().__init__(ip, limit)
+        self.ip = ip
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return f"{self.ip} may not have more than {self.limit} connections"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conformance.byte_rates import ReplicationQuotaRunner, RLMQuotaRunner
+from tests.conformance.connection_ip_quota import ConnectionIpQuotaRunner
 from tests.conformance.controller_quota import ControllerQuotaRunner
 from tests.conformance.failures import Failure, Malformed, NotYetBuilt, Unmet
 from tests.conformance.fields import Fields
@@ -42,6 +43,7 @@ RUNNERS: dict[str, type[Runner]] = {
     "sanitize": SanitizeRunner,
     "replication_quota": ReplicationQuotaRunner,
     "rlm_quota": RLMQuotaRunner,
+    "connection_ip_quota": ConnectionIpQuotaRunner,
 }
 """The kinds that are built."""
 
@@ -49,7 +51,6 @@ LATER = (
     "admin_retry",
     "client_throttle",
     "client_throttle_metrics",
-    "connection_ip_quota",
     "quota_validation",
     "should_client_throttle",
     "telemetry_name",

@@ -45,6 +45,7 @@ def test_none_is_lost() -> None:
         "sanitize": 2,
         "replication_quota": 1,
         "rlm_quota": 2,
+        "connection_ip_quota": 2,
     }
     assert len(VECTORS) == 103
     assert {vector.kind for vector in WAITING} == set(LATER)

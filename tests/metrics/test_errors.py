@@ -5,6 +5,7 @@ import pickle
 import pytest
 
 from quotascope.metrics import (
+    ConnectionThrottled,
     DuplicateMetric,
     InvalidConfig,
     InvalidHierarchy,
@@ -14,6 +15,7 @@ from quotascope.metrics import (
     NotMeasurable,
     QuotaViolation,
     ThrottlingQuotaExceeded,
+    TooManyConnections,
 )
 
 NAME = MetricName("byte-rate", "Produce", {"user": "a\nb"})
@@ -30,6 +32,14 @@ ERRORS = [
     (
         ThrottlingQuotaExceeded(1_500),
         "the throttling quota has been exceeded, wait 1500 ms",
+    ),
+    (
+        ConnectionThrottled("10.0.0.1", 5, 7),
+        "10.0.0.1 opens connections too fast, throttled for 7 ms",
+    ),
+    (
+        TooManyConnections("10.0.0.1", 3),
+        "10.0.0.1 may not have more than 3 connections",
     ),
 ]
 
