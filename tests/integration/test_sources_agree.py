@@ -22,6 +22,7 @@ MOVING = (
     "kafka_quota_controller_mutation_burst_used_ratio",
     "kafka_quota_throttle_time_seconds",
     "kafka_quota_utilization_ratio",
+    "kafka_quota_throttling_errors_total",
 )
 STANDING = (
     "kafka_quota_produce_limit_bytes_per_second",

@@ -86,16 +86,19 @@ async def test_a_url_without_its_last_slash_works(kafka: Cluster) -> None:
 
 
 async def test_a_node_says_whether_it_leads(kafka: Cluster) -> None:
-    """The combined node is the only controller."""
-    read = await table(
-        JolokiaSource("a", HttpTarget(url=kafka.nodes[1].agents.jolokia))
+    """The combined node is the only controller, and says so in every dialect."""
+    agents = kafka.nodes[1].agents
+    sources = (
+        JolokiaSource("json", HttpTarget(url=agents.jolokia)),
+        JmxExporterSource("text", HttpTarget(url=agents.jmx_exporter)),
     )
-    leads = [
-        value
-        for (bean, _), value in numbers(read).items()
-        if bean.get("name") == "ActiveControllerCount"
-    ]
-    assert leads == [1.0]
+    for source in sources:
+        leads = [
+            value
+            for (bean, _), value in numbers(await table(source)).items()
+            if bean.get("name") == "ActiveControllerCount"
+        ]
+        assert leads == [1.0]
 
 
 @pytest.mark.parametrize("password", ["wrong", ""])
