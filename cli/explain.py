@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json as jsonlib
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -27,15 +27,8 @@ quotascope explain --client-id spark --bootstrap-servers broker-1:9093 --securit
 
 def explain(
     *,
-    user: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Name of the principal, as in the quota: no User:."
-        ),
-    ] = "ANONYMOUS",
-    client_id: Annotated[
-        str, typer.Option(metavar="ID", help="The client's client.id.")
-    ] = "",
+    user: options.User = "ANONYMOUS",
+    client_id: options.ClientId = "",
     config: options.ConfigFile = None,
     bootstrap_servers: options.BootstrapServers = None,
     security_protocol: options.Protocol = None,
@@ -43,9 +36,7 @@ def explain(
     sasl_username: options.Username = None,
     sasl_password_file: options.PasswordFile = None,
     ca_file: options.CaFile = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print JSON instead of a table.")
-    ] = False,
+    json: options.Json = False,
 ) -> None:
     """
     Show the eight levels at which a quota can be set, which are, and which decides.

@@ -76,6 +76,28 @@ CaFile = Annotated[
     ),
 ]
 
+Address = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Address to listen on (0.0.0.0)."),
+]
+Port = Annotated[
+    int | None, typer.Option(metavar="PORT", help="Port to listen on (9749).")
+]
+LogFormat = Annotated[
+    str | None, typer.Option(metavar="FORMAT", help="auto, human, logfmt or json.")
+]
+LogLevel = Annotated[
+    str | None, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")
+]
+User = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", help="Name of the principal, as in the quota: no User:."
+    ),
+]
+ClientId = Annotated[str, typer.Option(metavar="ID", help="The client's client.id.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
 _PLACES = {
     "--cluster": ("cluster",),
     "--bootstrap-servers": ("kafka", "bootstrap_servers"),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from . import options
 
@@ -30,21 +28,10 @@ def serve(
     source: options.Sources = None,
     bootstrap_servers: options.BootstrapServers = None,
     cluster: options.Cluster = None,
-    address: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Address to listen on (0.0.0.0)."),
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(metavar="PORT", help="Port to listen on (9749).")
-    ] = None,
-    log_format: Annotated[
-        str | None,
-        typer.Option(metavar="FORMAT", help="auto, human, logfmt or json."),
-    ] = None,
-    log_level: Annotated[
-        str | None,
-        typer.Option(metavar="LEVEL", help="debug, info, warning or error."),
-    ] = None,
+    address: options.Address = None,
+    port: options.Port = None,
+    log_format: options.LogFormat = None,
+    log_level: options.LogLevel = None,
 ) -> None:
     """Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C."""
     from quotascope.exporter.logs import configure_logs
