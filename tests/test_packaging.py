@@ -41,7 +41,9 @@ def test_every_folder_has_its_link() -> None:
 
 def test_every_folder_is_typed() -> None:
     """Users' type checkers read our annotations only where py.typed stands."""
-    assert [folder for folder in FOLDERS if not (ROOT / folder / "py.typed").exists()] == []
+    assert [
+        folder for folder in FOLDERS if not (ROOT / folder / "py.typed").exists()
+    ] == []
 
 
 def test_no_module_imports_a_folder_by_its_bare_name() -> None:

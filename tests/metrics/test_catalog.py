@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from quotascope.metrics.catalog import Family, FamilyType, families
 
 FAMILIES = list(families())
