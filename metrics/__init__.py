@@ -60,6 +60,16 @@ from .principal import ANONYMOUS, Principal
 from .quota import Quota
 from .quota_factory import QuotaConfig, QuotaManagers
 from .quota_type import QuotaType
+from .quota_validation import (
+    CLIENT_QUOTA_KEYS,
+    INVALID_REQUEST,
+    IP_QUOTA_KEYS,
+    QuotaProblem,
+    QuotaValueType,
+    is_address,
+    validate_alteration,
+    validate_request,
+)
 from .rate import Rate
 from .reaper import ThrottledChannelReaper
 from .reaper_thread import ReaperThread
@@ -75,6 +85,13 @@ from .sanitizer import desanitize, sanitize
 from .sensor import Sensor
 from .simple_rate import SimpleRate
 from .stat import CompoundStat, Gauge, Measurable, Measured, NamedMeasurable, Stat
+from .telemetry_names import (
+    TELEMETRY_PREFIX,
+    TelemetryKind,
+    telemetry_kind,
+    telemetry_labels,
+    telemetry_name,
+)
 from .throttle_callback import ThrottleCallback
 from .throttle_time import (
     bounded_rate_throttle_time_ms,
@@ -95,11 +112,15 @@ from .windowed import Avg, Max, Min, WindowedCount, WindowedSum
 __all__ = [
     "ALL_REPLICAS",
     "ANONYMOUS",
+    "CLIENT_QUOTA_KEYS",
     "DEFAULT",
     "INT_MAX",
+    "INVALID_REQUEST",
+    "IP_QUOTA_KEYS",
     "LONG_MAX",
     "NO_RULE",
     "PERCENT_PER_NANO",
+    "TELEMETRY_PREFIX",
     "UNBOUNDED",
     "UNLIMITED",
     "Avg",
@@ -169,8 +190,10 @@ __all__ = [
     "QuotaConfig",
     "QuotaEntity",
     "QuotaManagers",
+    "QuotaProblem",
     "QuotaRules",
     "QuotaType",
+    "QuotaValueType",
     "QuotaViolation",
     "RLMQuotaManager",
     "RLMQuotaMetrics",
@@ -194,6 +217,7 @@ __all__ = [
     "SteadyClock",
     "StrictMutationQuota",
     "Tags",
+    "TelemetryKind",
     "ThrottleCallback",
     "ThrottledChannel",
     "ThrottledChannelReaper",
@@ -215,6 +239,7 @@ __all__ = [
     "combine_request",
     "desanitize",
     "host_address",
+    "is_address",
     "jround",
     "mbean_name",
     "narrow",
@@ -225,9 +250,14 @@ __all__ = [
     "rate_throttle_time_ms",
     "sanitize",
     "tdiv",
+    "telemetry_kind",
+    "telemetry_labels",
+    "telemetry_name",
     "to_i32",
     "token_formula_ms",
     "token_throttle_time_ms",
     "unquote_tag_value",
+    "validate_alteration",
+    "validate_request",
     "wall_clock_ms",
 ]

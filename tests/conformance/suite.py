@@ -12,6 +12,7 @@ from tests.conformance.failures import Failure, Malformed, NotYetBuilt, Unmet
 from tests.conformance.fields import Fields
 from tests.conformance.histogram_bins import HistogramBinsRunner
 from tests.conformance.quota_manager import QuotaManagerRunner
+from tests.conformance.quota_validation import QuotaValidationRunner
 from tests.conformance.reaper import ReaperRunner, ThrottledChannelRunner
 from tests.conformance.recording_level import RecordingLevelRunner
 from tests.conformance.registry import RegistryRunner
@@ -20,6 +21,7 @@ from tests.conformance.runner import Runner
 from tests.conformance.sanitize import SanitizeRunner
 from tests.conformance.sensor import SensorRunner
 from tests.conformance.stat import StatRunner
+from tests.conformance.telemetry_name import TelemetryNameRunner
 from tests.conformance.throttle_formula import (
     ThrottleFormulaRunner,
     TokenThrottleRunner,
@@ -44,6 +46,8 @@ RUNNERS: dict[str, type[Runner]] = {
     "replication_quota": ReplicationQuotaRunner,
     "rlm_quota": RLMQuotaRunner,
     "connection_ip_quota": ConnectionIpQuotaRunner,
+    "quota_validation": QuotaValidationRunner,
+    "telemetry_name": TelemetryNameRunner,
 }
 """The kinds that are built."""
 
@@ -51,9 +55,7 @@ LATER = (
     "admin_retry",
     "client_throttle",
     "client_throttle_metrics",
-    "quota_validation",
     "should_client_throttle",
-    "telemetry_name",
 )
 """The kinds that are not yet built."""
 

@@ -46,6 +46,8 @@ def test_none_is_lost() -> None:
         "replication_quota": 1,
         "rlm_quota": 2,
         "connection_ip_quota": 2,
+        "quota_validation": 1,
+        "telemetry_name": 1,
     }
     assert len(VECTORS) == 103
     assert {vector.kind for vector in WAITING} == set(LATER)

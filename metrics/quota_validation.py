@@ -1,0 +1,190 @@
+"""Which quotas a KRaft controller stores, and what it says about the others."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from .errors import MalformedName
+from .host_address import host_address
+from .numbers import INT_MAX, LONG_MAX
+
+INVALID_REQUEST: Final = 42
+"""Kafka's error code for all of these problems."""
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+_MOST_FRACTION = 1e-6
+
+
+class QuotaValueType(Enum):
+    """The type that Kafka's schema gives the value of a quota key; the value is its largest number."""
+
+    LONG = float(LONG_MAX)
+    INT = float(INT_MAX)
+    DOUBLE = math.inf
+
+
+CLIENT_QUOTA_KEYS: Final[Mapping[str, QuotaValueType]] = {
+    "producer_byte_rate": QuotaValueType.LONG,
+    "consumer_byte_rate": QuotaValueType.LONG,
+    "request_percentage": QuotaValueType.DOUBLE,
+    "controller_mutation_rate": QuotaValueType.DOUBLE,
+}
+"""Keys for users, client-ids and pairs of both."""
+
+IP_QUOTA_KEYS: Final[Mapping[str, QuotaValueType]] = {
+    "connection_creation_rate": QuotaValueType.INT
+}
+"""Keys for addresses."""
+
+_ALL_KEYS: Final = {**CLIENT_QUOTA_KEYS, **IP_QUOTA_KEYS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaProblem:
+    """Why a controller refuses an alteration."""
+
+    message: str
+    """In words; names are escaped and cut."""
+
+    key: str | None = None
+    """The quota key that it is about, None for the entity."""
+
+    error_code: int = INVALID_REQUEST
+    """Kafka's error code."""
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an IP address; a controller asks its name service about anything else."""
+    try:
+        host_address(text)
+    except MalformedName:
+        return False
+    return True
+
+
+def validate_alteration(
+    entity: Mapping[str, str | None],
+    changes: Iterable[tuple[str, float | None]],
+    *,
+    is_host: Callable[[str], bool] = is_address,
+    refuse_nan: bool = False,
+) -> list[QuotaProblem]:
+    """
+    Return all that is wrong with an alteration; nothing, if a controller stores it (KIP-546).
+
+    A controller (Kafka: `ClientQuotaControlManager`) answers with one problem only and then stores nothing of the
+    alteration. Removals are not looked at: those of absent and even of unknown keys succeed.
+
+    Args:
+        entity: names by type (`user`, `client-id`, `ip`), None for the default entity.
+        changes: keys with their new values in the key's unit, None for a removal.
+        is_host: whether an address, or a host name, can be resolved; looks up nothing unless given.
+        refuse_nan: whether NaN is a problem as well. Kafka stores it, and then no request is ever within the quota
+            nor throttled.
+
+    """
+    problems = _entity_problems(entity, is_host)
+    keys = _ALL_KEYS if problems else _keys(entity)
+    seen: set[str] = set()
+    for key, value in changes:
+        if key in seen:
+            problems.append(_problem(f"{_shown(key)} is there twice", key))
+        elif value is not None:
+            problems.extend(_value_problems(keys, key, value))
+            if refuse_nan and math.isnan(value):
+                problems.append(_problem(f"{_shown(key)} is not a number", key))
+        seen.add(key)
+    return problems
+
+
+def validate_request(
+    alterations: Iterable[
+        tuple[Mapping[str, str | None], Iterable[tuple[str, float | None]]]
+    ],
+    *,
+    is_host: Callable[[str], bool] = is_address,
+) -> list[list[QuotaProblem]]:
+    """
+    Return what is wrong with each alteration of one request.
+
+    An entity may come once. Of a second time a controller reports an error for the entity, although it has stored
+    what the first one asked for.
+    """
+    results = []
+    seen: set[frozenset[tuple[str, str | None]]] = set()
+    for entity, changes in alterations:
+        identity = frozenset(entity.items())
+        if identity in seen:
+            results.append([_problem("the entity is in the request twice")])
+        else:
+            results.append(validate_alteration(entity, changes, is_host=is_host))
+        seen.add(identity)
+    return results
+
+
+def _entity_problems(
+    entity: Mapping[str, str | None], is_host: Callable[[str], bool]
+) -> list[QuotaProblem]:
+    if not entity:
+        return [_problem("the entity is empty")]
+    problems = [
+        _problem(f"{_shown(kind)} is no type of entity: {USER}, {CLIENT_ID} or {IP}")
+        for kind in entity
+        if kind not in (USER, CLIENT_ID, IP)
+    ]
+    problems += [
+        _problem(f"the name of {_shown(kind)} is empty")
+        for kind, name in entity.items()
+        if name == ""
+    ]
+    if IP in entity:
+        problems += _ip_problems(entity, is_host)
+    return problems
+
+
+def _ip_problems(
+    entity: Mapping[str, str | None], is_host: Callable[[str], bool]
+) -> list[QuotaProblem]:
+    problems = []
+    if USER in entity or CLIENT_ID in entity:
+        problems.append(_problem("an ip cannot be combined with a user or client-id"))
+    ip = entity[IP]
+    if ip and not is_host(ip):
+        problems.append(_problem(f"{_shown(ip)} is no address that can be resolved"))
+    return problems
+
+
+def _value_problems(
+    keys: Mapping[str, QuotaValueType], key: str, value: float
+) -> list[QuotaProblem]:
+    value_type = keys.get(key)
+    if value_type is None:
+        allowed = ", ".join(keys)
+        return [
+            _problem(f"{_shown(key)} is none of this entity's keys: {allowed}", key)
+        ]
+    if value <= 0.0:
+        return [_problem(f"{key} must be greater than 0, not {value!r}", key)]
+    if value > value_type.value:
+        return [_problem(f"{key} is too large for {value_type.name}: {value!r}", key)]
+    if value_type is not QuotaValueType.DOUBLE and _fraction(value) > _MOST_FRACTION:
+        return [_problem(f"{key} must be a whole number, not {value!r}", key)]
+    return []
+
+
+def _keys(entity: Mapping[str, str | None]) -> Mapping[str, QuotaValueType]:
+    return IP_QUOTA_KEYS if IP in entity else CLIENT_QUOTA_KEYS
+
+
+def _fraction(value: float) -> float:
+    return abs(math.fmod(value, 1.0))
+
+
+def _problem(message: str, key: str | None = None) -> QuotaProblem:
+    return QuotaProblem(message=message, key=key)
+
+
+def _shown(text: str) -> str:
+    return repr(text[:60])

@@ -1,0 +1,24 @@
+"""Vectors about what a KRaft controller stores."""
+
+from tests.conformance import expectations
+from tests.conformance.fields import Fields, as_text
+from tests.conformance.runner import Runner
+
+from quotascope.metrics import INVALID_REQUEST, validate_alteration
+
+_ERRORS = {INVALID_REQUEST: "INVALID_REQUEST"}
+"""What Kafka calls the error codes."""
+
+
+class QuotaValidationRunner(Runner):
+    """Validates alterations of one key."""
+
+    def op_validate(self, step: Fields) -> None:
+        """Compare the error, `NONE` for an alteration that is stored."""
+        raw = step.raw("entity")
+        entity = step.fields("entity")
+        kinds = list(raw) if isinstance(raw, dict) else []
+        names = {as_text(kind): entity.optional_text(kind) for kind in kinds}
+        changes = [(step.text("key"), float(step.number("value")))]
+        codes = {each.error_code for each in validate_alteration(names, changes)}
+        expectations.text(step, "+".join(_ERRORS[code] for code in codes) or "NONE")

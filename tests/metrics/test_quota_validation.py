@@ -1,0 +1,175 @@
+"""Which quotas a KRaft controller stores."""
+
+import math
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotascope.metrics import (
+    CLIENT_QUOTA_KEYS,
+    IP_QUOTA_KEYS,
+    QuotaProblem,
+    QuotaType,
+    validate_alteration,
+    validate_request,
+)
+
+CLIENT = {"client-id": "c"}
+ADDRESS = {"ip": "1.2.3.4"}
+
+
+def messages(problems: list[QuotaProblem]) -> list[str]:
+    """Return the texts."""
+    return [problem.message for problem in problems]
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [
+        {"user": "u"},
+        {"user": None},
+        {"user": "<default>"},
+        {"user": "u", "client-id": "c"},
+        {"user": None, "client-id": None},
+        CLIENT,
+    ],
+)
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("producer_byte_rate", 1.0),
+        ("consumer_byte_rate", 1235.0000001),
+        ("consumer_byte_rate", 2.0**63),
+        ("request_percentage", 56.62367),
+        ("request_percentage", math.inf),
+        ("controller_mutation_rate", 0.5),
+        ("producer_byte_rate", None),
+        ("no_such_key", None),
+    ],
+)
+def test_stores(entity: Mapping[str, str | None], key: str, value: float) -> None:
+    """Any user or client-id, its default, and pairs; removals whatever the key."""
+    assert validate_alteration(entity, [(key, value)]) == []
+
+
+@pytest.mark.parametrize("ip", ["1.2.3.4", "::1", None])
+def test_stores_limits_of_addresses(ip: str | None) -> None:
+    """Up to the largest 32-bit number."""
+    changes = [("connection_creation_rate", 2147483647.0)]
+    assert validate_alteration({"ip": ip}, changes) == []
+
+
+@pytest.mark.parametrize(
+    ("entity", "message"),
+    [
+        ({}, "the entity is empty"),
+        ({"foo": "bar"}, "'foo' is no type of entity: user, client-id or ip"),
+        ({"user": ""}, "the name of 'user' is empty"),
+        ({"ip": ""}, "the name of 'ip' is empty"),
+        (
+            {"ip": "1.2.3.4", "user": "u"},
+            "an ip cannot be combined with a user or client-id",
+        ),
+        ({"ip": "a\nb"}, "'a\\nb' is no address that can be resolved"),
+    ],
+)
+def test_refuses_entities(entity: Mapping[str, str | None], message: str) -> None:
+    """With one problem each, under error 42 and no key; a value that is right for any entity adds none."""
+    changes = [("producer_byte_rate", 1.0), ("connection_creation_rate", 1.0)]
+    expected = [QuotaProblem(message=message)]
+    assert validate_alteration(entity, changes) == expected
+    assert expected[0].error_code == 42
+
+
+@pytest.mark.parametrize(
+    ("entity", "key", "value", "message"),
+    [
+        (CLIENT, "producer_byte_rate", 0.0, "greater than 0"),
+        (CLIENT, "producer_byte_rate", -2.0, "greater than 0"),
+        (CLIENT, "consumer_byte_rate", 2.245, "whole number"),
+        (CLIENT, "consumer_byte_rate", 0.9999999, "whole number"),
+        (CLIENT, "consumer_byte_rate", math.inf, "too large for LONG"),
+        (CLIENT, "consumer_byte_rate", math.nextafter(2.0**63, math.inf), "too large"),
+        (CLIENT, "foobar", 1.0, "'foobar' is none"),
+        (CLIENT, "connection_creation_rate", 1.0, "is none of this entity's keys"),
+        (ADDRESS, "producer_byte_rate", 1.0, "keys: connection_creation_rate"),
+        (ADDRESS, "connection_creation_rate", 0.0, "greater than 0"),
+        (ADDRESS, "connection_creation_rate", 2147483648.0, "too large for INT"),
+    ],
+)
+def test_refuses_values(
+    entity: Mapping[str, str | None], key: str, value: float, message: str
+) -> None:
+    """The key is named, and what is wrong with its value."""
+    [problem] = validate_alteration(entity, [(key, value)])
+    assert problem.key == key
+    assert message in problem.message
+
+
+def test_tells_all_problems() -> None:
+    """Where Kafka would tell the first."""
+    changes = [("producer_byte_rate", 0.0), ("request_percentage", -1.0)]
+    problems = validate_alteration({"user": "", "x": "y"}, changes)
+    assert [problem.key for problem in problems] == [
+        *(None, None, "producer_byte_rate", "request_percentage")
+    ]
+
+
+def test_a_key_comes_once() -> None:
+    """Twice the same change is one too many, removals included."""
+    changes = [("producer_byte_rate", 1.0), ("producer_byte_rate", None)]
+    problems = validate_alteration(CLIENT, changes)
+    assert messages(problems) == ["'producer_byte_rate' is there twice"]
+
+
+def test_kafka_stores_what_is_not_a_number() -> None:
+    """No comparison refuses it; on request we do."""
+    changes = [("producer_byte_rate", math.nan)]
+    assert validate_alteration(CLIENT, changes) == []
+    refused = validate_alteration(CLIENT, changes, refuse_nan=True)
+    assert messages(refused) == ["'producer_byte_rate' is not a number"]
+
+
+def test_host_names_are_somebody_elses_business() -> None:
+    """Who can resolve them says so."""
+    entity, changes = {"ip": "localhost"}, [("connection_creation_rate", 1.0)]
+    assert validate_alteration(entity, changes) != []
+    assert validate_alteration(entity, changes, is_host="localhost".__eq__) == []
+
+
+def test_an_entity_comes_once_in_a_request() -> None:
+    """In whatever order its dimensions are; the second time is refused, the first is not."""
+    both = {"user": "u", "client-id": "c"}
+    first, other, second = validate_request(
+        [
+            (both, [("producer_byte_rate", 1.0)]),
+            ({"user": "u"}, [("producer_byte_rate", 1.0)]),
+            (dict(reversed(both.items())), [("consumer_byte_rate", 1.0)]),
+        ]
+    )
+    assert (first, other) == ([], [])
+    assert messages(second) == ["the entity is in the request twice"]
+
+
+def test_every_quota_type_has_its_key() -> None:
+    """The schema and the engine agree."""
+    assert {each.quota_key for each in QuotaType} == set(CLIENT_QUOTA_KEYS)
+    assert set(IP_QUOTA_KEYS) == {"connection_creation_rate"}
+
+
+NAMES = st.none() | st.text(max_size=200)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["user", "client-id", "ip"]) | st.text(), NAMES),
+    st.lists(st.tuples(st.sampled_from([*CLIENT_QUOTA_KEYS]) | st.text(), st.floats())),
+)
+def test_problems_are_one_line_each(
+    entity: dict[str, str | None], changes: list[tuple[str, float | None]]
+) -> None:
+    """Whatever the names, and nothing is raised."""
+    for problem in validate_alteration(entity, changes, refuse_nan=True):
+        assert problem.message.isprintable()
+        assert len(problem.message) < 500
