@@ -1,0 +1,203 @@
+"""Quotas on the rate of new connections (KIP-612)."""
+
+import threading
+
+from .connection_counts import ConnectionCounts
+from .connection_rate import IP_TAG, LISTENER_TAG, ConnectionRates, RateEntity
+from .errors import ConnectionThrottled
+from .host_address import host_address
+from .numbers import INT_MAX
+from .registry import Registry
+from .sensor import Sensor
+from .window_config import WindowConfig
+
+
+class _Listener:
+    """What a listener is measured with (Kafka: `ListenerConnectionQuota`)."""
+
+    __slots__ = ("ip_throttle_time", "rate", "throttle_time")
+
+    def __init__(self, rates: ConnectionRates, listener: str, now_ms: int) -> None:
+        entity = RateEntity(LISTENER_TAG, listener)
+        self.rate: Sensor = rates.sensor(entity, INT_MAX, now_ms)
+        self.throttle_time: Sensor = rates.throttle_time_sensor("", listener, now_ms)
+        self.ip_throttle_time: Sensor = rates.throttle_time_sensor(
+            "ip-", listener, now_ms
+        )
+
+
+class ConnectionQuotas:
+    """
+    Limits new connections per second of a broker, of its listeners and of addresses (Kafka: `ConnectionQuotas`).
+
+    Past the broker's or the listener's limit the acceptor waits before it goes on; past the limit of its address a
+    connection is refused, slowly. No wait exceeds one window. All limits are the largest 32-bit number unless set, and
+    addresses are measured only while they have another.
+
+    A broker does for each connection of a listener: `accept`, wait so long and until `counts.has_slot`, then `admit`;
+    what that refuses goes into `DelayedClose`. Safe for many threads.
+
+    Args:
+        registry: where sensors and metrics live.
+        now_ms: epoch ms.
+        config: windows, `quota.window.*`.
+        max_rate: connections per second of the broker, `max.connection.creation.rate`.
+        counts: numbers of connections, with the listener that is protected; its connections do not count for the
+            broker's rate.
+
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        now_ms: int,
+        config: WindowConfig | None = None,
+        max_rate: int = INT_MAX,
+        counts: ConnectionCounts | None = None,
+    ) -> None:
+        self.counts: ConnectionCounts = ConnectionCounts() if counts is None else counts
+        self._rates = ConnectionRates(
+            registry, WindowConfig() if config is None else config
+        )
+        self._lock = threading.RLock()
+        self._broker: Sensor = self._rates.sensor(RateEntity(), max_rate, now_ms)
+        self._listeners: dict[str, _Listener] = {}
+        self._default_ip_limit: int = INT_MAX
+        self._ip_limits: dict[str, int] = {}
+
+    def add_listener(
+        self,
+        listener: str,
+        now_ms: int,
+        max_rate: int = INT_MAX,
+        max_connections: int = INT_MAX,
+    ) -> None:
+        """
+        Start to measure a listener; one that is measured already stays as it is.
+
+        Args:
+            listener: its name in upper case, as Kafka has it.
+            now_ms: epoch ms.
+            max_rate: connections per second, `listener.name.<listener>.max.connection.creation.rate`.
+            max_connections: `listener.name.<listener>.max.connections`.
+
+        """
+        with self._lock:
+            if listener not in self._listeners:
+                self._listeners[listener] = _Listener(self._rates, listener, now_ms)
+                self.counts.set_listener(listener, max_connections)
+                self.update_listener_rate(listener, max_rate)
+
+    def remove_listener(self, listener: str) -> None:
+        """Stop to measure a listener; one that is not measured is fine."""
+        with self._lock:
+            quota = self._listeners.pop(listener, None)
+            if quota is not None:
+                self.counts.remove_listener(listener)
+                self._remove(quota)
+
+    def update_broker_rate(self, max_rate: int) -> None:
+        """Limit the broker's connections per second."""
+        self._rates.update(RateEntity(), max_rate)
+
+    def update_listener_rate(self, listener: str, max_rate: int) -> None:
+        """Limit a listener's connections per second."""
+        self._rates.update(RateEntity(LISTENER_TAG, listener), max_rate)
+
+    def update_ip_rate(self, ip: str | None, max_rate: int | None) -> None:
+        """
+        Limit an address, or with None all that have no limit of their own; a limit of None removes it.
+
+        Raises:
+            MalformedName: it is no address.
+
+        """
+        with self._lock:
+            if ip is None:
+                self._update_default_ip_rate(INT_MAX if max_rate is None else max_rate)
+            else:
+                self._update_ip_rate(host_address(ip), max_rate)
+
+    def rate_for_ip(self, ip: str) -> int:
+        """Return the limit of an address in connections per second; raises `MalformedName` for what is none."""
+        return self._ip_limits.get(host_address(ip), self._default_ip_limit)
+
+    def accept(self, listener: str, now_ms: int) -> int:
+        """
+        Record a connection for the broker and its listener, and return the ms to wait.
+
+        As in Kafka the wait for the broker's sake is lost for a listener that was never added.
+        """
+        with self._lock:
+            protected = self.counts.is_protected(listener)
+            wait_ms = 0 if protected else self._rates.record(self._broker, now_ms)
+            quota = self._listeners.get(listener)
+            if quota is None:
+                return 0
+            wait_ms = max(wait_ms, self._rates.record(quota.rate, now_ms))
+            if wait_ms > 0:
+                quota.throttle_time.record(float(wait_ms), now_ms)
+            return max(wait_ms, 0)
+
+    def admit(self, listener: str, ip: str, now_ms: int) -> None:
+        """
+        Record a connection for its address and count it.
+
+        Raises:
+            ConnectionThrottled: its address is past its limit. The connection is taken back everywhere it was
+                recorded, and is not counted.
+            TooManyConnections: its address has as many as it may; it is recorded and counted.
+
+        """
+        with self._lock:
+            self._record_ip(listener, host_address(ip), now_ms)
+            self.counts.add(listener, ip)
+
+    def closed(self, listener: str, ip: str) -> None:
+        """Count a connection that was closed; raises `ValueError` if its address has none."""
+        with self._lock:
+            self.counts.remove(listener, ip)
+
+    def close(self) -> None:
+        """Remove the sensors of broker and listeners; those of addresses expire."""
+        with self._lock:
+            self._rates.remove(self._broker)
+            for quota in self._listeners.values():
+                self._remove(quota)
+
+    def _record_ip(self, listener: str, ip: str, now_ms: int) -> None:
+        limit = self._ip_limits.get(ip, self._default_ip_limit)
+        if limit == INT_MAX:
+            return
+        sensor = self._rates.sensor(RateEntity(IP_TAG, ip), limit, now_ms)
+        throttle_ms = self._rates.record(sensor, now_ms)
+        if throttle_ms > 0:
+            sensor.record(-1.0, now_ms, check_quotas=False)
+            self._take_back(listener, throttle_ms, now_ms)
+            raise ConnectionThrottled(ip, now_ms, throttle_ms)
+
+    def _take_back(self, listener: str, throttle_ms: int, now_ms: int) -> None:
+        if not self.counts.is_protected(listener):
+            self._broker.record(-1.0, now_ms, check_quotas=False)
+        quota = self._listeners.get(listener)
+        if quota is not None:
+            quota.ip_throttle_time.record(float(throttle_ms), now_ms)
+            quota.rate.record(-1.0, now_ms, check_quotas=False)
+
+    def _update_ip_rate(self, ip: str, max_rate: int | None) -> None:
+        if max_rate is None:
+            self._ip_limits.pop(ip, None)
+        else:
+            self._ip_limits[ip] = max_rate
+        limit = self._ip_limits.get(ip, self._default_ip_limit)
+        self._rates.update(RateEntity(IP_TAG, ip), limit)
+
+    def _update_default_ip_rate(self, max_rate: int) -> None:
+        self._default_ip_limit = max_rate
+        for ip, bound in self._rates.measured_ips():
+            limit = self._ip_limits.get(ip, max_rate)
+            if limit != bound:
+                self._rates.update(RateEntity(IP_TAG, ip), limit)
+
+    def _remove(self, quota: _Listener) -> None:
+        self._rates.remove(quota.rate, quota.throttle_time, quota.ip_throttle_time)

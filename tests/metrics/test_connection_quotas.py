@@ -1,0 +1,220 @@
+"""Quotas on the rate of new connections."""
+
+import pytest
+from tests.strategies import EPOCH_MS
+
+from quotascope.metrics import (
+    INT_MAX,
+    ConnectionCounts,
+    ConnectionQuotas,
+    ConnectionThrottled,
+    KafkaMetric,
+    MalformedName,
+    Registry,
+    TooManyConnections,
+    WindowConfig,
+    mbean_name,
+)
+
+IP = "10.0.0.1"
+TWO = WindowConfig(samples=2)
+
+
+@pytest.fixture
+def registry() -> Registry:
+    """A registry of its own."""
+    return Registry()
+
+
+def make(registry: Registry, max_rate: int = INT_MAX) -> ConnectionQuotas:
+    """Return quotas over two windows of a second, with a listener for clients and one for brokers."""
+    counts = ConnectionCounts(inter_broker_listener="BROKER")
+    quotas = ConnectionQuotas(registry, EPOCH_MS, TWO, max_rate, counts)
+    for listener in ("CLIENT", "BROKER"):
+        quotas.add_listener(listener, EPOCH_MS)
+    return quotas
+
+
+def metric(registry: Registry, name: str, **tags: str) -> KafkaMetric:
+    """Return a metric of the group."""
+    return registry.metrics()[
+        registry.metric_name(name, "socket-server-metrics", tags.items())
+    ]
+
+
+def rate(
+    registry: Registry, name: str = "connection-accept-rate", **tags: str
+) -> float:
+    """Return a rate."""
+    return metric(registry, name, **tags).value(EPOCH_MS)
+
+
+def connect(quotas: ConnectionQuotas, times: int, ip: str = IP) -> int:
+    """Open connections all at once, and return how many were admitted before the first refusal."""
+    for admitted in range(times):
+        quotas.accept("CLIENT", EPOCH_MS)
+        try:
+            quotas.admit("CLIENT", ip, EPOCH_MS)
+        except ConnectionThrottled:
+            return admitted
+    return times
+
+
+def test_an_address_may_open_as_many_as_its_limit(registry: Registry) -> None:
+    """Kafka's figures: 20 of 40, and ten more when the limit is raised to 30."""
+    quotas = make(registry)
+    quotas.update_ip_rate(None, 20)
+    assert connect(quotas, 40) == 20
+    quotas.update_ip_rate(None, 30)
+    assert connect(quotas, 40) == 10
+    assert quotas.counts.count(IP) == 30
+
+
+def test_a_refused_connection_leaves_no_trace(registry: Registry) -> None:
+    """It is taken back from address, listener and broker; only the throttle time is measured."""
+    quotas = make(registry)
+    quotas.update_ip_rate(IP, 0)
+    quotas.accept("CLIENT", EPOCH_MS)
+    with pytest.raises(ConnectionThrottled) as refusal:
+        quotas.admit("CLIENT", IP, EPOCH_MS)
+    assert refusal.value.throttle_time_ms == 1_000
+    assert refusal.value.end_ms == EPOCH_MS + 1_000
+    assert rate(registry, ip=IP) == 0
+    assert rate(registry, listener="CLIENT") == 0
+    assert rate(registry, "broker-connection-accept-rate") == 0
+    name = "ip-connection-accept-throttle-time"
+    assert rate(registry, name, listener="CLIENT") == 1_000
+    assert quotas.counts.total == 0
+
+
+def test_a_broker_past_its_limit_makes_acceptors_wait(registry: Registry) -> None:
+    """Until the rate is back at its limit; the connection itself counts."""
+    quotas = make(registry, max_rate=4)
+    assert [quotas.accept("CLIENT", EPOCH_MS) for _ in range(5)] == [0, 0, 0, 0, 250]
+    name = "connection-accept-throttle-time"
+    assert rate(registry, name, listener="CLIENT") == 250
+    assert rate(registry, "broker-connection-accept-rate") == 5
+    quotas.update_broker_rate(5)
+    assert quotas.accept("CLIENT", EPOCH_MS) == 200
+
+
+def test_a_listener_has_a_limit_of_its_own(registry: Registry) -> None:
+    """The longer wait counts; each is at most one window."""
+    quotas = make(registry, max_rate=4)
+    quotas.update_listener_rate("CLIENT", 1)
+    waits = [quotas.accept("CLIENT", EPOCH_MS) for _ in range(4)]
+    assert waits == [0, 1_000, 1_000, 1_000]
+
+
+def test_brokers_do_not_count_for_the_broker(registry: Registry) -> None:
+    """Their listener may have a limit, though; a refusal takes back only what was recorded."""
+    quotas = make(registry, max_rate=0)
+    assert quotas.accept("BROKER", EPOCH_MS) == 0
+    assert rate(registry, "broker-connection-accept-rate") == 0
+    quotas.update_ip_rate(IP, 0)
+    with pytest.raises(ConnectionThrottled):
+        quotas.admit("BROKER", IP, EPOCH_MS)
+    assert rate(registry, "broker-connection-accept-rate") == 0
+    assert rate(registry, listener="BROKER") == 0
+
+
+def test_an_unknown_listener_never_waits(registry: Registry) -> None:
+    """Its connection counts for the broker all the same."""
+    quotas = make(registry, max_rate=0)
+    assert quotas.accept("OTHER", EPOCH_MS) == 0
+    assert rate(registry, "broker-connection-accept-rate") == 1
+    quotas.update_ip_rate(IP, 0)
+    with pytest.raises(ConnectionThrottled):
+        quotas.admit("OTHER", IP, EPOCH_MS)
+    assert rate(registry, "broker-connection-accept-rate") == 0
+
+
+def test_addresses_are_measured_only_under_a_limit(registry: Registry) -> None:
+    """One whose limit was removed is measured until it expires, and is not limited."""
+    quotas = make(registry)
+    quotas.admit("CLIENT", IP, EPOCH_MS)
+    assert registry.get_sensor(f"Connection-Accept-Rate-{IP}") is None
+    quotas.update_ip_rate(IP, 1)
+    quotas.admit("CLIENT", IP, EPOCH_MS)
+    assert rate(registry, ip=IP) == 1
+    quotas.update_ip_rate(IP, None)
+    assert connect(quotas, 5) == 5
+    assert rate(registry, ip=IP) == 1
+    quota = metric(registry, "connection-accept-rate", ip=IP).config.quota
+    assert quota is not None
+    assert quota.bound == INT_MAX
+    later = EPOCH_MS + 3_600_001
+    assert registry.expire_sensors(later) == (f"Connection-Accept-Rate-{IP}",)
+
+
+def test_an_own_limit_beats_the_default(registry: Registry) -> None:
+    """Also when the default changes afterwards."""
+    quotas = make(registry)
+    quotas.update_ip_rate(IP, 3)
+    quotas.update_ip_rate(None, 1)
+    assert (quotas.rate_for_ip(IP), quotas.rate_for_ip("::1")) == (3, 1)
+    assert (connect(quotas, 9), connect(quotas, 9, "::1")) == (3, 1)
+    quotas.update_ip_rate(None, 2)
+    assert (connect(quotas, 9), connect(quotas, 9, "::1")) == (0, 1)
+    quotas.update_ip_rate(IP, None)
+    quotas.update_ip_rate(None, None)
+    assert quotas.rate_for_ip(IP) == INT_MAX
+
+
+def test_refuses_what_is_no_address(registry: Registry) -> None:
+    """Nothing is changed by it."""
+    quotas = make(registry)
+    with pytest.raises(MalformedName):
+        quotas.update_ip_rate("localhost", 3)
+    with pytest.raises(MalformedName):
+        quotas.admit("CLIENT", "localhost", EPOCH_MS)
+
+
+def test_too_many_connections_of_an_address(registry: Registry) -> None:
+    """They are recorded and counted, and closed at once."""
+    counts = ConnectionCounts(max_per_ip=0)
+    quotas = ConnectionQuotas(registry, EPOCH_MS, TWO, counts=counts)
+    with pytest.raises(TooManyConnections):
+        quotas.admit("CLIENT", IP, EPOCH_MS)
+    quotas.closed("CLIENT", IP)
+    assert counts.total == 0
+
+
+def test_a_listener_comes_once_and_goes(registry: Registry) -> None:
+    """With all its metrics; a broker that stops takes its own along."""
+    quotas = make(registry)
+    quotas.add_listener("CLIENT", EPOCH_MS, max_rate=1)
+    assert [quotas.accept("CLIENT", EPOCH_MS) for _ in range(2)] == [0, 0]
+    quotas.remove_listener("CLIENT")
+    quotas.remove_listener("CLIENT")
+    assert {"listener": "CLIENT"} not in [name.tags for name in registry.metrics()]
+    quotas.close()
+    assert set(registry.sensors()) == set()
+
+
+def test_mbeans_are_kafkas(registry: Registry) -> None:
+    """One for the broker, one for each listener and each address; only the latter expire."""
+    quotas = make(registry)
+    quotas.update_ip_rate("::1", 5)
+    quotas.admit("CLIENT", "::1", EPOCH_MS)
+    names = {
+        f"{mbean_name('kafka.server', name.group, name.tags)}#{name.name}"
+        for name in registry.metrics()
+        if name.group == "socket-server-metrics"
+    }
+    start = "kafka.server:type=socket-server-metrics"
+    per_listener = {
+        f"{start},listener={listener}#{name}"
+        for listener in ("CLIENT", "BROKER")
+        for name in (
+            "connection-accept-rate",
+            "connection-accept-throttle-time",
+            "ip-connection-accept-throttle-time",
+        )
+    }
+    assert names == per_listener | {
+        f"{start}#broker-connection-accept-rate",
+        f'{start},ip="0:0:0:0:0:0:0:1"#connection-accept-rate',
+    }
+    later = EPOCH_MS + 10**12
+    assert registry.expire_sensors(later) == ("Connection-Accept-Rate-0:0:0:0:0:0:0:1",)
