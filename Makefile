@@ -49,7 +49,7 @@ format: .venv/ready-dev ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-jars: ## Fetch Kafka's jars and the agents through Maven
+jars: .venv/ready-dev ## Fetch Kafka's jars and the agents through Maven
 	tools/setup jars
 
 services: .venv/ready-dev ## Install what the real tests need: a JDK, Maven, Prometheus, Kafka's jars
