@@ -14,8 +14,8 @@ from tests.differential.comparison import compare, compare_long
 from tests.differential.kafka import Kafka
 from tests.differential.operation import Operation, Replay, Twin
 
-LONG = 1_000
-"""Operations of a seeded session."""
+LENGTHS = (100, 200, 1_000)
+"""Operations of seeded sessions."""
 EXAMPLES = 50
 """Sessions that Hypothesis makes at a time."""
 
@@ -101,7 +101,8 @@ def drive_seeded(
     told = time.monotonic()
     while done < operations:
         generator = random.Random(f"{subject.name} {budget.seed} {session}")  # noqa: S311
-        replay = subject.long(Seeded(generator), min(LONG, operations - done))
+        length = min(LENGTHS[session % len(LENGTHS)], operations - done)
+        replay = subject.long(Seeded(generator), length)
         done += _counted(budget, subject.name, compare_long(kafka, replay))
         session += 1
         if time.monotonic() - told >= 5 or done >= operations:

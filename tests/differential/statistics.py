@@ -30,13 +30,9 @@ from quotascope.metrics import (
 SAMPLED = ("WindowedSum", "WindowedCount", "Avg", "Max", "Min")
 METERED = ("WindowedSum", "WindowedCount")
 KINDS = (
-    "Rate",
-    "TokenBucket",
-    "SimpleRate",
+    *("Rate", "Rate", "Rate", "TokenBucket", "TokenBucket", "SimpleRate"),
     *SAMPLED,
-    "CumulativeSum",
-    "CumulativeCount",
-    "Value",
+    *("Avg", "CumulativeSum", "CumulativeCount", "Value"),
 )
 UNITS = (
     *(TimeUnit.SECONDS, TimeUnit.SECONDS, TimeUnit.SECONDS, TimeUnit.MILLISECONDS),

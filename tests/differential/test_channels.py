@@ -79,5 +79,5 @@ def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
 
 
 def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """The same over a thousand events."""
+    """The same over up to a thousand events."""
     drive_seeded(kafka, budget, CHANNELS, budget.seeded(SHARE))

@@ -30,8 +30,11 @@ TYPES = tuple(Word(quota_type.value) for quota_type in QuotaType)
 KEYS = tuple(Word(quota_type.quota_key) for quota_type in QuotaType)
 MUTATIONS = Word(QuotaType.CONTROLLER_MUTATION.quota_key)
 DEFAULT = Word("*")
-BOUNDS = (10.0, 10.0, 1.0, 2.5, 100.0, 1024.0, 0.1)
-EXTREME_BOUNDS = (0.0, TINY, HUGE, float(LONG_MAX), float(INT_MAX), 3e-5)
+BOUNDS = (10.0, 10.0, 1.0, 2.5, 100.0, 33.3, 0.1)
+EXTREME_BOUNDS = (0.0, TINY, 1e-12, HUGE, float(LONG_MAX), float(INT_MAX), 3e-5, -1.0)
+
+Entity = tuple[str | None, str | None]
+"""User and client-id; the default is a word, so that it differs from every name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,8 @@ class Shape:
     types: tuple[Word, ...]
     users: tuple[str, ...]
     clients: tuple[str, ...]
+    entities: tuple[Entity, ...]
+    """Whom the session sets quotas for: with few of them it happens that none is left."""
     temper: Temper
 
     @property
@@ -55,14 +60,26 @@ class Shape:
 
 def shape(choice: Choice) -> Shape:
     """Draw what stays the same; often only one type has traffic, so that its sensors see much of it."""
+    users = ("alice", "bob", choice.of(HOSTILE))
+    clients = ("app", "", choice.of(HOSTILE))
     return Shape(
         client=choice.of(((11, 1), (11, 1), (2, 1), (1, 1), (3, 30), (10, 2))),
         controller=choice.of(((11, 1), (11, 1), (10, 1), (1, 1), (100, 1), (2, 7))),
         types=choice.of((*((each,) for each in TYPES), TYPES)),
-        users=("alice", "bob", choice.of(HOSTILE)),
-        clients=("app", "", choice.of(HOSTILE)),
+        users=users,
+        clients=clients,
+        entities=tuple(
+            _entity(choice, users, clients) for _ in range(choice.of((1, 2, 4, 12)))
+        ),
         temper=temper(choice),
     )
+
+
+def _entity(choice: Choice, users: tuple[str, ...], clients: tuple[str, ...]) -> Entity:
+    """One of the eight shapes."""
+    user = choice.of((users[0], *users, DEFAULT, DEFAULT, None, None))
+    absent: tuple[str | None, ...] = () if user is None else (None, None)
+    return user, choice.of((*clients, clients[0], DEFAULT, DEFAULT, *absent))
 
 
 def opening(shape: Shape) -> str:
@@ -76,7 +93,7 @@ def beginning(choice: Choice, shape: Shape) -> tuple[Operation, ...]:
     """Draw a first rule for every type that has traffic and for mutations, and two requests with mutations."""
     keys = {KEYS[TYPES.index(quota_type)] for quota_type in shape.types} | {MUTATIONS}
     rules = (
-        Operation("update", 0, (key, *_entity(choice, shape), choice.of(BOUNDS)))
+        Operation("update", 0, (key, *choice.of(shape.entities), choice.of(BOUNDS)))
         for key in sorted(keys)
     )
     requests = (
@@ -128,31 +145,22 @@ def _traffic(choice: Choice, shape: Shape, step: int) -> Operation:
 
 def _rule(choice: Choice, shape: Shape, step: int) -> Operation:
     key = choice.of((KEYS[TYPES.index(choice.of(shape.types))], choice.of(KEYS)))
-    bound: float | None = choice.of((*BOUNDS, None, None, None))
-    if not shape.temper.tame and choice.integer(0, 2) == 0:
+    bound: float | None = choice.of((*BOUNDS, *[None] * 5))
+    if choice.integer(0, 7) == 7:
         bound = choice.of(EXTREME_BOUNDS)
-    return Operation("update", step, (key, *_entity(choice, shape), bound))
-
-
-def _entity(choice: Choice, shape: Shape) -> tuple[str | None, str | None]:
-    """One of the eight shapes: the default is a word, so that it differs from every name."""
-    user: str | None = choice.of(
-        (shape.users[0], *shape.users, DEFAULT, DEFAULT, None, None)
-    )
-    absent: tuple[str | None, ...] = () if user is None else (None, None)
-    return user, choice.of(
-        (*shape.clients, shape.clients[0], DEFAULT, DEFAULT, *absent)
-    )
+    return Operation("update", step, (key, *choice.of(shape.entities), bound))
 
 
 def _muting(choice: Choice, shape: Shape, step: int) -> Operation:
     quota_type = choice.of(shape.types)
     if choice.of((True, False)):
-        throttle_ms = choice.of((1, 100, 1000, 0, -1, INT_MAX, choice.integer(1, 5000)))
+        throttle_ms = choice.of(
+            (500, 1000, 2000, 1, 0, -1, INT_MAX, choice.integer(1, 5000))
+        )
         return Operation(
             "throttle", step, (quota_type, *_who(choice, shape), throttle_ms)
         )
-    return Operation("reap", choice.of((step, abs(step), 1, 99, 1000)), (quota_type,))
+    return Operation("reap", choice.of((step, abs(step), 500, 1000)), (quota_type,))
 
 
 def _mutation(choice: Choice, shape: Shape, step: int) -> Operation:
@@ -228,5 +236,5 @@ def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
 
 
 def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """The same over a thousand operations, in which rules of all eight shapes come, go and supersede each other."""
+    """The same over up to a thousand operations, in which rules of all eight shapes come, go and supersede each other."""
     drive_seeded(kafka, budget, MANAGERS, budget.seeded(SHARE))

@@ -185,5 +185,5 @@ def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
 
 
 def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """The same over a thousand operations, in which sensors come, go and come back."""
+    """The same over up to a thousand operations, in which sensors come, go and come back."""
     drive_seeded(kafka, budget, REGISTRY, budget.seeded(SHARE))

@@ -138,5 +138,5 @@ def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
 
 
 def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """A statistic stays equal to the last bit over a thousand operations; left out is what short sessions leave out."""
+    """A statistic stays equal to the last bit over up to a thousand operations; left out is what short sessions leave out."""
     drive_seeded(kafka, budget, STATISTICS, budget.seeded(SHARE))
