@@ -2,6 +2,7 @@
 
 from .broker_quotas import BrokerQuotas, ClientRequest, Instant
 from .byte_rate_quota import ByteRateQuota
+from .callback_rules import CUSTOM_FLAG, CallbackRules, CallbackTags
 from .channel import Channel, ChannelThrottle, MuteEvent, MuteState
 from .client_quota_manager import UNLIMITED, ClientQuotaManager
 from .client_sensors import ClientSensors, EntityTags
@@ -58,6 +59,7 @@ from .numbers import INT_MAX, LONG_MAX, jround, tdiv, to_i32
 from .percentiles import BucketSizing, Percentile, Percentiles
 from .principal import ANONYMOUS, Principal
 from .quota import Quota
+from .quota_callback import QuotaCallback
 from .quota_factory import QuotaConfig, QuotaManagers
 from .quota_type import QuotaType
 from .quota_validation import (
@@ -113,6 +115,7 @@ __all__ = [
     "ALL_REPLICAS",
     "ANONYMOUS",
     "CLIENT_QUOTA_KEYS",
+    "CUSTOM_FLAG",
     "DEFAULT",
     "INT_MAX",
     "INVALID_REQUEST",
@@ -128,6 +131,8 @@ __all__ = [
     "BrokerQuotas",
     "BucketSizing",
     "ByteRateQuota",
+    "CallbackRules",
+    "CallbackTags",
     "Channel",
     "ChannelThrottle",
     "ClientQuotaManager",
@@ -187,6 +192,7 @@ __all__ = [
     "PermissiveMutationQuota",
     "Principal",
     "Quota",
+    "QuotaCallback",
     "QuotaConfig",
     "QuotaEntity",
     "QuotaManagers",

@@ -4,6 +4,7 @@ import sys
 import threading
 from typing import Final
 
+from .callback_rules import CallbackRules
 from .client_sensors import (
     CLIENT_ID_TAG,
     USER_TAG,
@@ -19,11 +20,19 @@ from .metric_name import MetricName
 from .numbers import LONG_MAX
 from .principal import Principal
 from .quota import Quota
+from .quota_callback import QuotaCallback
 from .quota_type import QuotaType
 from .rate import Rate
 from .reaper import ThrottledChannelReaper
 from .registry import Registry
-from .rules import USER_CLIENT_ID_FLAG, USER_FLAG, QuotaRules, Resolution, RuleSnapshot
+from .rules import (
+    NO_RULE,
+    USER_CLIENT_ID_FLAG,
+    USER_FLAG,
+    QuotaRules,
+    Resolution,
+    RuleSnapshot,
+)
 from .sanitizer import desanitize, sanitize
 from .sensor import Sensor
 from .throttle_callback import ThrottleCallback
@@ -51,6 +60,7 @@ class ClientQuotaManager:
         quota_type: what is counted.
         now_ms: epoch ms.
         config: windows and options.
+        callback: decides on tags and bounds instead of the rules.
 
     """
 
@@ -63,12 +73,16 @@ class ClientQuotaManager:
         quota_type: QuotaType,
         now_ms: int,
         config: ManagerConfig | None = None,
+        callback: QuotaCallback | None = None,
     ) -> None:
         self.quota_type: QuotaType = quota_type
         self.config: ManagerConfig = ManagerConfig() if config is None else config
         self.reaper = ThrottledChannelReaper(registry, quota_type, now_ms)
         self._registry = registry
-        self._rules = QuotaRules()
+        self._custom: CallbackRules | None = (
+            None if callback is None else CallbackRules(callback, quota_type)
+        )
+        self._rules: QuotaRules = QuotaRules() if self._custom is None else self._custom
         self._lock = threading.RLock()
         self._factory = SensorFactory(
             registry, quota_type, extra_counters=self.config.extra_counters
@@ -76,11 +90,11 @@ class ClientQuotaManager:
 
     @property
     def quotas_enabled(self) -> bool:
-        """Whether any rule exists; without one requests are not recorded."""
+        """Whether any rule exists, or a callback; without them requests are not recorded."""
         return self._rules.enabled
 
     def rules(self) -> RuleSnapshot:
-        """Return the rules in force, with decoded names."""
+        """Return the rules in force, with decoded names; with a callback they are what it was told."""
         with self._lock:
             return self._rules.snapshot()
 
@@ -164,11 +178,15 @@ class ClientQuotaManager:
 
     def quota(self, principal: Principal, client_id: str) -> Quota:
         """Return the bound that applies to a request, `UNLIMITED` without a rule."""
+        if self._custom is not None:
+            return Quota(self._bound_of(self._custom.tags_of(principal, client_id)))
         user, client = self._rules.metric_tags(principal.name, client_id)
         return Quota(self._bound(user, client))
 
     def decide(self, principal: Principal, client_id: str) -> Resolution:
-        """Return the rule that applies to a request."""
+        """Return the rule that applies to a request; with a callback no rule does."""
+        if self._custom is not None:
+            return NO_RULE
         return self._rules.decide(principal.name, client_id)
 
     def max_value_in_quota_window(
@@ -181,8 +199,7 @@ class ClientQuotaManager:
         """
         if not self._rules.enabled:
             return _DOUBLE_MAX
-        tags = self.sensors_for(principal, client_id, now_ms).tags
-        bound = self._rules.bound_of(tags.user, tags.client_id)
+        bound = self._limit(self.sensors_for(principal, client_id, now_ms).tags)
         if bound is None:
             return _DOUBLE_MAX
         return bound * (self.config.samples - 1) * self.config.window_seconds
@@ -191,6 +208,8 @@ class ClientQuotaManager:
         self, principal: Principal, client_id: str, now_ms: int
     ) -> ClientSensors:
         """Return the sensors that a request is measured with, made now if need be."""
+        if self._custom is not None:
+            return self._sensors_by_callback(self._custom, principal, client_id, now_ms)
         user, client = self._rules.metric_tags(principal.name, client_id)
         tags = EntityTags(user, client, principal.sanitized if user else "")
         with self._lock:
@@ -222,6 +241,16 @@ class ClientQuotaManager:
                     if bound != quota.bound:
                         metric.config = self._metric_config(bound)
 
+    def _sensors_by_callback(
+        self, custom: CallbackRules, principal: Principal, client_id: str, now_ms: int
+    ) -> ClientSensors:
+        tags = custom.tags_of(principal, client_id)
+        with self._lock:
+            sensors = self._sensors_of(tags, now_ms)
+        if custom.is_reset_required():
+            self.refresh_metrics()
+        return sensors
+
     def _sensors_of(self, tags: EntityTags, now_ms: int) -> ClientSensors:
         return ClientSensors(
             tags,
@@ -245,7 +274,7 @@ class ClientQuotaManager:
         return self._factory.name(self.metric, tags, self._metric_about())
 
     def _quota_config(self, tags: EntityTags) -> MetricConfig:
-        return self._metric_config(self._bound(tags.user, tags.client_id))
+        return self._metric_config(self._bound_of(tags))
 
     def _metric_config(self, bound: float) -> MetricConfig:
         return MetricConfig(
@@ -253,6 +282,15 @@ class ClientQuotaManager:
             time_window_ms=self.config.window_ms,
             quota=Quota(bound),
         )
+
+    def _limit(self, tags: EntityTags) -> float | None:
+        if self._custom is not None:
+            return self._custom.limit_of(tags.metric_tags())
+        return self._rules.bound_of(tags.user, tags.client_id)
+
+    def _bound_of(self, tags: EntityTags) -> float:
+        bound = self._limit(tags)
+        return UNLIMITED if bound is None else bound
 
     def _bound(self, user_tag: str, client_tag: str) -> float:
         bound = self._rules.bound_of(user_tag, client_tag)
@@ -277,6 +315,9 @@ class ClientQuotaManager:
         return name.name == self.metric and name.group == self.quota_type.group
 
     def _bound_of_tags(self, name: MetricName) -> float:
+        if self._custom is not None:
+            bound = self._custom.limit_of(name.tags)
+            return UNLIMITED if bound is None else bound
         user = name.tags.get(USER_TAG)
         client_id = name.tags.get(CLIENT_ID_TAG)
         if user is None or client_id is None:

@@ -13,6 +13,7 @@ from .mutation_quota import (
     StrictMutationQuota,
 )
 from .principal import Principal
+from .quota_callback import QuotaCallback
 from .quota_type import QuotaType
 from .rate import Rate
 from .registry import Registry
@@ -45,9 +46,15 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
     metric = "tokens"
 
     def __init__(
-        self, registry: Registry, now_ms: int, config: ManagerConfig | None = None
+        self,
+        registry: Registry,
+        now_ms: int,
+        config: ManagerConfig | None = None,
+        callback: QuotaCallback | None = None,
     ) -> None:
-        super().__init__(registry, QuotaType.CONTROLLER_MUTATION, now_ms, config)
+        super().__init__(
+            registry, QuotaType.CONTROLLER_MUTATION, now_ms, config, callback
+        )
 
     def record_and_get_throttle_time(
         self, principal: Principal, client_id: str, value: float, now_ms: int

@@ -6,6 +6,7 @@ from .client_quota_manager import ClientQuotaManager
 from .controller_mutation import ControllerMutationQuotaManager
 from .entities import QuotaEntity
 from .manager_config import ManagerConfig
+from .quota_callback import QuotaCallback
 from .quota_type import QuotaType
 from .reaper_thread import ReaperThread
 from .registry import Registry
@@ -36,23 +37,29 @@ class QuotaManagers:
         registry: where sensors and metrics live.
         now_ms: epoch ms.
         config: windows and options.
+        callback: decides on tags and bounds instead of the rules; this set closes it.
 
     """
 
     def __init__(
-        self, registry: Registry, now_ms: int, config: QuotaConfig | None = None
+        self,
+        registry: Registry,
+        now_ms: int,
+        config: QuotaConfig | None = None,
+        callback: QuotaCallback | None = None,
     ) -> None:
         chosen = QuotaConfig() if config is None else config
         self.fetch = ClientQuotaManager(
-            registry, QuotaType.FETCH, now_ms, chosen.client
+            registry, QuotaType.FETCH, now_ms, chosen.client, callback
         )
         self.produce = ClientQuotaManager(
-            registry, QuotaType.PRODUCE, now_ms, chosen.client
+            registry, QuotaType.PRODUCE, now_ms, chosen.client, callback
         )
-        self.request = RequestQuotaManager(registry, now_ms, chosen.client)
+        self.request = RequestQuotaManager(registry, now_ms, chosen.client, callback)
         self.controller_mutation = ControllerMutationQuotaManager(
-            registry, now_ms, chosen.controller
+            registry, now_ms, chosen.controller, callback
         )
+        self._callback: QuotaCallback | None = callback
         self._threads: list[ReaperThread] = []
 
     def all(self) -> tuple[ClientQuotaManager, ...]:
@@ -70,6 +77,20 @@ class QuotaManagers:
     ) -> None:
         """Set or, with None, remove one quota of an entity; the other types are not touched."""
         self.of(quota_type).update_quota(entity, bound)
+
+    def update_cluster_metadata(self, cluster: object) -> bool:
+        """
+        Tell the callback, if any, that topics or brokers have changed; whether bounds have changed by that.
+
+        Then all metrics ask for their bounds again. Kafka does so in KRaft mode as of 4.0.
+        """
+        changed = self._callback is not None and self._callback.update_cluster_metadata(
+            cluster
+        )
+        if changed:
+            for manager in self.all():
+                manager.refresh_metrics()
+        return changed
 
     def reap(self, now_ms: int, now_ns: int) -> int:
         """End every throttle that is due; return how many were."""
@@ -91,7 +112,9 @@ class QuotaManagers:
             ]
 
     def close(self) -> None:
-        """Stop the threads, if any; metrics stay readable."""
+        """Stop the threads, if any, and close the callback; metrics stay readable."""
         for thread in self._threads:
             thread.close()
         self._threads = []
+        if self._callback is not None:
+            self._callback.close()

@@ -6,6 +6,7 @@ from .client_quota_manager import ClientQuotaManager
 from .errors import QuotaViolation
 from .manager_config import ManagerConfig
 from .principal import Principal
+from .quota_callback import QuotaCallback
 from .quota_type import QuotaType
 from .rate import Rate
 from .registry import Registry
@@ -27,9 +28,13 @@ class RequestQuotaManager(ClientQuotaManager):
     metric = "request-time"
 
     def __init__(
-        self, registry: Registry, now_ms: int, config: ManagerConfig | None = None
+        self,
+        registry: Registry,
+        now_ms: int,
+        config: ManagerConfig | None = None,
+        callback: QuotaCallback | None = None,
     ) -> None:
-        super().__init__(registry, QuotaType.REQUEST, now_ms, config)
+        super().__init__(registry, QuotaType.REQUEST, now_ms, config, callback)
         group = QuotaType.REQUEST.group
         self._exempt = registry.sensor(f"exempt-{group}", now_ms)
         about = "Tracking exempt-request-time utilization percentage"

@@ -1,0 +1,230 @@
+"""Quotas that a program decides on."""
+
+from collections.abc import Mapping
+
+import pytest
+from tests.strategies import EPOCH_MS
+
+from quotascope.metrics import (
+    DEFAULT,
+    NO_RULE,
+    UNLIMITED,
+    MutationApi,
+    Principal,
+    QuotaCallback,
+    QuotaEntity,
+    QuotaManagers,
+    QuotaType,
+    Registry,
+)
+
+ALICE, BOB = Principal("alice in a"), Principal("bob in b")
+
+
+class Groups(QuotaCallback):
+    """Measures users by the group that ends their name, and lets each group use what it was told."""
+
+    def __init__(self) -> None:
+        self.limits: dict[str, float] = {"a": 10.0}
+        self.told: list[object] = []
+        self.stale: set[QuotaType] = set()
+
+    def quota_metric_tags(
+        self,
+        quota_type: QuotaType,  # noqa: ARG002 - the same for all
+        principal: Principal,
+        client_id: str,
+    ) -> Mapping[str, str]:
+        """Name the group, and the client-id unless it is empty."""
+        group = principal.name.rpartition(" ")[2]
+        return {"group": group, "client": client_id} if client_id else {}
+
+    def quota_limit(
+        self,
+        quota_type: QuotaType,  # noqa: ARG002 - the same for all
+        metric_tags: Mapping[str, str],
+    ) -> float | None:
+        """Look up the group."""
+        return self.limits.get(metric_tags.get("group", ""))
+
+    def update_quota(
+        self, quota_type: QuotaType, entity: QuotaEntity, bound: float
+    ) -> None:
+        """Note it."""
+        self.told.append((quota_type, entity, bound))
+        self.limits["a"] = bound
+
+    def remove_quota(self, quota_type: QuotaType, entity: QuotaEntity) -> None:
+        """Note it."""
+        self.told.append((quota_type, entity))
+        self.limits.pop("a", None)
+
+    def quota_reset_required(self, quota_type: QuotaType) -> bool:
+        """Say so once."""
+        required = quota_type in self.stale
+        self.stale.discard(quota_type)
+        return required
+
+    def update_cluster_metadata(self, cluster: object) -> bool:
+        """Let the cluster be the limit of group a."""
+        assert isinstance(cluster, float)
+        changed = self.limits.get("a") != cluster
+        self.limits["a"] = cluster
+        return changed
+
+    def close(self) -> None:
+        """Note it."""
+        self.told.append("closed")
+
+
+@pytest.fixture
+def groups() -> Groups:
+    """A callback."""
+    return Groups()
+
+
+@pytest.fixture
+def registry() -> Registry:
+    """A registry."""
+    return Registry()
+
+
+@pytest.fixture
+def managers(groups: Groups, registry: Registry) -> QuotaManagers:
+    """The managers of a node with the callback."""
+    return QuotaManagers(registry, EPOCH_MS, None, groups)
+
+
+def bound(registry: Registry, name: str, group: str, tags: dict[str, str]) -> float:
+    """Return the bound of a metric."""
+    quota = registry.metrics()[registry.metric_name(name, group, tags)].config.quota
+    assert quota is not None
+    return quota.bound
+
+
+A = {"group": "a", "client": "c"}
+B = {"group": "b", "client": "c"}
+
+
+def test_quotas_are_enabled_from_the_start(managers: QuotaManagers) -> None:
+    """No rule is needed, and the level flag is the callback's own."""
+    for manager in managers.all():
+        assert manager.quotas_enabled
+        assert manager.rules().flags == 8
+
+
+def test_measures_under_the_callbacks_tags(
+    managers: QuotaManagers, registry: Registry
+) -> None:
+    """Users of a group share its quota; sensors are called after the values in order."""
+    throttle_ms = [
+        managers.produce.maybe_record_and_get_throttle_time(user, "c", 60, EPOCH_MS)
+        for user in (ALICE, Principal("carol in a"), BOB)
+    ]
+    assert throttle_ms == [0, 2_000, 0]
+    assert {"Produce-a:c", "ProduceThrottleTime-b:c"} <= set(registry.sensors())
+    assert bound(registry, "byte-rate", "Produce", A) == 10.0
+    assert bound(registry, "byte-rate", "Produce", B) == UNLIMITED
+
+
+def test_no_tags_are_tags(managers: QuotaManagers, registry: Registry) -> None:
+    """All such requests meet in one sensor and an MBean without tags."""
+    managers.fetch.record_no_throttle(ALICE, "", 5, EPOCH_MS)
+    assert registry.get_sensor("Fetch-") is not None
+    assert bound(registry, "byte-rate", "Fetch", {}) == UNLIMITED
+
+
+def test_answers_about_requests(managers: QuotaManagers) -> None:
+    """From the callback; no rule decides."""
+    fetch = managers.fetch
+    assert fetch.quota(ALICE, "c").bound == 10.0
+    assert fetch.quota(BOB, "c").bound == UNLIMITED
+    assert fetch.decide(ALICE, "c") is NO_RULE
+    assert fetch.max_value_in_quota_window(ALICE, "c", EPOCH_MS) == 100.0
+    assert fetch.max_value_in_quota_window(BOB, "c", EPOCH_MS) > 1e300
+
+
+def test_configured_quotas_are_passed_on(
+    managers: QuotaManagers, groups: Groups, registry: Registry
+) -> None:
+    """All metrics of the type then get the bounds of the callback, whatever entity it was."""
+    managers.produce.record_no_throttle(ALICE, "c", 1, EPOCH_MS)
+    managers.fetch.record_no_throttle(ALICE, "c", 1, EPOCH_MS)
+    somebody = QuotaEntity(user=DEFAULT)
+    managers.update_quota(QuotaType.PRODUCE, somebody, 20)
+    assert groups.told == [(QuotaType.PRODUCE, somebody, 20.0)]
+    assert bound(registry, "byte-rate", "Produce", A) == 20.0
+    assert bound(registry, "byte-rate", "Fetch", A) == 10.0
+    assert managers.produce.rules() == {somebody: 20.0}
+    managers.update_quota(QuotaType.PRODUCE, somebody, None)
+    managers.update_quota(QuotaType.PRODUCE, somebody, None)
+    assert groups.told[1:] == [(QuotaType.PRODUCE, somebody)] * 2
+    assert bound(registry, "byte-rate", "Produce", A) == UNLIMITED
+    assert managers.produce.rules().flags == 8
+
+
+def test_a_reset_is_asked_for_at_every_request(
+    managers: QuotaManagers, groups: Groups, registry: Registry
+) -> None:
+    """One type at a time; metrics of other requests get their new bounds too."""
+    managers.produce.record_no_throttle(ALICE, "c", 1, EPOCH_MS)
+    groups.limits = {"a": 7.0}
+    managers.produce.record_no_throttle(BOB, "c", 1, EPOCH_MS)
+    assert bound(registry, "byte-rate", "Produce", A) == 10.0
+    groups.stale = {QuotaType.PRODUCE, QuotaType.FETCH}
+    managers.produce.record_no_throttle(BOB, "c", 1, EPOCH_MS)
+    assert bound(registry, "byte-rate", "Produce", A) == 7.0
+    assert groups.stale == {QuotaType.FETCH}
+
+
+def test_a_changed_cluster_can_change_all_bounds(
+    managers: QuotaManagers, registry: Registry
+) -> None:
+    """Of all four types, if the callback says so."""
+    for manager in managers.all():
+        manager.record_no_throttle(ALICE, "c", 0, EPOCH_MS)
+    assert managers.update_cluster_metadata(3.0)
+    assert not managers.update_cluster_metadata(3.0)
+    metrics = [
+        *(("byte-rate", "Produce"), ("byte-rate", "Fetch")),
+        *(("request-time", "Request"), ("tokens", "ControllerMutation")),
+    ]
+    assert {bound(registry, *metric, A) for metric in metrics} == {3.0}
+
+
+def test_limits_requests_and_mutations(managers: QuotaManagers) -> None:
+    """The callback serves all four managers."""
+    nanos = 10**9 * 2
+    assert managers.request.maybe_record_request(ALICE, "c", nanos, EPOCH_MS) == 1_000
+    quota = managers.controller_mutation.quota_for(
+        ALICE, "c", MutationApi.CREATE_TOPICS, 5, EPOCH_MS
+    )
+    quota.record(130, EPOCH_MS)
+    assert quota.throttle_time_ms(EPOCH_MS) == 2_000
+
+
+def test_is_closed_with_the_managers(managers: QuotaManagers, groups: Groups) -> None:
+    """A node that stops lets go of it."""
+    managers.close()
+    assert groups.told == ["closed"]
+
+
+def test_without_a_callback_the_cluster_does_not_matter() -> None:
+    """Rules do not depend on it."""
+    assert not QuotaManagers(Registry(), EPOCH_MS).update_cluster_metadata(3.0)
+
+
+def test_most_of_it_need_not_be_written() -> None:
+    """Tags and limits must be; the rest has nothing to do unless the callback says otherwise."""
+    callback = QuotaCallback()
+    entity = QuotaEntity(user="u")
+    callback.configure({})
+    callback.update_quota(QuotaType.FETCH, entity, 1.0)
+    callback.remove_quota(QuotaType.FETCH, entity)
+    callback.close()
+    assert not callback.quota_reset_required(QuotaType.FETCH)
+    assert not callback.update_cluster_metadata(None)
+    with pytest.raises(NotImplementedError):
+        callback.quota_metric_tags(QuotaType.FETCH, ALICE, "c")
+    with pytest.raises(NotImplementedError):
+        callback.quota_limit(QuotaType.FETCH, {})
