@@ -76,6 +76,17 @@ def readings_of(quota_type: str, user: str, client_id: str) -> list[Reading]:
     return readings
 
 
+def delay_queue_of(quota_type: str) -> Reading:
+    """How many connections are muted."""
+    labels = {"quota_type": quota_type, "broker": "1"}
+    return (
+        f"delay queue {quota_type}",
+        (TYPES[quota_type], "", "", "queue-size"),
+        lambda page: page.get("kafka_quota_delay_queue_size", **labels),
+        lambda value: value,
+    )
+
+
 def agree(url: str, page: Callable[[], Page], readings: Iterable[Reading]) -> None:
     """
     Assert that the page shows what the node says.

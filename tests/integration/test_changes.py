@@ -23,8 +23,8 @@ def test_rule_is_followed_from_its_beginning_to_its_end(
 ) -> None:
     """A new limit, another value and its removal show with the next refresh, and each is counted and logged once."""
     topic = traffic.topic()
+    seen_changes = _changes(_refreshed(exporter))
     seen_lines = len(exporter.log())
-    seen_changes = _changes(exporter.page())
     with in_background(
         lambda t: t.produce("alice", "changes", topic, inf, pause=0.05), of=kafka
     ):
