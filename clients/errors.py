@@ -13,6 +13,7 @@ What can go wrong between us and a Kafka cluster.
     ├── PermissionMissing         authenticated, but not allowed; says which ACL is missing
     ├── AdminTimeout              connected, but no answer in time
     └── AdminRequestFailed        the cluster answered with another error
+        └── MutationThrottled     a quota on controller mutations refused it for now (error 89)
 
 Messages are one line, hold no secret, and say what to do where that is known.
 """
@@ -126,6 +127,27 @@ class AdminRequestFailed(ClientError):
         self.reason = one_line(reason)
         number = "" if code is None else f" (error {code})"
         super().__init__(f"{request} failed{number}: {self.reason}")
+
+
+class MutationThrottled(AdminRequestFailed):
+    """
+    A controller mutation was refused for its quota and may be tried again after `throttle_time_ms` (KIP-599).
+
+    Kafka: `ThrottlingQuotaExceededException`. `message` is the broker's, None when it gave none.
+    """
+
+    def __init__(
+        self, request: str, throttle_time_ms: int, message: str | None
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.message = message
+        reason = message or "the throttling quota has been exceeded"
+        super().__init__(request, 89, f"{reason} (wait {throttle_time_ms} ms)")
+
+    def after(self, waited_ms: int) -> MutationThrottled:
+        """The same refusal, with what is left of its throttle when so many ms were waited."""
+        left_ms = max(0, self.throttle_time_ms - waited_ms)
+        return MutationThrottled(self.request, left_ms, self.message)
 
 
 def one_line(text: str) -> str:

@@ -10,6 +10,7 @@ from quotascope.clients import (
     ClientError,
     InvalidConnection,
     LibraryMissing,
+    MutationThrottled,
     PermissionMissing,
     TlsFailed,
     UnsupportedByLibrary,
@@ -23,6 +24,7 @@ HOSTILE = "x" * 20_000 + "\n\x1b[31m<script>\r\u2028"
     "error",
     [
         AdminRequestFailed("AlterClientQuotas", 42, HOSTILE),
+        MutationThrottled("CreateTopics", 1_000, HOSTILE),
         AdminUnreachable(["broker-1:9092"], HOSTILE),
         AuthenticationFailed(HOSTILE, "PLAIN", HOSTILE),
         PermissionMissing(
@@ -60,7 +62,9 @@ def test_the_tree_is_the_one_drawn() -> None:
     }  # fmt: skip
     assert all(error.__base__ is ClientError for error in flat)
     assert TlsFailed.__base__ is AdminUnreachable
+    assert MutationThrottled.__base__ is AdminRequestFailed
     assert errors.__doc__ is not None
     assert all(
-        error.__name__ in errors.__doc__ for error in {*flat, TlsFailed, ClientError}
+        error.__name__ in errors.__doc__
+        for error in {*flat, TlsFailed, MutationThrottled, ClientError}
     )

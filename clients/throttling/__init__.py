@@ -1,0 +1,31 @@
+"""
+What a client does when a broker throttles it (KIP-219, KIP-599), without a client or a network.
+
+`ClientConnection` waits as Kafka's clients do, `throttle_time_sensor` keeps their metrics, `MutationCall` repeats what a
+quota refused, and `mutate` does all of it around a function that sends requests.
+"""
+
+from .api_key import ApiKey
+from .connection import ClientConnection, least_loaded
+from .metrics import ClientKind, throttle_time_sensor
+from .mutation import ApiError, MutationCall, RetryOptions
+from .readiness import Readiness
+from .send import MutationAnswer, mutate
+from .waiting import client_waits, first_waiting_version, has_throttle_time
+
+__all__ = [
+    "ApiError",
+    "ApiKey",
+    "ClientConnection",
+    "ClientKind",
+    "MutationAnswer",
+    "MutationCall",
+    "Readiness",
+    "RetryOptions",
+    "client_waits",
+    "first_waiting_version",
+    "has_throttle_time",
+    "least_loaded",
+    "mutate",
+    "throttle_time_sensor",
+]

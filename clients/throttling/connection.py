@@ -1,0 +1,111 @@
+"""What a client remembers of a connection to hold back while it is throttled (KIP-219)."""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import TypeVar
+
+from quotascope.metrics import LONG_MAX, Sensor
+
+from .api_key import ApiKey
+from .waiting import client_waits
+
+NodeT = TypeVar("NodeT")
+
+
+class ClientConnection:
+    """
+    Requests under way to a node, and the time before which no other may be sent to it.
+
+    Kafka: the throttling of `NetworkClient`, `ClusterConnectionStates` and `InFlightRequests`. A lost connection is no way out:
+    the throttle belongs to the node and outlives a reconnection to the same host, so this object is kept for as long. All
+    times are ms of one clock.
+
+    Args:
+        throttle_time: receives the throttle time of every response (`throttle_time_sensor`); None to keep no metrics.
+
+    """
+
+    __slots__ = ("_in_flight", "_throttle_time", "throttled_until_ms")
+
+    def __init__(self, throttle_time: Sensor | None = None) -> None:
+        self._throttle_time = throttle_time
+        self._in_flight: deque[_InFlight] = deque()
+        self.throttled_until_ms: int = 0
+
+    def sent(self, timeout_ms: int, now_ms: int) -> None:
+        """A request went out, to be answered within `timeout_ms` (`request.timeout.ms`)."""
+        self._in_flight.append(_InFlight(now_ms, timeout_ms))
+
+    def received(
+        self, api: ApiKey, version: int, throttle_time_ms: int, now_ms: int
+    ) -> bool:
+        """
+        The response to the oldest request came in; return whether it makes the client wait.
+
+        A version that does not is recorded in the metrics all the same, and so is a throttle time of 0, which is what a response
+        without that field has.
+        """
+        if self._in_flight:
+            self._in_flight.popleft()
+        if self._throttle_time is not None:
+            self._throttle_time.record(float(throttle_time_ms), now_ms)
+        if throttle_time_ms <= 0 or not client_waits(api, version):
+            return False
+        for request in self._in_flight:
+            request.throttle_time_ms += throttle_time_ms
+        until_ms = now_ms + throttle_time_ms
+        self.throttled_until_ms = max(self.throttled_until_ms, until_ms)
+        return True
+
+    def disconnected(self) -> None:
+        """Forget the requests under way, which will not be answered; the throttle stays."""
+        self._in_flight.clear()
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests are not yet answered."""
+        return len(self._in_flight)
+
+    def ready(self, now_ms: int) -> bool:
+        """Whether the throttle allows another request."""
+        return self.throttled_until_ms <= now_ms
+
+    def throttle_delay_ms(self, now_ms: int) -> int:
+        """How long the throttle lasts, 0 without one."""
+        return max(0, self.throttled_until_ms - now_ms)
+
+    def poll_delay_ms(self, now_ms: int, otherwise_ms: int = LONG_MAX) -> int:
+        """How long to wait for the node at most: for the end of its throttle, else for `otherwise_ms`, by default for any event."""
+        return self.throttle_delay_ms(now_ms) or otherwise_ms
+
+    def timed_out(self, now_ms: int) -> bool:
+        """Whether a request is unanswered for longer than its timeout and the throttles that came meanwhile."""
+        return any(request.timed_out(now_ms) for request in self._in_flight)
+
+
+class _InFlight:
+    """A request without its response."""
+
+    __slots__ = ("sent_ms", "throttle_time_ms", "timeout_ms")
+
+    def __init__(self, sent_ms: int, timeout_ms: int) -> None:
+        self.sent_ms = sent_ms
+        self.timeout_ms = timeout_ms
+        self.throttle_time_ms = 0
+
+    def timed_out(self, now_ms: int) -> bool:
+        """Whether its time is over; a clock that went back counts as no time."""
+        elapsed_ms = max(0, now_ms - self.sent_ms)
+        return elapsed_ms - self.throttle_time_ms > self.timeout_ms
+
+
+def least_loaded(
+    connections: Mapping[NodeT, ClientConnection], now_ms: int
+) -> NodeT | None:
+    """
+    The node with the fewest requests under way among those that are not throttled, the first of equals; None if all are.
+
+    Kafka's `leastLoadedNode` looks also at what a connection is otherwise ready for, and starts at a random node.
+    """
+    ready = (node for node, each in connections.items() if each.ready(now_ms))
+    return min(ready, key=lambda node: connections[node].in_flight, default=None)

@@ -1,0 +1,185 @@
+"""A call of the admin client that a controller mutation quota may refuse in part (KIP-599)."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Generic, TypeVar
+
+from quotascope.metrics import INT_MAX
+
+from ..errors import AdminRequestFailed, AdminTimeout, ClientError, MutationThrottled
+
+THROTTLING_QUOTA_EXCEEDED: Final = 89
+
+_FIRST_BACKOFF_MS: Final = 100
+_LONGEST_BACKOFF_MS: Final = 1_000
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryOptions:
+    """What Kafka's admin client lets its users choose."""
+
+    retry_on_quota_violation: bool = True
+    """Whether what was refused with error 89 is tried again (`retryOnQuotaViolation`)."""
+    timeout_ms: int = 60_000
+    """For the call with all that is tried again (`default.api.timeout.ms`)."""
+    retries: int = INT_MAX
+    """How often a request that failed as a whole is tried again (`retries`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiError:
+    """What a response says went wrong with one topic."""
+
+    code: int
+    message: str | None = None
+
+
+class MutationCall(Generic[K]):
+    """
+    Topics to create, delete or extend, and what became of each (Kafka: `KafkaAdminClient`, `getCreateTopicsCall` and its like).
+
+    Sends nothing and never waits: whoever drives it sends `pending` until `done`, and tells the answers. What was refused for
+    its quota is pending again at once. The pause that this needs comes from the connection, as responses that can carry error 89
+    are of versions that make the client wait.
+
+    Args:
+        request: its name, for messages.
+        keys: names or ids of topics.
+        now_ms: the call begins; ms of one clock, as all times here.
+        options: how long and how often to try.
+
+    """
+
+    def __init__(
+        self,
+        request: str,
+        keys: Iterable[K],
+        now_ms: int,
+        options: RetryOptions = RetryOptions(),
+    ) -> None:
+        self._request = request
+        self._options = options
+        self._results: dict[K, ClientError | None] = {}
+        self._unfinished: dict[K, None] = dict.fromkeys(keys)
+        self._asked: tuple[K, ...] = tuple(self._unfinished)
+        self._refused: dict[K, MutationThrottled] = {}
+        self._started_ms = now_ms
+        self.deadline_ms: int = now_ms + max(0, options.timeout_ms)
+        self.tries: int = 0
+        """Failures of the request as a whole since the last answer."""
+        self.next_try_ms: int = 0
+        """When such a failure allows another try; Kafka spreads its backoff by 20 % at random, this does not."""
+
+    @property
+    def pending(self) -> tuple[K, ...]:
+        """What to send next."""
+        return tuple(key for key in self._asked if key in self._unfinished)
+
+    @property
+    def done(self) -> bool:
+        """Whether every topic has a result."""
+        return not self._unfinished
+
+    @property
+    def results(self) -> Mapping[K, ClientError | None]:
+        """What became of each topic so far; None is success."""
+        return MappingProxyType(self._results)
+
+    def remaining_ms(self, now_ms: int) -> int:
+        """What is left of the timeout; at 0 one last request may go out."""
+        return self.deadline_ms - now_ms
+
+    def answered(
+        self,
+        results: Mapping[K, ApiError | None],
+        throttle_time_ms: int,
+        now_ms: int,
+    ) -> None:
+        """
+        Take in a response: the error of each topic, None for success, and the throttle time of all.
+
+        A topic that was asked for and is not in it fails, unless another one is tried again. One nobody asked for is passed over.
+        """
+        refused: dict[K, MutationThrottled] = {}
+        for key, error in results.items():
+            if key not in self._unfinished:
+                continue
+            problem = self._problem(error, throttle_time_ms)
+            if (
+                isinstance(problem, MutationThrottled)
+                and self._options.retry_on_quota_violation
+            ):
+                refused[key] = problem
+            else:
+                self._finish(key, problem)
+        if refused:
+            self._begin_anew(refused, now_ms)
+        else:
+            self._finish_all(
+                AdminRequestFailed(self._request, None, "the answer leaves it out")
+            )
+
+    def failed(self, error: ClientError, now_ms: int, *, retriable: bool) -> None:
+        """
+        The request failed as a whole: try it again after a backoff, if it is worth it and there are time and tries left.
+
+        Otherwise every unfinished topic fails: with `error` when it is final, else as `expire` says.
+        """
+        backoff_ms = _FIRST_BACKOFF_MS * 2 ** min(self.tries, 10)
+        self.next_try_ms = now_ms + min(backoff_ms, _LONGEST_BACKOFF_MS)
+        self.tries += 1
+        if self.remaining_ms(now_ms) <= 0:
+            self._time_out(now_ms)
+        elif not retriable:
+            self._finish_all(error)
+        elif self.tries > self._options.retries:
+            self._time_out(now_ms)
+
+    def expire(self, now_ms: int) -> bool:
+        """
+        Whether the deadline is over; if so the call is done.
+
+        Topics that were last refused for their quota fail with `MutationThrottled` and what is left of the throttle, all others with
+        `AdminTimeout`.
+        """
+        if self.remaining_ms(now_ms) >= 0:
+            return False
+        self._time_out(now_ms)
+        return True
+
+    def _problem(
+        self, error: ApiError | None, throttle_time_ms: int
+    ) -> ClientError | None:
+        if error is None or error.code == 0:
+            return None
+        if error.code == THROTTLING_QUOTA_EXCEEDED:
+            return MutationThrottled(self._request, throttle_time_ms, error.message)
+        return AdminRequestFailed(
+            self._request, error.code, error.message or "no reason given"
+        )
+
+    def _begin_anew(self, refused: dict[K, MutationThrottled], now_ms: int) -> None:
+        """Kafka makes a new call of what was refused: all but the deadline starts afresh."""
+        self._refused = refused
+        self._started_ms = now_ms
+        self._asked = tuple(refused)
+        self.tries = 0
+        self.next_try_ms = 0
+
+    def _time_out(self, now_ms: int) -> None:
+        waited_ms = now_ms - self._started_ms
+        for key, refusal in self._refused.items():
+            if key in self._unfinished:
+                self._finish(key, refusal.after(waited_ms))
+        self._finish_all(AdminTimeout(self._request, self._options.timeout_ms / 1_000))
+
+    def _finish_all(self, error: ClientError) -> None:
+        for key in tuple(self._unfinished):
+            self._finish(key, error)
+
+    def _finish(self, key: K, error: ClientError | None) -> None:
+        del self._unfinished[key]
+        self._results[key] = error

@@ -1,0 +1,99 @@
+"""
+Which responses make a client wait by itself (KIP-219).
+
+The broker mutes the connection whatever the version is; the version tells whether the client, too, holds back its next
+request. Read off `shouldClientThrottle` of the response classes of Kafka 4.3.
+"""
+
+from typing import Final
+
+from .api_key import ApiKey
+
+_SINCE: Final[dict[int, tuple[ApiKey, ...]]] = {
+    0: (
+        ApiKey.ELECT_LEADERS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.OFFSET_DELETE,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.BROKER_REGISTRATION,
+        ApiKey.BROKER_HEARTBEAT,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    ),
+    1: (
+        ApiKey.DELETE_RECORDS,
+        ApiKey.INIT_PRODUCER_ID,
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        ApiKey.ADD_OFFSETS_TO_TXN,
+        ApiKey.END_TXN,
+        ApiKey.TXN_OFFSET_COMMIT,
+        ApiKey.DESCRIBE_ACLS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.ALTER_REPLICA_LOG_DIRS,
+        ApiKey.DESCRIBE_LOG_DIRS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+        ApiKey.DELETE_GROUPS,
+    ),
+    2: (
+        ApiKey.FIND_COORDINATOR,
+        ApiKey.HEARTBEAT,
+        ApiKey.LEAVE_GROUP,
+        ApiKey.SYNC_GROUP,
+        ApiKey.DESCRIBE_GROUPS,
+        ApiKey.LIST_GROUPS,
+        ApiKey.API_VERSIONS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.DESCRIBE_CONFIGS,
+    ),
+    3: (ApiKey.LIST_OFFSETS, ApiKey.JOIN_GROUP, ApiKey.CREATE_TOPICS),
+    4: (ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH),
+    6: (ApiKey.PRODUCE, ApiKey.METADATA),
+    8: (ApiKey.FETCH,),
+}
+
+_WITHOUT_THROTTLE_TIME: Final = frozenset({
+    ApiKey.LEADER_AND_ISR,
+    ApiKey.STOP_REPLICA,
+    ApiKey.UPDATE_METADATA,
+    ApiKey.CONTROLLED_SHUTDOWN,
+    ApiKey.SASL_HANDSHAKE,
+    ApiKey.WRITE_TXN_MARKERS,
+    ApiKey.SASL_AUTHENTICATE,
+    ApiKey.VOTE,
+    ApiKey.BEGIN_QUORUM_EPOCH,
+    ApiKey.END_QUORUM_EPOCH,
+    ApiKey.DESCRIBE_QUORUM,
+    ApiKey.ENVELOPE,
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE,
+    ApiKey.WRITE_SHARE_GROUP_STATE,
+    ApiKey.DELETE_SHARE_GROUP_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+})  # fmt: skip
+
+_FIRST: Final = {api: version for version, apis in _SINCE.items() for api in apis}
+
+
+def first_waiting_version(api: ApiKey) -> int | None:
+    """The first version of a response that makes the client wait; None when the client never does."""
+    return _FIRST.get(api)
+
+
+def client_waits(api: ApiKey, version: int) -> bool:
+    """Whether a client waits for the throttle time in a response of this version (Kafka: `shouldClientThrottle`)."""
+    first = _FIRST.get(api)
+    return first is not None and version >= first
+
+
+def has_throttle_time(api: ApiKey) -> bool:
+    """Whether the response has a field for a throttle time in any version, be it heeded or not."""
+    return api not in _WITHOUT_THROTTLE_TIME

@@ -1,0 +1,145 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotascope.clients.throttling import (
+    ApiKey,
+    ClientConnection,
+    ClientKind,
+    least_loaded,
+    throttle_time_sensor,
+)
+from quotascope.metrics import LONG_MAX, Registry
+
+NOW_MS = 1_700_000_000_000
+
+
+def throttled(ms: int, at_ms: int = NOW_MS) -> ClientConnection:
+    """A connection that was told to wait."""
+    connection = ClientConnection()
+    assert connection.received(ApiKey.PRODUCE, 11, ms, at_ms)
+    return connection
+
+
+def test_a_new_connection_is_ready() -> None:
+    """Nobody waits who was not told to."""
+    connection = ClientConnection()
+    assert connection.ready(0)
+    assert connection.throttle_delay_ms(0) == 0
+    assert connection.in_flight == 0
+
+
+def test_waits_until_the_throttle_ends() -> None:
+    """The delay shrinks with time, and at its end the connection is ready."""
+    connection = throttled(100)
+    assert not connection.ready(NOW_MS + 99)
+    assert connection.throttle_delay_ms(NOW_MS + 99) == 1
+    assert connection.ready(NOW_MS + 100)
+    assert connection.throttle_delay_ms(NOW_MS + 101) == 0
+
+
+def test_a_longer_throttle_extends_the_wait() -> None:
+    """The later end counts, whichever response it came with."""
+    connection = throttled(100)
+    assert connection.received(ApiKey.FETCH, 17, 20, NOW_MS + 10)
+    assert connection.throttle_delay_ms(NOW_MS + 10) == 90
+    assert connection.received(ApiKey.METADATA, 12, 500, NOW_MS + 20)
+    assert connection.throttle_delay_ms(NOW_MS + 20) == 500
+
+
+@given(st.lists(st.tuples(st.integers(0, 1_000), st.integers(-10, 5_000)), min_size=1))
+def test_ends_with_the_last_throttle_to_end(told: list[tuple[int, int]]) -> None:
+    """However throttles follow one another, the end is the latest of all ends."""
+    connection = ClientConnection()
+    for at_ms, throttle_ms in told:
+        connection.received(ApiKey.PRODUCE, 11, throttle_ms, at_ms)
+    ends = [at_ms + throttle_ms for at_ms, throttle_ms in told if throttle_ms > 0]
+    assert connection.throttled_until_ms == max(ends, default=0)
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "throttle_ms"),
+    [
+        (ApiKey.PRODUCE, 5, 100),
+        (ApiKey.DESCRIBE_CLUSTER, 2, 100),
+        (ApiKey.PRODUCE, 11, 0),
+        (ApiKey.PRODUCE, 11, -7),
+    ],
+)
+def test_does_not_wait_otherwise(api: ApiKey, version: int, throttle_ms: int) -> None:
+    """Old versions, APIs that do not heed it, and throttles that are none leave the connection ready."""
+    connection = ClientConnection()
+    assert not connection.received(api, version, throttle_ms, NOW_MS)
+    assert connection.ready(NOW_MS)
+
+
+def test_a_connected_node_is_polled_when_its_throttle_ends() -> None:
+    """Without a throttle only events matter, or what else the caller waits for."""
+    connection = throttled(100)
+    assert connection.poll_delay_ms(NOW_MS + 40, 7) == 60
+    assert connection.poll_delay_ms(NOW_MS + 100, 7) == 7
+    assert connection.poll_delay_ms(NOW_MS + 100) == LONG_MAX
+
+
+def test_requests_under_way_get_more_time() -> None:
+    """A throttle counts for requests that are not yet answered, and not for the one it came with or later ones."""
+    connection = ClientConnection()
+    connection.sent(1_000, NOW_MS)
+    connection.sent(1_000, NOW_MS)
+    connection.received(ApiKey.PRODUCE, 11, 500, NOW_MS + 200)
+    connection.received(ApiKey.PRODUCE, 5, 9_000, NOW_MS + 300)
+    connection.sent(1_000, NOW_MS + 600)
+    assert connection.in_flight == 1
+    assert not connection.timed_out(NOW_MS + 1_600)
+    assert connection.timed_out(NOW_MS + 1_601)
+
+
+def test_a_request_times_out_after_its_timeout_and_its_throttles() -> None:
+    """Both have to be over."""
+    connection = ClientConnection()
+    connection.sent(1_000, NOW_MS)
+    connection.sent(1_000, NOW_MS)
+    connection.received(ApiKey.PRODUCE, 11, 500, NOW_MS)
+    assert not connection.timed_out(NOW_MS + 1_500)
+    assert connection.timed_out(NOW_MS + 1_501)
+
+
+def test_a_clock_that_went_back_times_nothing_out() -> None:
+    """Time before the request counts as none."""
+    connection = ClientConnection()
+    connection.sent(0, NOW_MS)
+    assert not connection.timed_out(NOW_MS - 1_000)
+
+
+def test_a_throttle_outlives_its_connection() -> None:
+    """Who connects again finds the throttle, but none of the old requests."""
+    connection = throttled(100)
+    connection.sent(10, NOW_MS)
+    connection.disconnected()
+    assert connection.in_flight == 0
+    assert not connection.timed_out(NOW_MS + 99)
+    assert not connection.ready(NOW_MS + 99)
+
+
+def test_every_response_is_measured() -> None:
+    """Zeros, APIs that are not heeded and old versions count in the average as well."""
+    registry = Registry()
+    sensor = throttle_time_sensor(registry, ClientKind.CONSUMER, "c", NOW_MS)
+    connection = ClientConnection(sensor)
+    connection.received(ApiKey.FETCH, 17, 600, NOW_MS)
+    connection.received(ApiKey.FETCH, 7, 200, NOW_MS)
+    connection.received(ApiKey.DESCRIBE_CLUSTER, 0, 100, NOW_MS)
+    connection.received(ApiKey.SASL_HANDSHAKE, 1, 0, NOW_MS)
+    average, largest = (metric.value(NOW_MS) for metric in sensor.metrics())
+    assert (average, largest) == (225.0, 600.0)
+
+
+def test_the_least_loaded_node_is_not_a_throttled_one() -> None:
+    """The fewest requests decide among those that may be sent to."""
+    idle, busy, other = throttled(100), ClientConnection(), ClientConnection()
+    for connection in (busy, busy, other):
+        connection.sent(1_000, NOW_MS)
+    nodes = {1: idle, 2: busy, 3: other}
+    assert least_loaded(nodes, NOW_MS) == 3
+    assert least_loaded(nodes, NOW_MS + 100) == 1
+    assert least_loaded({1: idle}, NOW_MS) is None
