@@ -1,8 +1,8 @@
 """
 Runs a file of conformance vectors: `python tools/conformance.py FILE`.
 
-Prints a line for each vector that does not pass, with the reason, and `N passed, N failed` at the end. Vectors about
-something that is not yet built fail. Exit code 0 when all pass, 1 when some do not, 2 when the file cannot be read.
+Prints a line for each vector that does not pass, with the reason, and `N passed, N failed` at the end. Exit code 0
+when all pass, 1 when some do not, 2 when the file cannot be read.
 """
 
 import argparse

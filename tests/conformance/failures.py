@@ -3,9 +3,8 @@ Why a vector does not pass.
 
 ```
 Failure
-├── Unmet         the engine answered something else than expected
-├── Malformed     the vector itself makes no sense
-└── NotYetBuilt   the vector is about something that the engine does not have yet
+├── Unmet       the engine answered something else than expected
+└── Malformed   the vector itself makes no sense
 ```
 """
 
@@ -20,7 +19,3 @@ class Unmet(Failure):
 
 class Malformed(Failure):
     """The vector itself makes no sense: a missing or unknown key, a value of the wrong type, an unknown operation."""
-
-
-class NotYetBuilt(Failure):
-    """The vector is about something that the engine does not have yet."""

@@ -5,10 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.conformance.admin_retry import AdminRetryRunner
 from tests.conformance.byte_rates import ReplicationQuotaRunner, RLMQuotaRunner
+from tests.conformance.client_throttle import (
+    ClientThrottleMetricsRunner,
+    ClientThrottleRunner,
+    ShouldClientThrottleRunner,
+)
 from tests.conformance.connection_ip_quota import ConnectionIpQuotaRunner
 from tests.conformance.controller_quota import ControllerQuotaRunner
-from tests.conformance.failures import Failure, Malformed, NotYetBuilt, Unmet
+from tests.conformance.failures import Failure, Malformed, Unmet
 from tests.conformance.fields import Fields
 from tests.conformance.histogram_bins import HistogramBinsRunner
 from tests.conformance.quota_manager import QuotaManagerRunner
@@ -45,19 +51,15 @@ RUNNERS: dict[str, type[Runner]] = {
     "sanitize": SanitizeRunner,
     "replication_quota": ReplicationQuotaRunner,
     "rlm_quota": RLMQuotaRunner,
+    "client_throttle": ClientThrottleRunner,
+    "client_throttle_metrics": ClientThrottleMetricsRunner,
+    "admin_retry": AdminRetryRunner,
+    "should_client_throttle": ShouldClientThrottleRunner,
     "connection_ip_quota": ConnectionIpQuotaRunner,
     "quota_validation": QuotaValidationRunner,
     "telemetry_name": TelemetryNameRunner,
 }
 """The kinds that are built."""
-
-LATER = (
-    "admin_retry",
-    "client_throttle",
-    "client_throttle_metrics",
-    "should_client_throttle",
-)
-"""The kinds that are not yet built."""
 
 
 ENGINE_ERRORS = (MetricsError, ArithmeticError, TypeError, ValueError)
@@ -110,8 +112,6 @@ def run(vector: Vector) -> None:
 
 
 def _runner(kind: str, config: Fields) -> Runner:
-    if kind in LATER:
-        raise NotYetBuilt(f"the kind {kind} is not yet built")
     if kind not in RUNNERS:
         raise Malformed(f"unknown kind {kind!r:.60}")
     try:

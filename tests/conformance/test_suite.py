@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conformance.failures import Failure, Malformed, NotYetBuilt, Unmet
-from tests.conformance.suite import LATER, Vector, load, run
+from tests.conformance.failures import Failure, Malformed, Unmet
+from tests.conformance.suite import Vector, load, run
 
 ROOT = Path(__file__).parents[2]
 VECTORS = Path(__file__).parent / "kafka-vectors.json"
@@ -188,13 +188,6 @@ def _another(expected: object, key: str) -> object:
     return 17 if expected == "NaN" else f"{expected}+"
 
 
-def test_a_kind_for_later_says_so() -> None:
-    """Kinds that are known and not yet built are told from unknown ones."""
-    for kind in LATER:
-        with pytest.raises(NotYetBuilt, match="not yet built"):
-            run(_vector(kind=kind))
-
-
 def _command(path: Path) -> tuple[int, list[str], str]:
     done = subprocess.run(
         [sys.executable, ROOT / "tools" / "conformance.py", path],
@@ -239,5 +232,5 @@ def test_the_command_needs_the_file() -> None:
 
 def test_failures_are_one_family() -> None:
     """Whoever runs vectors has one error to catch."""
-    for kind in (Unmet, Malformed, NotYetBuilt):
+    for kind in (Unmet, Malformed):
         assert issubclass(kind, Failure)
