@@ -1,6 +1,7 @@
 """The quota engine of Apache Kafka, in plain Python, and the catalogue of what is exposed about quotas."""
 
 from .broker_quotas import BrokerQuotas, ClientRequest, Instant
+from .burst_spreading import BurstSpreadingRate
 from .byte_rate_quota import ByteRateQuota
 from .callback_rules import CUSTOM_FLAG, CallbackRules, CallbackTags
 from .channel import Channel, ChannelThrottle, MuteEvent, MuteState
@@ -130,6 +131,7 @@ __all__ = [
     "BinScheme",
     "BrokerQuotas",
     "BucketSizing",
+    "BurstSpreadingRate",
     "ByteRateQuota",
     "CallbackRules",
     "CallbackTags",
