@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
+from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +16,10 @@ from quotascope.exporter.ranking import most_pressing
 from quotascope.exporter.snapshot import Cause, EntityUsage, Snapshot, SourceHealth
 
 from .units import entity_name, percent, rule_name, seconds, short_type, usage_of_limit
+from .usage_table import WIDEST
+
+_NODE = 11
+"""Digits of the largest node id, and a sign."""
 
 
 def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> RenderableType:
@@ -77,23 +82,24 @@ def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
     return f"{total}; throttled longest, or else closest to the limit:"
 
 
-def _usage(entities: Sequence[EntityUsage], *, known: bool) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("node")
-    table.add_column("who", no_wrap=True, overflow="ellipsis", ratio=1)
-    table.add_column("quota")
+def _usage(entities: Sequence[EntityUsage], *, known: bool) -> Constrain:
+    # expanded, names share what the numbers leave: a long one cannot push them out
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
+    table.add_column("node", no_wrap=True, max_width=_NODE)
+    table.add_column("who", no_wrap=True, overflow="ellipsis", ratio=3)
+    table.add_column("quota", no_wrap=True)
     for header in ("usage / limit", "used", "delay"):
         table.add_column(header, justify="right", no_wrap=True)
-    table.add_column("rule that decides", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("rule that decides", no_wrap=True, overflow="ellipsis", ratio=4)
     for usage in entities:
         table.add_row(*_row(usage), Text(_rule(usage) if known else "not known"))
-    return table
+    return Constrain(table, WIDEST)
 
 
 def _row(usage: EntityUsage) -> Iterator[Text]:
     entity = usage.entity
     style = "red" if usage.throttle_time_seconds > 0 else ""
-    yield Text(entity.broker)
+    yield Text(one_line(entity.broker))
     yield Text(entity_name(entity.user, entity.client_id), style)
     yield Text(short_type(entity.quota_type))
     yield Text(usage_of_limit(entity.quota_type, usage.usage, entity.limit))

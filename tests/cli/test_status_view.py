@@ -1,0 +1,47 @@
+"""What `quotascope status` shows of names from strangers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from tests.cli.usages import rendered, usage_of
+from tests.exporter.examples import health, snapshot
+from tests.strategies import texts
+
+from quotascope.cli.status_view import view
+from quotascope.exporter.diagnosis import Finding, Severity
+from quotascope.exporter.snapshot import EntityUsage
+
+WIDTHS = [80, 100, 160, 250]
+
+
+def lines(width: int, *entities: EntityUsage) -> list[str]:
+    """The table of entities with its header."""
+    text = rendered(view(snapshot(*entities), [], 10), width)
+    whole = [line.rstrip() for line in text.splitlines()]
+    return whole[whole.index(next(line for line in whole if "usage / limit" in line)) :]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_long_name_leaves_room_for_the_numbers(width: int) -> None:
+    """One client with ten thousand characters takes no column from the others."""
+    long = usage_of("alice", "x" * 10_000, throttle_time_seconds=1.0)
+    head, first, second = lines(width, long, usage_of("bob", "app"))
+    assert (
+        head.split()
+        == "node who quota usage / limit used delay rule that decides".split()
+    )
+    assert "produce 0.50 / 1.00 kB/s  50% 1.00 s 1 alice / x" in first
+    assert second.startswith("1    bob / app")
+    assert max(map(len, (head, first, second))) <= min(width, 150)
+
+
+@given(name=texts)
+def test_no_name_breaks_a_line_or_moves_the_cursor(name: str) -> None:
+    """Sources, findings, nodes and entities come from outside; markup in them is only text."""
+    hostile = f"[/][bold]{name}"
+    shown = snapshot(usage_of(hostile, hostile), sources=(health(hostile),))
+    finding = Finding(severity=Severity.ERROR, text=hostile, advice=hostile)
+    text = rendered(view(shown, [finding], 10), 5_000)
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert text.count("[/][bold]") >= 4
