@@ -66,7 +66,7 @@ def source_from_text(text: str) -> dict[str, object]:
     the checks of the configuration.
     """
     head, equals, url = text.partition("=")
-    if not equals:
+    if not equals or "://" in head:  # the first = is in the URL's query
         return {"dialect": "jolokia", "url": text}
     dialect, colon, node_id = head.partition(":")
     source: dict[str, object] = {"dialect": dialect, "url": url}

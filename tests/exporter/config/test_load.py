@@ -162,6 +162,9 @@ def test_sources_in_short_form() -> None:
         ("jolokia", None, "http://b1:8778/jolokia"),
     ]
     assert build("", QUOTASCOPE_SOURCES=" ".join(texts)) == config
+    query = "http://b1:8778/jolokia?ttl=1"
+    (source,) = build("", [sources_override([query], "--source")]).sources
+    assert (source.dialect.value, source.url) == ("jolokia", query)
     assert problems("", [sources_override(["jolokai=http://b:1"], "--source")]) == [
         "--source: sources[0].dialect: expected 'jolokia' or 'jmx_exporter', got 'jolokai'"
     ]
@@ -250,6 +253,14 @@ def test_two_ways_to_give_one_password_contradict(tmp_path: Path) -> None:
 def test_secrets_are_in_no_message(text: str) -> None:
     """Neither a wrong secret, nor one in a wrong place, nor a filled-in variable is repeated."""
     assert "4711" not in str(problems(text, SECRET="4711"))
+
+
+def test_password_in_the_url_of_a_flag_is_in_no_message() -> None:
+    """Not even where an = in the URL could be taken for the end of a dialect."""
+    flag = sources_override(["http://u:hunter2@b1/jolokia?ttl=1"], "--source")
+    assert problems("", [flag]) == [
+        "--source: sources[0].url must not hold a user or password: use basic_auth"
+    ]
 
 
 def test_secrets_are_in_no_representation() -> None:
