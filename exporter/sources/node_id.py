@@ -34,8 +34,13 @@ class NodeId:
 
 def _told_in(layout: Layout) -> str | None:
     ids = (
-        column.bean.get("id")
+        column.bean.get("id") or ""
         for column in layout.columns
         if column.bean.get("type") == "app-info"
     )
-    return min(filter(None, ids), default=None)
+    # Kafka's are whole numbers; anything else is the id of something else
+    return min(filter(_is_number, ids), key=int, default=None)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()

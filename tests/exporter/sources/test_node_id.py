@@ -23,6 +23,14 @@ def test_the_node_tells_its_id() -> None:
     assert node.of(layout({"type": "app-info", "id": "8"})) == "8"
 
 
+def test_what_is_no_number_is_no_id() -> None:
+    """Something else in the same JVM may register itself, too; of two numbers the smaller one counts."""
+    told = layout(
+        *({"type": "app-info", "id": text} for text in ("<b>", "10", "9", "²"))
+    )
+    assert NodeId(None).of(told) == "9"
+
+
 def test_the_configured_id_wins() -> None:
     """Where nothing tells, or something tells wrongly, configuration helps."""
     assert NodeId("3").of(layout({"type": "app-info", "id": "7"})) == "3"
