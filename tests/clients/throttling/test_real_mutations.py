@@ -1,0 +1,205 @@
+"""Topics of a user whose mutations are limited, on a real broker."""
+
+import time
+import uuid
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.errors import NodeNotReadyError
+from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
+from tests.cluster.cluster import Cluster
+from tests.cluster.quotas import Quotas
+from tests.cluster.traffic import Traffic
+from tests.integration.eventually import eventually
+
+from quotascope.clients import AdminUnreachable, MutationThrottled, SecurityProtocol
+from quotascope.clients.kafka_python import connect, private_send
+from quotascope.clients.throttling import (
+    ApiError,
+    ApiKey,
+    MutationAnswer,
+    RetryOptions,
+    mutate,
+)
+
+pytestmark = pytest.mark.real
+
+RATE = 5.0
+"""Partitions/s; Kafka lets a bucket hold eleven seconds of it."""
+PARTITIONS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request that was answered."""
+
+    sent_at: float
+    answered_at: float
+    """Both monotonic s."""
+    answer: MutationAnswer[str]
+
+    @property
+    def refused(self) -> set[str]:
+        """The topics that came with error 89."""
+        results = self.answer.results.items()
+        return {topic for topic, error in results if error and error.code == 89}
+
+    @property
+    def throttle(self) -> float:
+        """Seconds."""
+        return self.answer.throttle_time_ms / 1_000
+
+
+class Admin:
+    """Creates and deletes topics as carol, by kafka-python."""
+
+    def __init__(self, kafka: Cluster, client_id: str) -> None:
+        connection = kafka.connection(SecurityProtocol.SASL_PLAINTEXT, "carol")
+        self._admin = connect(replace(connection, client_id=client_id))
+        self._servers = (kafka.sasl,)
+        self.exchanges: list[Exchange] = []
+
+    def create(self, topics: tuple[str, ...], timeout_ms: int) -> MutationAnswer[str]:
+        """Send one CreateTopics."""
+        wanted = [
+            CreateTopicsRequest.CreatableTopic(
+                name=topic,
+                num_partitions=PARTITIONS,
+                replication_factor=1,
+                assignments=[],
+                configs=[],
+            )
+            for topic in topics
+        ]
+        request = CreateTopicsRequest(
+            topics=wanted, timeout_ms=timeout_ms, validate_only=False
+        )
+        return self._send(request, "topics")
+
+    def delete(self, topics: tuple[str, ...], timeout_ms: int) -> MutationAnswer[str]:
+        """Send one DeleteTopics."""
+        wanted = [DeleteTopicsRequest.DeleteTopicState(name=topic) for topic in topics]
+        request = DeleteTopicsRequest(topics=wanted, timeout_ms=timeout_ms)
+        return self._send(request, "responses")
+
+    def close(self) -> None:
+        """End the connection."""
+        self._admin.close()
+
+    def _send(
+        self, request: CreateTopicsRequest | DeleteTopicsRequest, topics: str
+    ) -> MutationAnswer[str]:
+        sent_at = time.monotonic()
+        try:
+            response = private_send(self._admin, request)
+        except NodeNotReadyError as error:  # the library waits out the throttle, too
+            raise AdminUnreachable(self._servers, str(error)) from error
+        answer = MutationAnswer(
+            version=request.API_VERSION,
+            throttle_time_ms=response["throttle_time_ms"],
+            results={
+                topic["name"]: ApiError(topic["error_code"], topic["error_message"])
+                for topic in response[topics]
+            },
+        )
+        self.exchanges.append(Exchange(sent_at, time.monotonic(), answer))
+        return answer
+
+
+@pytest.fixture
+def limited(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> Iterator[Admin]:
+    """Carol with a client id of her own, and so a bucket that is full; it refills slowly."""
+    name, canary = (f"{role}-{uuid.uuid4().hex[:12]}" for role in ("creator", "canary"))
+    limit = {"controller_mutation_rate": RATE}
+    quotas.set(*(({"user": "carol", "client-id": each}, limit) for each in (name, canary)))  # fmt: skip
+
+    def applied() -> None:
+        answer = traffic.mutate("carol", canary, 1_000, validate_only=True)
+        assert answer.error == 89
+
+    eventually(
+        applied
+    )  # the controller has taken over both limits, which were set together
+    with closing(Admin(kafka, name)) as admin:
+        yield admin
+
+
+@pytest.fixture
+def names(kafka: Cluster) -> Iterator[list[str]]:
+    """Names of eight topics, which together overdraw the bucket; what was created is deleted again, by a client without limits."""
+    names = [f"limited-{uuid.uuid4().hex[:12]}" for _ in range(8)]
+    yield names
+    with closing(Admin(kafka, "remover")) as admin:
+        mutate(ApiKey.DELETE_TOPICS, names, admin.delete)
+
+
+def exist(kafka: Cluster, wanted: AbstractSet[str], names: list[str]) -> None:
+    """Wait until the broker knows these topics, and no other of the names."""
+
+    def look() -> None:
+        with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
+            assert set(names) & set(admin.list_topics()) == wanted
+
+    eventually(look)
+
+
+def test_all_topics_are_created_at_the_pace_of_the_quota(
+    kafka: Cluster, limited: Admin, names: list[str]
+) -> None:
+    """
+    Every topic exists in the end, no request went out before its time, and none had to wait in vain.
+
+    Eight times ten partitions are more than the bucket holds. What overdraws it is admitted, the rest refused until the bucket is
+    refilled to zero, which is when the throttle ends.
+    """
+    results = mutate(ApiKey.CREATE_TOPICS, names, limited.create)
+    assert set(results) == set(names)
+    assert set(results.values()) == {None}
+    exist(kafka, set(names), names)
+    assert len(limited.exchanges) > 1
+    for before, after in pairwise(limited.exchanges):
+        assert before.throttle > 0
+        assert after.sent_at >= before.answered_at + before.throttle - 0.002
+        assert after.refused < before.refused == set(after.answer.results)
+        admitted = len(before.refused) - len(after.refused)
+        assert after.throttle <= admitted * PARTITIONS / RATE
+
+
+def test_a_refusal_tells_the_wait_to_who_will_not_wait(
+    kafka: Cluster, limited: Admin, names: list[str]
+) -> None:
+    """Without retries what fits into the bucket is created, and the rest knows when to come back."""
+    once = RetryOptions(retry_on_quota_violation=False)
+    results = mutate(ApiKey.CREATE_TOPICS, names, limited.create, options=once)
+    (exchange,) = limited.exchanges
+    refused = {name for name, result in results.items() if result is not None}
+    assert refused == exchange.refused
+    exist(kafka, set(names) - refused, names)
+    for name in refused:
+        refusal = results[name]
+        assert isinstance(refusal, MutationThrottled)
+        assert refusal.throttle_time_ms == exchange.answer.throttle_time_ms > 0
+    assert 0 < len(refused) < len(names)
+
+
+def test_a_timeout_leaves_the_rest_of_the_throttle(
+    limited: Admin, names: list[str]
+) -> None:
+    """A call that may not take as long as its throttle fails for what was refused, before it is sent again."""
+    hurried = RetryOptions(timeout_ms=100)
+
+    def create(topics: tuple[str, ...], _timeout_ms: int) -> MutationAnswer[str]:
+        return limited.create(topics, 30_000)  # the broker itself shall not time out
+
+    results = mutate(ApiKey.CREATE_TOPICS, names, create, options=hurried)
+    (exchange,) = limited.exchanges
+    assert exchange.refused
+    for name in exchange.refused:
+        refusal = results[name]
+        assert isinstance(refusal, MutationThrottled)
+        assert refusal.throttle_time_ms <= exchange.answer.throttle_time_ms
