@@ -10,7 +10,7 @@ from rich.text import Text
 
 from quotascope.exporter.explain import Candidate, Explanation
 from quotascope.exporter.exposition.limits import in_base_unit, rule_labels
-from quotascope.exporter.logs import one_line
+from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import QuotaEntity, QuotaType, Resolution
 
 _UNITS = {

@@ -12,6 +12,7 @@ import typer
 
 from quotascope.clients.errors import ClientError
 from quotascope.exporter.errors import ExporterError
+from quotascope.exporter.untrusted import one_line
 
 from . import demo, explain, serve, status
 from .config import config
@@ -63,7 +64,7 @@ def main() -> None:
         if "QUOTASCOPE_TRACEBACK" in os.environ:
             raise
         _fail(
-            f"unexpected {type(error).__name__}: {error}\n"
+            f"unexpected {type(error).__name__}: {one_line(str(error))}\n"
             "This is a defect of quotascope. QUOTASCOPE_TRACEBACK=1 shows where it is."
         )
 

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from quotascope.exporter.diagnosis import Finding, Severity
 from quotascope.exporter.limits import QUOTA_KEYS, Limits
-from quotascope.exporter.logs import one_line
 from quotascope.exporter.ranking import most_pressing
 from quotascope.exporter.snapshot import Cause, EntityUsage, Snapshot, SourceHealth
+from quotascope.exporter.untrusted import one_line
 
 from .units import entity_name, percent, rule_name, seconds, short_type, usage_of_limit
 from .usage_table import WIDEST

@@ -1,6 +1,6 @@
 """Numbers and names of quotas as a person reads them in a terminal."""
 
-from quotascope.exporter.logs import one_line
+from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import DefaultType, Level, QuotaType, Resolution
 
 _UNITS = {

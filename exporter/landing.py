@@ -8,14 +8,14 @@ from typing import Final
 
 from .diagnosis import Finding, diagnose
 from .exposition import own_version
-from .logs import one_line
 from .snapshot import Snapshot, SourceHealth
+from .untrusted import one_line
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 """Content-Security-Policy: the page runs nothing and loads nothing."""
 _STYLE: Final = (
     "body{font:16px/1.5 sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}"
-    "table{border-collapse:collapse}th,td{text-align:left;padding:.2rem 1rem .2rem 0;vertical-align:top}"
+    "table{border-collapse:collapse}th,td{text-align:left;padding:.2rem 1rem .2rem 0;vertical-align:top}li,td{overflow-wrap:anywhere}"
     ".down,.error{color:#b00020}.up{color:#06763c}.warning{color:#8a5a00}"
 )
 _LINKS: Final = (

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
+from io import StringIO
 from typing import TextIO
 
 import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
+from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 from .config import LogConfig, LogFormat
-
-_LONGEST = 1_000
-"""Characters of a value that are written; client ids and exception texts come from strangers."""
+from .untrusted import LONGEST, one_line
 
 _LONGEST_OF = {"exception": 10_000}
 
@@ -42,8 +41,7 @@ def _processors(log_format: LogFormat, stream: TextIO) -> list[Processor]:
         clock = structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False)
         console = structlog.dev.ConsoleRenderer(
             colors=stream.isatty(),
-            # rich's shows local variables, which may be secrets
-            exception_formatter=structlog.dev.plain_traceback,
+            exception_formatter=_traceback,
         )
         return [structlog.processors.add_log_level, clock, tame, console]
     head: list[Processor] = [
@@ -64,23 +62,21 @@ def _renderer(log_format: LogFormat) -> Processor:
     )
 
 
+def _traceback(stream: TextIO, info: ExcInfo) -> None:
+    """Write a traceback without local variables, which may be secrets, and with what an exception quotes made printable."""
+    plain = StringIO()
+    structlog.dev.plain_traceback(plain, info)
+    longest = _LONGEST_OF["exception"]
+    lines = plain.getvalue()[:longest].splitlines()
+    stream.write("\n" + "\n".join(map(one_line, lines)))
+
+
 def tame(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """Make every text one printable line of bounded length: no value can forge a line or move a cursor."""
     for key, value in event.items():
         if isinstance(value, str):
-            event[key] = one_line(value, _LONGEST_OF.get(key, _LONGEST))
+            event[key] = one_line(value, _LONGEST_OF.get(key, LONGEST))
     return event
-
-
-def one_line(text: str, longest: int = _LONGEST) -> str:
-    """The text with everything unprintable escaped, cut after ``longest`` characters."""
-    cut = text if len(text) <= longest else text[:longest] + "…"
-    if cut.isprintable():
-        return cut
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode()
-        for char in cut
-    )
 
 
 class _Forward(logging.Handler):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from ..untrusted import one_line
 from .file import Place
 from .schema import is_secret, section_at
 
@@ -99,7 +100,7 @@ def _unknown_key(place: Place) -> str:
 
 def dotted(place: Place) -> str:
     """A place as people write it: ``sources[0].url``."""
-    return "".join(_steps(place)).removeprefix(".")
+    return one_line("".join(_steps(place)).removeprefix("."))
 
 
 def _steps(place: Place) -> Iterator[str]:

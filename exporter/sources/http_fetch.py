@@ -10,8 +10,8 @@ from yarl import URL
 
 from ..errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
 from ..os_reason import os_reason
+from ..untrusted import shown
 from .http_target import MEBIBYTE, HttpTarget
-from .untrusted import shown
 
 _CHUNK_BYTES = 1 << 16
 _OK = 200

@@ -109,10 +109,10 @@ def test_errors_are_one_message(
 def test_defect_is_one_message_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What we did not think of is no traceback either, unless somebody asks for it."""
     monkeypatch.delenv("QUOTASCOPE_TRACEBACK", raising=False)
-    fail_with(ZeroDivisionError("oops"), monkeypatch)
+    fail_with(ZeroDivisionError("oops\x1b[2J"), monkeypatch)
     code, out, err = run()
     assert (code, out) == (1, "")
-    assert err.startswith("quotascope: unexpected ZeroDivisionError: oops\n")
+    assert err.startswith("quotascope: unexpected ZeroDivisionError: oops\\x1b[2J\n")
     monkeypatch.setenv("QUOTASCOPE_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         run()

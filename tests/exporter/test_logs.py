@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotascope.exporter.config import LogConfig, LogFormat, LogLevel
-from quotascope.exporter.logs import configure_logs, one_line
+from quotascope.exporter.logs import configure_logs
 
 HOSTILE = 'a"b\\c\nlevel=error msg=forged \x1b[31m\r\u2028 = \U0001f600'
 
@@ -121,6 +121,20 @@ def test_exceptions_are_one_line_without_local_variables() -> None:
             assert text.count("\n") == 1
 
 
+def test_no_exception_moves_the_cursor() -> None:
+    """A traceback for people may quote what came from outside, but only as text, and not without end."""
+    stream = io.StringIO()
+    configure_logs(LogConfig(format=LogFormat.HUMAN), stream)
+    try:
+        raise ValueError(HOSTILE + "x" * 50_000)  # noqa: TRY301 - what is logged below
+    except ValueError:
+        structlog.get_logger().exception("failed")
+    lines = stream.getvalue().split("\n")
+    assert "Traceback (most recent call last):" in lines
+    assert all(line.isprintable() for line in lines)
+    assert len(stream.getvalue()) < 12_000
+
+
 def test_record_that_cannot_be_formatted_ends_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -128,10 +142,3 @@ def test_record_that_cannot_be_formatted_ends_nothing(
     configure_logs(LogConfig(format=LogFormat.LOGFMT), io.StringIO())
     logging.getLogger("lib").error("%d", "x")
     assert "Logging error" in capsys.readouterr().err
-
-
-def test_one_line() -> None:
-    """Unprintable characters become escapes, long texts end in an ellipsis."""
-    assert one_line("a\nb\x00\u202e") == "a\\nb\\x00\\u202e"
-    assert one_line("abcdef", longest=3) == "abc…"
-    assert one_line("é 😀") == "é 😀"

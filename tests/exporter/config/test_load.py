@@ -272,6 +272,15 @@ def test_secrets_are_in_no_representation() -> None:
     assert "hunter2" not in f"{config!r} {config} {config.model_dump_json()}"
 
 
+def test_keys_are_shown_printable() -> None:
+    """YAML can write any character into the name of a header."""
+    headers = r'headers: {"a\nb\e[31m": x}'
+    (problem,) = problems(
+        f"sources: [{{dialect: jolokia, url: 'http://a', {headers}}}]"
+    )
+    assert problem.isprintable()
+
+
 def test_long_values_are_cut() -> None:
     """A message stays readable whatever was pasted into the file."""
     (problem,) = problems(f"server: {{port: {'x' * 5_000}}}")

@@ -1,9 +1,9 @@
-"""Foreign text in our messages."""
+"""Foreign text in our lines."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.exporter.sources.untrusted import shown
+from quotascope.exporter.untrusted import one_line, shown
 
 
 @given(st.text(alphabet=st.characters(), max_size=600))
@@ -18,3 +18,10 @@ def test_any_text_becomes_one_short_printable_line(text: str) -> None:
 def test_plain_text_stays_as_it_is() -> None:
     """What is harmless is not changed."""
     assert shown("No such bean: 'a'") == "No such bean: 'a'"
+
+
+def test_one_line() -> None:
+    """Unprintable characters become escapes, long texts end in an ellipsis."""
+    assert one_line("a\nb\x00\u202e") == "a\\nb\\x00\\u202e"
+    assert one_line("abcdef", longest=3) == "abc…"
+    assert one_line("é 😀") == "é 😀"

@@ -1,0 +1,27 @@
+"""Text from outside, as it may be put into a line of a log, a terminal or a page."""
+
+from __future__ import annotations
+
+LONGEST = 1_000
+"""Characters of a name or text that are shown; client ids and exception texts come from strangers."""
+_LONGEST_REASON = 200
+
+
+def one_line(text: str, longest: int = LONGEST) -> str:
+    """The text with everything unprintable escaped, cut after ``longest`` characters."""
+    cut = text if len(text) <= longest else text[:longest] + "…"
+    if cut.isprintable():
+        return cut
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode()
+        for char in cut
+    )
+
+
+def shown(text: object) -> str:
+    """What somebody else gave as a reason, to be read as a part of ours: short, its line ends as blanks."""
+    line = " ".join(str(text).split())
+    printable = "".join(char if char.isprintable() else "?" for char in line)
+    if len(printable) <= _LONGEST_REASON:
+        return printable
+    return f"{printable[: _LONGEST_REASON - 1]}…"
