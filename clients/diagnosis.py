@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 
 from .errors import AdminUnreachable, AuthenticationFailed, ClientError, TlsFailed
-from .reach import open_socket, refusal, refused_by_server
+from .reach import open_first, refusal, refused_by_server
 from .security import Connection, Sasl
 
 _HANDSHAKE = 17
@@ -32,7 +32,7 @@ def diagnose(connection: Connection, complaint: str) -> ClientError:
         code, offered = _handshake(connection, connection.sasl)
     except ssl.SSLError as error:
         return TlsFailed(connection.bootstrap_servers, refused_by_server(error))
-    except (OSError, struct.error, ClientError):
+    except (OSError, ValueError, struct.error, ClientError):
         hint = f"the connection ended before authentication ({complaint})"
         return AdminUnreachable(connection.bootstrap_servers, hint)
     return AuthenticationFailed(
@@ -52,9 +52,7 @@ def _handshake(connection: Connection, sasl: Sasl) -> tuple[int, list[str]]:
     """Error code and offered mechanisms of a SaslHandshake, which goes before any credentials."""
     header = struct.pack(">hhi", _HANDSHAKE, _VERSION, 0)
     request = header + _text(connection.client_id) + _text(sasl.mechanism)
-    with open_socket(
-        connection.bootstrap_servers[0], connection, connection.timeout_seconds
-    ) as opened:
+    with open_first(connection) as opened:
         opened.sendall(struct.pack(">i", len(request)) + request)
         (size,) = struct.unpack(">i", _exactly(opened.recv, 4))
         return _parse(_exactly(opened.recv, min(size, 10_000)))
@@ -65,7 +63,7 @@ def _parse(answer: bytes) -> tuple[int, list[str]]:
     mechanisms = []
     position = 10
     for _ in range(count):
-        (length,) = struct.unpack_from(">h", answer, position)
+        (length,) = struct.unpack_from(">H", answer, position)
         mechanisms.append(answer[position + 2 : position + 2 + length].decode())
         position += 2 + length
     return code, sorted(mechanisms)

@@ -114,6 +114,9 @@ class KafkaPythonAdmin:
             except KafkaError as error:
                 self._forget_unless_refused(name, error)
                 answer = self._ask_again(name, request(), node_id)
+            except Exception:
+                self._disconnect()  # nobody knows what it left behind
+                raise
         answers.check(name, answer, self._username)
         return answer
 

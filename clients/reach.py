@@ -24,25 +24,33 @@ def check_reachable(connection: Connection) -> None:
 
     Raises `AdminUnreachable` with each server's reason when none does, `TlsFailed` when it is TLS that failed.
     """
+    open_first(connection).close()
+
+
+def open_first(connection: Connection) -> socket.socket:
+    """A connection to the first server that accepts one. Raises as `check_reachable`."""
     deadline = time.monotonic() + connection.timeout_seconds
     failures: list[AdminUnreachable] = []
     for server in connection.bootstrap_servers:
+        seconds = max(0.1, deadline - time.monotonic())
         try:
-            open_socket(
-                server, connection, max(0.1, deadline - time.monotonic())
-            ).close()
+            return open_socket(server, connection, seconds)
         except AdminUnreachable as failure:
             failures.append(failure)
-        else:
-            return
+    raise _combined(connection, failures)
+
+
+def _combined(
+    connection: Connection, failures: list[AdminUnreachable]
+) -> AdminUnreachable:
     kind = (
         TlsFailed
         if any(isinstance(failure, TlsFailed) for failure in failures)
         else AdminUnreachable
     )
     if len(failures) == 1:
-        raise failures[0]
-    raise kind(
+        return failures[0]
+    return kind(
         connection.bootstrap_servers,
         "; ".join(f"{f.servers[0]}: {f.reason}" for f in failures),
     )
@@ -56,7 +64,7 @@ def refusal(connection: Connection) -> str | None:
     """
     with (
         contextlib.suppress(AdminUnreachable),
-        open_socket(connection.bootstrap_servers[0], connection, 1.0) as opened,
+        open_first(connection) as opened,
     ):
         opened.settimeout(_VERDICT_SECONDS)
         try:

@@ -1,4 +1,5 @@
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -65,7 +66,14 @@ def test_the_broker_tells_why_it_refused(answer: bytes, reason: str) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [b"", b"\0\0", b"HTTP/1.1 400 Bad Request\r\n\r\n", struct.pack(">i", 2) + b"ab"],
+    [
+        b"",
+        b"\0\0",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        struct.pack(">i", 2) + b"ab",
+        handshake_answer(33, "PLAIN").replace(b"PLAIN", b"\xff\xfe\xff\xfe\xff"),
+        struct.pack(">iihih", 12, 0, 33, 2_000_000_000, -2),
+    ],
 )
 def test_what_is_no_broker_is_unreachable(answer: bytes) -> None:
     """Nonsense instead of an answer is told with what the library said."""
@@ -73,6 +81,13 @@ def test_what_is_no_broker_is_unreachable(answer: bytes) -> None:
         error = diagnose(connection(address), COMPLAINT)
     assert isinstance(error, AdminUnreachable)
     assert COMPLAINT in str(error)
+
+
+def test_the_first_server_may_be_down() -> None:
+    """The one that answers tells what is wrong."""
+    with server(answering(handshake_answer(33, "PLAIN"))) as living:
+        several = replace(connection(living), bootstrap_servers=(closed_port(), living))
+        assert "the listener offers PLAIN" in str(diagnose(several, COMPLAINT))
 
 
 def test_a_server_that_went_away_is_unreachable() -> None:

@@ -176,6 +176,20 @@ def test_a_connection_that_is_lost_twice_is_given_up(libraries: list[Library]) -
     assert admin.describe_cluster().nodes
 
 
+def test_a_defect_of_the_library_is_no_reason_to_stay_with_it(
+    libraries: list[Library],
+) -> None:
+    """After an exception that the library does not promise, the next call starts afresh."""
+    broken = Library([RuntimeError("event loop is closed")])
+    libraries.append(broken)
+    admin = KafkaPythonAdmin(CONNECTION)
+    with pytest.raises(RuntimeError):
+        admin.describe_cluster()
+    assert broken.closed
+    libraries.append(Library([answer("cluster")]))
+    assert admin.describe_cluster().nodes
+
+
 def test_no_answer_is_not_waited_for_twice(libraries: list[Library]) -> None:
     """A request that timed out is told at once, with its name and the time."""
     libraries.append(Library([RequestTimedOutError()]))
