@@ -24,7 +24,7 @@ from tests.differential.wire import Argument, Word
 from quotascope.metrics import QuotaType
 
 pytestmark = marks()
-SHARE = 0.35
+SHARE = 0.3
 INT_MAX = 2**31 - 1
 TYPES = tuple(Word(quota_type.value) for quota_type in QuotaType)
 KEYS = tuple(Word(quota_type.quota_key) for quota_type in QuotaType)

@@ -23,7 +23,7 @@ from tests.differential.wire import Word, tokens
 from quotascope.metrics import RecordingLevel
 
 pytestmark = marks()
-SHARE = 0.2
+SHARE = 0.15
 LEVELS = ("INFO", "INFO", "INFO", "DEBUG", "TRACE")
 SENSORS = ("a", "a", "b", "b", "c", "c", "d", "d", "never made", HOSTILE[-1])
 METRICS = ("m", "n", "o", "p", "q")

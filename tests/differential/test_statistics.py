@@ -23,7 +23,7 @@ from tests.differential.wire import bits, tokens
 from quotascope.metrics import Measurable, MetricName, Rate, Stat
 
 pytestmark = marks()
-SHARE = 0.3
+SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
