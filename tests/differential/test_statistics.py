@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from tests.differential import statistics
 from tests.differential.budget import Budget, marks
 from tests.differential.choice import Choice
+from tests.differential.comparison import compare
 from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
 from tests.differential.kafka import Kafka
 from tests.differential.operation import Operation, Twin
 from tests.differential.shapes import (
+    DAY_MS,
     EPOCH_MS,
     Settings,
     Temper,
@@ -20,7 +22,7 @@ from tests.differential.shapes import (
 from tests.differential.statistics import Kind, MeterKind
 from tests.differential.wire import bits, tokens
 
-from quotascope.metrics import Measurable, MetricName, Rate, Stat
+from quotascope.metrics import Measurable, MetricName, Rate, Stat, TimeUnit
 
 pytestmark = marks()
 SHARE = 0.2
@@ -140,3 +142,20 @@ def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
 def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
     """A statistic stays equal to the last bit over up to a thousand operations; left out is what short sessions leave out."""
     drive_seeded(kafka, budget, STATISTICS, budget.seeded(SHARE))
+
+
+def test_windows_beyond_32_bits(kafka: Kafka, budget: Budget) -> None:
+    """Counting more than 2^31 windows in the divisor of a rate wraps as in Java; chance hardly ever gets there."""
+    long = Settings(samples=2, window_ms=90 * DAY_MS)
+    rate = Kind(name="Rate", unit=TimeUnit.SECONDS, inner="WindowedSum", own_window=0)
+    calm = Temper(steady=True, tame=True, coarse=False)
+    shape = Shape(origin_ms=EPOCH_MS, kind=rate, settings=long, temper=calm)
+    operations = (
+        Operation("record", 0, (1.0,)),
+        Operation("record", 30 * DAY_MS, (1.0,)),
+        Operation("config", 0, (Settings(samples=2, window_ms=1),)),
+        Operation("window", 0),
+        Operation("measure", 0),
+    )
+    compared = compare(kafka, STATISTICS.replay(shape, operations))
+    budget.compared[STATISTICS.name] += compared
