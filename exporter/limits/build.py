@@ -5,8 +5,9 @@ from __future__ import annotations
 from quotascope.clients.errors import ClientError
 from quotascope.clients.security import Connection, Sasl, Secret, Tls
 
-from ..config import KafkaConfig, SaslConfig, TlsConfig, secret
+from ..config import KafkaConfig, SaslConfig, secret
 from ..errors import ConfigError
+from ..tls import tls_of
 
 
 def connection_of(config: KafkaConfig) -> Connection:
@@ -16,7 +17,7 @@ def connection_of(config: KafkaConfig) -> Connection:
             bootstrap_servers=config.bootstrap_servers,
             protocol=config.security_protocol,
             sasl=_sasl(config.sasl) if config.sasl else None,
-            tls=_tls(config.tls) if config.tls else Tls(),
+            tls=tls_of(config.tls) if config.tls else Tls(),
             timeout_seconds=config.timeout_seconds,
         )
         if config.security_protocol.uses_tls:
@@ -34,15 +35,4 @@ def _sasl(config: SaslConfig) -> Sasl:
         mechanism=config.mechanism,
         username=config.username,
         password=Secret(secret(config.password, config.password_file) or ""),
-    )
-
-
-def _tls(config: TlsConfig) -> Tls:
-    password = secret(config.key_password, config.key_password_file)
-    return Tls(
-        ca_file=config.ca_file,
-        cert_file=config.cert_file,
-        key_file=config.key_file,
-        key_password=None if password is None else Secret(password),
-        verify=config.verify,
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Iterable, Iterator
 
-from ..config import Dialect, SourceConfig, TlsConfig, secret
+from quotascope.clients.errors import InvalidConnection
+
+from ..config import Dialect, SourceConfig, secret
 from ..errors import ConfigError
+from ..tls import tls_of
 from .http_target import HttpTarget
 from .jmx_exporter import JmxExporterSource
 from .jolokia import JolokiaSource
 from .source import Source
-from .tls import client_context
 
 
 def build_sources(configs: Iterable[SourceConfig]) -> list[Source]:
@@ -33,7 +34,7 @@ def build_source(config: SourceConfig) -> Source:
     subject = f"source {config.label!r}"
     try:
         target = _target(config)
-    except (OSError, ValueError) as error:
+    except (InvalidConnection, OSError, ValueError) as error:
         raise ConfigError(subject, [_reason(error)]) from None
     match config.dialect:
         case Dialect.JOLOKIA:
@@ -51,7 +52,7 @@ def _target(config: SourceConfig) -> HttpTarget:
         username=auth.username if auth else None,
         password=(secret(auth.password, auth.password_file) or "") if auth else "",
         headers=dict(_headers(config)),
-        tls=_tls(config.tls) if config.tls else None,
+        tls=tls_of(config.tls).context() if config.tls else None,
     )
 
 
@@ -68,19 +69,7 @@ def _header_value(name: str, value: str) -> str:
     return value
 
 
-def _tls(config: TlsConfig) -> ssl.SSLContext:
-    return client_context(
-        ca_file=config.ca_file,
-        cert_file=config.cert_file,
-        key_file=config.key_file,
-        key_password=secret(config.key_password, config.key_password_file),
-        verify=config.verify,
-    )
-
-
-def _reason(error: OSError | ValueError) -> str:
-    if isinstance(error, ssl.SSLError):
-        return f"its TLS files cannot be used: {error.reason or error}"
+def _reason(error: InvalidConnection | OSError | ValueError) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "one of its files is not UTF-8 text"
     if isinstance(error, OSError):

@@ -1,13 +1,13 @@
 """The sources against the agents of a real broker."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from tests.cluster.agents import JOLOKIA1_PASSWORD, JOLOKIA1_USER
 from tests.cluster.cluster import Cluster
 from tests.exporter.recorded import numbers
 
+from quotascope.clients.security import Tls
 from quotascope.exporter.beans import BeanTable
 from quotascope.exporter.errors import (
     SourceDenied,
@@ -19,7 +19,6 @@ from quotascope.exporter.sources.http_target import HttpTarget
 from quotascope.exporter.sources.jmx_exporter import JmxExporterSource
 from quotascope.exporter.sources.jolokia import JolokiaSource
 from quotascope.exporter.sources.source import Source
-from quotascope.exporter.sources.tls import client_context
 
 pytestmark = pytest.mark.real
 
@@ -31,7 +30,7 @@ def secured(kafka: Cluster) -> HttpTarget:
         url=kafka.nodes[1].agents.jolokia1,
         username=JOLOKIA1_USER,
         password=JOLOKIA1_PASSWORD,
-        tls=client_context(ca_file=kafka.certificates.ca),
+        tls=Tls(ca_file=kafka.certificates.ca).context(),
     )
 
 
@@ -118,7 +117,7 @@ async def test_an_unknown_authority_is_denied(secured: HttpTarget) -> None:
 
 async def test_verification_can_be_switched_off(secured: HttpTarget) -> None:
     """For a certificate that nobody can check."""
-    source = JolokiaSource("a", replace(secured, tls=client_context(verify=False)))
+    source = JolokiaSource("a", replace(secured, tls=Tls(verify=False).context()))
     assert (await table(source)).node_id == "1"
 
 
@@ -173,19 +172,3 @@ async def test_a_source_recovers(kafka: Cluster) -> None:
     assert "longer than" in str(error)
     await small.close()
     assert (await table(JolokiaSource("a", replace(target, max_bytes=1 << 20)))).node_id
-
-
-def test_files_that_are_no_certificates(tmp_path: Path) -> None:
-    """A wrong file is an error when the source is made, not at three in the morning."""
-    wrong = tmp_path / "ca.pem"
-    wrong.write_text("not a certificate")
-    with pytest.raises(OSError, match=r"PEM|NO_CERT|X509"):
-        client_context(ca_file=wrong)
-    with pytest.raises(FileNotFoundError):
-        client_context(cert_file=tmp_path / "missing.pem")
-
-
-def test_a_client_certificate_is_loaded(kafka: Cluster) -> None:
-    """Some agents want to see one."""
-    files = kafka.certificates
-    assert client_context(cert_file=files.client, key_file=files.client_key)
