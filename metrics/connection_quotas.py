@@ -60,6 +60,7 @@ class ConnectionQuotas:
             registry, WindowConfig() if config is None else config
         )
         self._lock = threading.RLock()
+        self._max_rate: int = max_rate
         self._broker: Sensor = self._rates.sensor(RateEntity(), max_rate, now_ms)
         self._listeners: dict[str, _Listener] = {}
         self._default_ip_limit: int = INT_MAX
@@ -69,11 +70,14 @@ class ConnectionQuotas:
         self,
         listener: str,
         now_ms: int,
-        max_rate: int = INT_MAX,
-        max_connections: int = INT_MAX,
+        max_rate: int | None = None,
+        max_connections: int | None = None,
     ) -> None:
         """
         Start to measure a listener; one that is measured already stays as it is.
+
+        A limit that is not given is the broker's, as in Kafka, where the listener's config falls back to the broker's:
+        thus the protected listener is limited after all, by itself.
 
         Args:
             listener: its name in upper case, as Kafka has it.
@@ -82,11 +86,15 @@ class ConnectionQuotas:
             max_connections: `listener.name.<listener>.max.connections`.
 
         """
+        rate = self._max_rate if max_rate is None else max_rate
+        most = (
+            self.counts.max_connections if max_connections is None else max_connections
+        )
         with self._lock:
             if listener not in self._listeners:
                 self._listeners[listener] = _Listener(self._rates, listener, now_ms)
-                self.counts.set_listener(listener, max_connections)
-                self.update_listener_rate(listener, max_rate)
+                self.counts.set_listener(listener, most)
+                self.update_listener_rate(listener, rate)
 
     def remove_listener(self, listener: str) -> None:
         """Stop to measure a listener; one that is not measured is fine."""
@@ -97,7 +105,13 @@ class ConnectionQuotas:
                 self._remove(quota)
 
     def update_broker_rate(self, max_rate: int) -> None:
-        """Limit the broker's connections per second."""
+        """
+        Limit the broker's connections per second.
+
+        When a broker's config changes, Kafka applies it also to the listeners without a limit of their own: see
+        `update_listener_rate`.
+        """
+        self._max_rate = max_rate
         self._rates.update(RateEntity(), max_rate)
 
     def update_listener_rate(self, listener: str, max_rate: int) -> None:

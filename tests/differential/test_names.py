@@ -20,7 +20,7 @@ from quotascope.metrics import (
 )
 
 pytestmark = marks()
-SHARE = 0.1
+SHARE = 0.05
 LENIENT = re.compile(r"%(\+|.?[^\x00-\x7f])", re.DOTALL)
 """Escapes in which Java's decoder takes a sign or digits of other scripts for hexadecimal; we call them malformed."""
 GROUPS = ("Produce", "Fetch", "Request", "ControllerMutation")

@@ -31,7 +31,7 @@ def make(registry: Registry, max_rate: int = INT_MAX) -> ConnectionQuotas:
     counts = ConnectionCounts(inter_broker_listener="BROKER")
     quotas = ConnectionQuotas(registry, EPOCH_MS, TWO, max_rate, counts)
     for listener in ("CLIENT", "BROKER"):
-        quotas.add_listener(listener, EPOCH_MS)
+        quotas.add_listener(listener, EPOCH_MS, INT_MAX)
     return quotas
 
 
@@ -116,6 +116,23 @@ def test_brokers_do_not_count_for_the_broker(registry: Registry) -> None:
         quotas.admit("BROKER", IP, EPOCH_MS)
     assert rate(registry, "broker-connection-accept-rate") == 0
     assert rate(registry, listener="BROKER") == 0
+
+
+def test_a_listener_takes_over_the_brokers_limits(registry: Registry) -> None:
+    """Unless it has its own, as Kafka's configs do; so the brokers' listener is limited too."""
+    counts = ConnectionCounts(3, inter_broker_listener="BROKER")
+    quotas = ConnectionQuotas(registry, EPOCH_MS, TWO, 1, counts)
+    for listener in ("CLIENT", "BROKER"):
+        quotas.add_listener(listener, EPOCH_MS)
+    assert [quotas.accept("BROKER", EPOCH_MS) for _ in range(2)] == [0, 1_000]
+    for _ in range(3):
+        quotas.admit("BROKER", IP, EPOCH_MS)
+    assert not counts.has_slot("BROKER")
+    quotas.update_broker_rate(7)
+    quotas.add_listener("OTHER", EPOCH_MS, max_connections=1)
+    quota = metric(registry, "connection-accept-rate", listener="OTHER").config.quota
+    assert quota is not None
+    assert quota.bound == 7
 
 
 def test_an_unknown_listener_never_waits(registry: Registry) -> None:

@@ -73,6 +73,7 @@ public final class Replay {
             case "channel" -> new ChannelSession();
             case "histogram" -> new HistogramSession(line);
             case "byterates" -> new ByteRateSession(line);
+            case "connections" -> new ConnectionSession(line);
             default -> throw new IllegalArgumentException(kind);
         };
     }
