@@ -71,6 +71,8 @@ public final class Replay {
             case "managers" -> new ManagerSession(line);
             case "names" -> new NamesSession();
             case "channel" -> new ChannelSession();
+            case "client" -> new ClientSession(line);
+            case "responses" -> new ResponsesSession();
             case "histogram" -> new HistogramSession(line);
             case "byterates" -> new ByteRateSession(line);
             case "connections" -> new ConnectionSession(line);
