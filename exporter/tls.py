@@ -8,7 +8,7 @@ from .config import TlsConfig, secret
 
 
 def tls_of(config: TlsConfig) -> Tls:
-    """Whom to trust and what to show. Raises ``OSError`` or ``UnicodeDecodeError`` when the file of a password cannot be read."""
+    """Whom to trust and what to show. Raises as ``secret``."""
     password = secret(config.key_password, config.key_password_file)
     return Tls(
         ca_file=config.ca_file,

@@ -87,8 +87,11 @@ def secret(value: SecretStr | None, file: Path | None) -> str | None:
     """
     The secret itself, from the configuration or from its file without the last line end.
 
-    Raises ``OSError`` or ``UnicodeDecodeError`` when the file cannot be read.
+    Raises ``OSError`` when the file cannot be read, ``ValueError`` when it is no text.
     """
-    if file is not None:
+    if file is None:
+        return None if value is None else value.get_secret_value()
+    try:
         return file.read_text(encoding="utf-8").rstrip("\r\n")
-    return None if value is None else value.get_secret_value()
+    except UnicodeDecodeError:
+        raise ValueError(f"{file} is not UTF-8 text") from None

@@ -43,10 +43,18 @@ HttpUrl = Annotated[str, AfterValidator(_plain_http)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 
 
+def _without_colon(name: str) -> str:
+    if ":" in name:
+        raise ValueError("must not hold a colon: it ends there in HTTP")
+    return name
+
+
 class BasicAuthConfig(Section):
     """HTTP basic authentication towards an agent."""
 
-    username: str = Field(description="User name.", examples=["monitor"])
+    username: Annotated[str, AfterValidator(_without_colon)] = Field(
+        description="User name.", examples=["monitor"]
+    )
     password: SecretStr | None = Field(
         default=None,
         description="Password; either this or password_file.",

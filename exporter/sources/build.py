@@ -70,8 +70,6 @@ def _header_value(name: str, value: str) -> str:
 
 
 def _reason(error: InvalidConnection | OSError | ValueError) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return "one of its files is not UTF-8 text"
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}"
     return str(error)

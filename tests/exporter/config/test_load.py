@@ -195,6 +195,10 @@ def test_sources_in_short_form() -> None:
             "sources[0].headers.a b is not the name of an HTTP header",
         ),
         (
+            "sources: [{dialect: jolokia, url: 'http://a', basic_auth: {username: 'a:b', password: x}}]",
+            "sources[0].basic_auth.username must not hold a colon: it ends there in HTTP",
+        ),
+        (
             "sources: [{dialect: jolokia, url: 'http://u:pw@a:1/'}]",
             "sources[0].url must not hold a user or password: use basic_auth",
         ),

@@ -52,6 +52,11 @@ def test_files_that_cannot_be_used_are_told(tmp_path: Path) -> None:
     broken.write_text("no certificate")
     with pytest.raises(ConfigError, match=r"kafka: .*ca\.pem"):
         connection_of(kafka(security_protocol="SSL", tls={"ca_file": broken}))
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"hunter2\xff")
+    sasl = {"username": "me", "password_file": binary}
+    with pytest.raises(ConfigError, match=r"kafka: .*binary is not UTF-8 text"):
+        connection_of(kafka(security_protocol="SASL_PLAINTEXT", sasl=sasl))
     gone = tmp_path / "pw"
     gone.touch()
     sasl = {"username": "me", "password_file": gone}

@@ -78,7 +78,7 @@ def test_files_that_cannot_be_used_are_told(tmp_path: Path) -> None:
     first, *others = caught.value.problems
     assert first.startswith(f"source 'a': the CA file {broken} cannot be used: ")
     assert others == [
-        "source 'b': one of its files is not UTF-8 text",
+        f"source 'b': {binary} is not UTF-8 text",
         "source 'c': the value of the header X-Token holds control characters",
         f"source 'd': {gone}: No such file or directory",
     ]
