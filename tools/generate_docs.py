@@ -44,7 +44,7 @@ def pages() -> dict[Path, str]:
 
 def metrics_page() -> str:
     """The reference of all metric families."""
-    parts = [_HEAD]
+    parts = [_HEAD.rstrip()]
     ordered = sorted(families(), key=_prefix)
     for prefix, group in groupby(ordered, key=_prefix):
         parts.extend(["", f"## {_TITLES[prefix]}", *_table(group)])
