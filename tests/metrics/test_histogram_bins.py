@@ -94,3 +94,11 @@ def test_a_value_lies_in_its_bin(value: float, count: int, width: float) -> None
         assert bins.edge(number) <= pinned * (1 + 1e-9) + 1e-12
         if number < count - 1:
             assert pinned <= bins.edge(number + 1) * (1 + 1e-9)
+
+
+def test_the_base_class_knows_no_bins() -> None:
+    """A subclass that forgets a method is told so."""
+    with pytest.raises(NotImplementedError):
+        BinScheme(2).bin_of(0.0)
+    with pytest.raises(NotImplementedError):
+        BinScheme(2).edge(0)
