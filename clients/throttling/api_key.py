@@ -7,7 +7,7 @@ class ApiKey(IntEnum):
     """
     A request, and so its response, by number (Kafka: `ApiKeys`).
 
-    Those up to `CONTROLLED_SHUTDOWN` that brokers sent to each other are gone since Kafka 4.0.
+    4 to 7, with which controllers ruled brokers under ZooKeeper, are gone since Kafka 4.0.
     """
 
     PRODUCE = 0
