@@ -70,7 +70,7 @@ def _attempt(
     clock: Clock,
 ) -> None:
     try:
-        answer = send(call.pending, call.remaining_ms(clock()))
+        answer = send(call.pending, max(0, call.remaining_ms(clock())))
     except ClientError as error:
         call.failed(error, clock(), retriable=_retriable(error))
         return
