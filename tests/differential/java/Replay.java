@@ -76,6 +76,7 @@ public final class Replay {
             case "histogram" -> new HistogramSession(line);
             case "byterates" -> new ByteRateSession(line);
             case "connections" -> new ConnectionSession(line);
+            case "validation" -> new ValidationSession();
             default -> throw new IllegalArgumentException(kind);
         };
     }
