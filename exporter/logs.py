@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from io import StringIO
@@ -23,7 +24,7 @@ def configure_logs(config: LogConfig, stream: TextIO | None = None) -> None:
     structlog.configure(
         processors=_processors(_resolve(config.format, target), target),
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(target),
+        logger_factory=lambda *_: _Lines(target),
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(handlers=[_Forward()], level=level, force=True)
@@ -77,6 +78,16 @@ def tame(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         if isinstance(value, str):
             event[key] = one_line(value, _LONGEST_OF.get(key, LONGEST))
     return event
+
+
+class _Lines(structlog.WriteLogger):
+    """Writes lines. A disk that is full or a reader that went away costs lines, and no scrape."""
+
+    def msg(self, message: str) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            super().msg(message)
+
+    log = debug = info = warning = error = critical = exception = msg
 
 
 class _Forward(logging.Handler):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
@@ -133,6 +134,21 @@ def test_no_exception_moves_the_cursor() -> None:
     assert "Traceback (most recent call last):" in lines
     assert all(line.isprintable() for line in lines)
     assert len(stream.getvalue()) < 12_000
+
+
+class FullDisk(io.StringIO):
+    """A stream that takes nothing any more."""
+
+    def write(self, _text: str, /) -> int:
+        """Refuse."""
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("level", ["debug", "info", "warning", "error", "exception"])
+def test_stream_that_fails_ends_nothing(level: str) -> None:
+    """Whoever logs goes on: a scrape is worth more than a line about it."""
+    configure_logs(LogConfig(level=LogLevel.DEBUG), FullDisk())
+    getattr(structlog.get_logger(), level)("nobody reads this")
 
 
 def test_record_that_cannot_be_formatted_ends_nothing(
