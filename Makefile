@@ -37,7 +37,7 @@ real: services ## The tests against a real broker and a real Prometheus
 	$(BIN)/pytest -m real
 
 conformance: .venv/ready-dev ## Conformance vectors; another file: make conformance VECTORS=FILE
-	@$(BIN)/python tools/conformance.py $(VECTORS)
+	@$(BIN)/python tools/conformance.py "$(VECTORS)"
 
 differential: services ## Random operations against Kafka's own classes; at length: make differential OPS=1000000
 	QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) $(BIN)/pytest -m java -s tests/differential
