@@ -22,16 +22,24 @@ class PrometheusMissing(Exception):
 
 
 class Prometheus:
-    """A Prometheus that scrapes each target every two seconds; a job is named for each target."""
+    """
+    A Prometheus that scrapes each target every two seconds.
 
-    def __init__(self, folder: Path, targets: Mapping[str, str]) -> None:
+    Args:
+        folder: For its configuration, data and log.
+        targets: Address by job.
+        apart: A job whose metric names begin with its own name, so that queries do not meet it beside another.
+
+    """
+
+    def __init__(self, folder: Path, targets: Mapping[str, str], apart: str) -> None:
         program = shutil.which("prometheus")
         if program is None:
             raise PrometheusMissing("no `prometheus`: run `make services`")
         folder.mkdir(parents=True)
         self.address = f"127.0.0.1:{free_port()}"
         config = folder / "prometheus.yml"
-        config.write_text(yaml.safe_dump(_config(targets)))
+        config.write_text(yaml.safe_dump(_config(targets, apart)))
         command = [
             program,
             f"--config.file={config}",
@@ -67,9 +75,11 @@ class Prometheus:
 
 
 @contextmanager
-def scraping(folder: Path, targets: Mapping[str, str]) -> Iterator[Prometheus]:
+def scraping(
+    folder: Path, targets: Mapping[str, str], *, apart: str
+) -> Iterator[Prometheus]:
     """A Prometheus for the length of a `with` block, after its first scrape of every target."""
-    prometheus = Prometheus(folder, targets)
+    prometheus = Prometheus(folder, targets, apart)
 
     def scraped() -> None:
         health = {job: target["health"] for job, target in prometheus.targets().items()}
@@ -83,11 +93,23 @@ def scraping(folder: Path, targets: Mapping[str, str]) -> Iterator[Prometheus]:
         prometheus.child.end()
 
 
-def _config(targets: Mapping[str, str]) -> dict[str, Any]:
+def _config(targets: Mapping[str, str], apart: str) -> dict[str, Any]:
     return {
         "global": {"scrape_interval": "2s", "scrape_timeout": "2s"},
         "scrape_configs": [
-            {"job_name": job, "static_configs": [{"targets": [address]}]}
+            {
+                "job_name": job,
+                "static_configs": [{"targets": [address]}],
+                "metric_relabel_configs": [_prefix(job)] if job == apart else [],
+            }
             for job, address in targets.items()
         ],
+    }
+
+
+def _prefix(text: str) -> dict[str, Any]:
+    return {
+        "source_labels": ["__name__"],
+        "target_label": "__name__",
+        "replacement": f"{text}_$1",
     }

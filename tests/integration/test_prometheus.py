@@ -3,6 +3,7 @@
 import gzip
 import subprocess
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 from tests.integration.eventually import eventually
@@ -14,21 +15,25 @@ from tests.integration.scene import HOSTILE, TEAM
 
 pytestmark = pytest.mark.real
 
-WHO_AND_WHY = """
-(kafka_quota_throttle_time_seconds{job="quotascope"} > 0)
-  * on (quota_type, user, client_id) group_left (level, rule_user, rule_client_id)
-kafka_quota_rule_info{job="quotascope"}
-"""
+README = Path(__file__).parents[2] / "README.md"
 LIMIT_OF_THROTTLED = """
-kafka_quota_produce_limit_bytes_per_second{job="quotascope"}
+kafka_quota_produce_limit_bytes_per_second
   * on (user, client_id) group_left (level, rule_user, rule_client_id)
-kafka_quota_rule_info{job="quotascope", quota_type="produce"}
+kafka_quota_rule_info{quota_type="produce"}
   and on (user, client_id)
-kafka_quota_throttle_time_seconds{job="quotascope", quota_type="produce"} > 0
+kafka_quota_throttle_time_seconds{quota_type="produce"} > 0
 """
-CLOSE_TO_LIMIT = """
-topk(3, kafka_quota_utilization_ratio{job="quotascope", quota_type="produce"})
+CLOSE_TO_LIMIT = 'topk(3, kafka_quota_utilization_ratio{quota_type="produce"})'
+FORWARDED = """
+kafka_quota_throttle_cause_info{cause="controller_mutation", client_id="scene-admin"}
 """
+
+
+def readme_query() -> str:
+    """The query that the README gives: who is throttled, and by which rule."""
+    blocks = README.read_text().split("```")[1::2]
+    (query,) = (block for block in blocks if "kafka_quota_rule_info" in block)
+    return query
 
 
 @pytest.fixture(scope="session")
@@ -45,10 +50,10 @@ def prometheus(
     """A Prometheus that scrapes the exporter itself, and once more through the relay."""
     targets = {
         "quotascope": exporter.url.removeprefix("http://"),
-        "quotascope-text": relay.address,
+        "text": relay.address,
     }
     folder = tmp_path_factory.mktemp("prometheus") / "prometheus"
-    with scraping(folder, targets) as prometheus:
+    with scraping(folder, targets, apart="text") as prometheus:
         yield prometheus
 
 
@@ -59,7 +64,9 @@ def test_both_formats_are_scraped(prometheus: Prometheus, relay: Relay) -> None:
         for job, target in prometheus.targets().items():
             assert target["health"] == "up", f"{job}: {target['lastError']}"
         up = {labels["job"] for labels, _ in prometheus.query("up == 1")}
-        assert up == {"quotascope", "quotascope-text"}
+        assert up == {"quotascope", "text"}
+        for family in ("quotascope_build_info", "text_quotascope_build_info"):
+            assert prometheus.query(family), family
 
     eventually(scraped)
     assert "application/openmetrics-text" in relay.asked["Accept"]
@@ -70,7 +77,11 @@ def test_both_formats_are_scraped(prometheus: Prometheus, relay: Relay) -> None:
 
 @pytest.mark.usefixtures("scene")
 def test_who_is_throttled_and_by_which_rule(prometheus: Prometheus) -> None:
-    """One join gives the throttled clients, for how long, and the rule that does it."""
+    """
+    The README's query gives the throttled clients, for how long, and the rule that does it.
+
+    Who only waits for a mutation quota, in the broker's group Request, is not blamed on a request rule.
+    """
     expected = {
         ("produce", TEAM, HOSTILE): ("default_user_client", "<default>", HOSTILE),
         ("fetch", "carol", ""): ("user", "carol", ""),
@@ -80,10 +91,12 @@ def test_who_is_throttled_and_by_which_rule(prometheus: Prometheus) -> None:
     def found() -> None:
         throttled = {
             (labels["quota_type"], labels["user"], labels["client_id"]): _rule(labels)
-            for labels, _ in prometheus.query(WHO_AND_WHY)
+            for labels, _ in prometheus.query(readme_query())
         }
         assert throttled.items() >= expected.items()
         assert ("produce", "ANONYMOUS", "scene-quiet") not in throttled
+        assert prometheus.query(FORWARDED)
+        assert ("request", "", "scene-admin") not in throttled
 
     eventually(found)
 
