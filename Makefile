@@ -8,7 +8,7 @@ OPS ?= 20000
 VECTORS ?= tests/conformance/kafka-vectors.json
 ROOMS := cli clients demo exporter metrics
 
-.PHONY: help demo test lint types contracts unit real coverage conformance differential docs format jars services clean
+.PHONY: help demo test lint types contracts unit real coverage compiled conformance differential docs format jars services clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -16,7 +16,7 @@ help: ## Show this list
 demo: .venv/ready-run ## Run the whole product in one process: an engine, clients that hit their quotas, the exporter
 	$(BIN)/quotascope demo
 
-test: lint types contracts services ## Everything that CI runs: lint, types, import contracts, every tier of tests
+test: lint types contracts services compiled ## Everything that CI runs: lint, types, import contracts, every tier of tests
 	QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) $(BIN)/pytest $(ROOMS:%=--cov=%) --cov-report= --durations=10
 	$(BIN)/python tools/check_coverage.py
 
@@ -35,6 +35,10 @@ unit: .venv/ready-dev ## The tests that need neither Java nor a broker nor a Pro
 
 real: services ## The tests against a real broker and a real Prometheus
 	$(BIN)/pytest -m real
+
+compiled: services build/compiled/ready ## The engine's tests again, against the wheel whose hot path mypyc made C of
+	PYTHONPATH=build/compiled QUOTASCOPE_EXPECT=compiled QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) \
+	  $(BIN)/pytest -m "not interpreted" tests/metrics tests/conformance tests/differential
 
 conformance: .venv/ready-dev ## Conformance vectors; another file: make conformance VECTORS=FILE
 	@$(BIN)/python tools/conformance.py "$(VECTORS)"
@@ -57,6 +61,11 @@ services: .venv/ready-dev ## Install what the real tests need: a JDK, Maven, Pro
 
 clean: ## Remove everything that was built, but not the caches outside this folder
 	rm -rf .venv build dist *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+build/compiled/ready: .venv/ready-dev setup.py $(wildcard metrics/*.py)
+	rm -rf build
+	QUOTASCOPE_PURE=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/compiled .
+	touch $@
 
 .venv/ready-run: pyproject.toml constraints.txt tools/setup
 	tools/setup run

@@ -56,6 +56,7 @@ from .mutation_quota import (
     PermissiveMutationQuota,
     StrictMutationQuota,
 )
+from .native import compiled
 from .numbers import INT_MAX, LONG_MAX, jround, tdiv, to_i32
 from .percentiles import BucketSizing, Percentile, Percentiles
 from .principal import ANONYMOUS, Principal
@@ -245,6 +246,7 @@ __all__ = [
     "combine_forwarded_response",
     "combine_produce",
     "combine_request",
+    "compiled",
     "desanitize",
     "host_address",
     "is_address",

@@ -6,6 +6,7 @@ from .config import MetricConfig
 from .cumulative import CumulativeSum
 from .errors import InvalidConfig
 from .metric_name import MetricName
+from .native import i64
 from .rate import Rate
 from .sampled import SampledStat
 from .stat import CompoundStat, NamedMeasurable
@@ -45,7 +46,7 @@ class Meter(CompoundStat):
         self._total_name = total_name
         self._counts: bool = isinstance(stat, WindowedCount)
 
-    def record(self, config: MetricConfig, value: float, now_ms: int) -> None:
+    def record(self, config: MetricConfig, value: float, now_ms: i64) -> None:
         """Add to both."""
         self._rate.record(config, value, now_ms)
         self._total.record(config, 1.0 if self._counts else value, now_ms)

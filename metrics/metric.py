@@ -4,6 +4,7 @@ from .config import MetricConfig
 from .errors import NotMeasurable, QuotaViolation, WrongStatistic
 from .locks import Lock
 from .metric_name import MetricName
+from .native import i64
 from .rate import Rate
 from .stat import Gauge, Measurable
 
@@ -59,7 +60,7 @@ class KafkaMetric(ConfigHolder):
             raise NotMeasurable(self.name)
         return self.stat
 
-    def value(self, now_ms: int) -> float:
+    def value(self, now_ms: i64) -> float:
         """
         Return the number at `now_ms`; reading may have an effect (`SampledStat.measure`).
 
@@ -71,13 +72,13 @@ class KafkaMetric(ConfigHolder):
         with self._lock:
             return measurable.measure(self.current, now_ms)
 
-    def peek(self, now_ms: int) -> float:
+    def peek(self, now_ms: i64) -> float:
         """Return the number at `now_ms` without an effect on later ones; raises `NotMeasurable` for a gauge."""
         measurable = self.measurable
         with self._lock:
             return measurable.peek(self.current, now_ms)
 
-    def read(self, now_ms: int) -> object:
+    def read(self, now_ms: i64) -> object:
         """Return the number, or the object of a gauge, at `now_ms` (Kafka: `metricValue`)."""
         gauge = self.gauge
         if gauge is None:
@@ -85,7 +86,7 @@ class KafkaMetric(ConfigHolder):
         with self._lock:
             return gauge.function(self.current, now_ms)
 
-    def violation(self, now_ms: int) -> QuotaViolation | None:
+    def violation(self, now_ms: i64) -> QuotaViolation | None:
         """Measure at `now_ms` if there is a quota, and return how the value breaks it; None if it does not."""
         stat = self.stat
         quota = self.current.quota
@@ -97,7 +98,7 @@ class KafkaMetric(ConfigHolder):
             return None
         return QuotaViolation(self.name, value, quota.bound, self)
 
-    def window_size(self, now_ms: int) -> int:
+    def window_size(self, now_ms: i64) -> int:
         """
         Return the ms that a rate is measured over at `now_ms`; has the effect of a read (`Rate.window_size`).
 

@@ -2,13 +2,14 @@
 
 import math
 import struct
+from typing import Final
 
-LONG_MAX = 9223372036854775807
+LONG_MAX: Final = 9223372036854775807
 """Largest 64-bit integer; Kafka's "unlimited"."""
-LONG_MIN = -9223372036854775808
-INT_MAX = 2147483647
+LONG_MIN: Final = -9223372036854775808
+INT_MAX: Final = 2147483647
 """Largest 32-bit integer."""
-INT_MIN = -2147483648
+INT_MIN: Final = -2147483648
 
 
 def jround(x: float) -> int:
@@ -32,14 +33,18 @@ def trunc_i32(x: float) -> int:
     """Drop the fraction, NaN to 0, saturating at 32 bits (Java: `(int) double`)."""
     if math.isnan(x):
         return 0
-    return int(max(INT_MIN, min(INT_MAX, x)))
+    if x >= INT_MAX:
+        return INT_MAX
+    return INT_MIN if x <= INT_MIN else int(x)
 
 
 def trunc_i64(x: float) -> int:
     """Drop the fraction, NaN to 0, saturating at 64 bits (Java: `(long) double`)."""
     if math.isnan(x):
         return 0
-    return int(max(LONG_MIN, min(LONG_MAX, x)))
+    if x >= LONG_MAX:
+        return LONG_MAX
+    return LONG_MIN if x <= LONG_MIN else int(x)
 
 
 _FLOAT32 = struct.Struct("f")

@@ -1,6 +1,7 @@
 """A sampled sum per unit of time."""
 
 from .config import MetricConfig
+from .native import i64, mypyc_attr
 from .numbers import INT_MAX, tdiv, to_i32
 from .sampled import SampledStat
 from .stat import Stat
@@ -10,6 +11,7 @@ from .windowed import WindowedSum
 __all__ = ["Rate", "TimeUnit"]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Rate(Stat):
     """
     The recent sum divided by the time it was recorded in (Kafka: `Rate`).
@@ -32,20 +34,20 @@ class Rate(Stat):
         self,
         stat: SampledStat | None = None,
         unit: TimeUnit = TimeUnit.SECONDS,
-        time_window_ms: int = 0,
+        time_window_ms: i64 = 0,
     ) -> None:
         self.stat: SampledStat = WindowedSum() if stat is None else stat
         self.unit: TimeUnit = unit
         self._in_seconds: bool = unit is TimeUnit.SECONDS
-        self._window_ms: int = time_window_ms
+        self._window_ms: i64 = time_window_ms
         if time_window_ms:
             self.stat.set_time_window(time_window_ms)
 
-    def record(self, config: MetricConfig, value: float, now_ms: int) -> None:
+    def record(self, config: MetricConfig, value: float, now_ms: i64) -> None:
         """Add a value."""
         self.stat.record(config, value, now_ms)
 
-    def measure(self, config: MetricConfig, now_ms: int) -> float:
+    def measure(self, config: MetricConfig, now_ms: i64) -> float:
         """
         Return the rate, 0 if nothing was ever recorded.
 
@@ -56,7 +58,7 @@ class Rate(Stat):
         elapsed_ms = now_ms - self.stat.oldest_start_ms(now_ms)
         return value / self._to_unit(self._divisor_ms(config, elapsed_ms))
 
-    def peek(self, config: MetricConfig, now_ms: int) -> float:
+    def peek(self, config: MetricConfig, now_ms: i64) -> float:
         """Return what `measure` would, without an effect on later values."""
         samples = self.stat.view(config, now_ms)
         oldest = min(sample.start_ms for sample in samples)
@@ -64,12 +66,12 @@ class Rate(Stat):
             self._divisor_ms(config, now_ms - oldest)
         )
 
-    def window_size(self, config: MetricConfig, now_ms: int) -> int:
+    def window_size(self, config: MetricConfig, now_ms: i64) -> int:
         """Return the divisor at `now_ms` in ms, at least 1; empties obsolete windows first."""
         self.stat.purge(config, now_ms)
         return self._divisor_ms(config, now_ms - self.stat.oldest_start_ms(now_ms))
 
-    def _divisor_ms(self, config: MetricConfig, elapsed_ms: int) -> int:
+    def _divisor_ms(self, config: MetricConfig, elapsed_ms: i64) -> i64:
         window_ms = self._window_ms or config.time_window_ms
         whole = config.samples - 1
         full = (
@@ -81,7 +83,7 @@ class Rate(Stat):
             elapsed_ms += to_i32(whole - full) * window_ms
         return max(1, elapsed_ms)
 
-    def _to_unit(self, ms: int) -> float:
+    def _to_unit(self, ms: i64) -> float:
         if self._in_seconds:
             return float(ms) / 1000.0
         return convert(ms, self.unit)

@@ -1,21 +1,23 @@
 """Statistics over the last few windows of time."""
 
 from .config import MetricConfig
+from .native import i64, mypyc_attr
 from .stat import Stat
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Sample:
     """One window: what was recorded from `start_ms` on, last at `last_event_ms` (epoch ms)."""
 
     __slots__ = ("event_count", "last_event_ms", "start_ms", "value")
 
-    def __init__(self, initial: float, now_ms: int) -> None:
+    def __init__(self, initial: float, now_ms: i64) -> None:
         self.value: float = initial
-        self.event_count: int = 0
-        self.start_ms: int = now_ms
-        self.last_event_ms: int = now_ms
+        self.event_count: i64 = 0
+        self.start_ms: i64 = now_ms
+        self.last_event_ms: i64 = now_ms
 
-    def reset(self, initial: float, now_ms: int) -> None:
+    def reset(self, initial: float, now_ms: i64) -> None:
         """Begin anew at `now_ms`."""
         self.value = initial
         self.event_count = 0
@@ -23,6 +25,7 @@ class Sample:
         self.last_event_ms = now_ms
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SampledStat(Stat):
     """
     A ring of `samples + 1` windows that are reused in turn (Kafka: `SampledStat`).
@@ -46,10 +49,10 @@ class SampledStat(Stat):
     def __init__(self, initial: float) -> None:
         self._initial: float = initial
         self._samples: list[Sample] = []
-        self._current: int = 0
-        self._window_ms: int = 0
+        self._current: i64 = 0
+        self._window_ms: i64 = 0
 
-    def record(self, config: MetricConfig, value: float, now_ms: int) -> None:
+    def record(self, config: MetricConfig, value: float, now_ms: i64) -> None:
         """Add a value to the current window, or to the next one if that is complete."""
         if not self._samples:
             self._samples.append(self.new_sample(now_ms))
@@ -64,7 +67,7 @@ class SampledStat(Stat):
         sample.event_count += 1
         sample.last_event_ms = now_ms
 
-    def measure(self, config: MetricConfig, now_ms: int) -> float:
+    def measure(self, config: MetricConfig, now_ms: i64) -> float:
         """
         Return the statistic over all windows that are not obsolete.
 
@@ -75,18 +78,18 @@ class SampledStat(Stat):
         self.purge(config, now_ms)
         return self.combine(self._samples)
 
-    def peek(self, config: MetricConfig, now_ms: int) -> float:
+    def peek(self, config: MetricConfig, now_ms: i64) -> float:
         """Return what `measure` would, without emptying any window."""
         return self.combine(self.view(config, now_ms))
 
-    def purge(self, config: MetricConfig, now_ms: int) -> None:
+    def purge(self, config: MetricConfig, now_ms: i64) -> None:
         """Empty all obsolete windows and let them start now."""
         span_ms = self.span_ms(config)
         for sample in self._samples:
             if now_ms - sample.last_event_ms >= span_ms:
                 sample.reset(self._initial, now_ms)
 
-    def view(self, config: MetricConfig, now_ms: int) -> list[Sample]:
+    def view(self, config: MetricConfig, now_ms: i64) -> list[Sample]:
         """Return the windows as a read would leave them, at least one; the ring itself stays as it is."""
         span_ms = self.span_ms(config)
         seen = [
@@ -97,7 +100,7 @@ class SampledStat(Stat):
         ]
         return seen or [self.new_sample(now_ms)]
 
-    def oldest_start_ms(self, now_ms: int) -> int:
+    def oldest_start_ms(self, now_ms: i64) -> i64:
         """Return the earliest start of a window; the first one is created now if there is none."""
         if not self._samples:
             self._samples.append(self.new_sample(now_ms))
@@ -107,15 +110,15 @@ class SampledStat(Stat):
                 oldest = sample.start_ms
         return oldest
 
-    def set_time_window(self, window_ms: int) -> None:
+    def set_time_window(self, window_ms: i64) -> None:
         """Use this window instead of the config's, whatever the config (Kafka: `SampledStat.withTimeWindow`)."""
         self._window_ms = window_ms
 
-    def span_ms(self, config: MetricConfig) -> int:
+    def span_ms(self, config: MetricConfig) -> i64:
         """Return the age of a window's last event at which the window is obsolete."""
         return config.samples * self._window_ms or config.span_ms
 
-    def new_sample(self, now_ms: int) -> Sample:
+    def new_sample(self, now_ms: i64) -> Sample:
         """Return an empty window that starts now."""
         return Sample(self._initial, now_ms)
 
@@ -127,7 +130,7 @@ class SampledStat(Stat):
         """Return the statistic over these windows."""
         raise NotImplementedError
 
-    def _advance(self, config: MetricConfig, now_ms: int) -> Sample:
+    def _advance(self, config: MetricConfig, now_ms: i64) -> Sample:
         self._current = (self._current + 1) % (config.samples + 1)
         if self._current >= len(self._samples):
             sample = self.new_sample(now_ms)

@@ -7,6 +7,7 @@ from .errors import DuplicateMetric, InvalidHierarchy
 from .locks import Lock
 from .metric import ConfigHolder, KafkaMetric
 from .metric_name import MetricName
+from .native import i64
 from .numbers import LONG_MAX, LONG_MIN
 from .stat import CompoundStat, Measurable, Stat
 
@@ -63,7 +64,7 @@ class Sensor:
         register: Callable[[KafkaMetric], KafkaMetric | None],
         name: str,
         config: MetricConfig,
-        now_ms: int,
+        now_ms: i64,
         *,
         inactive_seconds: int | None = None,
         recording_level: RecordingLevel = RecordingLevel.INFO,
@@ -73,8 +74,8 @@ class Sensor:
         self.parents: tuple[Sensor, ...] = tuple(parents)
         self._register = register
         self._config: MetricConfig = config
-        self._last_record_ms: int = now_ms
-        self._expiration_ms: int = _expiration_ms(inactive_seconds)
+        self._last_record_ms: i64 = now_ms
+        self._expiration_ms: i64 = _expiration_ms(inactive_seconds)
         self._should_record: bool = recording_level.should_record(
             config.recording_level
         )
@@ -90,7 +91,7 @@ class Sensor:
         """Whether values are recorded at the configured level of detail."""
         return self._should_record
 
-    def record(self, value: float, now_ms: int, check_quotas: bool = True) -> None:  # noqa: FBT001, FBT002 - as Kafka's
+    def record(self, value: float, now_ms: i64, check_quotas: bool = True) -> None:  # noqa: FBT001, FBT002 - as Kafka's
         """
         Record a value at `now_ms` (epoch ms) in all metrics, then check their quotas, then tell the parents.
 
@@ -108,7 +109,7 @@ class Sensor:
         for parent in self.parents:
             parent.record(value, now_ms, check_quotas)
 
-    def record_if_within_quota(self, value: float, now_ms: int) -> None:
+    def record_if_within_quota(self, value: float, now_ms: i64) -> None:
         """
         Check first, then record without a check, as one step: a refused value leaves no trace.
 
@@ -128,7 +129,7 @@ class Sensor:
         for parent in self.parents:
             parent.record(value, now_ms, check_quotas=False)
 
-    def check_quotas(self, now_ms: int) -> None:
+    def check_quotas(self, now_ms: i64) -> None:
         """
         Measure at `now_ms` every metric that has a quota, in order of registration.
 
@@ -215,14 +216,14 @@ class Sensor:
         """Return the metrics in order of registration."""
         return self._in_order
 
-    def has_expired(self, now_ms: int) -> bool:
+    def has_expired(self, now_ms: i64) -> bool:
         """Whether nothing was recorded for longer than the limit; reading does not count."""
         return now_ms - self._last_record_ms > self._expiration_ms
 
     def __repr__(self) -> str:
         return f"Sensor({self.name!r})"
 
-    def _record(self, value: float, now_ms: int) -> None:
+    def _record(self, value: float, now_ms: i64) -> None:
         with self._metric_lock:
             for recorded in self._recorded:
                 recorded.stat.record(recorded.holder.current, value, now_ms)

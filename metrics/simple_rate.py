@@ -1,6 +1,7 @@
 """A rate over the time since the oldest window began."""
 
 from .config import MetricConfig
+from .native import i64
 from .rate import Rate
 
 
@@ -17,5 +18,5 @@ class SimpleRate(Rate):
     def __init__(self) -> None:
         super().__init__()
 
-    def _divisor_ms(self, config: MetricConfig, elapsed_ms: int) -> int:
+    def _divisor_ms(self, config: MetricConfig, elapsed_ms: i64) -> i64:
         return max(elapsed_ms, config.time_window_ms)

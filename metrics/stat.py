@@ -8,15 +8,17 @@ from collections.abc import Callable, Sequence
 
 from .config import MetricConfig
 from .metric_name import MetricName
+from .native import i64, mypyc_attr
 from .quota import Quota
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Measurable:
     """A number that can be read at a time (Kafka: `Measurable`)."""
 
     __slots__ = ()
 
-    def measure(self, config: MetricConfig, now_ms: int) -> float:
+    def measure(self, config: MetricConfig, now_ms: i64) -> float:
         """
         Return the value at `now_ms` (epoch ms).
 
@@ -24,7 +26,7 @@ class Measurable:
         """
         raise NotImplementedError
 
-    def peek(self, config: MetricConfig, now_ms: int) -> float:
+    def peek(self, config: MetricConfig, now_ms: i64) -> float:
         """Return what `measure` would, and leave every later value as if nobody had looked."""
         return self.measure(config, now_ms)
 
@@ -41,7 +43,7 @@ class Measured(Measurable):
     def __init__(self, function: Callable[[MetricConfig, int], float]) -> None:
         self._function = function
 
-    def measure(self, config: MetricConfig, now_ms: int) -> float:
+    def measure(self, config: MetricConfig, now_ms: i64) -> float:
         """Return the function's value."""
         return self._function(config, now_ms)
 
@@ -55,12 +57,13 @@ class Gauge:
         self.function = function
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Stat(Measurable):
     """A statistic over recorded values (Kafka: `Stat`, `MeasurableStat`)."""
 
     __slots__ = ()
 
-    def record(self, config: MetricConfig, value: float, now_ms: int) -> None:
+    def record(self, config: MetricConfig, value: float, now_ms: i64) -> None:
         """Take in a value at `now_ms` (epoch ms)."""
         raise NotImplementedError
 
@@ -75,6 +78,7 @@ class NamedMeasurable:
         self.measurable = measurable
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class CompoundStat(Stat):
     """A statistic that offers several metrics (Kafka: `CompoundStat`); by itself it need not be measurable."""
 

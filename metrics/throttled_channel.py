@@ -1,9 +1,11 @@
 """A connection that stays silent until its deadline."""
 
+from typing import Final
+
 from .numbers import tdiv
 from .throttle_callback import ThrottleCallback
 
-NANOS_PER_MS = 1_000_000
+NANOS_PER_MS: Final = 1_000_000
 
 
 class ThrottledChannel:

@@ -3,6 +3,7 @@
 import math
 
 from .config import MetricConfig
+from .native import i64
 from .numbers import LONG_MAX, jmin
 from .quota import Quota
 from .stat import Stat
@@ -35,19 +36,19 @@ class TokenBucket(Stat):
     __slots__ = ("_in_seconds", "_last_ms", "_tokens", "unit")
 
     def __init__(
-        self, unit: TimeUnit = TimeUnit.SECONDS, *, tokens: float = 0.0, at_ms: int = 0
+        self, unit: TimeUnit = TimeUnit.SECONDS, *, tokens: float = 0.0, at_ms: i64 = 0
     ) -> None:
         self.unit: TimeUnit = unit
         self._in_seconds: bool = unit is TimeUnit.SECONDS
         self._tokens: float = float(tokens)
-        self._last_ms: int = at_ms
+        self._last_ms: i64 = at_ms
 
     @staticmethod
-    def full(now_ms: int, unit: TimeUnit = TimeUnit.SECONDS) -> "TokenBucket":
+    def full(now_ms: i64, unit: TimeUnit = TimeUnit.SECONDS) -> "TokenBucket":
         """Return a bucket that holds its whole burst at `now_ms`, whatever the clock's origin."""
         return TokenBucket(unit, tokens=math.inf, at_ms=now_ms)
 
-    def record(self, config: MetricConfig, value: float, now_ms: int) -> None:
+    def record(self, config: MetricConfig, value: float, now_ms: i64) -> None:
         """Take `value` tokens."""
         quota = config.quota
         if quota is None:
@@ -57,7 +58,7 @@ class TokenBucket(Stat):
         self._tokens = tokens if tokens < burst else jmin(burst, tokens)
         self._last_ms = now_ms
 
-    def measure(self, config: MetricConfig, now_ms: int) -> float:
+    def measure(self, config: MetricConfig, now_ms: i64) -> float:
         """Add what has accrued until `now_ms` and return the tokens."""
         quota = config.quota
         if quota is None:
@@ -68,7 +69,7 @@ class TokenBucket(Stat):
         self._last_ms = now_ms
         return self._tokens
 
-    def peek(self, config: MetricConfig, now_ms: int) -> float:
+    def peek(self, config: MetricConfig, now_ms: i64) -> float:
         """Return what `measure` would; the steps in which tokens accrue, and so their rounding, do not change."""
         quota = config.quota
         if quota is None:
@@ -79,14 +80,14 @@ class TokenBucket(Stat):
         """Whether no more was taken than there was; bound and direction of the quota play no part."""
         return not value < 0.0
 
-    def _refilled(self, bound: float, burst: float, now_ms: int) -> float:
+    def _refilled(self, bound: float, burst: float, now_ms: i64) -> float:
         tokens = self._tokens + bound * self._to_unit(now_ms - self._last_ms)
         return tokens if tokens < burst else jmin(burst, tokens)
 
     def _burst(self, config: MetricConfig, bound: float) -> float:
         return float(config.samples) * self._to_unit(config.time_window_ms) * bound
 
-    def _to_unit(self, ms: int) -> float:
+    def _to_unit(self, ms: i64) -> float:
         if self._in_seconds:
             return float(ms) / 1000.0
         return convert(ms, self.unit)

@@ -1,7 +1,5 @@
 """Reading a metric."""
 
-import threading
-
 import pytest
 from tests.strategies import EPOCH_MS
 
@@ -16,6 +14,7 @@ from quotascope.metrics import (
     Quota,
     WindowedSum,
 )
+from quotascope.metrics.locks import Lock
 
 CONFIG = MetricConfig(samples=2, time_window_ms=1_000)
 NAME = MetricName("n", "g")
@@ -23,7 +22,7 @@ NAME = MetricName("n", "g")
 
 def metric_of(provider: Measurable | Gauge) -> KafkaMetric:
     """Return a metric of its own."""
-    return KafkaMetric(threading.Lock(), NAME, provider, CONFIG)
+    return KafkaMetric(Lock(), NAME, provider, CONFIG)
 
 
 def test_reads_its_statistic() -> None:

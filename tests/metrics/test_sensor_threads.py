@@ -24,6 +24,7 @@ from quotascope.metrics import (
     Rate,
     Registry,
     Sensor,
+    Stat,
     TokenBucket,
 )
 
@@ -56,6 +57,21 @@ class Interrupting(float):
 def yielding(value: float) -> Interrupting:
     """Return a number that lets other threads run in the middle of its arithmetic."""
     return Interrupting(value, lambda: time.sleep(0))
+
+
+class Total(Stat):
+    """A program's own statistic, which lets other threads run at the worst moment."""
+
+    __slots__ = ("total",)
+
+    def __init__(self) -> None:
+        self.total = 0.0
+
+    def record(self, config: MetricConfig, value: float, now_ms: int) -> None:  # noqa: ARG002 - timeless
+        """Read the total, wait, and write it back."""
+        before = self.total
+        time.sleep(0)
+        self.total = before + value
 
 
 class NoLock:
@@ -119,8 +135,9 @@ def take_locks_away(sensor: Sensor) -> None:
     unguarded.lock = unguarded._metric_lock = NoLock()
 
 
+@pytest.mark.interpreted
 class TestOneAtATime:
-    """The worst interleavings, one by one."""
+    """The worst interleavings, one by one; in C neither locks can be watched nor arithmetic be interrupted."""
 
     def test_records_do_not_interleave(self, registry: Registry) -> None:
         """A second record waits for the first to write its total back."""
@@ -241,6 +258,21 @@ class TestContention:
         together(pool, work)
         assert only_metric(sensor).value(EPOCH_MS) == THREADS * EACH
         assert only_metric(parent).value(EPOCH_MS) == THREADS * EACH
+
+    def test_statistics_of_a_program_are_guarded_too(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """Whatever a statistic does while it records, no other thread records to its sensor meanwhile."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        stat = Total()
+        sensor.add(NAME, stat)
+
+        def work(_number: int) -> None:
+            for _ in range(EACH):
+                sensor.record(1.0, EPOCH_MS)
+
+        together(pool, work)
+        assert stat.total == THREADS * EACH
 
     def test_each_violation_sees_its_own_value(
         self, registry: Registry, pool: ThreadPoolExecutor

@@ -1,0 +1,98 @@
+"""
+Builds the hot path of the engine as C, by mypyc and from the same source, where that is possible.
+
+A wheel is compiled where a C compiler and Python's headers are, else it is plain Python; so is an editable install.
+`QUOTASCOPE_PURE=1` builds plain Python in any case; `QUOTASCOPE_PURE=0` compiles an editable install, too, and fails
+where it cannot.
+"""
+
+import os
+import shutil
+import sys
+import sysconfig
+import tempfile
+import tomllib
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.errors import BaseError, CompileError
+
+# setuptools' own, which it puts in the place of the one that Python lost
+from distutils.ccompiler import new_compiler  # isort: skip
+from distutils.sysconfig import customize_compiler  # isort: skip
+
+GROUPS = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))[
+    "dependency-groups"
+]
+
+# What a record, a check or a request goes through. Programs may inherit from everything else, and from the classes here
+# that say so (`mypyc_attr`).
+COMPILED = (
+    "callback_rules",
+    "client_quota_manager",
+    "client_sensors",
+    "config",
+    "controller_mutation",
+    "cumulative",
+    "delay_queue",
+    "meter",
+    "metric",
+    "metric_name",
+    "mutation_quota",
+    "numbers",
+    "principal",
+    "quota",
+    "rate",
+    "reaper",
+    "registry",
+    "request_quota_manager",
+    "rules",
+    "sampled",
+    "sensor",
+    "simple_rate",
+    "stat",
+    "throttle_time",
+    "throttled_channel",
+    "time_unit",
+    "token_bucket",
+    "windowed",
+)
+
+
+def _has_compiler() -> bool:
+    """Whether a file that needs Python's headers can be compiled."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "probe.c")
+        source.write_text("#include <Python.h>\n", encoding="ascii")
+        try:
+            compiler = new_compiler()
+            customize_compiler(compiler)
+            include = [sysconfig.get_path(key) for key in ("include", "platinclude")]
+            compiler.compile([str(source)], folder, include_dirs=include)
+        except (BaseError, CompileError, OSError):
+            return False
+    return True
+
+
+def _extensions() -> list[Extension]:
+    from mypyc.build import mypycify  # noqa: PLC0415 - there only for a compiled build
+
+    # The links give the modules their names (docs/decisions/0001); a source distribution comes without them.
+    room = Path(".imports/quotascope/metrics")
+    if not room.exists():
+        shutil.copytree("metrics", room)
+    paths = [f"{room.as_posix()}/{name}.py" for name in COMPILED]
+    extensions: list[Extension] = mypycify(
+        paths, group_name="quotascope", target_dir="build/mypyc"
+    )
+    return extensions
+
+
+wish = os.environ.get("QUOTASCOPE_PURE", "")
+compiled = wish == "0" or (wish != "1" and _has_compiler())
+building = "bdist_wheel" in sys.argv or (wish == "0" and "editable_wheel" in sys.argv)
+setup(
+    setup_requires=GROUPS["compile"] if compiled else [],
+    install_requires=GROUPS["run"] + (GROUPS["run-compiled"] if compiled else []),
+    ext_modules=_extensions() if compiled and building else [],
+)
