@@ -77,6 +77,7 @@ public final class Replay {
             case "byterates" -> new ByteRateSession(line);
             case "connections" -> new ConnectionSession(line);
             case "validation" -> new ValidationSession();
+            case "callbacks" -> new CallbackSession(line);
             default -> throw new IllegalArgumentException(kind);
         };
     }
