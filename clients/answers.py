@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from quotascope.metrics import INT_MAX, LONG_MAX, ReplicationQuotaType, RLMQuotaType
+
 from .errors import AdminRequestFailed, ClientError, PermissionMissing
 from .quota_admin import (
     BrokerSettings,
@@ -32,6 +34,12 @@ OPERATIONS: Final = {
 }
 """The operation on the cluster that each request needs (KafkaApis and ControllerApis; tried with StandardAuthorizer)."""
 
+CONNECTION_RATE: Final = "max.connection.creation.rate"
+_RATES: Final = (
+    *(kind.rate_key for kind in (*ReplicationQuotaType, *RLMQuotaType)),
+    CONNECTION_RATE,
+)
+_LISTENERS: Final = "listeners"
 SETTINGS: Final = (
     "num.io.threads",
     "num.network.threads",
@@ -40,7 +48,10 @@ SETTINGS: Final = (
     "controller.quota.window.num",
     "controller.quota.window.size.seconds",
     "client.quota.callback.class",
+    _LISTENERS,
+    *_RATES,
 )
+"""What is asked of every broker; its listeners have further keys, see `listener_rate_keys`."""
 
 
 def check(request: str, answer: Answer, username: str | None) -> None:
@@ -99,17 +110,32 @@ def cluster(answer: Answer) -> ClusterDescription:
     return ClusterDescription(cluster_id=answer["cluster_id"], nodes=tuple(nodes))
 
 
-def settings(node_id: int, answer: Answer) -> BrokerSettings:
-    """The settings of a DescribeConfigs answer. Raises `AdminRequestFailed` when one is missing or no number."""
-    found = {
+def configs(answer: Answer) -> dict[str, str | None]:
+    """The values of a DescribeConfigs answer by key."""
+    return {
         config["name"]: config["value"]
         for result in answer["results"]
         for config in result["configs"]
     }
 
+
+def listener_rate_keys(found: Mapping[str, str | None]) -> list[str]:
+    """The keys with the connection rates of a broker's listeners, by what it told of `SETTINGS`."""
+    listeners = (found.get(_LISTENERS) or "").split(",")
+    names = [text.partition("://")[0].strip().lower() for text in listeners]
+    return [f"listener.name.{name}.{CONNECTION_RATE}" for name in names if name]
+
+
+def settings(node_id: int, found: Mapping[str, str | None]) -> BrokerSettings:
+    """
+    The settings of a broker by what it told of `SETTINGS` and `listener_rate_keys`.
+
+    Raises `AdminRequestFailed` when one is missing or no number. Limits are never missing: without one there is none.
+    """
+
     def number(key: str) -> int:
         try:
-            return int(found[key])
+            return int(found[key] or "")
         except (KeyError, TypeError, ValueError):
             raise AdminRequestFailed(
                 "DescribeConfigs", None, f"broker {node_id} does not tell {key}"
@@ -124,7 +150,17 @@ def settings(node_id: int, answer: Answer) -> BrokerSettings:
         controller_quota_samples=number("controller.quota.window.num"),
         controller_quota_window_seconds=number("controller.quota.window.size.seconds"),
         client_quota_callback_class=found.get("client.quota.callback.class") or None,
+        rates={
+            key: number(key)
+            for key in (*_RATES, *listener_rate_keys(found))
+            if found.get(key) is not None and number(key) != _unlimited(key)
+        },
     )
+
+
+def _unlimited(key: str) -> int:
+    """What a rate is that limits nothing."""
+    return INT_MAX if key.endswith(CONNECTION_RATE) else LONG_MAX
 
 
 def quorum_leader(answer: Answer) -> int | None:

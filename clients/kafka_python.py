@@ -73,17 +73,26 @@ class KafkaPythonAdmin:
 
     def describe_settings(self, node_id: int) -> BrokerSettings:
         """The settings of one broker, asked of that broker."""
+        found = self._describe_configs(node_id, answers.SETTINGS)
+        of_listeners = answers.listener_rate_keys(found)
+        if of_listeners:
+            found |= self._describe_configs(node_id, of_listeners)
+        return answers.settings(node_id, found)
+
+    def _describe_configs(
+        self, node_id: int, keys: Sequence[str]
+    ) -> dict[str, str | None]:
         resource = DescribeConfigsRequest.DescribeConfigsResource(
             resource_type=_BROKER,
             resource_name=str(node_id),
-            configuration_keys=list(answers.SETTINGS),
+            configuration_keys=list(keys),
         )
         answer = self._ask(
             "DescribeConfigs",
             lambda: DescribeConfigsRequest(resources=[resource]),
             node_id,
         )
-        return answers.settings(node_id, answer)
+        return answers.configs(answer)
 
     def describe_quorum_leader(self) -> int | None:
         """The active controller, or None when there is no quorum."""

@@ -7,7 +7,7 @@ The values are the Admin API's own, in Kafka's units and names; nothing is resol
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 Entity: TypeAlias = Mapping[str, str | None]
@@ -72,6 +72,11 @@ class BrokerSettings:
     """`controller.quota.window.size.seconds`"""
     client_quota_callback_class: str | None
     """`client.quota.callback.class`: when it is set, the eight levels mean nothing."""
+    rates: Mapping[str, int] = field(default_factory=dict)
+    """
+    The limits of replication, tiered storage (bytes/s) and new connections (connections/s) by config key, the broker's own or
+    else the cluster's default; a key without a limit is missing. Listeners' keys are in lower case.
+    """
 
 
 class QuotaAdmin(Protocol):

@@ -86,6 +86,30 @@ class EntityUsage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LimitedRate:
+    """What one of the quotas beside the client quotas measures, and what it allows."""
+
+    rate: float | None = None
+    """bytes/s or connections/s; None when the node gave none."""
+    limit: float | None = None
+    """In the unit of ``rate``; None when unlimited or unknown."""
+    throttle_time_seconds: float | None = None
+    """Average throttle of the last 30 to 60 s, 0 when there was none; None where Kafka keeps no such average."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionUsage:
+    """New connections of one node (KIP-612)."""
+
+    broker: LimitedRate = field(default_factory=LimitedRate)
+    listeners: Mapping[str, LimitedRate] = field(default_factory=dict)
+    ips: Mapping[str, LimitedRate] = field(default_factory=dict)
+    """By IP address as Java writes it, those under a limit only."""
+    ip_throttle_time_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Average delay of connections refused for the sake of their address, by listener; 0 when there were none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeUsage:
     """What a broker or controller says of itself, apart from its entities."""
 
@@ -100,6 +124,11 @@ class NodeUsage:
     stale_entities: Mapping[QuotaType, int] = field(default_factory=dict)
     active_controller: bool | None = None
     """None when the node did not tell."""
+    connections: ConnectionUsage = field(default_factory=ConnectionUsage)
+    replication: Mapping[str, LimitedRate] = field(default_factory=dict)
+    """By direction: ``leader``, ``follower``, ``alter_log_dirs``."""
+    remote_storage: Mapping[str, LimitedRate] = field(default_factory=dict)
+    """By direction: ``copy``, ``fetch``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,11 @@ class ReplicationQuotaType(Enum):
     """Bytes that this broker moves from one log directory to another."""
 
     @property
+    def label(self) -> str:
+        """The value of our label `direction`, such as `alter_log_dirs`."""
+        return self.name.lower()
+
+    @property
     def rate_key(self) -> str:
         """The dynamic broker config that sets the bound in bytes per second."""
         return _RATE_KEYS[self]

@@ -20,9 +20,14 @@ class RLMQuotaType(Enum):
     """Bytes per second that one broker fetches from it."""
 
     @property
+    def label(self) -> str:
+        """The value of our label `direction`: `copy` or `fetch`."""
+        return self.name.lower()
+
+    @property
     def rate_key(self) -> str:
         """The broker config that sets the bound in bytes per second, dynamic as well."""
-        return f"remote.log.manager.{self.name.lower()}.max.bytes.per.second"
+        return f"remote.log.manager.{self.label}.max.bytes.per.second"
 
 
 class RLMQuotaManager(ByteRateQuota):

@@ -19,7 +19,7 @@ class RLMQuotaMetrics:
 
     def __init__(self, registry: Registry, quota_type: RLMQuotaType) -> None:
         self._registry: Registry = registry
-        self._name: str = f"remote-{quota_type.name.lower()}-throttle-time"
+        self._name: str = f"remote-{quota_type.label}-throttle-time"
         what = "fetches" if quota_type is RLMQuotaType.FETCH else "copies"
         self._about: str = (
             f"The %s time in millis remote {what} was throttled by a broker"

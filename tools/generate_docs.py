@@ -26,6 +26,8 @@ Every family that `quotascope serve` exposes. This page is written from `metrics
 - `quota_type` is `produce`, `fetch`, `request` or `controller_mutation`.
 - `level` is the shape of the deciding rule, strongest first: `user_client`, `user_default_client`, `user`, `default_user_client`,
   `default_user_default_client`, `default_user`, `client`, `default_client`. In `rule_user` and `rule_client_id` a default reads `<default>`.
+- `direction` is `leader`, `follower` or `alter_log_dirs` of replication, `copy` or `fetch` of the remote storage. The limits beside those of
+  clients (connections, replication, remote storage) have a `broker`, for each can have its own. Their usage comes through Jolokia only.
 - When `cluster` is configured, every series has the label `cluster` as well.
 """
 _TITLES = {

@@ -12,13 +12,14 @@ from prometheus_client.registry import Collector
 from quotascope.metrics.catalog import Family, FamilyType, families
 
 from ..snapshot import Snapshot
-from . import limits, nodes, own, usage
+from . import limits, neighbours, nodes, own, usage
 from .series import Reader, Series, View, known
 
 READERS: Final[dict[Family, Reader]] = {
     **usage.READERS,
     **limits.READERS,
     **nodes.READERS,
+    **neighbours.READERS,
     **own.READERS,
 }
 

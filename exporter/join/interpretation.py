@@ -21,8 +21,8 @@ class Found:
     attribute: Attribute
     tags: Tags | None
     """The entity it is about, None when it is about the node."""
-    request: str
-    """The request it is about, such as ``CreateTopics``; empty when it is about no request."""
+    about: str
+    """What of the node it is about: a request, a listener, an address or a direction; empty when the node itself."""
 
 
 class Interpreter:
@@ -54,7 +54,12 @@ def interpreted(column: Column) -> Found | None:
     if attribute is None:
         return None
     bean = column.bean
-    return Found(attribute, _tags(attribute, bean), bean.get("request") or "")
+    return Found(attribute, _tags(attribute, bean), _about(attribute, bean))
+
+
+def _about(attribute: Attribute, bean: Bean) -> str:
+    names = (bean.get(key) for key in attribute.free if attribute.required)
+    return next(filter(None, names), attribute.direction)
 
 
 def _tags(attribute: Attribute, bean: Bean) -> Tags | None:

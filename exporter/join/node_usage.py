@@ -8,9 +8,10 @@ from typing import Final, TypeVar
 
 from quotascope.metrics import QuotaType
 
-from ..limits import Limits
-from ..mapping import MILLISECONDS, PERCENT
+from ..limits import Limits, NodeSettings
+from ..mapping import MILLISECONDS, PERCENT, Meaning
 from ..snapshot import NodeUsage
+from .neighbours import Connections, remote_storage, replication
 from .plan import Numbers
 from .request_throttle import RequestThrottle
 
@@ -24,6 +25,7 @@ class NodeUsages:
 
     def __init__(self) -> None:
         self._request_throttle: dict[str, RequestThrottle] = {}
+        self._connections = Connections()
 
     def of(
         self,
@@ -34,18 +36,24 @@ class NodeUsages:
         """The usage of one node."""
         node_id, node, values = numbers.plan.node_id, numbers.plan.node, numbers.values
         settings = limits.nodes.get(node_id) if limits else None
+        known = settings or NodeSettings()
         exempt = finite(values[node.exempt_request_time])
         return NodeUsage(
             broker=node_id,
-            delay_queue_size=_finite_at(node.delay_queue_size, numbers),
+            delay_queue_size=_finite(
+                {kind: values[at] for kind, at in node.delay_queue_size.items()}
+            ),
             exempt_request_threads=None if exempt is None else exempt / PERCENT,
             request_capacity_threads=settings.request_capacity_threads
             if settings
             else None,
             request_throttled_seconds=self._throttled_seconds(numbers),
-            throttling_errors=_finite_at(node.throttling_errors, numbers),
+            throttling_errors=_finite(numbers.of_node(Meaning.THROTTLING_ERRORS)),
             stale_entities=stale_entities,
             active_controller=told_to_lead(numbers),
+            connections=self._connections.of(numbers, limits),
+            replication=replication(numbers, known),
+            remote_storage=remote_storage(numbers, known),
         )
 
     def _throttled_seconds(self, numbers: Numbers) -> dict[str, float]:
@@ -54,8 +62,8 @@ class NodeUsages:
             numbers.plan.node_id, RequestThrottle()
         )
         totals.began(finite(values[node.started_at]))
-        counts = _finite_at(node.throttle_count, numbers)
-        means = _finite_at(node.throttle_mean, numbers)
+        counts = _finite(numbers.of_node(Meaning.REQUEST_THROTTLE_COUNT))
+        means = _finite(numbers.of_node(Meaning.REQUEST_THROTTLE_MEAN))
         return {
             request: totals.total_ms(request, means[request], counts[request])
             / MILLISECONDS
@@ -75,8 +83,5 @@ def finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _finite_at(places: Mapping[Key, int], numbers: Numbers) -> dict[Key, float]:
-    values = numbers.values
-    return {
-        key: values[place] for key, place in places.items() if isfinite(values[place])
-    }
+def _finite(values: Mapping[Key, float]) -> dict[Key, float]:
+    return {key: value for key, value in values.items() if isfinite(value)}

@@ -40,12 +40,11 @@ class NodePlaces:
     """The places of what a node says of itself."""
 
     delay_queue_size: dict[QuotaType, int] = field(default_factory=dict)
-    throttle_mean: dict[str, int] = field(default_factory=dict)
-    throttle_count: dict[str, int] = field(default_factory=dict)
-    throttling_errors: dict[str, int] = field(default_factory=dict)
     exempt_request_time: int = NOWHERE
     active_controller: int = NOWHERE
     started_at: int = NOWHERE
+    more: dict[Meaning, dict[str, int]] = field(default_factory=dict)
+    """By what else they say, and of which request, listener, address or direction."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -85,6 +84,11 @@ class Numbers:
     def of(self, places: Places) -> tuple[float, float]:
         """Usage and throttle time in Kafka's units, NaN where there is none."""
         return self.values[places.usage], self.values[places.throttle_time]
+
+    def of_node(self, meaning: Meaning) -> Mapping[str, float]:
+        """What the node says of its requests, listeners, addresses or directions in Kafka's units, NaN where it says so."""
+        places = self.plan.node.more.get(meaning, {})
+        return {about: self.values[place] for about, place in places.items()}
 
 
 class Planner:
@@ -175,15 +179,11 @@ def _add_to_node(node: NodePlaces, place: int, found: Found) -> None:
     match found.attribute.meaning:
         case Meaning.DELAY_QUEUE_SIZE if quota_type is not None:
             node.delay_queue_size[quota_type] = place
-        case Meaning.REQUEST_THROTTLE_MEAN:
-            node.throttle_mean[found.request] = place
-        case Meaning.REQUEST_THROTTLE_COUNT:
-            node.throttle_count[found.request] = place
-        case Meaning.THROTTLING_ERRORS:
-            node.throttling_errors[found.request] = place
         case Meaning.EXEMPT_REQUEST_TIME:
             node.exempt_request_time = place
         case Meaning.ACTIVE_CONTROLLER:
             node.active_controller = place
         case Meaning.STARTED_AT:
             node.started_at = place
+        case meaning:
+            node.more.setdefault(meaning, {})[found.about] = place

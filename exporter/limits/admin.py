@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from quotascope.clients.answers import CONNECTION_RATE
 from quotascope.clients.errors import (
     AuthenticationFailed,
     ClientError,
@@ -17,14 +18,19 @@ from quotascope.clients.quota_admin import (
     Entity,
     QuotaAdmin,
 )
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics import (
+    DEFAULT,
+    QuotaEntity,
+    QuotaRules,
+    QuotaType,
+    ReplicationQuotaType,
+    RLMQuotaType,
+)
 from quotascope.metrics.entities import Name
 
 from ..errors import LimitsDenied, LimitsError
-from .model import CONNECTION_KEY, Limits, NodeSettings
+from .model import CONNECTION_KEY, DEFAULT_IP, Limits, NodeSettings
 from .worker import Worker
-
-DEFAULT_IP = "<default>"
 
 
 class AdminLimits:
@@ -115,7 +121,35 @@ def settings_of(settings: BrokerSettings) -> NodeSettings:
         controller_quota_samples=settings.controller_quota_samples,
         controller_quota_window_seconds=float(settings.controller_quota_window_seconds),
         quota_callback_class=settings.client_quota_callback_class,
+        connection_limit=_rate(settings, CONNECTION_RATE),
+        listener_connection_limits=_of_listeners(settings.rates),
+        replication_limits=_by_direction(ReplicationQuotaType, settings.rates),
+        remote_storage_limits=_by_direction(RLMQuotaType, settings.rates),
     )
+
+
+def _rate(settings: BrokerSettings, key: str) -> float | None:
+    rate = settings.rates.get(key)
+    return None if rate is None else float(rate)
+
+
+def _of_listeners(rates: Mapping[str, int]) -> Mapping[str, float]:
+    start, end = "listener.name.", f".{CONNECTION_RATE}"
+    return {
+        key.removeprefix(start).removesuffix(end): float(rate)
+        for key, rate in rates.items()
+        if key.startswith(start) and key.endswith(end)
+    }
+
+
+def _by_direction(
+    kinds: Iterable[ReplicationQuotaType | RLMQuotaType], rates: Mapping[str, int]
+) -> Mapping[str, float]:
+    return {
+        kind.label: float(rates[kind.rate_key])
+        for kind in kinds
+        if kind.rate_key in rates
+    }
 
 
 def _name(entity: Entity, entity_type: str) -> Name | None:

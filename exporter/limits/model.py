@@ -10,6 +10,8 @@ from quotascope.metrics import QuotaType, RuleTable
 
 CONNECTION_KEY: Final = "connection_creation_rate"
 """The quota key of IP addresses, which limits no client (KIP-612)."""
+DEFAULT_IP: Final = "<default>"
+"""How the default rule of IP addresses is called."""
 QUOTA_KEYS: Final = (*(kind.quota_key for kind in QuotaType), CONNECTION_KEY)
 """All quota keys that can be configured."""
 
@@ -28,6 +30,14 @@ class NodeSettings:
     """``controller.quota.window.size.seconds``."""
     quota_callback_class: str | None = None
     """``client.quota.callback.class``: where it is set, that class decides and not the configured rules."""
+    connection_limit: float | None = None
+    """``max.connection.creation.rate`` in connections/s; None when unlimited."""
+    listener_connection_limits: Mapping[str, float] = field(default_factory=dict)
+    """The same by listener in lower case; a listener that is not in it has the broker's."""
+    replication_limits: Mapping[str, float] = field(default_factory=dict)
+    """bytes/s by the label ``direction``; a direction that is not in it is not limited."""
+    remote_storage_limits: Mapping[str, float] = field(default_factory=dict)
+    """bytes/s by the label ``direction``; a direction that is not in it is not limited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,8 +33,8 @@ def _read_requests() -> Iterator[ReadRequest]:
     for pattern, attributes in by_pattern.items():
         # Quota beans have nothing but what is wanted; naming it would save no byte.
         all_of_it = any(attribute.quota_type for attribute in attributes)
-        names = () if all_of_it else tuple(each.name for each in attributes)
-        yield ReadRequest(pattern, names)
+        names = {} if all_of_it else dict.fromkeys(each.name for each in attributes)
+        yield ReadRequest(pattern, tuple(names))
 
 
 REQUESTS: Final = tuple(_read_requests())

@@ -40,7 +40,8 @@ def test_the_cluster_lists_its_brokers() -> None:
 
 def test_settings_are_numbers() -> None:
     """A broker tells its defaults too, so that none has to be guessed."""
-    assert answers.settings(1, answer("settings")) == BrokerSettings(
+    found = answers.configs(answer("settings"))
+    assert answers.settings(1, found) == BrokerSettings(
         node_id=1,
         num_io_threads=8,
         num_network_threads=3,
@@ -55,14 +56,44 @@ def test_settings_are_numbers() -> None:
 @pytest.mark.parametrize("value", [None, "", "many"])
 def test_a_setting_that_is_no_number_is_named(value: str | None) -> None:
     """An answer without a usable value says which setting is missing."""
-    strange = answer("settings")
-    for config in strange["results"][0]["configs"]:
-        if config["name"] == "num.io.threads":
-            config["value"] = value
+    strange = {**answers.configs(answer("settings")), "num.io.threads": value}
     with pytest.raises(
         AdminRequestFailed, match=r"broker 1 does not tell num\.io\.threads"
     ):
         answers.settings(1, strange)
+
+
+def test_limits_of_a_broker_are_its_own_or_the_cluster_s() -> None:
+    """Replication, tiered storage and connections, of listeners too; what is not limited is left out."""
+    found = answers.configs(answer("limited_settings"))
+    keys = answers.listener_rate_keys(found)
+    assert len(keys) == 5
+    found |= answers.configs(answer("limited_listeners"))
+    assert answers.settings(1, found).rates == {
+        "leader.replication.throttled.rate": 300_000,
+        "follower.replication.throttled.rate": 400_000,
+        "remote.log.manager.copy.max.bytes.per.second": 500_000,
+        "max.connection.creation.rate": 77,
+        "listener.name.sasl.max.connection.creation.rate": 50,
+    }
+
+
+@pytest.mark.parametrize("listeners", [None, "", ",", "://127.0.0.1:9092"])
+def test_a_broker_that_names_no_listener_has_no_keys_of_any(
+    listeners: str | None,
+) -> None:
+    """Then nothing more is asked."""
+    assert answers.listener_rate_keys({"listeners": listeners}) == []
+
+
+def test_a_byte_rate_may_be_the_largest_connection_rate() -> None:
+    """What unlimited is depends on the key: 2 GB/s is a limit, so many connections are none."""
+    settings = answers.configs(answer("settings"))
+    for key in ("leader.replication.throttled.rate", "max.connection.creation.rate"):
+        settings[key] = "2147483647"
+    assert answers.settings(1, settings).rates == {
+        "leader.replication.throttled.rate": 2_147_483_647
+    }
 
 
 def test_the_leader_of_the_quorum_is_the_active_controller() -> None:

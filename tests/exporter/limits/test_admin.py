@@ -49,6 +49,7 @@ class ScriptedAdmin:
         self.errors: dict[str, ClientError] = {}
         self.quotas: tuple[ConfiguredQuota, ...] = (quota(1.0, user="alice"),)
         self.leader: int | None = 100
+        self.rates: dict[str, int] = {}
         self.closed = False
 
     def _answer(self, request: str) -> None:
@@ -78,6 +79,7 @@ class ScriptedAdmin:
             controller_quota_samples=5,
             controller_quota_window_seconds=2,
             client_quota_callback_class=None,
+            rates=self.rates,
         )
 
     def describe_quorum_leader(self) -> int | None:
@@ -117,6 +119,32 @@ async def test_everything_is_read(source: AdminLimits) -> None:
     assert limits.active_controller == "100"
     assert limits.missing == {}
     assert limits.read_at == NOW
+
+
+async def test_limits_beside_the_client_quotas_are_read(
+    source: AdminLimits, admin: ScriptedAdmin
+) -> None:
+    """By listener and by direction, of each broker."""
+    admin.rates = {
+        "leader.replication.throttled.rate": 3,
+        "replica.alter.log.dirs.io.max.bytes.per.second": 0,
+        "remote.log.manager.fetch.max.bytes.per.second": 5,
+        "max.connection.creation.rate": 77,
+        "listener.name.sasl.max.connection.creation.rate": 50,
+    }
+    settings = (await source.read()).nodes["2"]
+    assert settings.replication_limits == {"leader": 3.0, "alter_log_dirs": 0.0}
+    assert settings.remote_storage_limits == {"fetch": 5.0}
+    assert settings.connection_limit == 77.0
+    assert settings.listener_connection_limits == {"sasl": 50.0}
+
+
+async def test_a_broker_without_limits_has_none(source: AdminLimits) -> None:
+    """Nothing is the same as unlimited."""
+    settings = (await source.read()).nodes["1"]
+    assert settings.connection_limit is None
+    assert settings.replication_limits == settings.remote_storage_limits == {}
+    assert settings.listener_connection_limits == {}
 
 
 def test_entities_of_all_eight_shapes() -> None:

@@ -1,18 +1,26 @@
 """An engine in this process, read like any other source."""
 
 import pytest
+from tests.exporter.recorded import read
 from tests.strategies import EPOCH_MS
 
 from quotascope.exporter.beans import BeanTable
+from quotascope.exporter.join import Join
 from quotascope.exporter.join.interpretation import interpreted
 from quotascope.exporter.mapping import Meaning
+from quotascope.exporter.snapshot import LimitedRate, LimitsHealth
 from quotascope.exporter.sources.embedded import EmbeddedSource
 from quotascope.metrics import (
+    ConnectionQuotas,
     Principal,
     QuotaEntity,
     QuotaManagers,
     QuotaType,
     Registry,
+    ReplicationQuotas,
+    RLMQuotaManager,
+    RLMQuotaMetrics,
+    RLMQuotaType,
     ThrottleCallback,
 )
 
@@ -127,3 +135,26 @@ async def test_closing_leaves_the_registry_alone(engine: Engine) -> None:
     """The registry is somebody else's."""
     await engine.source.close()
     assert (await engine.source.read()).node_id == "1"
+
+
+async def test_the_quotas_beside_those_of_clients_are_read(engine: Engine) -> None:
+    """Connections, replication and remote storage, in an engine that has them too."""
+    connections = ConnectionQuotas(engine.registry, EPOCH_MS)
+    connections.add_listener("SASL", EPOCH_MS)
+    connections.update_ip_rate("::1", 1)
+    for _ in range(10):
+        connections.accept("SASL", EPOCH_MS)
+        connections.admit("SASL", "::1", EPOCH_MS)
+    ReplicationQuotas(engine.registry, 1).leader.record(1000, EPOCH_MS)
+    RLMQuotaManager(engine.registry, RLMQuotaType.COPY).record(500, EPOCH_MS)
+    RLMQuotaMetrics(engine.registry, RLMQuotaType.COPY).record(7, EPOCH_MS)
+    engine.now_ms += 1
+    reads = [read(await engine.source.read())]
+    (node,) = Join().snapshot(reads, None, LimitsHealth(), 0.0).nodes
+    assert node.connections.broker.rate == pytest.approx(1.0, rel=1e-3)
+    assert node.connections.listeners["SASL"].rate == pytest.approx(1.0, rel=1e-3)
+    assert list(node.connections.ips) == ["0:0:0:0:0:0:0:1"]
+    assert node.replication == {"leader": LimitedRate(rate=1000.0)}
+    assert node.remote_storage["copy"] == LimitedRate(
+        rate=500.0, throttle_time_seconds=0.007
+    )

@@ -17,6 +17,13 @@ def test_one_request_reads_all_quota_types_and_the_node() -> None:
         "kafka.network:type=RequestMetrics,name=ErrorsPerSec,error=THROTTLING_QUOTA_EXCEEDED,*",
         "kafka.controller:type=KafkaController,name=ActiveControllerCount,*",
         "kafka.server:type=app-info,*",
+        "kafka.server:type=socket-server-metrics,*",
+        "kafka.server:type=LeaderReplication,*",
+        "kafka.server:type=FollowerReplication,*",
+        "kafka.server:type=AlterLogDirsReplication,*",
+        "kafka.server:type=RLMCopy,*",
+        "kafka.server:type=RLMFetch,*",
+        "kafka.server:type=RemoteLogManager,*",
     ]
     assert {item["type"] for item in items} == {"read"}
 
@@ -30,3 +37,14 @@ def test_attributes_are_named_where_a_bean_has_others() -> None:
         "Count",
     )
     assert named["kafka.server:type=app-info,*"] == ("StartTimeMs",)
+
+
+def test_no_attribute_is_asked_for_twice() -> None:
+    """Listeners and addresses have a rate of the same name."""
+    named = {request.pattern: request.attributes for request in REQUESTS}
+    assert named["kafka.server:type=socket-server-metrics,*"] == (
+        "broker-connection-accept-rate",
+        "connection-accept-rate",
+        "connection-accept-throttle-time",
+        "ip-connection-accept-throttle-time",
+    )
