@@ -66,6 +66,7 @@ class Collection:
             await source.close()
 
     async def _collect(self, expired: asyncio.Event) -> Snapshot:
+        started = asyncio.get_running_loop().time()
         reads = await read_all(self._sources, expired, self._limits.settled())
         joined = self._join.snapshot(
             reads, self._limits.limits, self._limits.health, self._clock()
@@ -73,8 +74,7 @@ class Collection:
         sources = tuple(map(self._memory.complete, joined.sources))
         snapshot = replace(joined, sources=sources)
         self.latest = snapshot
-        now = asyncio.get_running_loop().time()
-        self._fresh_until = now + self._max_age_seconds
+        self._fresh_until = started + self._max_age_seconds
         return snapshot
 
     def _finished(self, task: asyncio.Task[Snapshot]) -> None:

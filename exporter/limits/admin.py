@@ -75,10 +75,13 @@ class AdminLimits:
         )
 
     def _read_settings(self) -> None:
+        node_ids = [node.node_id for node in self._admin.describe_cluster().nodes]
+        for gone in self._nodes.keys() - set(map(str, node_ids)):
+            del self._nodes[gone]
         # ends with the first broker that does not answer, so as not to wait for each of them
-        for node in self._admin.describe_cluster().nodes:
-            settings = self._admin.describe_settings(node.node_id)
-            self._nodes[str(node.node_id)] = settings_of(settings)
+        for node_id in node_ids:
+            settings = self._admin.describe_settings(node_id)
+            self._nodes[str(node_id)] = settings_of(settings)
 
 
 @contextlib.contextmanager

@@ -78,6 +78,24 @@ async def test_old_snapshot_is_not(make: Make) -> None:
     assert source.reads == 2
 
 
+async def test_age_counts_from_the_start_of_a_read(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers that took longer to read than they may be old are not given twice."""
+    source = ScriptedSource()
+    source.answers.clear()
+    collection = make(source, max_age=10)
+    task = asyncio.create_task(collection.snapshot(LONG))
+    await turn()
+    loop = asyncio.get_running_loop()
+    later = loop.time() + 10
+    monkeypatch.setattr(loop, "time", lambda: later)
+    source.answers.set()
+    await task
+    await collection.snapshot(LONG)
+    assert source.reads == 2
+
+
 async def test_scrapes_at_the_same_time_share_one_collection(make: Make) -> None:
     """Whoever comes while a collection runs gets its result."""
     source = ScriptedSource()

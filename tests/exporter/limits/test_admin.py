@@ -50,6 +50,7 @@ class ScriptedAdmin:
         self.quotas: tuple[ConfiguredQuota, ...] = (quota(1.0, user="alice"),)
         self.leader: int | None = 100
         self.rates: dict[str, int] = {}
+        self.brokers = [1, 2]
         self.closed = False
 
     def _answer(self, request: str) -> None:
@@ -62,9 +63,11 @@ class ScriptedAdmin:
         return self.quotas
 
     def describe_cluster(self) -> ClusterDescription:
-        """Brokers 1 and 2."""
+        """The brokers, 1 and 2 unless changed."""
         self._answer("cluster")
-        nodes = (Node(node_id=1, host="a", port=1), Node(node_id=2, host="b", port=1))
+        nodes = tuple(
+            Node(node_id=node_id, host="a", port=1) for node_id in self.brokers
+        )
         return ClusterDescription(cluster_id="x", nodes=nodes)
 
     def describe_settings(self, node_id: int) -> BrokerSettings:
@@ -119,6 +122,15 @@ async def test_everything_is_read(source: AdminLimits) -> None:
     assert limits.active_controller == "100"
     assert limits.missing == {}
     assert limits.read_at == NOW
+
+
+async def test_a_broker_that_left_is_forgotten(
+    source: AdminLimits, admin: ScriptedAdmin
+) -> None:
+    """Its settings, such as a callback of its own, say nothing about the cluster any more."""
+    await source.read()
+    admin.brokers = [2]
+    assert set((await source.read()).nodes) == {"2"}
 
 
 async def test_limits_beside_the_client_quotas_are_read(
