@@ -6,7 +6,9 @@ import pytest
 from tests.exporter.recorded import (
     COMBINED_RULES,
     FORWARDED_RULES,
+    PAIR_LIMITS,
     SPLIT_RULES,
+    TIERED_LIMITS,
     joined,
     limits,
 )
@@ -57,6 +59,35 @@ def split_removed() -> Snapshot:
 def split_forwarded() -> Snapshot:
     """The same with no rule but one for bob's mutations, after a request of his was refused."""
     return _split("forwarded", FORWARDED_RULES)
+
+
+@pytest.fixture
+def pair_throttled() -> Snapshot:
+    """Two brokers: connections are held back and refused on 1, and a replica moves to 2 under a throttle."""
+    return joined(
+        [f"pair/throttled.{node}.jolokia2.json" for node in "12"], PAIR_LIMITS
+    )
+
+
+@pytest.fixture
+def pair_removed() -> Snapshot:
+    """The same 14 s later, without any of the limits: nothing moves or connects any more."""
+    return joined(
+        [f"pair/removed.{node}.jolokia2.json" for node in "12"],
+        limits({}, "12", active_controller="1"),
+    )
+
+
+@pytest.fixture
+def tiered_moving() -> Snapshot:
+    """A broker that copies to the remote storage, and moves a replica to another directory, both under a limit."""
+    return joined(["tiered/moving.jolokia2.json"], TIERED_LIMITS)
+
+
+@pytest.fixture
+def tiered_throttled() -> Snapshot:
+    """The same 8 s later, when a consumer fetches from the remote storage as well."""
+    return joined(["tiered/throttled.jolokia2.json"], TIERED_LIMITS)
 
 
 def _split(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from quotascope.exporter.beans import Bean, BeanTable
@@ -66,6 +67,35 @@ SPLIT_RULES: Mapping[QuotaType, Mapping[QuotaEntity, float]] = {
 FORWARDED_RULES: Mapping[QuotaType, Mapping[QuotaEntity, float]] = {
     QuotaType.CONTROLLER_MUTATION: {QuotaEntity("bob"): 2.0}
 }
+PAIR_LIMITS = Limits(
+    connection_limits={"127.0.0.1": 5.0, "<default>": 50.0},
+    nodes={
+        "1": replace(
+            SETTINGS,
+            connection_limit=77.0,
+            listener_connection_limits={"tls": 2.0},
+            replication_limits={"leader": 300_000.0, "follower": 400_000.0},
+        ),
+        "2": replace(
+            SETTINGS,
+            connection_limit=77.0,
+            replication_limits={"follower": 400_000.0},
+        ),
+    },
+    active_controller="1",
+    read_at=TAKEN_AT,
+)
+TIERED_LIMITS = Limits(
+    nodes={
+        "1": replace(
+            SETTINGS,
+            replication_limits={"alter_log_dirs": 300_000.0},
+            remote_storage_limits={"copy": 200_000.0, "fetch": 100_000.0},
+        )
+    },
+    active_controller="1",
+    read_at=TAKEN_AT,
+)
 
 
 def limits(

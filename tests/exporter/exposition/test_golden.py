@@ -26,6 +26,9 @@ SNAPSHOTS = (
     "split_throttled",
     "split_removed",
     "split_forwarded",
+    "pair_throttled",
+    "pair_removed",
+    "tiered_throttled",
 )
 
 
