@@ -13,6 +13,7 @@ from tests.cluster.traffic import Traffic
 from tests.integration import agent
 from tests.integration.eventually import eventually
 from tests.integration.exporter import Exporter, serving, settings_for
+from tests.integration.page import Page
 from tests.integration.readings import agree, readings_of
 
 pytestmark = pytest.mark.real
@@ -31,7 +32,7 @@ def everywhere(
     nodes = list(failover_kafka.nodes.values())
     settings = settings_for(nodes, failover_kafka.admin, timeout_seconds=2)
     for source in settings["sources"]:
-        source["timeout_seconds"] = 1
+        source["timeout_seconds"] = 3  # of a node that is paused
     folder = tmp_path_factory.mktemp("controllers") / "serve"
     with serving(folder, settings) as exporter:
         yield exporter
@@ -58,10 +59,11 @@ def leader(cluster: Cluster, *, among: list[Node] | None = None) -> Node:
 
 
 def overdraw(traffic: Traffic, client_id: str) -> None:
-    """Create topics as bob until one is refused; the bucket is in debt then."""
+    """Create topics as bob until one is refused for more than two seconds: the bucket is in debt then, and stays so."""
 
     def refused() -> None:
-        assert traffic.mutate("bob", client_id, 30).error == 89
+        answer = traffic.mutate("bob", client_id, 30)
+        assert (answer.error, answer.throttle_ms > 2000) == (89, True)
 
     eventually(refused, seconds=60)
 
@@ -88,8 +90,13 @@ def test_mutation_throttle_is_found_behind_the_request_throttle(
     """
     overdraw(limited, "split")
     active = leader(failover_kafka)
-    page = everywhere.page()
-    debt = page.value(TOKENS, user="bob", broker=str(active.node_id))
+    eventually(lambda: _explained(everywhere.page(), str(active.node_id)), seconds=10)
+    readings = readings_of("controller_mutation", "bob", "")
+    agree(active.agents.jolokia, everywhere.page, readings)
+
+
+def _explained(page: Page, leads: str) -> None:
+    debt = page.value(TOKENS, user="bob", broker=leads)
     assert debt < 0
     assert page.value(USED, user="bob") == pytest.approx(1 - debt / 22)
     assert page.value(USED, user="bob") > 1
@@ -97,14 +104,10 @@ def test_mutation_throttle_is_found_behind_the_request_throttle(
     assert page.value("kafka_quota_throttle_time_seconds", **throttled) > 1
     cause = page.labels("kafka_quota_throttle_cause_info", **throttled)
     assert cause["cause"] == "controller_mutation"
-    assert (
-        page.value("kafka_quota_delay_queue_size", quota_type="request", broker="1")
-        >= 1
-    )
+    muted = {"quota_type": "request", "broker": "1"}
+    assert page.value("kafka_quota_delay_queue_size", **muted) >= 1
     never = {"quota_type": "controller_mutation", "user": "bob"}
     assert page.value("kafka_quota_throttle_time_seconds", **never) == 0
-    readings = readings_of("controller_mutation", "bob", "")
-    agree(active.agents.jolokia, everywhere.page, readings)
 
 
 def test_refusals_are_counted_on_both_nodes(
@@ -146,9 +149,12 @@ def test_only_the_active_controller_is_believed(
     assert active is not former
     kept = agent.quota_numbers(former.agents.jolokia)
     assert ("ControllerMutation", "bob", "", "tokens") in kept
-    page = everywhere.page()
+    eventually(lambda: _believed(everywhere.page(), active, former), seconds=10)
+
+
+def _believed(page: Page, active: Node, former: Node) -> None:
     assert page.value(TOKENS, user="bob") < 0
-    assert page.labels(TOKENS, user="bob")["broker"] == str(active.node_id)
-    assert page.labels(RATE, user="bob")["broker"] == str(active.node_id)
+    for family in (TOKENS, RATE, USED):
+        assert page.labels(family, user="bob")["broker"] == str(active.node_id)
     stale = {"quota_type": "controller_mutation", "broker": str(former.node_id)}
     assert page.value("kafka_quota_stale_entities", **stale) >= 1
