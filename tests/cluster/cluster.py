@@ -25,6 +25,7 @@ class Layout(enum.Enum):
     """Who does what: the ids of the nodes that are brokers, and of those that are controllers."""
 
     COMBINED = ((1,), (1,))
+    PAIR = ((1, 2), (1,))
     SPLIT = ((1,), (100,))
     FAILOVER = ((1,), (101, 102, 103))
 

@@ -32,6 +32,13 @@ def guarded_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
 
 
 @pytest.fixture(scope="session")
+def pair_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A broker and controller (node 1) and a second broker (node 2), for limits on all that connects to a broker."""
+    with running(Layout.PAIR, tmp_path_factory.mktemp("pair")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
 def split_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A broker (node 1) and a separate controller (node 100)."""
     with running(Layout.SPLIT, tmp_path_factory.mktemp("split")) as cluster:

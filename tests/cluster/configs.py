@@ -1,0 +1,71 @@
+"""Dynamic configs of a real cluster."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import kafka as kafka_python
+from kafka.protocol.admin import IncrementalAlterConfigsRequest
+
+from quotascope.clients.kafka_python import private_send
+
+from .cluster import Cluster
+
+_TOPIC, _BROKER = 2, 4  # ConfigResource.Type
+_SET, _DELETE = 0, 1  # AlterConfigOp.OpType
+
+
+class Configs:
+    """The dynamic configs of one cluster; None removes a key."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._admin = kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)
+
+    def of_topic(self, topic: str, configs: Mapping[str, str | None]) -> None:
+        """Change the configs of a topic."""
+        self._alter(_TOPIC, topic, configs, None)
+
+    def of_broker(self, node_id: int | None, configs: Mapping[str, str | None]) -> None:
+        """Change the configs of a broker, or with None the defaults of all brokers."""
+        name = "" if node_id is None else str(node_id)
+        self._alter(_BROKER, name, configs, node_id)
+
+    @contextmanager
+    def with_broker(
+        self, node_id: int | None, configs: Mapping[str, str]
+    ) -> Iterator[None]:
+        """The same for the length of a `with` block."""
+        self.of_broker(node_id, configs)
+        try:
+            yield
+        finally:
+            self.of_broker(node_id, dict.fromkeys(configs))
+
+    def close(self) -> None:
+        """End the connection."""
+        self._admin.close()
+
+    def _alter(
+        self,
+        kind: int,
+        name: str,
+        configs: Mapping[str, str | None],
+        node_id: int | None,
+    ) -> None:
+        resource = IncrementalAlterConfigsRequest.AlterConfigsResource
+        config = resource.AlterableConfig
+        changes = [
+            config(
+                name=key,
+                config_operation=_DELETE if value is None else _SET,
+                value=value,
+            )
+            for key, value in configs.items()
+        ]
+        request = IncrementalAlterConfigsRequest(
+            resources=[
+                resource(resource_type=kind, resource_name=name, configs=changes)
+            ],
+            validate_only=False,
+        )
+        (answer,) = private_send(self._admin, request, node_id)["responses"]
+        assert answer["error_code"] == 0, answer
