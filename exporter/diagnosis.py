@@ -115,7 +115,7 @@ def _beside_the_quotas(snapshot: Snapshot) -> Iterator[Finding]:
     for what, why in limits.missing.items() if limits else ():
         yield _warning(
             f"Not known: {what}: {why}",
-            "Limits and rules are right all the same; capacity, bursts or the use of mutation quotas may be missing.",
+            "Limits and rules of clients are right all the same; capacity, bursts, the use of mutation quotas or the limits of connections, replication and remote storage may be missing.",
         )
     for node_id, settings in limits.nodes.items() if limits else ():
         if settings.quota_callback_class is not None:
