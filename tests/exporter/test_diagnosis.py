@@ -121,7 +121,7 @@ def test_what_else_could_not_be_read() -> None:
     incomplete = limits(missing={"the active controller": "needs DESCRIBE"})
     (text,) = told(snapshot(usage(), limits=incomplete))
     assert text.startswith(
-        "warning: Not known: the active controller: needs DESCRIBE Limits and rules are right"
+        "warning: Not known: the active controller: needs DESCRIBE Limits and rules of clients are right"
     )
 
 
