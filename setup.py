@@ -85,6 +85,9 @@ def _extensions() -> list[Extension]:
     extensions: list[Extension] = mypycify(
         paths, group_name="quotascope", target_dir="build/mypyc"
     )
+    if os.name == "posix":  # lets functions of different modules be merged
+        for extension in extensions:
+            extension.extra_compile_args.append("-fvisibility=hidden")
     return extensions
 
 

@@ -84,6 +84,9 @@ class ClientQuotaManager:
         )
         self._rules: QuotaRules = QuotaRules() if self._custom is None else self._custom
         self._lock = threading.RLock()
+        # What requests were measured with, until a rule or the registry changes.
+        self._known: dict[tuple[str, str, str], ClientSensors] = {}
+        self._removals: int = registry.removals
         self._factory = SensorFactory(
             registry, quota_type, extra_counters=self.config.extra_counters
         )
@@ -120,11 +123,10 @@ class ClientQuotaManager:
 
         """
         sensors = self.sensors_for(principal, client_id, now_ms)
-        try:
-            sensors.quota.record(value, now_ms)
-        except QuotaViolation as violation:
-            return self._narrow(self._throttle_time_ms(violation, now_ms))
-        return 0
+        violation = sensors.quota.try_record(value, now_ms)
+        if violation is None:
+            return 0
+        return self._narrow(self._throttle_time_ms(violation, now_ms))
 
     def record_no_throttle(
         self, principal: Principal, client_id: str, value: float, now_ms: int
@@ -210,10 +212,11 @@ class ClientQuotaManager:
         """Return the sensors that a request is measured with, made now if need be."""
         if self._custom is not None:
             return self._sensors_by_callback(self._custom, principal, client_id, now_ms)
-        user, client = self._rules.metric_tags(principal.name, client_id)
-        tags = EntityTags(user, client, principal.sanitized if user else "")
-        with self._lock:
-            return self._sensors_of(tags, now_ms)
+        if self._registry.removals == self._removals:
+            known = self._known.get((principal.name, principal.sanitized, client_id))
+            if known is not None:
+                return known
+        return self._sensors_by_rules(principal, client_id, now_ms)
 
     def update_quota(self, entity: QuotaEntity, bound: float | None) -> None:
         """
@@ -226,6 +229,7 @@ class ClientQuotaManager:
                 self._rules.remove(entity)
             else:
                 self._rules.set(entity, float(bound))
+            self._known.clear()
             if self._is_one_metric(entity):
                 self._refresh_metric_of(entity)
             else:
@@ -240,6 +244,20 @@ class ClientQuotaManager:
                     bound = self._bound_of_tags(name)
                     if bound != quota.bound:
                         metric.config = self._metric_config(bound)
+
+    def _sensors_by_rules(
+        self, principal: Principal, client_id: str, now_ms: int
+    ) -> ClientSensors:
+        with self._lock:
+            removals = self._registry.removals
+            if removals != self._removals:
+                self._known.clear()
+                self._removals = removals
+            user, client = self._rules.metric_tags(principal.name, client_id)
+            tags = EntityTags(user, client, principal.sanitized if user else "")
+            sensors = self._sensors_of(tags, now_ms)
+            self._known[principal.name, principal.sanitized, client_id] = sensors
+            return sensors
 
     def _sensors_by_callback(
         self, custom: CallbackRules, principal: Principal, client_id: str, now_ms: int

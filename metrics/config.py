@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
 from .errors import InvalidConfig
+from .native import i64
 from .numbers import LONG_MAX
 from .quota import Quota
 
@@ -73,11 +74,11 @@ class MetricConfig:
             )
         self.samples: int = samples
         self.time_window_ms: int = time_window_ms
-        self.event_window: int = event_window
+        self.event_window: i64 = event_window
         self.quota: Quota | None = quota
         self.tags: tuple[tuple[str, str], ...] = tuple(dict(tags).items())
         self.recording_level: RecordingLevel = recording_level
-        self.span_ms: int = samples * time_window_ms
+        self.span_ms: i64 = samples * time_window_ms
 
     def with_quota(self, quota: Quota | None) -> "MetricConfig":
         """Return the same settings under another bound."""

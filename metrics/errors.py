@@ -111,18 +111,40 @@ class QuotaViolation(MetricsError):
     the throttle time is computed; it is None only for violations made by hand.
     """
 
-    def __init__(
-        self,
-        metric_name: "MetricName",
-        value: float,
-        bound: float,
-        metric: "KafkaMetric | None" = None,
-    ) -> None:
-        super().__init__(metric_name, value, bound)
-        self.metric_name = metric_name
-        self.value = value
-        self.bound = bound
-        self.metric = metric
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            metric_name: MetricName,
+            value: float,
+            bound: float,
+            metric: KafkaMetric | None = None,
+        ) -> None: ...
+
+    # Every throttled request makes one: no constructor in Python, and fields that are looked up when asked for.
+
+    @property
+    def metric_name(self) -> "MetricName":
+        """The metric past its bound."""
+        name: MetricName = self.args[0]
+        return name
+
+    @property
+    def value(self) -> float:
+        """What was measured."""
+        value: float = self.args[1]
+        return value
+
+    @property
+    def bound(self) -> float:
+        """What it may be."""
+        bound: float = self.args[2]
+        return bound
+
+    @property
+    def metric(self) -> "KafkaMetric | None":
+        """The metric itself, with its statistic."""
+        return self.args[3] if len(self.args) > 3 else None  # noqa: PLR2004 - the fourth
 
     def __str__(self) -> str:
         return f"{self.metric_name} has value {self.value}, its bound is {self.bound}"

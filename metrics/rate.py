@@ -72,11 +72,13 @@ class Rate(Stat):
         return self._divisor_ms(config, now_ms - self.stat.oldest_start_ms(now_ms))
 
     def _divisor_ms(self, config: MetricConfig, elapsed_ms: i64) -> i64:
-        window_ms = self._window_ms or config.time_window_ms
-        whole = config.samples - 1
-        full = (
-            elapsed_ms // window_ms if elapsed_ms >= 0 else tdiv(elapsed_ms, window_ms)
-        )
+        window_ms = self._window_ms
+        if window_ms == 0:
+            window_ms = config.time_window_ms
+        whole: i64 = config.samples - 1
+        full = elapsed_ms // window_ms
+        if elapsed_ms < 0:
+            full = tdiv(elapsed_ms, window_ms)
         if not -INT_MAX <= full <= INT_MAX:
             full = to_i32(full)
         if full < whole:

@@ -55,6 +55,8 @@ class Registry:
         self._metrics: dict[MetricName, KafkaMetric] = {}
         self._sensors: dict[str, Sensor] = {}
         self._children: dict[Sensor, list[Sensor]] = {}
+        self.removals: int = 0
+        """How many sensors were removed so far: as long as it stays the same, all those found before are still there."""
         self._reporters: list[MetricsReporter] = list(reporters)
         for reporter in self._reporters:
             reporter.context_change({NAMESPACE: namespace})
@@ -267,6 +269,7 @@ class Registry:
     def _detach(self, sensor: Sensor) -> list[Sensor]:
         """Take out a sensor and its metrics; return its children. Both locks are held."""
         del self._sensors[sensor.name]
+        self.removals += 1
         for metric in sensor.metrics():
             self.remove_metric(metric.name)
         for parent in sensor.parents:

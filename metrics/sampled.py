@@ -5,7 +5,7 @@ from .native import i64, mypyc_attr
 from .stat import Stat
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@mypyc_attr(allow_interpreted_subclasses=True, acyclic=True)
 class Sample:
     """One window: what was recorded from `start_ms` on, last at `last_event_ms` (epoch ms)."""
 
@@ -44,20 +44,32 @@ class SampledStat(Stat):
 
     """
 
-    __slots__ = ("_current", "_initial", "_samples", "_window_ms")
+    __slots__ = (
+        "_current",
+        "_initial",
+        "_oldest_start_ms",
+        "_samples",
+        "_stalest_event_ms",
+        "_window_ms",
+    )
 
     def __init__(self, initial: float) -> None:
         self._initial: float = initial
         self._samples: list[Sample] = []
         self._current: i64 = 0
         self._window_ms: i64 = 0
+        self._oldest_start_ms: i64 = 0
+        # No window's last event is before it, so that most reads need not look for obsolete windows.
+        self._stalest_event_ms: i64 = 0
 
     def record(self, config: MetricConfig, value: float, now_ms: i64) -> None:
         """Add a value to the current window, or to the next one if that is complete."""
         if not self._samples:
-            self._samples.append(self.new_sample(now_ms))
+            self._begin(now_ms)
         sample = self._samples[self._current]
-        window_ms = self._window_ms or config.time_window_ms
+        window_ms = self._window_ms
+        if window_ms == 0:
+            window_ms = config.time_window_ms
         if (
             now_ms - sample.start_ms >= window_ms
             or sample.event_count >= config.event_window
@@ -66,6 +78,8 @@ class SampledStat(Stat):
         self.update(sample, value)
         sample.event_count += 1
         sample.last_event_ms = now_ms
+        if now_ms < self._stalest_event_ms:  # noqa: PLR1730 - a third of the time of min()
+            self._stalest_event_ms = now_ms
 
     def measure(self, config: MetricConfig, now_ms: i64) -> float:
         """
@@ -85,9 +99,12 @@ class SampledStat(Stat):
     def purge(self, config: MetricConfig, now_ms: i64) -> None:
         """Empty all obsolete windows and let them start now."""
         span_ms = self.span_ms(config)
+        if now_ms - self._stalest_event_ms < span_ms:
+            return
         for sample in self._samples:
             if now_ms - sample.last_event_ms >= span_ms:
                 sample.reset(self._initial, now_ms)
+        self._survey()
 
     def view(self, config: MetricConfig, now_ms: i64) -> list[Sample]:
         """Return the windows as a read would leave them, at least one; the ring itself stays as it is."""
@@ -103,12 +120,8 @@ class SampledStat(Stat):
     def oldest_start_ms(self, now_ms: i64) -> i64:
         """Return the earliest start of a window; the first one is created now if there is none."""
         if not self._samples:
-            self._samples.append(self.new_sample(now_ms))
-        oldest = self._samples[0].start_ms
-        for sample in self._samples:
-            if sample.start_ms < oldest:  # noqa: PLR1730 - a third of the time of min()
-                oldest = sample.start_ms
-        return oldest
+            self._begin(now_ms)
+        return self._oldest_start_ms
 
     def set_time_window(self, window_ms: i64) -> None:
         """Use this window instead of the config's, whatever the config (Kafka: `SampledStat.withTimeWindow`)."""
@@ -116,7 +129,9 @@ class SampledStat(Stat):
 
     def span_ms(self, config: MetricConfig) -> i64:
         """Return the age of a window's last event at which the window is obsolete."""
-        return config.samples * self._window_ms or config.span_ms
+        if self._window_ms == 0:
+            return config.span_ms
+        return config.samples * self._window_ms
 
     def new_sample(self, now_ms: i64) -> Sample:
         """Return an empty window that starts now."""
@@ -130,12 +145,28 @@ class SampledStat(Stat):
         """Return the statistic over these windows."""
         raise NotImplementedError
 
+    def _begin(self, now_ms: i64) -> None:
+        self._samples.append(self.new_sample(now_ms))
+        self._survey()
+
     def _advance(self, config: MetricConfig, now_ms: i64) -> Sample:
         self._current = (self._current + 1) % (config.samples + 1)
         if self._current >= len(self._samples):
-            sample = self.new_sample(now_ms)
-            self._samples.append(sample)
-            return sample
-        sample = self._samples[self._current]
-        sample.reset(self._initial, now_ms)
-        return sample
+            self._samples.append(self.new_sample(now_ms))
+        else:
+            self._samples[self._current].reset(self._initial, now_ms)
+        self._survey()
+        return self._samples[self._current]
+
+    def _survey(self) -> None:
+        if not self._samples:
+            return
+        oldest_ms = self._samples[0].start_ms
+        stalest_ms = self._samples[0].last_event_ms
+        for sample in self._samples:
+            if sample.start_ms < oldest_ms:  # noqa: PLR1730 - a third of the time of min()
+                oldest_ms = sample.start_ms
+            if sample.last_event_ms < stalest_ms:  # noqa: PLR1730 - the same
+                stalest_ms = sample.last_event_ms
+        self._oldest_start_ms = oldest_ms
+        self._stalest_event_ms = stalest_ms

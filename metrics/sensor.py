@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from .config import MetricConfig, RecordingLevel
-from .errors import DuplicateMetric, InvalidHierarchy
+from .errors import DuplicateMetric, InvalidHierarchy, QuotaViolation
 from .locks import Lock
 from .metric import ConfigHolder, KafkaMetric
 from .metric_name import MetricName
@@ -99,15 +99,30 @@ class Sensor:
             QuotaViolation: a metric is past its bound; the value is recorded here, but not in the parents.
 
         """
+        violation = self.try_record(value, now_ms, check_quotas)
+        if violation is not None:
+            raise violation
+
+    def try_record(
+        self,
+        value: float,
+        now_ms: i64,
+        check_quotas: bool = True,  # noqa: FBT001, FBT002 - as `record`
+    ) -> QuotaViolation | None:
+        """Do as `record` does, but return the violation: to raise one costs more than all the rest."""
         if not self._should_record:
-            return
+            return None
         self._last_record_ms = now_ms
         with self.lock:
             self._record(value, now_ms)
-            if check_quotas:
-                self.check_quotas(now_ms)
+            violation = self._violation(now_ms) if check_quotas else None
+        if violation is not None:
+            return violation
         for parent in self.parents:
-            parent.record(value, now_ms, check_quotas)
+            violation = parent.try_record(value, now_ms, check_quotas)
+            if violation is not None:
+                return violation
+        return None
 
     def record_if_within_quota(self, value: float, now_ms: i64) -> None:
         """
@@ -137,10 +152,9 @@ class Sensor:
             QuotaViolation: for the first one past its bound.
 
         """
-        for metric in self._in_order:
-            violation = metric.violation(now_ms)
-            if violation is not None:
-                raise violation
+        violation = self._violation(now_ms)
+        if violation is not None:
+            raise violation
 
     def add(
         self,
@@ -227,6 +241,13 @@ class Sensor:
         with self._metric_lock:
             for recorded in self._recorded:
                 recorded.stat.record(recorded.holder.current, value, now_ms)
+
+    def _violation(self, now_ms: i64) -> QuotaViolation | None:
+        for metric in self._in_order:
+            violation = metric.violation(now_ms)
+            if violation is not None:
+                return violation
+        return None
 
     def _add(
         self, name: MetricName, measurable: Measurable, config: MetricConfig

@@ -141,6 +141,29 @@ class TestRecording:
         engine.manager.unrecord(ALICE, "c", 100, EPOCH_MS)
         assert engine.value("byte-rate", EPOCH_MS) == -10.0
 
+    def test_a_removed_sensor_is_made_again(self, engine: Engine) -> None:
+        """Whoever was measured before starts anew after expiry, and is measured with the same sensor until then."""
+        engine.manager.update_quota(QuotaEntity("alice"), 1e9)
+        first, again = (
+            engine.manager.sensors_for(ALICE, "c", EPOCH_MS).quota for _ in range(2)
+        )
+        engine.manager.record_no_throttle(ALICE, "c", 100.0, EPOCH_MS)
+        assert first is again
+        assert engine.value("byte-rate", EPOCH_MS, "alice", "") == 10.0
+        engine.registry.expire_sensors(EPOCH_MS + 3_600_001)
+        engine.manager.record_no_throttle(ALICE, "c", 50.0, EPOCH_MS + 3_600_001)
+        assert engine.value("byte-rate", EPOCH_MS + 3_600_001, "alice", "") == 5.0
+        assert engine.manager.sensors_for(ALICE, "c", EPOCH_MS).quota is not first
+
+    def test_a_new_rule_moves_a_client_at_once(self, engine: Engine) -> None:
+        """Who was measured under one shape of tags is measured under another with the next request."""
+        engine.manager.update_quota(QuotaEntity("alice"), 1e9)
+        engine.manager.record_no_throttle(ALICE, "c", 100.0, EPOCH_MS)
+        engine.manager.update_quota(QuotaEntity("alice", "c"), 1e9)
+        engine.manager.record_no_throttle(ALICE, "c", 50.0, EPOCH_MS)
+        assert engine.value("byte-rate", EPOCH_MS, "alice", "") == 10.0
+        assert engine.value("byte-rate", EPOCH_MS, "alice", "c") == 5.0
+
     def test_record_no_throttle(self, engine: Engine) -> None:
         """A cost may be recorded without anybody being throttled for it there and then."""
         manager = engine.manager

@@ -313,6 +313,22 @@ class TestHierarchy:
         child.record_if_within_quota(5.0, EPOCH_MS)
         assert value_of(parent, "above") == 10.0
 
+    def test_trying_returns_what_recording_raises(self, registry: Registry) -> None:
+        """The sensor's own violation comes first and stops the value; without one the parents' is told."""
+        parent = registry.sensor("parent", EPOCH_MS)
+        parent.add(named("parents"), CumulativeSum(), MetricConfig(quota=Quota(2.0)))
+        child = registry.sensor("child", EPOCH_MS, parents=(parent,))
+        child.add(named("own"), CumulativeSum(), FIVE)
+        assert child.try_record(2.0, EPOCH_MS) is None
+        told = [child.try_record(value, EPOCH_MS) for value in (3.0, 1.0)]
+        assert [
+            (violation.metric_name.name, violation.value, violation.bound)
+            for violation in told
+            if violation is not None
+        ] == [("parents", 5.0, 2.0), ("own", 6.0, 5.0)]
+        assert child.try_record(1.0, EPOCH_MS, check_quotas=False) is None
+        assert value_of(parent, "parents") == 6.0
+
     def test_a_diamond_is_refused(self, registry: Registry) -> None:
         """Meeting a sensor twice is an error even without a cycle, and no sensor is made."""
         parent = registry.sensor("parent", EPOCH_MS)
