@@ -8,7 +8,7 @@ OPS ?= 20000
 VECTORS ?= tests/conformance/kafka-vectors.json
 ROOMS := cli clients demo exporter metrics
 
-.PHONY: help demo test lint types contracts unit real coverage compiled conformance differential docs format jars services clean
+.PHONY: help demo test lint types contracts unit real coverage compiled bench conformance differential docs format jars services clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ real: services ## The tests against a real broker and a real Prometheus
 compiled: services build/compiled/ready ## The engine's tests again, against the wheel whose hot path mypyc made C of
 	PYTHONPATH=build/compiled QUOTASCOPE_EXPECT=compiled QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) \
 	  $(BIN)/pytest -m "not interpreted" tests/metrics tests/conformance tests/differential
+
+bench: services build/compiled/ready ## The compiled engine beside Kafka's own classes; fewer: make bench ARGS='--only bucket'
+	PYTHONPATH=build/compiled $(BIN)/python -m benchmarks.engine $(ARGS)
 
 conformance: .venv/ready-dev ## Conformance vectors; another file: make conformance VECTORS=FILE
 	@$(BIN)/python tools/conformance.py "$(VECTORS)"

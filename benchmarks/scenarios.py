@@ -1,0 +1,163 @@
+"""The loops that are timed; each has its like in EngineBench.java."""
+
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.subjects import ALWAYS, NEVER, T0, fill, manager, sensor
+
+from quotascope.metrics import Principal, QuotaViolation, Registry, Sensor
+
+PER_MS = 100
+"""Records in each ms of model time."""
+ENTITIES = 2_000
+BATCH = 10_000
+BATCH_MS = 100
+
+Loop = Callable[[int], None]
+"""Makes that many records."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """Something to compare."""
+
+    name: str
+    make: Callable[[], Loop]
+    goal: float | None = None
+    """At most this many times what Kafka takes."""
+
+    kafka: str = ""
+    """Kafka's scenario, if it has another name."""
+
+
+def _moments(records: int, start_ms: int) -> range:
+    return range(start_ms, start_ms + records // PER_MS)
+
+
+class _Clock:
+    """Model time that goes on from round to round."""
+
+    def __init__(self) -> None:
+        self.now_ms = T0
+
+    def moments(self, records: int) -> Iterator[int]:
+        moments = _moments(records, self.now_ms)
+        self.now_ms = moments.stop
+        return iter(moments)
+
+
+def recording(made: Sensor, *, check: bool) -> Loop:
+    """Record to one sensor."""
+    clock, record = _Clock(), made.record
+
+    def loop(records: int) -> None:
+        for now_ms in clock.moments(records):
+            for _ in range(PER_MS):
+                record(1.0, now_ms, check)
+
+    return loop
+
+
+def violating() -> Loop:
+    """Record past a bound and catch what is raised."""
+    clock, record = _Clock(), _sensor(bucket=False, bound=ALWAYS).record
+
+    def loop(records: int) -> None:
+        for now_ms in clock.moments(records):
+            for _ in range(PER_MS):
+                try:
+                    record(1.0, now_ms, True)  # noqa: FBT003 - as the others
+                except QuotaViolation:
+                    continue
+                raise AssertionError("not every record was a violation")
+
+    return loop
+
+
+def threads(sensors: Sequence[Sensor]) -> Loop:
+    """Record in two threads; the time is that of both together."""
+    loops = [recording(sensors[index], check=True) for index in (0, -1)]
+
+    def loop(records: int) -> None:
+        both = [threading.Thread(target=each, args=(records // 2,)) for each in loops]
+        for thread in both:
+            thread.start()
+        for thread in both:
+            thread.join()
+
+    return loop
+
+
+def entities(*, check: bool) -> Loop:
+    """Record batches over many sensors, one after the other."""
+    registry, clock = Registry(), _Clock()
+    sensors = [
+        sensor(registry, f"s{number}", bucket=True, bound=NEVER)
+        for number in range(ENTITIES)
+    ]
+    records_of = [sensors[entity].record for entity in chosen()]
+
+    def loop(records: int) -> None:
+        for _ in range(records // BATCH):
+            clock.now_ms += BATCH_MS
+            now_ms = clock.now_ms
+            for record in records_of:
+                record(1.0, now_ms, check)
+
+    return loop
+
+
+def chosen() -> list[int]:
+    """Return which entity each record of a batch belongs to."""
+    draw = random.Random(1)  # noqa: S311 - a benchmark
+    return [draw.randrange(ENTITIES) for _ in range(BATCH)]
+
+
+def managing(bound: float) -> Loop:
+    """Ask a quota manager how long to throttle a request."""
+    clock, quotas, alice = _Clock(), manager(Registry(), bound), Principal("alice")
+    fill(quotas, alice)
+    ask = quotas.record_and_get_throttle_time
+
+    def loop(records: int) -> None:
+        throttled = 0
+        for now_ms in clock.moments(records):
+            for _ in range(PER_MS):
+                throttled += ask(alice, "app", 1.0, now_ms) != 0
+        assert throttled == (records if bound == ALWAYS else 0)
+
+    return loop
+
+
+def _sensor(*, bucket: bool, bound: float = NEVER) -> Sensor:
+    return sensor(Registry(), "s", bucket=bucket, bound=bound)
+
+
+def _one(*, bucket: bool, check: bool) -> Callable[[], Loop]:
+    return lambda: recording(_sensor(bucket=bucket), check=check)
+
+
+SCENARIOS = (
+    Scenario(name="rate", make=_one(bucket=False, check=False), goal=1.2),
+    Scenario(name="rate, checked", make=_one(bucket=False, check=True), goal=1.2),
+    Scenario(name="rate + bucket", make=_one(bucket=True, check=False), goal=1.2),
+    Scenario(
+        name="rate + bucket, checked", make=_one(bucket=True, check=True), goal=1.2
+    ),
+    Scenario(name="rate, violated", make=violating, goal=1.2),
+    Scenario(
+        name="two threads, one sensor", make=lambda: threads([_sensor(bucket=True)])
+    ),
+    Scenario(
+        name="two threads, two sensors",
+        make=lambda: threads([_sensor(bucket=True), _sensor(bucket=True)]),
+    ),
+    Scenario(name="2,000 entities", make=lambda: entities(check=False), goal=1.2),
+    Scenario(
+        name="2,000 entities, checked", make=lambda: entities(check=True), goal=1.2
+    ),
+    Scenario(name="quota manager", make=lambda: managing(NEVER), goal=1.5),
+    Scenario(name="quota manager, throttled", make=lambda: managing(ALWAYS), goal=1.5),
+)
