@@ -124,6 +124,10 @@ class NodeUsage:
     stale_entities: Mapping[QuotaType, int] = field(default_factory=dict)
     active_controller: bool | None = None
     """None when the node did not tell."""
+    controller_events: float | None = None
+    """Events handled since the node started; the active controller only."""
+    controller_event_queue_seconds: float | None = None
+    """Total wait of these events; the active controller only."""
     connections: ConnectionUsage = field(default_factory=ConnectionUsage)
     replication: Mapping[str, LimitedRate] = field(default_factory=dict)
     """By direction: ``leader``, ``follower``, ``alter_log_dirs``."""

@@ -374,6 +374,20 @@ REMOTE_STORAGE_THROTTLE_SECONDS = _gauge(
     "seconds",
     "kafka.server:type=RemoteLogManager remote-copy-throttle-time-avg and remote-fetch-throttle-time-avg / 1000, NaN becomes 0",
 )
+CONTROLLER_EVENT_QUEUE_SECONDS = _counter(
+    "kafka_quota_controller_event_queue_seconds_total",
+    "Time that events of the active controller waited to be handled, since it started: what to watch when choosing a mutation quota (KIP-599).",
+    ("broker",),
+    "seconds",
+    "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs Mean x Count / 1000",
+)
+CONTROLLER_EVENTS = _counter(
+    "kafka_quota_controller_events_total",
+    "Events that the active controller handled since it started.",
+    ("broker",),
+    "events",
+    "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs Count",
+)
 STALE_ENTITIES = _gauge(
     "kafka_quota_stale_entities",
     "Entities left out because no rule in force would record them: left over from earlier rules or an earlier controller.",

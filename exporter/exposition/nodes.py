@@ -50,5 +50,9 @@ READERS: Mapping[Family, Reader] = {
         lambda node: node.request_throttled_seconds
     ),
     catalog.THROTTLING_ERRORS: _by_request(lambda node: node.throttling_errors),
+    catalog.CONTROLLER_EVENT_QUEUE_SECONDS: _of_node(
+        lambda node: node.controller_event_queue_seconds
+    ),
+    catalog.CONTROLLER_EVENTS: _of_node(lambda node: node.controller_events),
     catalog.STALE_ENTITIES: _by_type(lambda node: node.stale_entities),
 }

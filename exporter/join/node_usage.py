@@ -11,20 +11,21 @@ from quotascope.metrics import QuotaType
 from ..limits import Limits, NodeSettings
 from ..mapping import MILLISECONDS, PERCENT, Meaning
 from ..snapshot import NodeUsage
+from .histogram_sums import HistogramSums
 from .neighbours import Connections, remote_storage, replication
 from .plan import Numbers
-from .request_throttle import RequestThrottle
 
 Key = TypeVar("Key")
 
 _REPEATS_OF_FETCH: Final = {"FetchConsumer", "FetchFollower"}
+_EVENTS: Final = "controller events"
 
 
 class NodeUsages:
     """Makes the nodes' part of snapshots."""
 
     def __init__(self) -> None:
-        self._request_throttle: dict[str, RequestThrottle] = {}
+        self._sums: dict[str, HistogramSums] = {}
         self._connections = Connections()
 
     def of(
@@ -38,6 +39,9 @@ class NodeUsages:
         settings = limits.nodes.get(node_id) if limits else None
         known = settings or NodeSettings()
         exempt = finite(values[node.exempt_request_time])
+        sums = self._sums_of(numbers)
+        leads = told_to_lead(numbers)
+        events = _controller_events(numbers) if leads else None
         return NodeUsage(
             broker=node_id,
             delay_queue_size=_finite(
@@ -47,29 +51,40 @@ class NodeUsages:
             request_capacity_threads=settings.request_capacity_threads
             if settings
             else None,
-            request_throttled_seconds=self._throttled_seconds(numbers),
+            request_throttled_seconds=_throttled_seconds(numbers, sums),
             throttling_errors=_finite(numbers.of_node(Meaning.THROTTLING_ERRORS)),
             stale_entities=stale_entities,
-            active_controller=told_to_lead(numbers),
+            active_controller=leads,
+            controller_events=None if events is None else events[1],
+            controller_event_queue_seconds=None
+            if events is None
+            else sums.sum_ms(_EVENTS, *events) / MILLISECONDS,
             connections=self._connections.of(numbers, limits),
             replication=replication(numbers, known),
             remote_storage=remote_storage(numbers, known),
         )
 
-    def _throttled_seconds(self, numbers: Numbers) -> dict[str, float]:
-        node, values = numbers.plan.node, numbers.values
-        totals = self._request_throttle.setdefault(
-            numbers.plan.node_id, RequestThrottle()
-        )
-        totals.began(finite(values[node.started_at]))
-        counts = _finite(numbers.of_node(Meaning.REQUEST_THROTTLE_COUNT))
-        means = _finite(numbers.of_node(Meaning.REQUEST_THROTTLE_MEAN))
-        return {
-            request: totals.total_ms(request, means[request], counts[request])
-            / MILLISECONDS
-            for request in means
-            if request not in _REPEATS_OF_FETCH and counts.get(request, 0) > 0
-        }
+    def _sums_of(self, numbers: Numbers) -> HistogramSums:
+        sums = self._sums.setdefault(numbers.plan.node_id, HistogramSums())
+        sums.began(finite(numbers.values[numbers.plan.node.started_at]))
+        return sums
+
+
+def _throttled_seconds(numbers: Numbers, sums: HistogramSums) -> dict[str, float]:
+    counts = _finite(numbers.of_node(Meaning.REQUEST_THROTTLE_COUNT))
+    means = _finite(numbers.of_node(Meaning.REQUEST_THROTTLE_MEAN))
+    return {
+        request: sums.sum_ms(request, means[request], counts[request]) / MILLISECONDS
+        for request in means
+        if request not in _REPEATS_OF_FETCH and counts.get(request, 0) > 0
+    }
+
+
+def _controller_events(numbers: Numbers) -> tuple[float, float] | None:
+    """Mean wait in ms and count of the controller's events, None where the node does not tell."""
+    means = _finite(numbers.of_node(Meaning.CONTROLLER_EVENT_MEAN))
+    counts = _finite(numbers.of_node(Meaning.CONTROLLER_EVENT_COUNT))
+    return next(zip(means.values(), counts.values(), strict=False), None)
 
 
 def told_to_lead(numbers: Numbers) -> bool | None:

@@ -32,6 +32,8 @@ class Meaning(Enum):
     THROTTLING_ERRORS = auto()
     ACTIVE_CONTROLLER = auto()
     STARTED_AT = auto()
+    CONTROLLER_EVENT_MEAN = auto()
+    CONTROLLER_EVENT_COUNT = auto()
     BROKER_CONNECTIONS = auto()
     LISTENER_CONNECTIONS = auto()
     LISTENER_CONNECTION_THROTTLE = auto()

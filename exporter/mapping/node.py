@@ -29,6 +29,19 @@ def _of_requests(
     )
 
 
+def _of_controller_events(
+    attribute: str, meaning: Meaning, family: catalog.Family
+) -> Attribute:
+    return Attribute(
+        domain="kafka.controller",
+        type="ControllerEventManager",
+        fixed={"name": "EventQueueTimeMs"},
+        name=attribute,
+        meaning=meaning,
+        family=family,
+    )
+
+
 NODE: Final = (
     Attribute(
         type=QuotaType.REQUEST.group,
@@ -46,6 +59,14 @@ NODE: Final = (
         fixed={"name": "ActiveControllerCount"},
         name="Value",
         meaning=Meaning.ACTIVE_CONTROLLER,
+    ),
+    _of_controller_events(
+        "Mean",
+        Meaning.CONTROLLER_EVENT_MEAN,
+        catalog.CONTROLLER_EVENT_QUEUE_SECONDS,
+    ),
+    _of_controller_events(
+        "Count", Meaning.CONTROLLER_EVENT_COUNT, catalog.CONTROLLER_EVENTS
     ),
     Attribute(
         type="app-info",

@@ -185,6 +185,8 @@ def test_node_families() -> None:
         request_throttled_seconds={"Produce": 4.0, "Fetch": 1.0},
         throttling_errors={"CreateTopics": 3.0},
         stale_entities={QuotaType.PRODUCE: 2},
+        controller_events=40.0,
+        controller_event_queue_seconds=1.5,
     )
     shown = snapshot(nodes=(node, NodeUsage(broker="9", exempt_request_threads=0.2)))
     for name, expected in (
@@ -212,6 +214,11 @@ def test_node_families() -> None:
             "kafka_quota_stale_entities",
             [({"quota_type": "produce", "broker": "10"}, 2)],
         ),
+        (
+            "kafka_quota_controller_event_queue_seconds_total",
+            [({"broker": "10"}, 1.5)],
+        ),
+        ("kafka_quota_controller_events_total", [({"broker": "10"}, 40)]),
         ("quotascope_entities", [({"state": "exported"}, 0), ({"state": "stale"}, 2)]),
     ):
         assert series(shown, name) == expected

@@ -16,6 +16,7 @@ def test_one_request_reads_all_quota_types_and_the_node() -> None:
         "kafka.network:type=RequestMetrics,name=ThrottleTimeMs,*",
         "kafka.network:type=RequestMetrics,name=ErrorsPerSec,error=THROTTLING_QUOTA_EXCEEDED,*",
         "kafka.controller:type=KafkaController,name=ActiveControllerCount,*",
+        "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs,*",
         "kafka.server:type=app-info,*",
         "kafka.server:type=socket-server-metrics,*",
         "kafka.server:type=LeaderReplication,*",

@@ -84,6 +84,18 @@ async def test_a_url_without_its_last_slash_works(kafka: Cluster) -> None:
     assert (await table(JolokiaSource("a", HttpTarget(url=url)))).node_id == "1"
 
 
+async def test_a_controller_tells_its_event_queue(kafka: Cluster) -> None:
+    """Kafka's histogram of how long its events waited, which a mutation quota is chosen by."""
+    source = JolokiaSource("a", HttpTarget(url=kafka.nodes[1].agents.jolokia))
+    told = {
+        attribute: value
+        for (bean, attribute), value in numbers(await table(source)).items()
+        if bean.get("name") == "EventQueueTimeMs"
+    }
+    assert told.keys() == {"Mean", "Count"}
+    assert told["Count"] > 0
+
+
 async def test_a_node_says_whether_it_leads(kafka: Cluster) -> None:
     """The combined node is the only controller, and says so in every dialect."""
     agents = kafka.nodes[1].agents
