@@ -14,8 +14,9 @@ from .client_sensors import (
 )
 from .config import MetricConfig
 from .entities import DefaultType, QuotaEntity
-from .errors import MalformedName, QuotaViolation
+from .errors import MalformedName
 from .manager_config import ManagerConfig
+from .metric import Breach
 from .metric_name import MetricName
 from .numbers import LONG_MAX
 from .principal import Principal
@@ -36,7 +37,7 @@ from .rules import (
 from .sanitizer import desanitize, sanitize
 from .sensor import Sensor
 from .throttle_callback import ThrottleCallback
-from .throttle_time import narrow, rate_throttle_time_ms
+from .throttle_time import narrow, rate_formula_ms
 
 UNLIMITED: Final = float(LONG_MAX)
 """The bound of whoever has no quota: measured, never in violation."""
@@ -123,10 +124,10 @@ class ClientQuotaManager:
 
         """
         sensors = self.sensors_for(principal, client_id, now_ms)
-        violation = sensors.quota.try_record(value, now_ms)
-        if violation is None:
+        breach = sensors.quota.try_record(value, now_ms)
+        if breach is None:
             return 0
-        return self._narrow(self._throttle_time_ms(violation, now_ms))
+        return self._narrow(self._throttle_time_ms(breach, now_ms))
 
     def record_no_throttle(
         self, principal: Principal, client_id: str, value: float, now_ms: int
@@ -279,8 +280,9 @@ class ClientQuotaManager:
     def _register_quota_metrics(self, tags: EntityTags, sensor: Sensor) -> None:
         sensor.add(self._metric_name(tags), Rate(), self._quota_config(tags))
 
-    def _throttle_time_ms(self, violation: QuotaViolation, now_ms: int) -> int:
-        return rate_throttle_time_ms(violation, now_ms)
+    def _throttle_time_ms(self, breach: Breach, now_ms: int) -> int:
+        window_ms = breach.metric.window_size(now_ms)
+        return rate_formula_ms(breach.value, breach.bound, window_ms)
 
     def _metric_about(self) -> str:
         return f"Tracking {self.metric} per user/client-id"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
 from .errors import InvalidConfig
-from .native import i64
+from .native import i64, mypyc_attr
 from .numbers import LONG_MAX
 from .quota import Quota
 
@@ -24,6 +24,7 @@ class RecordingLevel(IntEnum):
         return self <= configured
 
 
+@mypyc_attr(acyclic=True)
 class MetricConfig:
     """
     Settings of a metric, never changed in place (Kafka: `MetricConfig`).

@@ -88,6 +88,11 @@ class KafkaMetric(ConfigHolder):
 
     def violation(self, now_ms: i64) -> QuotaViolation | None:
         """Measure at `now_ms` if there is a quota, and return how the value breaks it; None if it does not."""
+        breach = self.breach(now_ms)
+        return None if breach is None else breach.violation()
+
+    def breach(self, now_ms: i64) -> "Breach | None":
+        """Do the same, and return what is not yet an error: to make one takes its time."""
         stat = self.stat
         quota = self.current.quota
         if quota is None or stat is None:
@@ -96,7 +101,7 @@ class KafkaMetric(ConfigHolder):
             value = stat.measure(self.current, now_ms)
         if stat.acceptable(quota, value):
             return None
-        return QuotaViolation(self.name, value, quota.bound, self)
+        return Breach(self, value, quota.bound)
 
     def window_size(self, now_ms: i64) -> int:
         """
@@ -114,3 +119,18 @@ class KafkaMetric(ConfigHolder):
 
     def __repr__(self) -> str:
         return f"KafkaMetric({self.name!r})"
+
+
+class Breach:
+    """A metric past its bound, as a check found it."""
+
+    __slots__ = ("bound", "metric", "value")
+
+    def __init__(self, metric: KafkaMetric, value: float, bound: float) -> None:
+        self.metric: KafkaMetric = metric
+        self.value: float = value
+        self.bound: float = bound
+
+    def violation(self) -> QuotaViolation:
+        """Return the error to raise."""
+        return QuotaViolation(self.metric.name, self.value, self.bound, self.metric)

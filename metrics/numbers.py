@@ -10,15 +10,16 @@ LONG_MIN: Final = -9223372036854775808
 INT_MAX: Final = 2147483647
 """Largest 32-bit integer."""
 INT_MIN: Final = -2147483648
+_TWO_TO_63: Final = 9223372036854775808.0
 
 
 def jround(x: float) -> int:
     """Round half up (2.5 -> 3, -2.5 -> -2), NaN to 0, saturating at 64 bits (Java: `Math.round(double)`)."""
     if math.isnan(x):
         return 0
-    if x >= LONG_MAX:
+    if x >= _TWO_TO_63:
         return LONG_MAX
-    if x <= LONG_MIN:
+    if x <= -_TWO_TO_63:
         return LONG_MIN
     below = math.floor(x)
     return below + 1 if x - below >= 0.5 else below  # noqa: PLR2004 - a half

@@ -1,6 +1,9 @@
 """An inclusive bound on a metric's value."""
 
+from .native import mypyc_attr
 
+
+@mypyc_attr(acyclic=True)
 class Quota:
     """
     A bound that a value may reach but not pass (Kafka: `Quota`).

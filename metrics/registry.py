@@ -53,6 +53,8 @@ class Registry:
         # Taken again by a reporter that calls back, as a Java monitor can be.
         self._lock = threading.RLock()
         self._metrics: dict[MetricName, KafkaMetric] = {}
+        # One for all sensors: each look at a method makes an object.
+        self._registrar: Callable[[KafkaMetric], KafkaMetric | None] = self.register
         self._sensors: dict[str, Sensor] = {}
         self._children: dict[Sensor, list[Sensor]] = {}
         self.removals: int = 0
@@ -120,7 +122,7 @@ class Registry:
             if existing is not None:
                 return existing
             sensor = Sensor(
-                self.register,
+                self._registrar,
                 name,
                 self.config if config is None else config,
                 now_ms,

@@ -3,14 +3,13 @@
 from typing import Final
 
 from .client_quota_manager import ClientQuotaManager
-from .errors import QuotaViolation
 from .manager_config import ManagerConfig
+from .metric import Breach
 from .principal import Principal
 from .quota_callback import QuotaCallback
 from .quota_type import QuotaType
 from .rate import Rate
 from .registry import Registry
-from .throttle_time import bounded_rate_throttle_time_ms
 
 PERCENT_PER_NANO: Final = 100.0 / 1e9
 """One thread that is busy for a second has used 100 percent."""
@@ -70,5 +69,5 @@ class RequestQuotaManager(ClientQuotaManager):
         """Record the ns spent on a request that no quota applies to, such as its network thread's afterwards."""
         self._exempt.record(thread_time_ns * PERCENT_PER_NANO, now_ms)
 
-    def _throttle_time_ms(self, violation: QuotaViolation, now_ms: int) -> int:
-        return bounded_rate_throttle_time_ms(violation, self.config.window_ms, now_ms)
+    def _throttle_time_ms(self, breach: Breach, now_ms: int) -> int:
+        return min(super()._throttle_time_ms(breach, now_ms), self.config.window_ms)

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from .config import MetricConfig, RecordingLevel
-from .errors import DuplicateMetric, InvalidHierarchy, QuotaViolation
+from .errors import DuplicateMetric, InvalidHierarchy
 from .locks import Lock
-from .metric import ConfigHolder, KafkaMetric
+from .metric import Breach, ConfigHolder, KafkaMetric
 from .metric_name import MetricName
 from .native import i64
 from .numbers import LONG_MAX, LONG_MIN
@@ -50,7 +50,6 @@ class Sensor:
         "_in_order",
         "_last_record_ms",
         "_metric_lock",
-        "_metrics",
         "_recorded",
         "_register",
         "_should_record",
@@ -82,7 +81,6 @@ class Sensor:
         self.lock = Lock()
         self._metric_lock = Lock()
         self._recorded: tuple[_Recorded, ...] = ()
-        self._metrics: dict[MetricName, KafkaMetric] = {}
         # Replaced, never changed: a check may be going on.
         self._in_order: tuple[KafkaMetric, ...] = ()
         _check_forest(self, set())
@@ -99,29 +97,29 @@ class Sensor:
             QuotaViolation: a metric is past its bound; the value is recorded here, but not in the parents.
 
         """
-        violation = self.try_record(value, now_ms, check_quotas)
-        if violation is not None:
-            raise violation
+        breach = self.try_record(value, now_ms, check_quotas)
+        if breach is not None:
+            raise breach.violation()
 
     def try_record(
         self,
         value: float,
         now_ms: i64,
         check_quotas: bool = True,  # noqa: FBT001, FBT002 - as `record`
-    ) -> QuotaViolation | None:
-        """Do as `record` does, but return the violation: to raise one costs more than all the rest."""
+    ) -> Breach | None:
+        """Do as `record` does, but return what it would raise: an error costs more than all the rest."""
         if not self._should_record:
             return None
         self._last_record_ms = now_ms
         with self.lock:
             self._record(value, now_ms)
-            violation = self._violation(now_ms) if check_quotas else None
-        if violation is not None:
-            return violation
+            breach = self._breach(now_ms) if check_quotas else None
+        if breach is not None:
+            return breach
         for parent in self.parents:
-            violation = parent.try_record(value, now_ms, check_quotas)
-            if violation is not None:
-                return violation
+            breach = parent.try_record(value, now_ms, check_quotas)
+            if breach is not None:
+                return breach
         return None
 
     def record_if_within_quota(self, value: float, now_ms: i64) -> None:
@@ -152,9 +150,9 @@ class Sensor:
             QuotaViolation: for the first one past its bound.
 
         """
-        violation = self._violation(now_ms)
-        if violation is not None:
-            raise violation
+        breach = self._breach(now_ms)
+        if breach is not None:
+            raise breach.violation()
 
     def add(
         self,
@@ -182,7 +180,7 @@ class Sensor:
         with self.lock:
             if now_ms is not None and self.has_expired(now_ms):
                 return False
-            if name in self._metrics:
+            if self._has(name):
                 return True
             metric = self._add(name, stat, self._config if config is None else config)
             self._recorded = (*self._recorded, _Recorded(stat, metric))
@@ -218,7 +216,7 @@ class Sensor:
             chosen = self._config if config is None else config
             self._recorded = (*self._recorded, _Recorded(stat, ConfigHolder(chosen)))
             for part in stat.stats():
-                if part.name not in self._metrics:
+                if not self._has(part.name):
                     self._add(part.name, part.measurable, chosen)
             return True
 
@@ -242,12 +240,15 @@ class Sensor:
             for recorded in self._recorded:
                 recorded.stat.record(recorded.holder.current, value, now_ms)
 
-    def _violation(self, now_ms: i64) -> QuotaViolation | None:
+    def _breach(self, now_ms: i64) -> Breach | None:
         for metric in self._in_order:
-            violation = metric.violation(now_ms)
-            if violation is not None:
-                return violation
+            breach = metric.breach(now_ms)
+            if breach is not None:
+                return breach
         return None
+
+    def _has(self, name: MetricName) -> bool:
+        return any(metric.name == name for metric in self._in_order)
 
     def _add(
         self, name: MetricName, measurable: Measurable, config: MetricConfig
@@ -255,7 +256,6 @@ class Sensor:
         metric = KafkaMetric(self._metric_lock, name, measurable, config)
         if self._register(metric) is not None:
             raise DuplicateMetric(name)
-        self._metrics[name] = metric
         self._in_order = (*self._in_order, metric)
         return metric
 

@@ -322,9 +322,9 @@ class TestHierarchy:
         assert child.try_record(2.0, EPOCH_MS) is None
         told = [child.try_record(value, EPOCH_MS) for value in (3.0, 1.0)]
         assert [
-            (violation.metric_name.name, violation.value, violation.bound)
-            for violation in told
-            if violation is not None
+            (breach.metric.name.name, breach.value, breach.bound)
+            for breach in told
+            if breach is not None
         ] == [("parents", 5.0, 2.0), ("own", 6.0, 5.0)]
         assert child.try_record(1.0, EPOCH_MS, check_quotas=False) is None
         assert value_of(parent, "parents") == 6.0
