@@ -27,6 +27,8 @@ from .rate import Rate
 from .reaper import ThrottledChannelReaper
 from .registry import Registry
 from .rules import (
+    CLIENT_ID_FLAG,
+    NO_FLAGS,
     NO_RULE,
     USER_CLIENT_ID_FLAG,
     USER_FLAG,
@@ -43,7 +45,7 @@ UNLIMITED: Final = float(LONG_MAX)
 """The bound of whoever has no quota: measured, never in violation."""
 
 _DOUBLE_MAX = sys.float_info.max
-_ONE_SHAPE = (0, 1, USER_FLAG, USER_CLIENT_ID_FLAG)
+_ONE_SHAPE = (NO_FLAGS, CLIENT_ID_FLAG, USER_FLAG, USER_CLIENT_ID_FLAG)
 
 
 class ClientQuotaManager:
@@ -297,11 +299,7 @@ class ClientQuotaManager:
         return self._metric_config(self._bound_of(tags))
 
     def _metric_config(self, bound: float) -> MetricConfig:
-        return MetricConfig(
-            samples=self.config.samples,
-            time_window_ms=self.config.window_ms,
-            quota=Quota(bound),
-        )
+        return self.config.metric_config(Quota(bound))
 
     def _limit(self, tags: EntityTags) -> float | None:
         if self._custom is not None:

@@ -51,8 +51,7 @@ class RLMQuotaManager(ByteRateQuota):
         bytes_per_second: int = LONG_MAX,
         config: WindowConfig | None = None,
     ) -> None:
-        what = quota_type.name.lower()
-        about = f"Tracking {what} byte-rate for Remote Log Manager"
+        about = f"Tracking {quota_type.label} byte-rate for Remote Log Manager"
         quota = Quota(bytes_per_second)
         super().__init__(registry, quota_type.value, about, config, quota)
         self.quota_type: RLMQuotaType = quota_type

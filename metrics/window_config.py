@@ -18,10 +18,10 @@ class WindowConfig:
     """
 
     samples: int = 11
-    """Windows that make up the measured time: `<kind>.quota.window.num`."""
+    """Windows that make up the measured time: `[<kind>.]quota.window.num`."""
 
     window_seconds: int = 1
-    """Length of one window in s: `<kind>.quota.window.size.seconds`."""
+    """Length of one window in s: `[<kind>.]quota.window.size.seconds`."""
 
     def __post_init__(self) -> None:
         if self.samples < 1 or self.window_seconds < 1:
