@@ -1,4 +1,4 @@
-"""The quota engine of Apache Kafka, in plain Python, and the catalogue of what is exposed about quotas."""
+"""The quota engine of Apache Kafka, in Python, and the catalogue of what is exposed about quotas."""
 
 from .broker_quotas import BrokerQuotas, ClientRequest, Instant
 from .burst_spreading import BurstSpreadingRate
@@ -36,6 +36,7 @@ from .errors import (
     QuotaViolation,
     ThrottlingQuotaExceeded,
     TooManyConnections,
+    UnknownConnection,
     WrongStatistic,
 )
 from .expiry import ExpiryThread
@@ -235,6 +236,7 @@ __all__ = [
     "TimeUnit",
     "TokenBucket",
     "TooManyConnections",
+    "UnknownConnection",
     "Value",
     "WindowConfig",
     "WindowedCount",

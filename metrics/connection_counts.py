@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from .errors import TooManyConnections
+from .errors import TooManyConnections, UnknownConnection
 from .host_address import host_address
 from .numbers import INT_MAX
 
@@ -95,12 +95,12 @@ class ConnectionCounts:
         Count a connection that was closed.
 
         Raises:
-            ValueError: the address has none.
+            UnknownConnection: the address has none.
 
         """
         address = host_address(ip)
         if address not in self._ips:
-            raise ValueError(f"{address} has no connection that could be closed")
+            raise UnknownConnection(address)
         self._ips[address] -= 1
         if self._ips[address] == 0:
             del self._ips[address]

@@ -168,7 +168,7 @@ class ConnectionQuotas:
             self.counts.add(listener, ip)
 
     def closed(self, listener: str, ip: str) -> None:
-        """Count a connection that was closed; raises `ValueError` if its address has none."""
+        """Count a connection that was closed; raises `UnknownConnection` if its address has none."""
         with self._lock:
             self.counts.remove(listener, ip)
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from .errors import InvalidConfig
+
 
 class DefaultType:
     """The type of `DEFAULT`; there is one instance."""
@@ -58,7 +60,7 @@ class QuotaEntity:
     an empty name, as Kafka's does; the controller refuses to store one.
 
     Raises:
-        ValueError: neither dimension is present.
+        InvalidConfig: neither dimension is present.
 
     """
 
@@ -70,7 +72,7 @@ class QuotaEntity:
 
     def __post_init__(self) -> None:
         if self.user is None and self.client_id is None:
-            raise ValueError("a quota entity needs a user, a client-id, or both")
+            raise InvalidConfig("a quota entity needs a user, a client-id, or both")
 
     @property
     def level(self) -> Level:

@@ -13,7 +13,8 @@ MetricsError
 ├── QuotaViolation              a recorded value went past its bound
 ├── ThrottlingQuotaExceeded     a controller mutation was refused (Kafka's error code 89)
 ├── ConnectionThrottled         a connection came too soon after others from its address
-└── TooManyConnections          an address has as many connections as it may
+├── TooManyConnections          an address has as many connections as it may
+└── UnknownConnection           a connection was closed that was never counted
 ```
 
 Violations are part of normal work: they keep their fields and build a text only when one is asked for.
@@ -42,7 +43,7 @@ class InvalidHierarchy(MetricsError, ValueError):
         self.sensor_name = sensor_name
 
     def __str__(self) -> str:
-        return f"circular dependency in sensors: {self.sensor_name!r} is its own parent"
+        return f"a sensor meets {self.sensor_name!r} twice among its parents and theirs"
 
 
 class DuplicateMetric(MetricsError, ValueError):
@@ -196,3 +197,14 @@ class TooManyConnections(MetricsError):
 
     def __str__(self) -> str:
         return f"{self.ip} may not have more than {self.limit} connections"
+
+
+class UnknownConnection(MetricsError, ValueError):
+    """A connection is said to be closed, but its address has none (Kafka: `IllegalArgumentException`)."""
+
+    def __init__(self, ip: str) -> None:
+        super().__init__(ip)
+        self.ip = ip
+
+    def __str__(self) -> str:
+        return f"{self.ip} has no connection that could be closed"

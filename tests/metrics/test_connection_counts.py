@@ -2,7 +2,7 @@
 
 import pytest
 
-from quotascope.metrics import ConnectionCounts, TooManyConnections
+from quotascope.metrics import ConnectionCounts, TooManyConnections, UnknownConnection
 
 
 def test_counts_by_address_and_in_total() -> None:
@@ -13,7 +13,7 @@ def test_counts_by_address_and_in_total() -> None:
     counts.add("CLIENT", "10.0.0.1")
     assert (counts.count("::1"), counts.count("10.0.0.2"), counts.total) == (2, 0, 3)
     counts.remove("CLIENT", "10.0.0.1")
-    with pytest.raises(ValueError, match="no connection"):
+    with pytest.raises(UnknownConnection, match="no connection"):
         counts.remove("CLIENT", "10.0.0.1")
     assert counts.total == 2
 

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from quotascope.metrics import DEFAULT, Level, QuotaEntity
+from quotascope.metrics import DEFAULT, InvalidConfig, Level, QuotaEntity
 from quotascope.metrics.entities import Name
 
 
@@ -24,7 +24,7 @@ def test_default_stays_single() -> None:
 
 def test_an_entity_has_a_dimension() -> None:
     """An entity with neither a user nor a client-id means nothing."""
-    with pytest.raises(ValueError, match="a user, a client-id, or both"):
+    with pytest.raises(InvalidConfig, match="a user, a client-id, or both"):
         QuotaEntity()
 
 

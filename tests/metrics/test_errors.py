@@ -16,6 +16,7 @@ from quotascope.metrics import (
     QuotaViolation,
     ThrottlingQuotaExceeded,
     TooManyConnections,
+    UnknownConnection,
 )
 
 NAME = MetricName("byte-rate", "Produce", {"user": "a\nb"})
@@ -23,7 +24,7 @@ ERRORS = [
     (InvalidConfig("no samples"), "no samples"),
     (
         InvalidHierarchy("s\n"),
-        "circular dependency in sensors: 's\\n' is its own parent",
+        "a sensor meets 's\\n' twice among its parents and theirs",
     ),
     (DuplicateMetric(NAME), f"a metric named {NAME} already exists"),
     (NotMeasurable(NAME), f"the metric {NAME} is a gauge, not a measurable"),
@@ -40,6 +41,10 @@ ERRORS = [
     (
         TooManyConnections("10.0.0.1", 3),
         "10.0.0.1 may not have more than 3 connections",
+    ),
+    (
+        UnknownConnection("10.0.0.1"),
+        "10.0.0.1 has no connection that could be closed",
     ),
 ]
 
