@@ -105,12 +105,13 @@ def validate_request(
     ],
     *,
     is_host: Callable[[str], bool] = is_address,
+    refuse_nan: bool = False,
 ) -> list[list[QuotaProblem]]:
     """
     Return what is wrong with each alteration of one request.
 
     An entity may come once. Of a second time a controller reports an error for the entity, although it has stored
-    what the first one asked for.
+    what the first one asked for. The options are those of `validate_alteration`.
     """
     results = []
     seen: set[frozenset[tuple[str, str | None]]] = set()
@@ -119,7 +120,11 @@ def validate_request(
         if identity in seen:
             results.append([_problem("the entity is in the request twice")])
         else:
-            results.append(validate_alteration(entity, changes, is_host=is_host))
+            results.append(
+                validate_alteration(
+                    entity, changes, is_host=is_host, refuse_nan=refuse_nan
+                )
+            )
         seen.add(identity)
     return results
 

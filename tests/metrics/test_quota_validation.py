@@ -153,6 +153,14 @@ def test_an_entity_comes_once_in_a_request() -> None:
     assert messages(second) == ["the entity is in the request twice"]
 
 
+def test_a_request_may_refuse_nan() -> None:
+    """As each of its alterations may."""
+    request = [(CLIENT, [("request_percentage", math.nan)])]
+    assert validate_request(request) == [[]]
+    (refused,) = validate_request(request, refuse_nan=True)
+    assert messages(refused) == ["'request_percentage' is not a number"]
+
+
 def test_every_quota_type_has_its_key() -> None:
     """The schema and the engine agree."""
     assert {each.quota_key for each in QuotaType} == set(CLIENT_QUOTA_KEYS)
