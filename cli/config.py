@@ -29,7 +29,8 @@ def check(
 
     settings = configuration(file)
     build_exporter(settings)
-    typer.echo(f"{file}: fine, {len(settings.sources)} sources")
+    count = len(settings.sources)
+    typer.echo(f"{file}: fine, {count} source{'' if count == 1 else 's'}")
 
 
 @config.command(epilog="Examples:\n\nquotascope config example > /etc/quotascope.yaml")

@@ -44,7 +44,7 @@ def _body(snapshot: Snapshot | None, title: str) -> Iterator[str]:
     if snapshot is None:
         yield "<p>The first collection is under way.</p>"
         return
-    yield f"<p>{len(snapshot.entities)} quota entities on {len(snapshot.nodes)} nodes.</p>"
+    yield f"<p>Quota entities: {len(snapshot.entities)}, nodes: {len(snapshot.nodes)}.</p>"
     yield from _findings(diagnose(snapshot))
     yield from _sources(snapshot.sources)
 

@@ -91,7 +91,7 @@ def test_example_can_be_checked(run: Run, tmp_path: Path) -> None:
     """The reference is a configuration that works as it is."""
     file = tmp_path / "q.yaml"
     file.write_text(run("config", "example")[1])
-    assert run("config", "check", str(file)) == (0, f"{file}: fine, 1 sources\n", "")
+    assert run("config", "check", str(file)) == (0, f"{file}: fine, 1 source\n", "")
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,10 @@ def load(path: Path) -> list[Vector]:
     """The vectors of a file. Raises `Malformed` when there is no such file or it holds none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise Malformed(f"{path}: {error}") from None
+    except OSError as error:
+        raise Malformed(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"{path}: not JSON: {error}") from None
     vectors = content.get("vectors") if isinstance(content, dict) else None
     if not isinstance(vectors, list):
         raise Malformed(f'{path}: an object with an array "vectors" was expected')

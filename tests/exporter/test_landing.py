@@ -37,7 +37,7 @@ class Page(HTMLParser):
 def test_sources_and_numbers() -> None:
     """The page says how much there is and how the sources are."""
     page = Page(landing_page(snapshot(usage()), None))
-    assert "1 quota entities on 1 nodes" in page.text
+    assert "Quota entities: 1, nodes: 1." in page.text
     assert "broker-1jolokiaup0.250 s12" in page.text
     assert "wrong or missing" not in page.text
     assert page.open == []
