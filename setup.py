@@ -44,6 +44,7 @@ COMPILED = (
     "quota",
     "rate",
     "reaper",
+    "record_loop",
     "registry",
     "request_quota_manager",
     "rules",

@@ -5,9 +5,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from benchmarks.subjects import ALWAYS, NEVER, T0, fill, manager, sensor
 
 from quotascope.metrics import Principal, QuotaViolation, Registry, Sensor
+from quotascope.metrics.batch import record_many
 
 PER_MS = 100
 """Records in each ms of model time."""
@@ -109,6 +111,24 @@ def entities(*, check: bool) -> Loop:
     return loop
 
 
+def batches(*, check: bool) -> Loop:
+    """Record the same as arrays."""
+    registry, clock = Registry(), _Clock()
+    sensors = [
+        sensor(registry, f"s{number}", bucket=True, bound=NEVER)
+        for number in range(ENTITIES)
+    ]
+    whose, values = np.array(chosen()), np.ones(BATCH)
+
+    def loop(records: int) -> None:
+        for _ in range(records // BATCH):
+            clock.now_ms += BATCH_MS
+            times_ms = np.full(BATCH, clock.now_ms)
+            record_many(sensors, whose, values, times_ms, check_quotas=check)
+
+    return loop
+
+
 def chosen() -> list[int]:
     """Return which entity each record of a batch belongs to."""
     draw = random.Random(1)  # noqa: S311 - a benchmark
@@ -157,6 +177,18 @@ SCENARIOS = (
     Scenario(name="2,000 entities", make=lambda: entities(check=False), goal=1.2),
     Scenario(
         name="2,000 entities, checked", make=lambda: entities(check=True), goal=1.2
+    ),
+    Scenario(
+        name="2,000 entities, batch",
+        kafka="2,000 entities",
+        make=lambda: batches(check=False),
+        goal=0.5,
+    ),
+    Scenario(
+        name="2,000 entities, batch, checked",
+        kafka="2,000 entities, checked",
+        make=lambda: batches(check=True),
+        goal=0.5,
     ),
     Scenario(name="quota manager", make=lambda: managing(NEVER), goal=1.5),
     Scenario(name="quota manager, throttled", make=lambda: managing(ALWAYS), goal=1.5),

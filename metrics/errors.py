@@ -8,6 +8,7 @@ MetricsError
 ├── DuplicateMetric             another sensor owns the name
 ├── NotMeasurable               a gauge was asked for a number
 ├── MalformedName               text that is no MBean name, or no sanitised name
+├── MalformedBatch              arrays of records that do not fit each other
 ├── WrongStatistic              a throttle time was asked of a metric that has none
 ├── IllegalMuteTransition       an event that cannot happen to a channel in its state
 ├── QuotaViolation              a recorded value went past its bound
@@ -78,6 +79,10 @@ class MalformedName(MetricsError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.text[:200]!r}"
+
+
+class MalformedBatch(MetricsError, ValueError):
+    """Arrays of records do not fit each other, or what they are about."""
 
 
 class WrongStatistic(MetricsError, TypeError):

@@ -1,0 +1,204 @@
+"""Many records at once do what as many single ones do."""
+
+import struct
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import EPOCH_MS
+
+from quotascope.metrics import (
+    DEFAULT,
+    ClientQuotaManager,
+    MalformedBatch,
+    MetricConfig,
+    MetricName,
+    Principal,
+    Quota,
+    QuotaEntity,
+    QuotaType,
+    QuotaViolation,
+    Rate,
+    Registry,
+    RequestQuotaManager,
+    Sensor,
+    TokenBucket,
+)
+from quotascope.metrics.batch import record_many, throttle_times_ms
+
+SENSORS = 3
+CLIENTS = [(Principal(user), client) for user in ("a", "b c") for client in ("x", "y")]
+
+Record = tuple[int, float, int]
+"""Entity, value, ms since the record before."""
+
+records = st.lists(
+    st.tuples(
+        st.integers(0, SENSORS - 1),
+        st.floats(-1e3, 1e9) | st.sampled_from([0.0, 1.0, float("inf")]),
+        st.integers(0, 3_000) | st.integers(-500, 0) | st.just(20_000),
+    ),
+    max_size=60,
+)
+
+
+def columns(trace: list[Record]) -> tuple[list[int], list[float], list[int]]:
+    """Return entities, values and epoch ms."""
+    now_ms, times_ms = EPOCH_MS, []
+    for _, _, step_ms in trace:
+        now_ms += step_ms
+        times_ms.append(now_ms)
+    return (
+        [entity for entity, _, _ in trace],
+        [value for _, value, _ in trace],
+        times_ms,
+    )
+
+
+def sensors(bound: float, *, related: bool = False) -> list[Sensor]:
+    """Return sensors with a rate and a bucket, the last of them perhaps with the first as its parent."""
+    registry = Registry()
+    config = MetricConfig(3, 1_000, quota=Quota(bound))
+    made: list[Sensor] = []
+    for number in range(SENSORS):
+        parents = made[:1] if related and number == SENSORS - 1 else []
+        made.append(registry.sensor(f"s{number}", EPOCH_MS, parents=parents))
+        made[-1].add(registry.metric_name(f"rate-{number}", "g"), Rate(), config)
+        tokens = registry.metric_name(f"tokens-{number}", "g")
+        made[-1].add(tokens, TokenBucket(), config)
+    return made
+
+
+def bits(values: list[float]) -> bytes:
+    """Return what tells two doubles apart."""
+    return struct.pack(f"{len(values)}d", *values)
+
+
+def state(made: list[Sensor], now_ms: int) -> bytes:
+    """Return what all metrics read."""
+    return bits([m.value(now_ms) for sensor in made for m in sensor.metrics()])
+
+
+def figures(registry: Registry, now_ms: int) -> dict[MetricName, bytes]:
+    """Return what all metrics of a registry read."""
+    return {
+        name: bits([metric.value(now_ms)])
+        for name, metric in registry.metrics().items()
+    }
+
+
+@given(
+    trace=records,
+    bound=st.floats(0.5, 1e8),
+    check=st.booleans(),
+    related=st.booleans(),
+)
+def test_records_as_one_by_one(
+    trace: list[Record], bound: float, *, check: bool, related: bool
+) -> None:
+    """Violations, what was measured in them and the state afterwards are the scalar engine's to the last bit."""
+    ours, twins = sensors(bound, related=related), sensors(bound, related=related)
+    whose, values, times_ms = columns(trace)
+    batch = record_many(
+        ours,
+        np.array(whose, np.int64),
+        np.array(values, np.float64),
+        np.array(times_ms, np.int64),
+        check_quotas=check,
+    )
+    expected = []
+    for number, (entity, value, now_ms) in enumerate(
+        zip(whose, values, times_ms, strict=True)
+    ):
+        try:
+            twins[entity].record(value, now_ms, check)
+        except QuotaViolation as violation:
+            expected.append((number, violation.value, violation.bound))
+    assert batch.records.tolist() == [number for number, _, _ in expected]
+    assert bits(batch.values.tolist()) == bits([value for _, value, _ in expected])
+    assert batch.bounds.tolist() == [bound for _, _, bound in expected]
+    end_ms = (times_ms or [EPOCH_MS])[-1]
+    assert state(ours, end_ms) == state(twins, end_ms)
+
+
+def _produce(registry: Registry) -> ClientQuotaManager:
+    return ClientQuotaManager(registry, QuotaType.PRODUCE, EPOCH_MS)
+
+
+def _request(registry: Registry) -> ClientQuotaManager:
+    return RequestQuotaManager(registry, EPOCH_MS)
+
+
+@pytest.mark.parametrize("make", [_produce, _request])
+@given(trace=records, bound=st.floats(0.5, 1e8))
+def test_throttles_as_one_by_one(
+    make: Callable[[Registry], ClientQuotaManager], trace: list[Record], bound: float
+) -> None:
+    """A manager answers a batch as it answers single requests, and what it made of them is the same."""
+    registries = Registry(), Registry()
+    ours, twin = (make(registry) for registry in registries)
+    for manager in (ours, twin):
+        manager.update_quota(QuotaEntity(DEFAULT), bound)
+        manager.update_quota(QuotaEntity("a", "x"), bound / 3)
+    whose, values, times_ms = columns(trace)
+    throttled = throttle_times_ms(ours, CLIENTS, whose, values, times_ms)
+    expected = [
+        twin.maybe_record_and_get_throttle_time(*CLIENTS[entity], value, now_ms)
+        for entity, value, now_ms in zip(whose, values, times_ms, strict=True)
+    ]
+    assert throttled.tolist() == expected
+    end_ms = (times_ms or [EPOCH_MS])[-1]
+    assert figures(registries[0], end_ms) == figures(registries[1], end_ms)
+
+
+def test_one_time_for_all() -> None:
+    """A batch of one moment needs its time only once."""
+    made = sensors(1e9)
+    assert record_many(made, [0, 1, 0], [1.0, 2.0, 3.0], EPOCH_MS).records.size == 0
+    assert [sensor.metrics()[0].value(EPOCH_MS) for sensor in made] == [2.0, 1.0, 0.0]
+
+
+def test_one_sensor_for_two_entities() -> None:
+    """Entities may share a sensor: then the order of their records counts."""
+    (twin, *_), (shared, *_) = sensors(2.0), sensors(2.0)
+    batch = record_many([shared, shared], [1, 0, 1], [3.0, 2.0, 9.0], EPOCH_MS)
+    expected = [twin.try_record(value, EPOCH_MS) for value in (3.0, 2.0, 9.0)]
+    assert batch.values.tolist() == [each.value for each in expected if each]
+    assert batch.records.tolist() == [
+        number for number, each in enumerate(expected) if each
+    ]
+    assert batch.records.size > 0
+
+
+def test_nothing_is_recorded_without_rules() -> None:
+    """A manager without rules lets everybody pass and measures nobody, in a batch, too."""
+    registry = Registry()
+    manager = _produce(registry)
+    assert throttle_times_ms(
+        manager, CLIENTS, [0, 1], [1e9, 1e9], EPOCH_MS
+    ).tolist() == [0, 0]
+    assert "Produce-:x" not in registry.sensors()
+
+
+@pytest.mark.parametrize(
+    ("whose", "values", "times_ms", "reason"),
+    [
+        ([0], [1.0, 2.0], [EPOCH_MS], "shapes"),
+        ([0, 1], [1.0, 2.0], [EPOCH_MS], "shapes"),
+        ([[0]], [[1.0]], [[EPOCH_MS]], "shapes"),
+        ([SENSORS], [1.0], [EPOCH_MS], "numbered from 3 to 3, but there are 3"),
+        ([0, -1], [1.0, 1.0], EPOCH_MS, "numbered from -1 to 0, but there are 3"),
+        ([0.5], [1.0], [EPOCH_MS], "entities must be whole numbers, not float64"),
+        ([0], [1.0], [0.5], "times_ms must be whole numbers, not float64"),
+    ],
+)
+def test_refuses_what_does_not_fit(
+    whose: object, values: object, times_ms: object, reason: str
+) -> None:
+    """The message says which array is wrong, and no record of the batch was made."""
+    made = sensors(1e9)
+    with pytest.raises(MalformedBatch, match=reason):
+        record_many(made, whose, values, times_ms)  # type: ignore[arg-type]
+    assert state(made, EPOCH_MS) == state(sensors(1e9), EPOCH_MS)
