@@ -18,7 +18,7 @@ from .client_quota_manager import ClientQuotaManager
 from .errors import MalformedBatch
 from .metric import Breach
 from .principal import Principal
-from .record_loop import record_each, throttle_each
+from .record_loop import record_each, record_runs, throttle_each
 from .sensor import Sensor
 
 
@@ -59,25 +59,34 @@ def record_many(
 
     """
     whose, costs, when = _columns(len(sensors), entities, values, times_ms)
-    order = _order(sensors, whose)
-    found = record_each(
-        list(sensors),
-        whose[order].tolist(),
-        costs[order].tolist(),
-        when[order].tolist(),
-        check_quotas=check_quotas,
-    )
+    # Where no sensor hears of another's records, the work is done one sensor after the other.
+    apart = _are_apart(sensors)
+    order = _by_entity(whose, len(sensors)) if apart else np.arange(whose.size)
+    work = record_runs if apart else record_each
+    lists = whose[order].tolist(), costs[order].tolist(), _times(when[order])
+    found = work(list(sensors), *lists, check_quotas=check_quotas)
     records = order[[number for number, _ in found]] if found else order[:0]
     return _violations(records, [breach for _, breach in found])
 
 
-def _order(sensors: Sequence[Sensor], whose: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the order in which to work: one sensor after the other where none hears of another's records."""
-    if len(set(sensors)) < len(sensors) or any(sensor.parents for sensor in sensors):
-        return np.arange(whose.size)
-    # Few bits are sorted in linear time.
-    keys = whose.astype(np.uint16) if len(sensors) <= 1 << 16 else whose
+def _are_apart(sensors: Sequence[Sensor]) -> bool:
+    return len(set(sensors)) == len(sensors) and not any(
+        sensor.parents for sensor in sensors
+    )
+
+
+def _by_entity(whose: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    # Numbers of 16 bits are sorted in linear time.
+    keys = whose.astype(np.uint16) if count <= 1 << 16 else whose
     return np.argsort(keys, kind="stable")
+
+
+def _times(when: NDArray[np.int64]) -> list[int]:
+    # One moment for all is one object for all.
+    if when.size and when.min() == when.max():
+        return [int(when[0])] * when.size
+    times_ms: list[int] = when.tolist()
+    return times_ms
 
 
 def _violations(records: NDArray[np.int64], breaches: list[Breach]) -> Violations:

@@ -93,12 +93,18 @@ class KafkaMetric(ConfigHolder):
 
     def breach(self, now_ms: i64) -> "Breach | None":
         """Do the same, and return what is not yet an error: to make one takes its time."""
+        if self.current.quota is None:
+            return None
+        with self._lock:
+            return self.breach_in_lock(now_ms)
+
+    def breach_in_lock(self, now_ms: i64) -> "Breach | None":
+        """Do the same for a caller who holds the metric lock."""
         stat = self.stat
         quota = self.current.quota
         if quota is None or stat is None:
             return None
-        with self._lock:
-            value = stat.measure(self.current, now_ms)
+        value = stat.measure(self.current, now_ms)
         if stat.acceptable(quota, value):
             return None
         return Breach(self, value, quota.bound)

@@ -2,6 +2,7 @@
 
 from .client_quota_manager import ClientQuotaManager
 from .metric import Breach
+from .native import i64
 from .principal import Principal
 from .sensor import Sensor
 
@@ -21,6 +22,30 @@ def record_each(
         breach = sensor.try_record(values[number], times_ms[number], check_quotas)
         if breach is not None:
             found.append((number, breach))
+    return found
+
+
+def record_runs(
+    sensors: list[Sensor],
+    entities: list[int],
+    values: list[float],
+    times_ms: list[int],
+    *,
+    check_quotas: bool,
+) -> list[tuple[int, Breach]]:
+    """Do the same for records that are sorted by entity, and whose sensors have nothing to do with each other."""
+    found: list[tuple[int, Breach]] = []
+    start: i64 = 0
+    count: i64 = len(entities)
+    while start < count:
+        entity: i64 = entities[start]
+        stop: i64 = start + 1
+        while stop < count and entities[stop] == entity:
+            stop += 1
+        sensors[entity].try_record_run(
+            values, times_ms, start, stop, found, check_quotas=check_quotas
+        )
+        start = stop
     return found
 
 

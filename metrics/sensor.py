@@ -122,6 +122,44 @@ class Sensor:
                 return breach
         return None
 
+    def try_record_run(
+        self,
+        values: list[float],
+        times_ms: list[int],
+        start: i64,
+        stop: i64,
+        found: list[tuple[int, Breach]],
+        *,
+        check_quotas: bool,
+    ) -> None:
+        """
+        Do as `try_record` does for a part of two columns, and let nobody in meanwhile.
+
+        Args:
+            values: all values.
+            times_ms: epoch ms of all.
+            start: number of the first that is recorded.
+            stop: number after the last one.
+            found: where to add what is past its bound, with its number.
+            check_quotas: as in `record`.
+
+        Parents are not told: only for a sensor without.
+
+        """
+        if not self._should_record or start == stop:
+            return
+        self._last_record_ms = times_ms[stop - 1]
+        with self.lock, self._metric_lock:
+            for number in range(start, stop):
+                now_ms: i64 = times_ms[number]
+                for recorded in self._recorded:
+                    recorded.stat.record(
+                        recorded.holder.current, values[number], now_ms
+                    )
+                breach = self._breach_in_lock(now_ms) if check_quotas else None
+                if breach is not None:
+                    found.append((number, breach))
+
     def record_if_within_quota(self, value: float, now_ms: i64) -> None:
         """
         Check first, then record without a check, as one step: a refused value leaves no trace.
@@ -243,6 +281,13 @@ class Sensor:
     def _breach(self, now_ms: i64) -> Breach | None:
         for metric in self._in_order:
             breach = metric.breach(now_ms)
+            if breach is not None:
+                return breach
+        return None
+
+    def _breach_in_lock(self, now_ms: i64) -> Breach | None:
+        for metric in self._in_order:
+            breach = metric.breach_in_lock(now_ms)
             if breach is not None:
                 return breach
         return None
