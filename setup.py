@@ -97,6 +97,5 @@ compiled = wish == "0" or (wish != "1" and _has_compiler())
 building = "bdist_wheel" in sys.argv or (wish == "0" and "editable_wheel" in sys.argv)
 setup(
     setup_requires=GROUPS["compile"] if compiled else [],
-    install_requires=GROUPS["run"] + (GROUPS["run-compiled"] if compiled else []),
     ext_modules=_extensions() if compiled and building else [],
 )
