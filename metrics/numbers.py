@@ -11,6 +11,8 @@ INT_MAX: Final = 2147483647
 """Largest 32-bit integer."""
 INT_MIN: Final = -2147483648
 _TWO_TO_63: Final = 9223372036854775808.0
+_TWO_TO_51: Final = 2251799813685248.0
+_NO_FRACTION: Final = 6755399441055744.0
 
 
 def jround(x: float) -> int:
@@ -23,6 +25,12 @@ def jround(x: float) -> int:
         return LONG_MIN
     below = math.floor(x)
     return below + 1 if x - below >= 0.5 else below  # noqa: PLR2004 - a half
+
+
+def is_whole(x: float) -> bool:
+    """Whether the number has no fraction and is below 2^51, so that a few of its kind add up exactly in any order."""
+    # Above 2^52 doubles are whole: adding 1.5 * 2^52 rounds.
+    return -_TWO_TO_51 < x < _TWO_TO_51 and x + _NO_FRACTION - _NO_FRACTION == x
 
 
 def to_i32(n: int) -> int:

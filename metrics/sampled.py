@@ -104,7 +104,7 @@ class SampledStat(Stat):
         for sample in self._samples:
             if now_ms - sample.last_event_ms >= span_ms:
                 sample.reset(self._initial, now_ms)
-        self._survey()
+        self.survey()
 
     def view(self, config: MetricConfig, now_ms: i64) -> list[Sample]:
         """Return the windows as a read would leave them, at least one; the ring itself stays as it is."""
@@ -147,7 +147,7 @@ class SampledStat(Stat):
 
     def _begin(self, now_ms: i64) -> None:
         self._samples.append(self.new_sample(now_ms))
-        self._survey()
+        self.survey()
 
     def _advance(self, config: MetricConfig, now_ms: i64) -> Sample:
         self._current = (self._current + 1) % (config.samples + 1)
@@ -155,10 +155,11 @@ class SampledStat(Stat):
             self._samples.append(self.new_sample(now_ms))
         else:
             self._samples[self._current].reset(self._initial, now_ms)
-        self._survey()
+        self.survey()
         return self._samples[self._current]
 
-    def _survey(self) -> None:
+    def survey(self) -> None:
+        """Note what the windows have in common; told whenever one has begun."""
         if not self._samples:
             return
         oldest_ms = self._samples[0].start_ms

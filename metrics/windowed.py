@@ -3,17 +3,35 @@
 import math
 import sys
 
-from .numbers import jmax, jmin
+from .config import MetricConfig
+from .native import i64
+from .numbers import is_whole, jmax, jmin
 from .sampled import Sample, SampledStat
 
 
 class WindowedSum(SampledStat):
-    """Sum of the recent values, 0 when there are none (Kafka: `WindowedSum`)."""
+    """
+    Sum of the recent values, 0 when there are none (Kafka: `WindowedSum`).
 
-    __slots__ = ()
+    Doubles add up in ring order, to the last bit as in Kafka. Where all windows hold whole numbers, as bytes do, no order
+    makes a difference, and a read adds the current window to the sum of the others.
+    """
+
+    __slots__ = ("_is_exact", "_others")
 
     def __init__(self) -> None:
         super().__init__(0.0)
+        self._others: float = 0.0
+        self._is_exact: bool = False
+
+    def measure(self, config: MetricConfig, now_ms: i64) -> float:
+        """Return the sum over all windows that are not obsolete; an effect as in `SampledStat.measure`."""
+        self.purge(config, now_ms)
+        if self._is_exact:
+            current = self._samples[self._current].value
+            if is_whole(current):
+                return self._others + current
+        return self.combine(self._samples)
 
     def update(self, sample: Sample, value: float) -> None:
         """Add the value."""
@@ -25,6 +43,19 @@ class WindowedSum(SampledStat):
         for sample in samples:
             total += sample.value
         return total
+
+    def survey(self) -> None:
+        """Note what the windows beside the current one have in common."""
+        super().survey()
+        others = size = 0.0
+        exact = True
+        for index, sample in enumerate(self._samples):
+            if index != self._current:
+                others += sample.value
+                size += abs(sample.value)
+                exact = exact and is_whole(size) and is_whole(sample.value)
+        self._others = others
+        self._is_exact = exact and bool(self._samples)
 
 
 class WindowedCount(WindowedSum):

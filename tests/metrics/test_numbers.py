@@ -10,6 +10,7 @@ from quotascope.metrics import INT_MAX, LONG_MAX, jround, tdiv, to_i32
 from quotascope.metrics.numbers import (
     INT_MIN,
     LONG_MIN,
+    is_whole,
     jdiv,
     jmax,
     jmin,
@@ -146,3 +147,26 @@ def test_to_f32(x: float, rounded: float) -> None:
 def test_trunc_i64(x: float, whole: int) -> None:
     """A double becomes a long as by Java's cast."""
     assert trunc_i64(x) == whole
+
+
+@pytest.mark.parametrize(
+    ("x", "whole"),
+    [
+        (0.0, True),
+        (-0.0, True),
+        (3.0, True),
+        (-3.0, True),
+        (2.0**51 - 1, True),
+        (0.5, False),
+        (2.0**50 + 0.5, False),
+        (-(2.0**50) - 0.25, False),
+        (5e-324, False),
+        (2.0**51, False),
+        (-(2.0**51), False),
+        (math.inf, False),
+        (math.nan, False),
+    ],
+)
+def test_is_whole(x: float, whole: bool) -> None:  # noqa: FBT001 - a parameter
+    """Only what adds up exactly counts as whole."""
+    assert is_whole(x) == whole

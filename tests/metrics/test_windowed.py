@@ -1,7 +1,10 @@
 """Sum, count, average, maximum and minimum over windows."""
 
 import math
+import struct
 
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.metrics.contracts import TEN_SECONDS, SampledContract, same
 from tests.strategies import EPOCH_MS
 
@@ -18,6 +21,29 @@ class TestWindowedSum(SampledContract):
     def expected(live: list[float]) -> float:
         """Add up."""
         return math.fsum(live)
+
+
+adding_up = st.one_of(
+    st.integers(-1_000, 1_000).map(float),
+    st.sampled_from([0.1, -0.0, 1e16, 2.0**51, 2.0**50, 0.5, math.inf, math.nan]),
+    st.floats(),
+)
+
+
+@given(
+    trace=st.lists(
+        st.tuples(adding_up, st.integers(-500, 3_000), st.booleans()), max_size=40
+    )
+)
+def test_a_sum_is_that_in_ring_order(trace: list[tuple[float, int, bool]]) -> None:
+    """Whether windows hold whole numbers or not, a read is to the last bit what adding them up one by one gives."""
+    stat, now_ms = WindowedSum(), EPOCH_MS
+    for value, step_ms, whole in trace:
+        now_ms += step_ms
+        stat.record(TEN_SECONDS, float(len(trace)) if whole else value, now_ms)
+        one_by_one = stat.peek(TEN_SECONDS, now_ms)
+        read = stat.measure(TEN_SECONDS, now_ms)
+        assert struct.pack("d", read) == struct.pack("d", one_by_one)
 
 
 class TestWindowedCount(SampledContract):
