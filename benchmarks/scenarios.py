@@ -50,14 +50,14 @@ class _Clock:
         return iter(moments)
 
 
-def recording(made: Sensor, *, check: bool) -> Loop:
+def recording(made: Sensor, *, check: bool, value: float = 1.0) -> Loop:
     """Record to one sensor."""
     clock, record = _Clock(), made.record
 
     def loop(records: int) -> None:
         for now_ms in clock.moments(records):
             for _ in range(PER_MS):
-                record(1.0, now_ms, check)
+                record(value, now_ms, check)
 
     return loop
 
@@ -74,6 +74,18 @@ def violating() -> Loop:
                 except QuotaViolation:
                     continue
                 raise AssertionError("not every record was a violation")
+
+    return loop
+
+
+def breaching() -> Loop:
+    """Record past a bound and look at what is returned."""
+    clock, record = _Clock(), _sensor(bucket=False, bound=ALWAYS).try_record
+
+    def loop(records: int) -> None:
+        for now_ms in clock.moments(records):
+            for _ in range(PER_MS):
+                assert record(1.0, now_ms) is not None
 
     return loop
 
@@ -162,11 +174,22 @@ def _one(*, bucket: bool, check: bool) -> Callable[[], Loop]:
 SCENARIOS = (
     Scenario(name="rate", make=_one(bucket=False, check=False), goal=1.2),
     Scenario(name="rate, checked", make=_one(bucket=False, check=True), goal=1.2),
+    Scenario(
+        name="rate, checked, fractions",
+        make=lambda: recording(_sensor(bucket=False), check=True, value=0.1),
+        goal=1.2,
+    ),
     Scenario(name="rate + bucket", make=_one(bucket=True, check=False), goal=1.2),
     Scenario(
         name="rate + bucket, checked", make=_one(bucket=True, check=True), goal=1.2
     ),
     Scenario(name="rate, violated", make=violating, goal=1.2),
+    Scenario(
+        name="rate, violated, returned",
+        kafka="rate, violated",
+        make=breaching,
+        goal=1.2,
+    ),
     Scenario(
         name="two threads, one sensor", make=lambda: threads([_sensor(bucket=True)])
     ),

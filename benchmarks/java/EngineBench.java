@@ -64,6 +64,7 @@ final class EngineBench {
         return switch (name) {
             case "rate" -> record(sensor(false, NEVER), false);
             case "rate, checked" -> record(sensor(false, NEVER), true);
+            case "rate, checked, fractions" -> record(sensor(false, NEVER), true, 0.1);
             case "rate + bucket" -> record(sensor(true, NEVER), false);
             case "rate + bucket, checked" -> record(sensor(true, NEVER), true);
             case "rate, violated" -> violate(sensor(false, ALWAYS));
@@ -99,11 +100,15 @@ final class EngineBench {
     }
 
     private static IntConsumer record(Sensor sensor, boolean check) {
+        return record(sensor, check, 1.0);
+    }
+
+    private static IntConsumer record(Sensor sensor, boolean check, double value) {
         long[] done = {0};
         return records -> {
             long from = done[0];
             for (long i = from; i < from + records; i++) {
-                sensor.record(1.0, T0 + i / PER_MS, check);
+                sensor.record(value, T0 + i / PER_MS, check);
             }
             done[0] = from + records;
         };
