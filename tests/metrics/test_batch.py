@@ -1,5 +1,6 @@
 """Many records at once do what as many single ones do."""
 
+import math
 import struct
 from collections.abc import Callable
 
@@ -72,8 +73,9 @@ def sensors(bound: float, *, related: bool = False) -> list[Sensor]:
 
 
 def bits(values: list[float]) -> bytes:
-    """Return what tells two doubles apart."""
-    return struct.pack(f"{len(values)}d", *values)
+    """Return what tells two doubles apart; all NaNs are one."""
+    plain = [math.nan if math.isnan(value) else value for value in values]
+    return struct.pack(f"{len(plain)}d", *plain)
 
 
 def state(made: list[Sensor], now_ms: int) -> bytes:
