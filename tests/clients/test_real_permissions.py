@@ -20,7 +20,8 @@ from quotascope.clients import (
 pytestmark = pytest.mark.real
 
 PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
-CHANGE = QuotaChange(entity={"user": "zoe"}, key="producer_byte_rate", value=1024.0)
+CHANGE = QuotaChange(entity={"user": "zoe"}, key="producer_byte_rate", value=None)
+"""Takes away what nobody has: it needs the permission, and leaves nothing behind."""
 CALLS: dict[str, Callable[[QuotaAdmin], object]] = {
     "describe_quotas": lambda admin: admin.describe_quotas(),
     "describe_settings": lambda admin: admin.describe_settings(1),
