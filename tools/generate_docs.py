@@ -17,7 +17,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 _HEAD = """\
 # Metrics
 
-Every family that `quotascope serve` exposes. This page is written from `metrics/catalog.py` by `make docs`; do not edit it.
+Every family that `quotascope serve` exposes. This page is written from `metrics/catalog/` by `make docs`; do not edit it.
 
 - Base units: seconds, bytes, ratios. Request time is counted in **threads**: 1 is one thread busy all the time, Kafka's 100 percent.
 - No NaN and no timestamps: what a broker does not tell is absent.

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from quotascope.metrics.catalog import Family, FamilyType, families
+from quotascope.metrics.catalog import Family, FamilyType, families, job_families
 
-FAMILIES = list(families())
+FAMILIES = [*families(), *job_families()]
 
 
 def test_names_are_unique() -> None:
@@ -21,7 +21,7 @@ class TestFamily:
 
     def test_name_is_ours(self, family: Family) -> None:
         """A family begins with the part of the system that it speaks of."""
-        assert re.fullmatch(r"(kafka_quota|quotascope)_[a-z_]+", family.name)
+        assert re.fullmatch(r"(kafka_quota|quotascope|spark)_[a-z_]+", family.name)
 
     def test_only_counters_end_in_total(self, family: Family) -> None:
         """The suffix tells a reader that ``rate()`` may be used."""

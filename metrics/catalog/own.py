@@ -1,0 +1,77 @@
+"""The exporter itself."""
+
+from __future__ import annotations
+
+from .family import counter, gauge
+
+SOURCE_UP = gauge(
+    "quotascope_source_up",
+    "1 when the last read of this source succeeded, else 0.",
+    ("source",),
+    "",
+    "the last collection",
+)
+
+SOURCE_DURATION_SECONDS = gauge(
+    "quotascope_source_duration_seconds",
+    "How long the last read of this source took.",
+    ("source",),
+    "seconds",
+    "the last collection",
+)
+
+SOURCE_READINGS = gauge(
+    "quotascope_source_readings",
+    "Numbers that the last successful read of this source gave.",
+    ("source",),
+    "readings",
+    "the last collection",
+)
+
+SOURCE_DIALECT_INFO = gauge(
+    "quotascope_source_dialect_info",
+    "Always 1: how this source is spoken to.",
+    ("source", "dialect"),
+    "",
+    "configuration",
+)
+
+LIMITS_AGE_SECONDS = gauge(
+    "quotascope_limits_age_seconds",
+    "Age of the configured limits that were joined. Absent until they were read once.",
+    (),
+    "seconds",
+    "the last successful read of the limits",
+)
+
+LIMITS_REFRESH_ERRORS = counter(
+    "quotascope_limits_refresh_errors_total",
+    "Failed reads of the configured limits since this exporter started.",
+    (),
+    "errors",
+    "the limits reader",
+)
+
+SNAPSHOT_AGE_SECONDS = gauge(
+    "quotascope_snapshot_age_seconds",
+    "Age of the numbers shown.",
+    (),
+    "seconds",
+    "the last collection",
+)
+
+ENTITIES = gauge(
+    "quotascope_entities",
+    "Quota entities by what became of them: exported, or stale.",
+    ("state",),
+    "entities",
+    "the last collection",
+)
+
+BUILD_INFO = gauge(
+    "quotascope_build_info",
+    "Always 1: the version of this exporter.",
+    ("version",),
+    "",
+    "the installed package",
+)

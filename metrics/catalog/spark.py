@@ -1,0 +1,128 @@
+"""What Spark jobs say of their own waiting for Kafka."""
+
+from __future__ import annotations
+
+from .family import counter, gauge
+
+CLIENT_LABELS = ("app", "query", "side", "user", "client_id")
+"""``app`` is spark.app.name, ``side`` is read, write or admin, ``user`` the configured principal."""
+
+SPARK_THROTTLED_SECONDS = counter(
+    "spark_kafka_throttled_seconds_total",
+    "Seconds of throttle time that brokers told the Kafka clients of this job.",
+    CLIENT_LABELS,
+    "seconds",
+    "throttle_time_ms of the responses",
+)
+SPARK_THROTTLED_RESPONSES = counter(
+    "spark_kafka_throttled_responses_total",
+    "Responses to the Kafka clients of this job that told a throttle time.",
+    CLIENT_LABELS,
+    "responses",
+    "responses with throttle_time_ms above 0",
+)
+SPARK_THROTTLE_MAX_SECONDS = gauge(
+    "spark_kafka_throttle_max_seconds",
+    "Longest throttle time told to the Kafka clients of this job since the last scrape.",
+    CLIENT_LABELS,
+    "seconds",
+    "throttle_time_ms of the responses",
+)
+SPARK_ADMIN_QUOTA_RETRIES = counter(
+    "spark_kafka_admin_quota_retries_total",
+    "Admin calls of this job repeated after THROTTLING_QUOTA_EXCEEDED (error 89).",
+    ("app", "user", "client_id"),
+    "retries",
+    "the throttle-aware Admin client",
+)
+SPARK_TASK_FAILURES = counter(
+    "spark_task_failures_total",
+    "Failed task attempts of this job, by cause.",
+    ("app", "cause"),
+    "attempts",
+    "SparkListenerTaskEnd",
+)
+SPARK_TASK_RETRIES = counter(
+    "spark_task_retries_total",
+    "Task attempts of this job that repeated a failed one, by the cause of the failure.",
+    ("app", "cause"),
+    "attempts",
+    "SparkListenerTaskStart",
+)
+SPARK_STAGE_RETRIES = counter(
+    "spark_stage_retries_total",
+    "Stage attempts of this job after the first.",
+    ("app",),
+    "attempts",
+    "SparkListenerStageSubmitted",
+)
+SPARK_EXECUTORS_LOST = counter(
+    "spark_executors_lost_total",
+    "Executors that this job lost.",
+    ("app",),
+    "executors",
+    "SparkListenerExecutorRemoved",
+)
+SPARK_QUERY_RESTARTS = counter(
+    "spark_query_restarts_total",
+    "Starts of this streaming query after the first.",
+    ("app", "query"),
+    "starts",
+    "QueryStartedEvent",
+)
+SPARK_QUERY_BATCH_DURATION_SECONDS = gauge(
+    "spark_query_batch_duration_seconds",
+    "How long each phase of the last micro-batch of this streaming query took.",
+    ("app", "query", "phase"),
+    "seconds",
+    "durationMs of QueryProgressEvent / 1000",
+)
+SPARK_QUERY_PROGRESS_AGE_SECONDS = gauge(
+    "spark_query_progress_age_seconds",
+    "Time since this streaming query last told its progress.",
+    ("app", "query"),
+    "seconds",
+    "QueryProgressEvent",
+)
+SPARK_QUERY_MAX_OFFSETS_BEHIND = gauge(
+    "spark_query_max_offsets_behind",
+    "Offsets that the worst partition of this streaming query is behind the newest.",
+    ("app", "query"),
+    "offsets",
+    "maxOffsetsBehindLatest of QueryProgressEvent",
+)
+SPARK_QUERY_AVG_OFFSETS_BEHIND = gauge(
+    "spark_query_avg_offsets_behind",
+    "Offsets that the partitions of this streaming query are behind the newest, on average.",
+    ("app", "query"),
+    "offsets",
+    "avgOffsetsBehindLatest of QueryProgressEvent",
+)
+SPARK_LISTENER_EVENTS = counter(
+    "spark_listener_events_total",
+    "Events of this job that the listener handled.",
+    ("app",),
+    "events",
+    "the Spark listener",
+)
+SPARK_LISTENER_LOST_EVENTS = counter(
+    "spark_listener_lost_events_total",
+    "Events of this job that the listener could not handle.",
+    ("app",),
+    "events",
+    "the Spark listener",
+)
+SPARK_LISTENER_LAG_SECONDS = gauge(
+    "spark_listener_lag_seconds",
+    "How far the listener is behind the events of this job.",
+    ("app",),
+    "seconds",
+    "the Spark listener",
+)
+SPARK_LISTENER_SOURCE_INFO = gauge(
+    "spark_listener_source_info",
+    "Always 1: where the listener gets the events of this job from.",
+    ("app", "source"),
+    "",
+    "the Spark listener",
+)
