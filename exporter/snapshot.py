@@ -67,6 +67,8 @@ class EntityUsage:
     """Embedded engines only."""
     rejected_mutations_total: float | None = None
     """Embedded engines only, controller mutations only."""
+    detailed: bool = True
+    """False where utilisation, burst, rule and cause series are left out for the sake of their number."""
 
     @property
     def utilization(self) -> float | None:
