@@ -9,9 +9,9 @@ from quotascope.clients.errors import InvalidConnection
 from ..config import Dialect, SourceConfig, secret
 from ..errors import ConfigError
 from ..tls import tls_of
-from .http_target import HttpTarget
-from .jmx_exporter import JmxExporterSource
-from .jolokia import JolokiaSource
+from .http.target import HttpTarget
+from .jolokia.source import JolokiaSource
+from .prometheus_text.source import JmxExporterSource
 from .source import Source
 
 

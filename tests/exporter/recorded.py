@@ -14,11 +14,11 @@ from quotascope.exporter.snapshot import (
     SourceHealth,
     SourceRead,
 )
-from quotascope.exporter.sources import jmx_exporter_names, jmx_exporter_text
-from quotascope.exporter.sources import jolokia_answer as jolokia
 from quotascope.exporter.sources.columns import Columns
-from quotascope.exporter.sources.jolokia_request import REQUESTS
+from quotascope.exporter.sources.jolokia import answer as jolokia
+from quotascope.exporter.sources.jolokia.request import REQUESTS
 from quotascope.exporter.sources.node_id import NodeId
+from quotascope.exporter.sources.prometheus_text import kafka_2_0_0, samples
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -126,8 +126,8 @@ def table(name: str) -> BeanTable:
     """What the source of this dialect makes of the file `name`."""
     if ".jolokia" in name:
         return jolokia_table(jolokia_bytes(name))
-    keys, values = jmx_exporter_text.numbers_in((CAPTURES / name).read_bytes())
-    layout, numbers = Columns(jmx_exporter_names.column_of).place(keys, values)
+    keys, values = samples.numbers_in((CAPTURES / name).read_bytes())
+    layout, numbers = Columns(kafka_2_0_0.column_of).place(keys, values)
     return BeanTable(node_id=NodeId(None).of(layout), layout=layout, values=numbers)
 
 

@@ -10,8 +10,8 @@ from aiohttp.test_utils import TestServer
 from quotascope.exporter.config import SourceConfig
 from quotascope.exporter.errors import ConfigError, SourceDenied
 from quotascope.exporter.sources.build import build_source, build_sources
-from quotascope.exporter.sources.jmx_exporter import JmxExporterSource
-from quotascope.exporter.sources.jolokia import JolokiaSource
+from quotascope.exporter.sources.jolokia.source import JolokiaSource
+from quotascope.exporter.sources.prometheus_text.source import JmxExporterSource
 
 
 def source(**keys: Any) -> SourceConfig:

@@ -8,10 +8,10 @@ from base64 import b64encode
 import aiohttp
 from yarl import URL
 
-from ..errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
-from ..os_reason import os_reason
-from ..untrusted import shown
-from .http_target import MEBIBYTE, HttpTarget
+from ...errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
+from ...os_reason import os_reason
+from ...untrusted import shown
+from .target import MEBIBYTE, HttpTarget
 
 _CHUNK_BYTES = 1 << 16
 _OK = 200

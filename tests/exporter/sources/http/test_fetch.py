@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from tests.exporter.sources.misbehaving import (
+from tests.exporter.sources.http.misbehaving import (
     Behaviour,
     answering,
     serving,
@@ -22,8 +22,8 @@ from quotascope.exporter.errors import (
     SourceUnreachable,
     SourceUnreadable,
 )
-from quotascope.exporter.sources.http_fetch import HttpFetch
-from quotascope.exporter.sources.http_target import HttpTarget
+from quotascope.exporter.sources.http.fetch import HttpFetch
+from quotascope.exporter.sources.http.target import HttpTarget
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from ..beans import BeanTable
-from .columns import Columns
-from .http_fetch import HttpFetch
-from .http_target import HttpTarget
-from .jmx_exporter_names import column_of
-from .jmx_exporter_text import numbers_in
-from .node_id import NodeId
+from ...beans import BeanTable
+from ..columns import Columns
+from ..http.fetch import HttpFetch
+from ..http.target import HttpTarget
+from ..node_id import NodeId
+from .kafka_2_0_0 import column_of
+from .samples import numbers_in
 
 _HINT = "the usual path of a jmx_exporter is /metrics"
 

@@ -10,7 +10,7 @@ from tests.strategies import texts
 
 from quotascope.exporter.beans import Bean, Column
 from quotascope.exporter.join.interpretation import interpreted
-from quotascope.exporter.sources.jmx_exporter_names import column_of
+from quotascope.exporter.sources.prometheus_text.kafka_2_0_0 import column_of
 from quotascope.metrics import QuotaType, quote_tag_value, sanitize
 
 # The three patterns of the example kafka-2_0_0.yml. Java's dot matches no line end, and Kafka quotes none but \n.

@@ -15,8 +15,8 @@ from typing import Final
 
 from quotascope.metrics import MalformedName, unquote_tag_value
 
-from ..beans import Bean, Column
-from ..mapping import ATTRIBUTES, SERVER, wanted
+from ...beans import Bean, Column
+from ...mapping import ATTRIBUTES, SERVER, wanted
 
 _QUOTA: Final = "kafka_server_quota_"
 _START: Final = f"{_QUOTA}start_time_ms"

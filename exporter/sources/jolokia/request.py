@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ..mapping import ATTRIBUTES, Attribute
+from ...mapping import ATTRIBUTES, Attribute
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from ..errors import SourceUnreadable
-from ..untrusted import shown
-from .jmx_exporter_names import PREFIXES
+from ...errors import SourceUnreadable
+from ...untrusted import shown
+from .kafka_2_0_0 import PREFIXES
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """Name and labels of a sample."""

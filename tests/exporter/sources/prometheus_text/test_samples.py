@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.exporter.recorded import CAPTURES
 
 from quotascope.exporter.errors import SourceUnreadable
-from quotascope.exporter.sources.jmx_exporter_text import numbers_in
+from quotascope.exporter.sources.prometheus_text.samples import numbers_in
 
 REAL = (CAPTURES / "combined/throttled.jmx_exporter.txt").read_bytes()
 

@@ -2,7 +2,7 @@
 
 import json
 
-from quotascope.exporter.sources.jolokia_request import REQUESTS, bulk_request
+from quotascope.exporter.sources.jolokia.request import REQUESTS, bulk_request
 
 
 def test_one_request_reads_all_quota_types_and_the_node() -> None:

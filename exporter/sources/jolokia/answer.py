@@ -9,11 +9,11 @@ from math import nan
 
 from quotascope.metrics import MalformedName, parse_object_name
 
-from ..beans import Bean, Column
-from ..errors import SourceDenied, SourceUnreadable
-from ..mapping import wanted
-from ..untrusted import shown
-from .jolokia_request import ReadRequest
+from ...beans import Bean, Column
+from ...errors import SourceDenied, SourceUnreadable
+from ...mapping import wanted
+from ...untrusted import shown
+from .request import ReadRequest
 
 Key = tuple[str, str]
 """The name of an MBean as the agent writes it, and of an attribute."""

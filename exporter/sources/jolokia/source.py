@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from yarl import URL
 
-from ..beans import BeanTable
-from .columns import Columns
-from .http_fetch import HttpFetch
-from .http_target import HttpTarget
-from .jolokia_answer import column_of, numbers_in
-from .jolokia_request import REQUESTS, bulk_request
-from .node_id import NodeId
+from ...beans import BeanTable
+from ..columns import Columns
+from ..http.fetch import HttpFetch
+from ..http.target import HttpTarget
+from ..node_id import NodeId
+from .answer import column_of, numbers_in
+from .request import REQUESTS, bulk_request
 
 _HINT = "the usual path of a Jolokia agent is /jolokia, and its usual port 8778"
 

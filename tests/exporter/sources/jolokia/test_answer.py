@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.exporter.recorded import jolokia_bytes, numbers, table
 
 from quotascope.exporter.errors import SourceDenied, SourceUnreadable
-from quotascope.exporter.sources.jolokia_answer import column_of, numbers_in
-from quotascope.exporter.sources.jolokia_request import REQUESTS
+from quotascope.exporter.sources.jolokia.answer import column_of, numbers_in
+from quotascope.exporter.sources.jolokia.request import REQUESTS
 
 FIRST = REQUESTS[0]
 

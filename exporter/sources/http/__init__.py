@@ -1,0 +1,1 @@
+"""Asks agents over HTTP."""

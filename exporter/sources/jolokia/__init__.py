@@ -1,0 +1,1 @@
+"""Jolokia agents, version 1 and 2."""

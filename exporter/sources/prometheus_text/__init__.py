@@ -1,0 +1,1 @@
+"""Agents that give Prometheus text: jmx_exporter and others, each in its dialect."""
