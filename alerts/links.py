@@ -1,0 +1,99 @@
+"""Where alerts and dashboards point to, and what differs between installations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from .errors import InvalidSite
+
+_LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_ADDRESS: Final = re.compile(r"https?://[^\s{}]+")
+ALERT: Final = "{alert}"
+"""Stands for the name of the alert in `Site.runbook_url`."""
+
+
+class Dashboard(Enum):
+    """A dashboard: its uid, and the variables that a link to it can set."""
+
+    OVERVIEW = ("quotascope-overview", ("cluster",))
+    ENTITY = ("quotascope-entity", ("cluster", "user", "client_id"))
+    MUTATIONS = ("quotascope-mutations", ("cluster", "user", "client_id"))
+    BROKERS = ("quotascope-brokers", ("cluster", "broker"))
+    SPARK = ("quotascope-spark", ("cluster", "app", "query"))
+    EXPORTER = ("quotascope-exporter", ("cluster",))
+
+    def __init__(self, uid: str, variables: tuple[str, ...]) -> None:
+        self.uid = uid
+        self.variables = variables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """
+    What differs between installations.
+
+    Raises:
+        InvalidSite: A value cannot be a label or an address.
+
+    """
+
+    cluster_label: str = "cluster"
+    """The label that tells the clusters of one Prometheus apart; every aggregation keeps it. It need not exist."""
+    grafana_url: str = "https://grafana.example.com"
+    """Where Grafana is, without a slash at the end."""
+    runbook_url: str = "https://runbooks.example.com/quotascope/{alert}.md"
+    """Where the runbook of an alert is; ``{alert}`` stands for its name."""
+    system_users: str = "(?i).*(entity-operator|topic-operator|user-operator|cruise[-_.]?control|schema[-_.]?registry|mirror[-_.]?maker|quotascope).*"
+    """A regular expression for the users and client ids of the platform's own programs."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        if not _LABEL.fullmatch(self.cluster_label):
+            raise InvalidSite(
+                f"{self.cluster_label!r} cannot be a label: letters, digits and underscores only"
+            )
+        if not _ADDRESS.fullmatch(self.grafana_url):
+            raise InvalidSite(f"{self.grafana_url!r} is not the address of a Grafana")
+        if ALERT not in self.runbook_url or not _ADDRESS.fullmatch(
+            self.runbook_url.replace(ALERT, "x")
+        ):
+            raise InvalidSite(
+                f"{self.runbook_url!r} is not an address of runbooks: it needs https:// and {ALERT}"
+            )
+
+
+def dashboard_url(site: Site, dashboard: Dashboard, labels: Iterable[str]) -> str:
+    """
+    The address of a dashboard, with those variables set that are among an alert's labels.
+
+    Prometheus fills in the values when the alert fires. The variable of the cluster is always called ``cluster``.
+
+    >>> dashboard_url(Site(), Dashboard.BROKERS, ["cluster", "broker"])
+    'https://grafana.example.com/d/quotascope-brokers?var-cluster={{ $labels.cluster | urlquery }}&var-broker={{ $labels.broker | urlquery }}'
+    """
+    known = frozenset(labels)
+    named = [
+        (variable, site.cluster_label if variable == "cluster" else variable)
+        for variable in dashboard.variables
+    ]
+    query = "&".join(
+        f"var-{variable}={{{{ $labels.{label} | urlquery }}}}"
+        for variable, label in named
+        if label in known
+    )
+    address = f"{site.grafana_url.rstrip('/')}/d/{dashboard.uid}"
+    return f"{address}?{query}" if query else address
+
+
+def runbook_url(site: Site, alert: str) -> str:
+    """
+    The address of the runbook of an alert.
+
+    >>> runbook_url(Site(), "KafkaQuotaNearLimit")
+    'https://runbooks.example.com/quotascope/KafkaQuotaNearLimit.md'
+    """
+    return site.runbook_url.replace(ALERT, alert)

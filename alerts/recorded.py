@@ -1,0 +1,51 @@
+"""
+The series that our recording rules make: ``level:metric:operations``.
+
+``entity`` has the labels cluster, user and client_id (typed ones quota_type as well), over all
+brokers; ``user``, ``broker``, ``cluster`` and ``app`` speak for themselves. Every rule keeps the
+cluster's label and counts an entity once, however many exporters or Prometheus servers there are.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+ENTITY_THROTTLE: Final = "entity:kafka_quota_throttle_time_seconds:max"
+"""Throttle time on the worst broker; only of those that are throttled."""
+ENTITY_UTILIZATION: Final = "entity:kafka_quota_utilization_ratio:max"
+"""Utilisation on the busiest broker."""
+ENTITY_HEADROOM: Final = "entity:kafka_quota_headroom_ratio:min"
+"""1 - utilisation on the busiest broker: what is left; negative above the limit."""
+ENTITY_PRODUCE: Final = "entity:kafka_quota_produce_bytes_per_second:sum"
+ENTITY_FETCH: Final = "entity:kafka_quota_fetch_bytes_per_second:sum"
+ENTITY_REQUEST: Final = "entity:kafka_quota_request_threads:sum"
+USER_BYTES: Final = "user:kafka_quota_bytes_per_second:sum"
+"""Produced and fetched bytes of a user, all client ids."""
+CLUSTER_BYTES: Final = "cluster:kafka_quota_bytes_per_second:sum"
+"""Produced and fetched bytes of all measured clients."""
+BROKER_REQUEST_USED: Final = "broker:kafka_quota_request_threads:sum"
+"""Request time of all clients and of the broker itself, in threads."""
+BROKER_EXEMPT: Final = "broker:kafka_quota_exempt_request_threads:max"
+BROKER_CAPACITY: Final = "broker:kafka_quota_request_capacity_threads:max"
+BROKER_CAPACITY_USED: Final = "broker:kafka_quota_request_capacity_used:ratio"
+BROKER_DELAY_QUEUE: Final = "broker:kafka_quota_delay_queue_size:max"
+"""Muted connections by broker and quota_type."""
+BROKER_THROTTLED_RATE: Final = "broker:kafka_quota_request_throttled_seconds:rate5m"
+"""Throttle time told to clients per second: about the number of connections that only wait."""
+CLUSTER_DELAY_QUEUE: Final = "cluster:kafka_quota_delay_queue_size:sum"
+"""Muted connections by quota_type."""
+CLUSTER_THROTTLED_RATE: Final = "cluster:kafka_quota_request_throttled_seconds:rate5m"
+CLUSTER_THROTTLED_BASELINE: Final = (
+    "cluster:kafka_quota_request_throttled_seconds:baseline"
+)
+"""The usual throttle time: the highest of the day before, the same hour yesterday and a week ago."""
+CLUSTER_THROTTLED_ENTITIES: Final = "cluster:kafka_quota_throttled_entities:count"
+"""Entities throttled for longer than the threshold on average, 0 when there are none."""
+CLUSTER_THROTTLED_ENTITIES_BASELINE: Final = (
+    "cluster:kafka_quota_throttled_entities:baseline"
+)
+CLUSTER_REJECTIONS: Final = "cluster:kafka_quota_throttling_errors:rate5m"
+"""Refusals per second by request."""
+CLUSTER_REJECTIONS_BASELINE: Final = "cluster:kafka_quota_throttling_errors:baseline"
+APP_THROTTLED_RATE: Final = "app:spark_kafka_throttled_seconds:rate10m"
+"""Throttle time told to a Spark job per second, by query and side."""
