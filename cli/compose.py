@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from quotascope.clients.adapter import open_quota_admin
+from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import Config, KafkaConfig
 from quotascope.exporter.errors import ConfigError
@@ -69,7 +70,9 @@ async def build_collection(config: Config) -> AsyncIterator[Collection]:
     if limits is not None and config.kafka is not None:
         keeper = refresh = LimitsRefresh(limits, read_timeout(config.kafka))
         await refresh.refresh()
-    collection = Collection(sources, keeper)
+    collection = Collection(
+        sources, keeper, cardinality=Cardinality(config.cardinality)
+    )
     try:
         yield collection
     finally:

@@ -10,6 +10,7 @@ from typing import Self
 import structlog
 from aiohttp import web
 
+from .cardinality import Cardinality
 from .collection import Collection
 from .config import Config
 from .diagnosis import Severity, diagnose
@@ -49,7 +50,12 @@ class Exporter:
         self._refresh = None
         if limits is not None:
             keeper = self._refresh = LimitsRefresh(limits, limits_timeout_seconds)
-        self.collection = Collection(sources, keeper, config.collection.max_age_seconds)
+        self.collection = Collection(
+            sources,
+            keeper,
+            config.collection.max_age_seconds,
+            cardinality=Cardinality(config.cardinality),
+        )
         self._tasks: list[asyncio.Task[None]] = []
         self._runner: web.AppRunner | None = None
         self.url = ""

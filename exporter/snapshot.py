@@ -178,14 +178,49 @@ class LimitsHealth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Folds:
+    """
+    What is not shown one by one, to keep the number of series in bounds.
+
+    Entities are counted by node: one user and client id on two nodes are two.
+    """
+
+    overflow: int = 0
+    """Entities folded because there are too many."""
+    excluded: int = 0
+    """Entities folded or dropped for their names."""
+    idle: int = 0
+    """Entities left out because they have not moved for long."""
+    stand_ins: int = 0
+    """How many of the snapshot's entities, the last ones, stand for those that are folded."""
+    series_dropped: Mapping[str, int] = field(default_factory=dict)
+    """By reason: ``overflow``, ``excluded``, ``idle``, ``detail``."""
+    crowded: Mapping[QuotaType, int] = field(default_factory=dict)
+    """How many pairs of user and client id there are, where there are more than may be shown."""
+    max_entities: int = 0
+    """How many of them may be shown for each quota type; 0 when nothing was folded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """All sources joined with the limits at one moment. Never changed once made."""
 
     taken_at: float
     """Unix time in seconds."""
     entities: tuple[EntityUsage, ...] = ()
+    """What is shown: all that were measured but for those left out, and those that stand for them."""
+    left_out: tuple[EntityUsage, ...] = ()
+    """Entities that were measured, but are not shown one by one."""
+    folds: Folds = field(default_factory=Folds)
     nodes: tuple[NodeUsage, ...] = ()
     sources: tuple[SourceHealth, ...] = ()
     limits: Limits | None = None
     """None until the limits were read once."""
     limits_health: LimitsHealth = field(default_factory=LimitsHealth)
+
+    @property
+    def measured(self) -> tuple[EntityUsage, ...]:
+        """All real entities, shown or not."""
+        stand_ins = self.folds.stand_ins
+        shown = self.entities[:-stand_ins] if stand_ins else self.entities
+        return shown + self.left_out

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 
+from ..cardinality import Cardinality
 from ..join import Join
 from ..limits.refresh import LimitsKeeper
 from ..snapshot import Snapshot
@@ -20,7 +21,8 @@ class Collection:
     Makes snapshots on demand.
 
     Whoever asks gets a snapshot no older than ``max_age_seconds``: the last one, the
-    one being made, or a new one. ``clock`` gives Unix time in seconds.
+    one being made, or a new one. ``clock`` gives Unix time in seconds; without ``cardinality``
+    everybody is shown.
     """
 
     def __init__(
@@ -29,11 +31,13 @@ class Collection:
         limits: LimitsKeeper,
         max_age_seconds: float = 1.0,
         clock: Callable[[], float] = time.time,
+        cardinality: Cardinality | None = None,
     ) -> None:
         self._sources = sources
         self._limits = limits
         self._max_age_seconds = max_age_seconds
         self._clock = clock
+        self._cardinality = cardinality
         self._join = Join()
         self._memory = SourceMemory()
         self._run: _Run | None = None
@@ -72,10 +76,13 @@ class Collection:
             reads, self._limits.limits, self._limits.health, self._clock()
         )
         sources = tuple(map(self._memory.complete, joined.sources))
-        snapshot = replace(joined, sources=sources)
+        snapshot = self._shown(replace(joined, sources=sources))
         self.latest = snapshot
         self._fresh_until = started + self._max_age_seconds
         return snapshot
+
+    def _shown(self, joined: Snapshot) -> Snapshot:
+        return joined if self._cardinality is None else self._cardinality.apply(joined)
 
     def _finished(self, task: asyncio.Task[Snapshot]) -> None:
         if self._run is not None:

@@ -1,5 +1,6 @@
 """The configuration: what can be set, how it is read, and what is said when it is wrong."""
 
+from .cardinality import CardinalityConfig, Excluded
 from .kafka import KafkaConfig, SaslConfig
 from .load import load_config
 from .model import (
@@ -18,9 +19,11 @@ from .source import BasicAuthConfig, Dialect, SourceConfig
 __all__ = [
     "DEFAULT_PORT",
     "BasicAuthConfig",
+    "CardinalityConfig",
     "CollectionConfig",
     "Config",
     "Dialect",
+    "Excluded",
     "KafkaConfig",
     "LogConfig",
     "LogFormat",

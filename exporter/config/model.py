@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from pydantic import Field, model_validator
 
+from .cardinality import CardinalityConfig
 from .kafka import KafkaConfig
 from .section import Seconds, Section
 from .source import SourceConfig
@@ -105,6 +106,10 @@ class Config(Section):
     collection: CollectionConfig = Field(
         default=CollectionConfig(),
         description="How a scrape becomes reads of the brokers.",
+    )
+    cardinality: CardinalityConfig = Field(
+        default=CardinalityConfig(),
+        description="How many series there may be, and whose. Whatever is not shown is counted in quotascope_entities and quotascope_series_dropped.",
     )
     log: LogConfig = Field(
         default=LogConfig(), description="Log lines on standard error."

@@ -30,7 +30,7 @@ def _deciding_rules(view: View) -> Iterator[_Row]:
     for usage in view.entities:
         entity = usage.entity
         rule = entity.resolution.entity if entity.resolution else None
-        if rule is not None:
+        if usage.detailed and rule is not None:
             names = (entity.quota_type.label, entity.user, entity.client_id)
             yield (*names, *rule_labels(rule)), 1
 

@@ -42,9 +42,19 @@ def _snapshot_age(view: View) -> Iterator[_Row]:
 
 
 def _entities(view: View) -> Iterator[_Row]:
-    yield ("exported",), len(view.snapshot.entities)
+    folds = view.snapshot.folds
+    yield ("exported",), len(view.snapshot.entities) - folds.stand_ins
+    yield ("overflow",), folds.overflow
+    yield ("excluded",), folds.excluded
+    yield ("idle",), folds.idle
     stale = (sum(node.stale_entities.values()) for node in view.snapshot.nodes)
     yield ("stale",), sum(stale)
+
+
+def _dropped(view: View) -> Iterator[_Row]:
+    dropped = view.snapshot.folds.series_dropped
+    for reason in ("overflow", "excluded", "idle", "detail"):
+        yield (reason,), dropped.get(reason, 0)
 
 
 def _build(_view: View) -> Iterator[_Row]:
@@ -66,5 +76,6 @@ READERS: Mapping[Family, Reader] = {
     catalog.LIMITS_REFRESH_ERRORS: _limits_errors,
     catalog.SNAPSHOT_AGE_SECONDS: _snapshot_age,
     catalog.ENTITIES: _entities,
+    catalog.SERIES_DROPPED: _dropped,
     catalog.BUILD_INFO: _build,
 }

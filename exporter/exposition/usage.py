@@ -33,7 +33,7 @@ def _typed(value: _Value) -> Reader:
 
 def _causes(view: View) -> Iterator[_Row]:
     for usage in view.entities:
-        if usage.cause is not None:
+        if usage.detailed and usage.cause is not None:
             yield (*_typed_labels(usage), usage.cause.value), 1
 
 
@@ -44,6 +44,10 @@ def _typed_labels(usage: EntityUsage) -> tuple[str, ...]:
 
 def _amount(usage: EntityUsage) -> float | None:
     return usage.usage
+
+
+def _in_detail(value: _Value) -> _Value:
+    return lambda usage: value(usage) if usage.detailed else None
 
 
 READERS: Mapping[Family, Reader] = {
@@ -62,9 +66,9 @@ READERS: Mapping[Family, Reader] = {
     catalog.REJECTED_MUTATIONS: _of(
         QuotaType.CONTROLLER_MUTATION, lambda usage: usage.rejected_mutations_total
     ),
-    catalog.UTILIZATION: _typed(lambda usage: usage.utilization),
+    catalog.UTILIZATION: _typed(_in_detail(lambda usage: usage.utilization)),
     catalog.BURST_USED: _of(
-        QuotaType.CONTROLLER_MUTATION, lambda usage: usage.burst_used
+        QuotaType.CONTROLLER_MUTATION, _in_detail(lambda usage: usage.burst_used)
     ),
     catalog.THROTTLE_CAUSE_INFO: _causes,
 }

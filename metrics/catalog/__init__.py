@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from . import limits, neighbours, node, own, rules, spark, usage
-from .family import Family, FamilyType
+from .family import OVERFLOW, Family, FamilyType
 from .limits import (
     BURST_USED,
     CONTROLLER_MUTATION_BURST,
@@ -55,6 +55,7 @@ from .own import (
     ENTITIES,
     LIMITS_AGE_SECONDS,
     LIMITS_REFRESH_ERRORS,
+    SERIES_DROPPED,
     SNAPSHOT_AGE_SECONDS,
     SOURCE_DIALECT_INFO,
     SOURCE_DURATION_SECONDS,
@@ -126,6 +127,7 @@ __all__ = [
     "LISTENER_CONNECTIONS_PER_SECOND",
     "LISTENER_CONNECTION_LIMIT",
     "LISTENER_CONNECTION_THROTTLE_SECONDS",
+    "OVERFLOW",
     "PRODUCE_BYTES_PER_SECOND",
     "PRODUCE_LIMIT",
     "REJECTED_MUTATIONS",
@@ -145,6 +147,7 @@ __all__ = [
     "RULE_INFO",
     "RULE_PRODUCE_LIMIT",
     "RULE_REQUEST_LIMIT",
+    "SERIES_DROPPED",
     "SNAPSHOT_AGE_SECONDS",
     "SOURCE_DIALECT_INFO",
     "SOURCE_DURATION_SECONDS",

@@ -62,9 +62,17 @@ SNAPSHOT_AGE_SECONDS = gauge(
 
 ENTITIES = gauge(
     "quotascope_entities",
-    "Quota entities by what became of them: exported, or stale.",
+    "Quota entities of all nodes by what became of them: exported, folded into one for being too many (overflow) or for their names (excluded), left out as idle, or stale.",
     ("state",),
     "entities",
+    "the last collection",
+)
+
+SERIES_DROPPED = gauge(
+    "quotascope_series_dropped",
+    "Series that are not shown: of entities that are folded (overflow, excluded) or idle, and those that only entities near their limit have (detail).",
+    ("reason",),
+    "series",
     "the last collection",
 )
 

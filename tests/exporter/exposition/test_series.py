@@ -219,7 +219,16 @@ def test_node_families() -> None:
             [({"broker": "10"}, 1.5)],
         ),
         ("kafka_quota_controller_events_total", [({"broker": "10"}, 40)]),
-        ("quotascope_entities", [({"state": "exported"}, 0), ({"state": "stale"}, 2)]),
+        (
+            "quotascope_entities",
+            [
+                ({"state": "exported"}, 0),
+                ({"state": "overflow"}, 0),
+                ({"state": "excluded"}, 0),
+                ({"state": "idle"}, 0),
+                ({"state": "stale"}, 2),
+            ],
+        ),
     ):
         assert series(shown, name) == expected
 

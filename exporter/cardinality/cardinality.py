@@ -1,0 +1,133 @@
+"""Which entities of a snapshot are shown one by one, and what stands for the others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from quotascope.metrics import QuotaType
+
+from ..config import CardinalityConfig, Excluded
+from ..snapshot import EntityUsage, Folds, Snapshot
+from .counters import Counters
+from .detail import Detail
+from .exclusion import Exclusion
+from .identity import Name, Names, Rows, identities
+from .idle import Idle
+from .overflow import Overflow, reserved
+from .series import details, series
+from .slots import Slots
+
+
+@dataclass(slots=True)
+class _Sorted:
+    """The usages of one snapshot by what becomes of them."""
+
+    shown: list[EntityUsage] = field(default_factory=list)
+    folded: list[EntityUsage] = field(default_factory=list)
+    dropped: list[EntityUsage] = field(default_factory=list)
+    entities: Counter[str] = field(default_factory=Counter)
+    series: Counter[str] = field(default_factory=Counter)
+    crowded: dict[QuotaType, int] = field(default_factory=dict)
+
+    def leave_out(self, rows: Rows, reason: str, *, fold: bool) -> None:
+        """Take these off the page, for a reason that is counted."""
+        (self.folded if fold else self.dropped).extend(rows)
+        self.entities[reason] += len(rows)
+        self.series[reason] += series(rows)
+
+
+class Cardinality:
+    """
+    Keeps the series of successive snapshots in bounds.
+
+    In this order: names that are excluded, identities that have been idle for long, identities beyond the
+    cap, details of those far from their limit. What is excluded or beyond the cap is folded into one
+    entity for each node and quota type. The numbers of what is shown are not touched.
+    """
+
+    def __init__(self, config: CardinalityConfig) -> None:
+        self._most = config.max_entities
+        self._folds_excluded = config.excluded is Excluded.OVERFLOW
+        self._exclusion = Exclusion(config)
+        idle_after, detail_above = config.idle_after_seconds, config.detail_above
+        self._idle = None if idle_after is None else Idle(idle_after)
+        self._detail = None if detail_above is None else Detail(detail_above)
+        self._slots = {kind: Slots(config.max_entities) for kind in QuotaType}
+        self._overflow = Overflow()
+        self._counters = Counters()
+
+    def apply(self, joined: Snapshot) -> Snapshot:
+        """
+        The snapshot as it is shown; to be called once for each, in their order.
+
+        Marks in ``joined`` who is shown in detail.
+        """
+        self._forget(joined.taken_at)
+        result = self._sorted(joined)
+        totals = self._counters.update(result.shown + result.dropped, result.folded)
+        stand_ins = tuple(self._overflow.fold(result.folded, totals))
+        return replace(
+            joined,
+            entities=(*result.shown, *stand_ins),
+            left_out=(*result.folded, *result.dropped),
+            folds=Folds(
+                overflow=result.entities["overflow"],
+                excluded=result.entities["excluded"],
+                idle=result.entities["idle"],
+                stand_ins=len(stand_ins),
+                series_dropped=dict(result.series),
+                crowded=result.crowded,
+                max_entities=self._most,
+            ),
+        )
+
+    def _forget(self, at: float) -> None:
+        for part in (self._exclusion, self._overflow, self._counters):
+            part.forget(at)
+        if self._idle is not None:
+            self._idle.forget(at)
+        if self._detail is not None:
+            self._detail.forget(at)
+
+    def _sorted(self, joined: Snapshot) -> _Sorted:
+        result = _Sorted()
+        for kind, names in identities(joined.entities).items():
+            self._sift(kind, names, joined.taken_at, result)
+        return result
+
+    def _sift(self, kind: QuotaType, names: Names, at: float, result: _Sorted) -> None:
+        """Sort the identities of one quota type."""
+        candidates = {
+            name: rows
+            for name, rows in names.items()
+            if not self._kept_back(kind, name, rows, at, result)
+        }
+        slots = self._slots[kind]
+        chosen = slots.shown(candidates, at)
+        if len(chosen) < len(candidates):
+            result.crowded[kind] = len(candidates)
+        for name, rows in candidates.items():
+            if name in chosen:
+                self._show(kind, name, rows, at, result)
+            else:
+                result.leave_out(rows, "overflow", fold=True)
+
+    def _kept_back(
+        self, kind: QuotaType, name: Name, rows: Rows, at: float, result: _Sorted
+    ) -> bool:
+        if not self._exclusion.allows(name):
+            fold = self._folds_excluded or reserved(name)
+            result.leave_out(rows, "excluded", fold=fold)
+            return True
+        if self._idle is not None and self._idle.idle(kind, name, rows, at):
+            result.leave_out(rows, "idle", fold=False)
+            return True
+        return False
+
+    def _show(
+        self, kind: QuotaType, name: Name, rows: Rows, at: float, result: _Sorted
+    ) -> None:
+        result.shown += rows
+        if self._detail is not None and not self._detail.mark(kind, name, rows, at):
+            result.series["detail"] += details(rows)

@@ -1,0 +1,35 @@
+"""Entities as a user thinks of them: the same user and client id on all brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from quotascope.metrics import QuotaType
+
+from ..snapshot import EntityUsage
+
+Name = tuple[str, str]
+"""User and client id."""
+Rows = list[EntityUsage]
+"""One identity on all of its nodes."""
+Names = dict[Name, Rows]
+"""The identities of one quota type."""
+
+HOLD_SECONDS: Final = 300.0
+"""How long what was decided of an identity holds against what would change it soon again."""
+
+
+def identities(usages: Iterable[EntityUsage]) -> dict[QuotaType, Names]:
+    """The usages of each identity, by quota type."""
+    found: dict[QuotaType, Names] = {kind: {} for kind in QuotaType}
+    for usage in usages:
+        entity = usage.entity
+        names = found[entity.quota_type]
+        name = (entity.user, entity.client_id)
+        rows = names.get(name)
+        if rows is None:
+            names[name] = [usage]
+        else:
+            rows.append(usage)
+    return found

@@ -1,0 +1,127 @@
+"""Which identities of one quota type are shown, when there are more than there is room for."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Final
+
+from .identity import HOLD_SECONDS, Name, Rows
+from .pressure import QUIET, Pressure, pressure
+
+_CLEARLY_MORE: Final = 2.0
+
+
+@dataclass(slots=True, kw_only=True)
+class _Slot:
+    """The place of one identity that is shown."""
+
+    since: float
+    seen_at: float
+    pressure: Pressure
+    """The highest rank of the last minutes, and the weight it came with."""
+    pressed_at: float
+
+    def observe(self, now: Pressure, at: float) -> None:
+        """See the identity under this pressure."""
+        self.seen_at = at
+        if now[0] >= self.pressure[0] or _past(self.pressed_at, at):
+            self.pressure, self.pressed_at = now, at
+
+    def yields(self, challenger: Pressure, at: float) -> bool | None:
+        """Whether it makes way; None when it does not yet, but a weaker challenger will not move others either."""
+        if challenger[0] != self.pressure[0]:
+            return challenger[0] > self.pressure[0]
+        if not _past(self.since, at):
+            return None
+        return challenger[1] > _CLEARLY_MORE * self.pressure[1]
+
+
+class Slots:
+    """
+    Keeps who is shown from one snapshot to the next.
+
+    An identity that is shown stays so unless another has a higher rank (throttled, near its limit, neither)
+    than it had in the last five minutes, or, after five minutes, more than twice its weight. One
+    that is away keeps its place as long, so that a broker that is down for a moment changes nothing.
+    What is decided does not depend on the order of the identities.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._slots: dict[Name, _Slot] = {}
+        self._all: tuple[float, list[Name]] = (0.0, [])
+        """Everybody, when last all were shown."""
+
+    def __len__(self) -> int:
+        return len(self._slots) + len(self._all[1])
+
+    def shown(self, names: Mapping[Name, Rows], at: float) -> AbstractSet[Name]:
+        """Those of these identities that are shown at ``at`` (Unix time in seconds)."""
+        if len(names) <= self._most:
+            self._slots.clear()
+            self._all = at, list(names)
+            return names.keys()
+        self._occupy()
+        pressures = {name: pressure(rows) for name, rows in names.items()}
+        for name in self._slots.keys() & pressures.keys():
+            self._slots[name].observe(pressures[name], at)
+        self._free(at)
+        self._admit(pressures, at)
+        return self._slots.keys() & pressures.keys()
+
+    def _occupy(self) -> None:
+        before, names = self._all
+        for name in names:
+            self._slots[name] = _new((QUIET, 0.0), before)
+        self._all = before, []
+
+    def _free(self, at: float) -> None:
+        self._slots = {
+            name: slot
+            for name, slot in self._slots.items()
+            if not _past(slot.seen_at, at)
+        }
+
+    def _admit(self, pressures: Mapping[Name, Pressure], at: float) -> None:
+        outside = (
+            (now, name) for name, now in pressures.items() if name not in self._slots
+        )
+        challengers = iter(heapq.nlargest(self._most, outside))
+        for now, name in challengers:
+            if len(self._slots) == self._most:
+                self._compete(now, name, challengers, at)
+                return
+            self._slots[name] = _new(now, at)
+
+    def _compete(
+        self,
+        now: Pressure,
+        name: Name,
+        others: Iterator[tuple[Pressure, Name]],
+        at: float,
+    ) -> None:
+        weakest = sorted((slot.pressure, name) for name, slot in self._slots.items())
+        for _, holder in weakest:
+            yields = self._slots[holder].yields(now, at)
+            if yields is None:
+                continue
+            if not yields:
+                return
+            del self._slots[holder]
+            self._slots[name] = _new(now, at)
+            following = next(others, None)
+            if following is None:
+                return
+            now, name = following
+
+
+def _new(pressure: Pressure, at: float) -> _Slot:
+    return _Slot(since=at, seen_at=at, pressure=pressure, pressed_at=at)
+
+
+def _past(since: float, at: float) -> bool:
+    """Whether what was decided then holds no more."""
+    return abs(at - since) >= HOLD_SECONDS

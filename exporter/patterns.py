@@ -1,0 +1,50 @@
+"""
+Regular expressions that match in linear time.
+
+The names come from strangers. RE2, which Prometheus uses as well, has no pattern that a name could keep busy for
+longer than its length; Python's own expressions have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+Matches = Callable[[str], bool]
+
+_MISSING: Final = (
+    "needs google-re2, which matches in linear time: install quotascope[patterns]"
+)
+
+
+def matcher(pattern: str) -> Matches:
+    """
+    Whether a name matches as a whole, over lines as well.
+
+    Raises ``ValueError`` when the pattern is wrong, or the engine is not installed.
+    """
+    try:
+        import re2  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise ValueError(_MISSING) from None
+    options = re2.Options()
+    options.dot_nl = options.never_capture = True
+    options.log_errors = False
+    try:
+        expression = re2.compile(pattern, options)
+    except (re2.error, UnicodeEncodeError) as error:
+        raise ValueError(
+            f"{pattern!r} is no RE2 expression: {_reason(error)}"
+        ) from None
+
+    def matches(name: str) -> bool:
+        # bytes spare the translation of places; half a surrogate pair looks as it is shown
+        text = name.encode(errors="backslashreplace")
+        return expression.fullmatch(text) is not None
+
+    return matches
+
+
+def _reason(error: Exception) -> str:
+    reason = error.args[0] if error.args else error
+    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
