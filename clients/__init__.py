@@ -24,8 +24,10 @@ from .quota_admin import (
     ConfiguredQuota,
     Entity,
     Node,
+    QuorumVoters,
     QuotaAdmin,
     QuotaChange,
+    RegisteredBrokers,
 )
 from .security import Connection, Sasl, SaslMechanism, Secret, SecurityProtocol, Tls
 
@@ -45,8 +47,10 @@ __all__ = [
     "MutationThrottled",
     "Node",
     "PermissionMissing",
+    "QuorumVoters",
     "QuotaAdmin",
     "QuotaChange",
+    "RegisteredBrokers",
     "Sasl",
     "SaslMechanism",
     "Secret",

@@ -18,7 +18,9 @@ from .quota_admin import (
     ConfiguredQuota,
     Entity,
     Node,
+    QuorumVoters,
     QuotaChange,
+    RegisteredBrokers,
 )
 
 Answer: TypeAlias = Mapping[str, Any]
@@ -98,16 +100,26 @@ def _entity(entry: Answer) -> Entity:
 
 def cluster(answer: Answer) -> ClusterDescription:
     """The cluster of a DescribeCluster answer."""
-    nodes = [
-        Node(
-            node_id=broker["broker_id"],
-            host=broker["host"],
-            port=broker["port"],
-            rack=broker["rack"],
-        )
-        for broker in answer["brokers"]
-    ]
-    return ClusterDescription(cluster_id=answer["cluster_id"], nodes=tuple(nodes))
+    nodes = tuple(map(_broker, answer["brokers"]))
+    return ClusterDescription(cluster_id=answer["cluster_id"], nodes=nodes)
+
+
+def brokers(answer: Answer) -> RegisteredBrokers:
+    """The brokers of a DescribeCluster answer, whose version 2 says of each whether it is fenced."""
+    told = answer["brokers"]
+    return RegisteredBrokers(
+        nodes=tuple(map(_broker, told)),
+        with_fenced=bool(told) and all("is_fenced" in broker for broker in told),
+    )
+
+
+def _broker(broker: Answer) -> Node:
+    return Node(
+        node_id=broker["broker_id"],
+        host=broker["host"],
+        port=broker["port"],
+        rack=broker["rack"],
+    )
 
 
 def configs(answer: Answer) -> dict[str, str | None]:
@@ -171,6 +183,26 @@ def quorum_leader(answer: Answer) -> int | None:
         for partition in topic["partitions"]
     ]
     return next((int(leader) for leader in leaders if leader >= 0), None)
+
+
+def quorum_voters(answer: Answer) -> QuorumVoters:
+    """The voters of a DescribeQuorum answer, with the first listener of each where version 2 tells them."""
+    node_ids = {
+        voter["replica_id"]
+        for topic in answer["topics"]
+        for partition in topic["partitions"]
+        for voter in partition["current_voters"]
+    }
+    nodes = (
+        Node(
+            node_id=node["node_id"],
+            host=node["listeners"][0]["host"],
+            port=node["listeners"][0]["port"],
+        )
+        for node in answer.get("nodes") or ()
+        if node["listeners"]
+    )
+    return QuorumVoters(node_ids=tuple(sorted(node_ids)), nodes=tuple(nodes))
 
 
 def by_entity(changes: Sequence[QuotaChange]) -> list[tuple[Entity, list[QuotaChange]]]:

@@ -39,7 +39,9 @@ from .quota_admin import (
     ClusterDescription,
     ConfiguredQuota,
     Entity,
+    QuorumVoters,
     QuotaChange,
+    RegisteredBrokers,
 )
 from .reach import check_reachable
 from .security import Connection, Sasl, SaslMechanism
@@ -71,6 +73,21 @@ class KafkaPythonAdmin:
         """The cluster and its brokers."""
         return answers.cluster(self._ask("DescribeCluster", DescribeClusterRequest))
 
+    def describe_brokers(self) -> RegisteredBrokers:
+        """The brokers, with those that are down where the cluster tells."""
+        answer = self._ask(
+            "DescribeCluster",
+            lambda: DescribeClusterRequest(include_fenced_brokers=True),
+        )
+        return answers.brokers(answer)
+
+    def describe_voters(self) -> QuorumVoters:
+        """The controllers of the quorum, none when there is no quorum."""
+        answer = self._quorum()
+        if answer is None:
+            return QuorumVoters(node_ids=(), nodes=())
+        return answers.quorum_voters(answer)
+
     def describe_settings(self, node_id: int) -> BrokerSettings:
         """The settings of one broker, asked of that broker."""
         found = self._describe_configs(node_id, answers.SETTINGS)
@@ -96,8 +113,12 @@ class KafkaPythonAdmin:
 
     def describe_quorum_leader(self) -> int | None:
         """The active controller, or None when there is no quorum."""
+        answer = self._quorum()
+        return None if answer is None else answers.quorum_leader(answer)
+
+    def _quorum(self) -> answers.Answer | None:
         try:
-            return answers.quorum_leader(self._ask("DescribeQuorum", _quorum_request))
+            return self._ask("DescribeQuorum", _quorum_request)
         except AdminRequestFailed as error:
             if error.code == answers.UNSUPPORTED_VERSION:
                 return None

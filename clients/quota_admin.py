@@ -54,6 +54,24 @@ class ClusterDescription:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredBrokers:
+    """The brokers of a cluster (API 60)."""
+
+    nodes: tuple[Node, ...]
+    with_fenced: bool
+    """Whether those that are registered but down are among them (KIP-1073, Kafka 4.0); else only those that are up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumVoters:
+    """The controllers that vote in the KRaft quorum (API 55)."""
+
+    node_ids: tuple[int, ...]
+    nodes: tuple[Node, ...]
+    """Where they listen to brokers and each other; empty where the cluster does not tell (before KIP-853, Kafka 3.9)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
     """The settings of one broker that shape its quotas, read from it as `DescribeConfigs` of a BROKER."""
 
@@ -94,6 +112,18 @@ class QuotaAdmin(Protocol):
 
     def describe_cluster(self) -> ClusterDescription:
         """The cluster and its brokers. Needs no permission."""
+        ...
+
+    def describe_brokers(self) -> RegisteredBrokers:
+        """The brokers, with those that are down where the cluster tells. Needs no permission."""
+        ...
+
+    def describe_voters(self) -> QuorumVoters:
+        """
+        The controllers of the KRaft quorum, those that are down as well. Needs DESCRIBE on the cluster.
+
+        None at all when the cluster has no quorum to describe (ZooKeeper).
+        """
         ...
 
     def describe_settings(self, node_id: int) -> BrokerSettings:

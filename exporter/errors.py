@@ -6,6 +6,7 @@ What can go wrong in the exporter.
     ExporterError
     ├── ConfigError            the configuration cannot be used; says where and how to mend it
     ├── CannotListen           the address of the HTTP server cannot be had
+    ├── DiscoveryError         the nodes of the cluster could not be found; those found last stay
     ├── LimitsError            the configured limits could not be read
     │   └── LimitsDenied       not allowed to read them
     └── SourceError            one source could not be read; the others go on
@@ -42,6 +43,10 @@ class ConfigError(ExporterError):
 
 class CannotListen(ExporterError):
     """The address of the HTTP server cannot be had."""
+
+
+class DiscoveryError(ExporterError):
+    """The nodes of the cluster could not be found."""
 
 
 class LimitsError(ExporterError):

@@ -29,8 +29,8 @@ from quotascope.metrics import (
 from quotascope.metrics.entities import Name
 
 from ..errors import LimitsDenied, LimitsError
+from ..worker import Worker
 from .model import CONNECTION_KEY, DEFAULT_IP, Limits, NodeSettings
-from .worker import Worker
 
 
 class AdminLimits:
@@ -41,7 +41,7 @@ class AdminLimits:
     ) -> None:
         self._admin = admin
         self._clock = clock
-        self._worker = Worker("quotascope-admin")
+        self._worker = Worker("quotascope-admin", LimitsError)
         self._nodes: dict[str, NodeSettings] = {}
 
     async def read(self) -> Limits:
@@ -54,8 +54,8 @@ class AdminLimits:
             raise LimitsError(str(error)) from error
 
     async def close(self) -> None:
-        """End the connection."""
-        self._admin.close()
+        """End the connection, which may take a moment."""
+        await self._worker.close(self._admin.close)
 
     def _read(self) -> Limits:
         quotas = self._admin.describe_quotas()

@@ -166,3 +166,24 @@ def test_changes_of_one_entity_go_together() -> None:
         ({"user": "a", "client-id": None}, [first, second]),
         ({"user": "a"}, [other]),
     ]
+
+
+def test_brokers_that_are_down_are_told_by_new_clusters_only() -> None:
+    """Version 2 of the answer says of each broker whether it is fenced; an older one holds only those that are up."""
+    new = answer("cluster")
+    told = answers.brokers(new)
+    assert [node.node_id for node in told.nodes] == [1]
+    assert told.with_fenced
+    (broker,) = new["brokers"]
+    old = {key: value for key, value in broker.items() if key != "is_fenced"}
+    assert not answers.brokers(new | {"brokers": [old]}).with_fenced
+
+
+def test_voters_are_told_with_their_addresses_by_new_clusters_only() -> None:
+    """Version 2 of the answer has the listeners of the controllers; an older one has their ids."""
+    told = answers.quorum_voters(answer("quorum"))
+    (node,) = told.nodes
+    assert (told.node_ids, node.node_id, node.host) == ((1,), 1, "127.0.0.1")
+    old = {k: v for k, v in answer("quorum").items() if k != "nodes"}
+    assert answers.quorum_voters(old).nodes == ()
+    assert answers.quorum_voters(old).node_ids == (1,)

@@ -111,15 +111,19 @@ def test_the_library_still_has_what_is_called_in_private() -> None:
 
 def test_each_request_is_read(libraries: list[Library]) -> None:
     """All calls share one connection, and settings are asked of the broker that they are about."""
-    names = ["quotas", "cluster", "settings", "quorum"]
+    names = ["quotas", "cluster", "cluster", "settings", "quorum", "quorum"]
     library = Library([answer(name) for name in names])
     libraries.append(library)
     admin = KafkaPythonAdmin(CONNECTION)
     assert len(admin.describe_quotas()) == 7
     assert admin.describe_cluster().cluster_id == "cXVvdGFzY29wZS10ZXN0cw"
+    assert [node.node_id for node in admin.describe_brokers().nodes] == [1]
     assert admin.describe_settings(1).quota_samples == 11
     assert admin.describe_quorum_leader() == 1
-    assert [node_id for _, node_id in library.sent] == [None, None, 1, None]
+    assert admin.describe_voters().node_ids == (1,)
+    asked = [node_id for _, node_id in library.sent]
+    assert asked == [None, None, None, 1, None, None]
+    assert library.sent[2][0].include_fenced_brokers
     admin.close()
     assert library.closed
 
@@ -210,8 +214,11 @@ def test_a_node_that_is_gone_is_told(libraries: list[Library]) -> None:
 
 def test_an_old_cluster_has_no_quorum(libraries: list[Library]) -> None:
     """A broker that does not know DescribeQuorum has no active controller to tell."""
-    libraries.append(Library([IncompatibleBrokerVersion("too old")]))
-    assert KafkaPythonAdmin(CONNECTION).describe_quorum_leader() is None
+    too_old = IncompatibleBrokerVersion("too old")
+    libraries.append(Library([too_old, too_old]))
+    admin = KafkaPythonAdmin(CONNECTION)
+    assert admin.describe_quorum_leader() is None
+    assert admin.describe_voters().node_ids == ()
 
 
 def test_other_failures_of_the_quorum_are_told(libraries: list[Library]) -> None:

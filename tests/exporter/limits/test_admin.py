@@ -17,7 +17,9 @@ from quotascope.clients.quota_admin import (
     ClusterDescription,
     ConfiguredQuota,
     Node,
+    QuorumVoters,
     QuotaChange,
+    RegisteredBrokers,
 )
 from quotascope.exporter.errors import LimitsDenied, LimitsError
 from quotascope.exporter.limits.admin import (
@@ -51,6 +53,10 @@ class ScriptedAdmin:
         self.leader: int | None = 100
         self.rates: dict[str, int] = {}
         self.brokers = [1, 2]
+        self.with_fenced = True
+        self.voters: tuple[Node, ...] = (
+            Node(node_id=100, host="controller-100", port=9093),
+        )
         self.closed = False
 
     def _answer(self, request: str) -> None:
@@ -69,6 +75,20 @@ class ScriptedAdmin:
             Node(node_id=node_id, host="a", port=1) for node_id in self.brokers
         )
         return ClusterDescription(cluster_id="x", nodes=nodes)
+
+    def describe_brokers(self) -> RegisteredBrokers:
+        """The same brokers; whether one is down is told."""
+        self._answer("brokers")
+        nodes = tuple(
+            Node(node_id=node_id, host=f"broker-{node_id}", port=9092)
+            for node_id in self.brokers
+        )
+        return RegisteredBrokers(nodes=nodes, with_fenced=self.with_fenced)
+
+    def describe_voters(self) -> QuorumVoters:
+        """Controller 100, at an address unless changed."""
+        self._answer("voters")
+        return QuorumVoters(node_ids=(100,), nodes=self.voters)
 
     def describe_settings(self, node_id: int) -> BrokerSettings:
         """Kafka's defaults, but for the controller's windows."""
