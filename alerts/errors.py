@@ -5,7 +5,8 @@ What can go wrong in this room.
 
     AlertsError
     ├── InvalidSite        a label or an address that Prometheus or a browser would refuse
-    └── InvalidExpression  a PromQL builder was used in a way that gives a wrong answer
+    ├── InvalidExpression  a PromQL builder was used in a way that gives a wrong answer
+    └── CannotWrite        a file cannot be written
 """
 
 from __future__ import annotations
@@ -21,3 +22,7 @@ class InvalidSite(AlertsError):
 
 class InvalidExpression(AlertsError):
     """A PromQL builder was used in a way that gives a wrong answer, such as a rate of a gauge."""
+
+
+class CannotWrite(AlertsError):
+    """A file cannot be written."""

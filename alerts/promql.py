@@ -109,7 +109,11 @@ def call(function: str, expression: str, *arguments: str) -> str:
     >>> call("predict_linear", "up[6h]", "3600")
     'predict_linear(up[6h], 3600)'
     """
-    return f"{function}({', '.join([expression, *arguments])})"
+    line = f"{function}({', '.join([expression, *arguments])})"
+    if "\n" not in expression:
+        return line
+    inner = ",\n".join([expression, *arguments])
+    return f"{function}(\n{_indented(inner)}\n)"
 
 
 def aggregate(operator: str, labels: Sequence[str], expression: str) -> str:

@@ -71,8 +71,8 @@ SPIKE: Final = Threshold(
 SPIKE_FACTOR: Final = Threshold(
     value=4.0,
     unit="times",
-    meaning="throttle time of a cluster, compared with the highest of three: the day before, the same hour yesterday and the same hour a week ago",
-    reason="Nightly jobs and Monday mornings are in the comparison, so what is four times as much is new.",
+    meaning="throttle time of a cluster, compared with the highest of three: the average of the day before, and the peaks of these hours yesterday and a week ago",
+    reason="Nightly jobs and Monday mornings are in the comparison, so four times as much is new.",
     change="Lower it to 2 where load is even; raise it where it swings.",
 )
 SPIKE_ENTITIES: Final = Threshold(
@@ -110,12 +110,19 @@ DELAY_QUEUE_GROWTH: Final = Threshold(
     reason="A queue that stays as it is has found its balance; half as many again have not.",
     change="Raise it where many clients start at the same time.",
 )
-BUCKET_EMPTY: Final = Threshold(
-    value=1.0,
+MUTATION_THROTTLED: Final = Threshold(
+    value=5.0,
+    unit="s",
+    meaning="average wait for the controller's mutation quota over the last minute",
+    reason="Who creates topics is told to wait for seconds: that is how this quota works, and Admin clients do. Five seconds at a time, for a quarter of an hour, is more work than the quota is made for.",
+    change="Raise it for tools that may take all night.",
+)
+TOKENS_DEBT: Final = Threshold(
+    value=0.8,
     unit="ratio",
-    meaning="used part of the token bucket for partition mutations; 1 is empty, more is debt",
-    reason="From 1 on the next request of this entity is refused or delayed.",
-    change="It is Kafka's own limit: leave it.",
+    meaning="part of the last 15 minutes in which the token bucket was in debt",
+    reason="One large request overdraws the bucket on purpose, and it recovers; who is in debt four fifths of the time asks for more than the quota gives.",
+    change="Lower it where topics are created while people wait.",
 )
 REJECTIONS: Final = Threshold(
     value=0.2,
@@ -132,17 +139,17 @@ REJECTIONS_FACTOR: Final = Threshold(
     change="Lower it to hear of slow growth.",
 )
 REQUEST_CAPACITY: Final = Threshold(
-    value=0.8,
+    value=0.6,
     unit="ratio",
     meaning="request time of all clients and the broker itself, of its num.io.threads + num.network.threads",
-    reason="Queues grow without bounds towards 1; at 0.8 a request waits as long as four others take.",
-    change="Lower it to 0.7 where latency is promised.",
+    reason="With the default of 8 + 3 threads, request handlers that never rest are at 0.73 already; at 0.6 they are busy for four fifths of the time, and requests begin to queue.",
+    change="Four fifths of num.io.threads / (num.io.threads + num.network.threads).",
 )
 EXEMPT_CAPACITY: Final = Threshold(
-    value=0.5,
+    value=0.4,
     unit="ratio",
     meaning="request time that no quota counts, of the broker's threads",
-    reason="No quota limits it, so that all clients share what is left: under half of the broker.",
+    reason="No quota holds it back, so that all clients share what is left: with the default threads less than half of the request handlers' time.",
     change="Raise it on brokers that mostly replicate.",
 )
 CONNECTION_THROTTLE: Final = Threshold(
@@ -193,6 +200,13 @@ PROXY_USERS: Final = Threshold(
     meaning="users with traffic, from which on one that has most of it is remarkable",
     reason="With one or two users, one of them always has most.",
     change="Raise it in large clusters.",
+)
+SYSTEM_THROTTLED: Final = Threshold(
+    value=0.1,
+    unit="s",
+    meaning="average throttle of one of the platform's own programs over the last minute",
+    reason="Operators and registries answer others: a tenth of a second on each request adds up, and nobody decided that they should wait.",
+    change="Raise it when their slowness bothers nobody.",
 )
 LIMITS_AGE: Final = Threshold(
     value=900.0,

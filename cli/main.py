@@ -10,11 +10,13 @@ from typing import Annotated
 
 import typer
 
+from quotascope.alerts.errors import AlertsError
 from quotascope.clients.errors import ClientError
 from quotascope.exporter.errors import ExporterError
 from quotascope.exporter.untrusted import one_line
 
 from . import demo, explain, serve, status
+from .alerts import alerts
 from .config import config
 
 app = typer.Typer(
@@ -29,6 +31,7 @@ app.command(epilog=status.EXAMPLES)(status.status)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.add_typer(config)
+app.add_typer(alerts)
 
 
 def _show_version(wanted: bool) -> None:
@@ -58,7 +61,7 @@ def main() -> None:
     _never_fail_to_encode()
     try:
         app()
-    except (ExporterError, ClientError) as error:
+    except (AlertsError, ExporterError, ClientError) as error:
         _fail(str(error))
     except Exception as error:
         if "QUOTASCOPE_TRACEBACK" in os.environ:

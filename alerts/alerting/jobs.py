@@ -1,0 +1,90 @@
+"""Spark jobs suffer from quotas; their data comes from the Spark listener."""
+
+from __future__ import annotations
+
+from quotascope.metrics import catalog
+
+from .. import recorded
+from ..levels import Levels
+from ..links import Dashboard
+from ..promql import above, aggregate, both, increase, select, series
+from ..rule import Alert, Group, Scope, Severity
+from ..text import DURATION, ROUGH, WHOLE
+from ..thresholds import SPARK_RETRIES, SPARK_STALLED, SPARK_THROTTLED
+
+_QUERY = "{{ with $labels.query }}, query {{ printf `%q` . }},{{ end }}"
+_JOB = f"Spark job {{{{ printf `%q` $labels.app }}}}{_QUERY}"
+
+
+def jobs(levels: Levels) -> Group:
+    """Alerts on Spark jobs."""
+    return Group(
+        name="quotascope-spark",
+        rules=(_throttled(), _retries(levels), _stalled(levels)),
+    )
+
+
+def _throttled() -> Alert:
+    return Alert(
+        name="KafkaQuotaSparkJobThrottled",
+        expr=above(series(recorded.APP_THROTTLED_RATE), SPARK_THROTTLED.value),
+        labels=("app", "query", "side"),
+        severity=Severity.WARNING,
+        scope=Scope.JOB,
+        wait="15m",
+        keep="10m",
+        summary="A Spark job is held back by Kafka's quotas.",
+        description=f"{_JOB} waits for {ROUGH} s in every second because of Kafka's quotas (side: {{{{ $labels.side }}}}): as many of its tasks do nothing else.",
+        dashboard=Dashboard.SPARK,
+        thresholds=(SPARK_THROTTLED,),
+        spared="Bursts at the start of a batch.",
+    )
+
+
+def _retries(levels: Levels) -> Alert:
+    labels = levels.of("app", "cause")
+    grown = increase(
+        catalog.SPARK_TASK_RETRIES,
+        "30m",
+        'cause=~"kafka_quota|kafka_timeout_throttled"',
+    )
+    return Alert(
+        name="KafkaQuotaSparkRetries",
+        expr=above(aggregate("max", labels, grown), SPARK_RETRIES.value),
+        labels=("app", "cause"),
+        severity=Severity.WARNING,
+        scope=Scope.JOB,
+        wait="5m",
+        keep="10m",
+        summary="Tasks of a Spark job are repeated because of Kafka's quotas.",
+        description=f"About {WHOLE} task attempts of Spark job {{{{ printf `%q` $labels.app }}}} were repeated within 30 minutes because of a quota ({{{{ $labels.cause }}}}): a task that fails too often ends its job.",
+        dashboard=Dashboard.SPARK,
+        thresholds=(SPARK_RETRIES,),
+        spared="Single failures, and those that have other causes.",
+    )
+
+
+def _stalled(levels: Levels) -> Alert:
+    silent = above(
+        aggregate(
+            "max", levels.query, select(catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS)
+        ),
+        SPARK_STALLED.value,
+    )
+    waiting = above(
+        aggregate("max", levels.query, series(recorded.APP_THROTTLED_RATE)), 0
+    )
+    return Alert(
+        name="KafkaQuotaSparkQueryStalled",
+        expr=both(silent, waiting, levels.query),
+        labels=("app", "query"),
+        severity=Severity.WARNING,
+        scope=Scope.JOB,
+        wait="5m",
+        keep="10m",
+        summary="A streaming query stands still while Kafka throttles it.",
+        description=f"{_JOB} has told no progress for {DURATION}, and Kafka's quotas made it wait in the last 10 minutes.",
+        dashboard=Dashboard.SPARK,
+        thresholds=(SPARK_STALLED,),
+        spared="Queries that stand still for other reasons, or that are slow without quotas.",
+    )

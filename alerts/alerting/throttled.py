@@ -1,0 +1,94 @@
+"""One client is held back for long."""
+
+from __future__ import annotations
+
+from .. import recorded
+from ..levels import Levels
+from ..links import Dashboard
+from ..promql import above, but_not, call, compare, series
+from ..rule import Alert, Group, Scope, Severity
+from ..text import DURATION, ENTITY
+from ..thresholds import CLIENT_TIMEOUT, MUTATION_THROTTLED, PERSISTENT, THROTTLED
+
+_LABELS = ("quota_type", "user", "client_id")
+
+
+def throttled(levels: Levels) -> Group:
+    """Alerts on single entities that are throttled."""
+    return Group(
+        name="quotascope-throttled",
+        rules=(
+            _bandwidth(
+                levels, "produce", "KafkaQuotaProduceThrottled", "Requests to produce"
+            ),
+            _bandwidth(
+                levels, "fetch", "KafkaQuotaFetchThrottled", "Requests to fetch"
+            ),
+            _bandwidth(levels, "request", "KafkaQuotaRequestThrottled", "Requests"),
+            _mutation(),
+            _beyond_timeouts(),
+        ),
+    )
+
+
+def _bandwidth(levels: Levels, quota_type: str, name: str, what: str) -> Alert:
+    of_type = f'quota_type="{quota_type}"'
+    utilization = series(recorded.ENTITY_UTILIZATION, of_type, window="15m")
+    return Alert(
+        name=name,
+        expr=but_not(
+            above(series(recorded.ENTITY_THROTTLE, of_type), THROTTLED.value),
+            compare(call("avg_over_time", utilization), "<", PERSISTENT.value),
+            levels.typed,
+        ),
+        labels=_LABELS,
+        severity=Severity.WARNING,
+        scope=Scope.ENTITY,
+        wait="15m",
+        keep="10m",
+        summary=f"A client is throttled by its {quota_type} quota for a long time.",
+        description=f"{what} of {ENTITY} have been delayed for more than 15 minutes, by {DURATION} on average: it wants more than its {quota_type} quota.",
+        dashboard=Dashboard.ENTITY,
+        thresholds=(THROTTLED, PERSISTENT),
+        spared="Bursts: who is below half of the limit on average; a throttle that lingers in Kafka's average of a minute. Waits for the controller's mutation quota, which Kafka counts as request throttle.",
+    )
+
+
+def _mutation() -> Alert:
+    return Alert(
+        name="KafkaQuotaMutationThrottled",
+        expr=above(
+            series(recorded.ENTITY_THROTTLE, 'quota_type="controller_mutation"'),
+            MUTATION_THROTTLED.value,
+        ),
+        labels=_LABELS,
+        severity=Severity.INFO,
+        scope=Scope.ENTITY,
+        wait="15m",
+        keep="10m",
+        summary="A client waits long to create or delete topics.",
+        description=f"Requests of {ENTITY} to create, extend or delete topics have been delayed for more than 15 minutes, by {DURATION} on average: it wants more partition mutations than its quota.",
+        dashboard=Dashboard.MUTATIONS,
+        thresholds=(MUTATION_THROTTLED,),
+        spared="A single large request, after which one wait is normal.",
+    )
+
+
+def _beyond_timeouts() -> Alert:
+    return Alert(
+        name="KafkaQuotaThrottleBeyondClientTimeout",
+        expr=above(
+            series(recorded.ENTITY_THROTTLE, 'quota_type=~"produce|fetch"'),
+            CLIENT_TIMEOUT.value,
+        ),
+        labels=_LABELS,
+        severity=Severity.WARNING,
+        scope=Scope.ENTITY,
+        wait="3m",
+        keep="10m",
+        summary="A client is throttled for longer than clients wait for an answer.",
+        description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after 30 s: producers may lose records, consumers may leave their group.",
+        dashboard=Dashboard.ENTITY,
+        thresholds=(CLIENT_TIMEOUT,),
+        spared="A single long throttle: it is out of Kafka's average after a minute. Request quotas, whose throttles never exceed a second by default.",
+    )

@@ -1,0 +1,110 @@
+"""Series of whole clusters, and what is usual there."""
+
+from __future__ import annotations
+
+from quotascope.metrics import catalog
+
+from .. import recorded
+from ..levels import Levels
+from ..promql import above, aggregate, call, operation, rate, series
+from ..rule import Group, Record
+from ..thresholds import THROTTLED
+
+_DAY = "1d"
+_RECENT = "30m"
+"""Left out of what is usual, so that a spike is not compared with itself."""
+
+
+def clusters(levels: Levels) -> Group:
+    """Throttle time, throttled entities, delay queues and refusals of every cluster."""
+    return Group(
+        name="quotascope-clusters",
+        rules=(
+            Record(
+                name=recorded.CLUSTER_THROTTLED_RATE,
+                expr=aggregate(
+                    "sum", levels.cluster, series(recorded.BROKER_THROTTLED_RATE)
+                ),
+                meaning="Throttle time told to clients per second, on all brokers.",
+            ),
+            _throttled_entities(levels),
+            Record(
+                name=recorded.CLUSTER_DELAY_QUEUE,
+                expr=aggregate(
+                    "sum",
+                    levels.of("quota_type"),
+                    series(recorded.BROKER_DELAY_QUEUE),
+                ),
+                meaning="Connections that brokers have muted, by type of quota.",
+            ),
+            _rejections(levels),
+        ),
+    )
+
+
+def baselines(levels: Levels) -> Group:
+    """What is usual: these need days of data and change slowly."""
+    return Group(
+        name="quotascope-baselines",
+        interval="2m",
+        rules=(
+            Record(
+                name=recorded.CLUSTER_THROTTLED_BASELINE,
+                expr=_usual(levels, recorded.CLUSTER_THROTTLED_RATE),
+                meaning="The usual throttle time per second: the highest of the average of the day before and the peaks of the hours around this time yesterday and a week ago.",
+            ),
+            Record(
+                name=recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE,
+                expr=_usual(levels, recorded.CLUSTER_THROTTLED_ENTITIES),
+                meaning="The usual number of throttled entities, in the same way.",
+            ),
+            Record(
+                name=recorded.CLUSTER_REJECTIONS_BASELINE,
+                expr=_over("avg_over_time", recorded.CLUSTER_REJECTIONS, _DAY, _RECENT),
+                meaning="Refusals per second by request, on average of the day before.",
+            ),
+        ),
+    )
+
+
+def _throttled_entities(levels: Levels) -> Record:
+    throttled = above(series(recorded.ENTITY_THROTTLE), THROTTLED.value)
+    # one under two quotas is one
+    entities = aggregate("group", levels.entity, throttled)
+    nobody = operation(
+        "0", "*", aggregate("group", levels.cluster, series(catalog.BUILD_INFO.name))
+    )
+    return Record(
+        name=recorded.CLUSTER_THROTTLED_ENTITIES,
+        expr=operation(aggregate("count", levels.cluster, entities), "or", nobody),
+        meaning=f"Entities throttled by {THROTTLED.value:g} s or more on average; 0 when there are none.",
+    )
+
+
+def _rejections(levels: Levels) -> Record:
+    labels = levels.of("request")
+    once = aggregate(
+        "max", levels.of("broker", "request"), rate(catalog.THROTTLING_ERRORS, "5m")
+    )
+    return Record(
+        name=recorded.CLUSTER_REJECTIONS,
+        expr=aggregate("sum", labels, once),
+        meaning="Answers with THROTTLING_QUOTA_EXCEEDED per second, by request; KRaft counts each twice.",
+    )
+
+
+def _usual(levels: Levels, name: str) -> str:
+    windows = {
+        "day": _over("avg_over_time", name, _DAY, _RECENT),
+        "yesterday": _over("max_over_time", name, "2h", "23h"),
+        "week": _over("max_over_time", name, "2h", "167h"),
+    }
+    told_apart = [
+        call("label_replace", window, '"of"', f'"{which}"', '""', '""')
+        for which, window in windows.items()
+    ]
+    return aggregate("max", levels.cluster, "\nor\n".join(told_apart))
+
+
+def _over(function: str, name: str, window: str, offset: str) -> str:
+    return call(function, series(name, window=window, offset=offset))

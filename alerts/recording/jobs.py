@@ -1,0 +1,29 @@
+"""Series of Spark jobs; their data comes from the Spark listener."""
+
+from __future__ import annotations
+
+from quotascope.metrics import catalog
+
+from .. import recorded
+from ..levels import Levels
+from ..promql import aggregate, rate
+from ..rule import Group, Record
+
+
+def jobs(levels: Levels) -> Group:
+    """Throttle time of every job."""
+    once = aggregate(
+        "max",
+        levels.of(*catalog.SPARK_THROTTLED_SECONDS.labels),
+        rate(catalog.SPARK_THROTTLED_SECONDS, "10m"),
+    )
+    return Group(
+        name="quotascope-jobs",
+        rules=(
+            Record(
+                name=recorded.APP_THROTTLED_RATE,
+                expr=aggregate("sum", levels.of("app", "query", "side"), once),
+                meaning="Throttle time told to the Kafka clients of a Spark job per second, by query and side.",
+            ),
+        ),
+    )

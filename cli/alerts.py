@@ -1,0 +1,72 @@
+"""`quotascope alerts`: rules for Prometheus, and the runbooks that they point to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+alerts = typer.Typer(
+    name="alerts",
+    help="Write alerts, recording rules and runbooks for Prometheus.",
+    no_args_is_help=True,
+)
+EXAMPLES = """
+Examples:
+
+quotascope alerts write /etc/prometheus/rules
+
+quotascope alerts write rules --grafana-url https://grafana.corp --runbook-url 'https://wiki.corp/kafka/{alert}' --cluster-label kafka_cluster
+"""
+
+
+@alerts.command(epilog=EXAMPLES)
+def write(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder to write to; it is made.")
+    ],
+    *,
+    cluster_label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Label that tells the clusters of one Prometheus apart (cluster).",
+        ),
+    ] = None,
+    grafana_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where the dashboards are."),
+    ] = None,
+    runbook_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where the runbooks are; {alert} stands for the alert's name.",
+        ),
+    ] = None,
+    system_users: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Users and client ids of the platform's own programs.",
+        ),
+    ] = None,
+) -> None:
+    """
+    Write rule files for Prometheus and for its operator, an Alertmanager example, and a runbook for each alert.
+
+    Files of the same names are replaced.
+    """
+    from quotascope.alerts import Site
+    from quotascope.alerts.write import write as write_all
+
+    given = {
+        "cluster_label": cluster_label,
+        "grafana_url": grafana_url,
+        "runbook_url": runbook_url,
+        "system_users": system_users,
+    }
+    site = Site(**{name: value for name, value in given.items() if value is not None})
+    for path in write_all(folder, site):
+        typer.echo(path)
