@@ -73,6 +73,10 @@ class BeanTable:
     layout: Layout
     values: array[float] = field(repr=False)
     """float64, one for each column; NaN where the broker says NaN or null."""
+    remark: str | None = None
+    """What is wrong with the answer although it could be read, and what to do."""
+    hint: str | None = None
+    """What to check if there are quotas, because the answer had no series of any entity."""
 
     def items(self) -> Iterator[tuple[Column, float]]:
         """Columns with their numbers."""

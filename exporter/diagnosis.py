@@ -47,6 +47,11 @@ def _sources(snapshot: Snapshot) -> Iterator[Finding]:
             yield _error(
                 f"Source {source.name!r} ({source.dialect}) cannot be read: {source.error}"
             )
+        if source.up and source.remark is not None:
+            yield _warning(
+                f"Source {source.name!r} ({source.dialect}) gives less than it could.",
+                source.remark,
+            )
 
 
 def _limits(snapshot: Snapshot) -> Iterator[Finding]:
@@ -95,6 +100,17 @@ def _nothing_measured(snapshot: Snapshot) -> Iterator[Finding]:
             f"No traffic yet: no broker has measured a client under a quota{known}.",
             "A broker measures a client from its first request on, where a quota of that type exists.",
         )
+        yield from _hints(snapshot)
+
+
+def _hints(snapshot: Snapshot) -> Iterator[Finding]:
+    """Agents that may keep to themselves what they know of quotas."""
+    for source in snapshot.sources:
+        if source.up and source.hint is not None:
+            yield _warning(
+                f"Source {source.name!r} ({source.dialect}) told of no client under a quota.",
+                f"If there is traffic, {source.hint}.",
+            )
 
 
 def _controller(snapshot: Snapshot) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -67,6 +67,8 @@ class EntityUsage:
     """Embedded engines only."""
     rejected_mutations_total: float | None = None
     """Embedded engines only, controller mutations only."""
+    told_utilization: float | None = None
+    """Usage divided by limit as the node itself tells it, NaN when it knows no limit; None when it does not tell."""
     detailed: bool = True
     """False where utilisation, burst, rule and cause series are left out for the sake of their number."""
 
@@ -85,6 +87,31 @@ class EntityUsage:
         if self.tokens is None or burst is None or burst <= 0:
             return None
         return 1 - self.tokens / burst
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallbackUsage:
+    """What was used on one node under tags that a custom quota callback chose."""
+
+    broker: str
+    quota_type: QuotaType
+    tags: tuple[str, ...]
+    """Values in the order of ``Callbacks.labels``; empty where the bean has no such tag."""
+    usage: float | None = None
+    """bytes/s, threads or mutations/s by quota type; None when the node gave none."""
+    throttle_time_seconds: float = 0.0
+    """Average throttle of the last 30 to 60 s, 0 when there was none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callbacks:
+    """The entities of custom quota callbacks on all nodes."""
+
+    labels: tuple[str, ...] = ()
+    """The labels that stand for tags, the same for every entity."""
+    usages: tuple[CallbackUsage, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Tags that are not shown because there are too many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +151,10 @@ class NodeUsage:
     throttling_errors: Mapping[str, float] = field(default_factory=dict)
     """Total since the node started, by request."""
     stale_entities: Mapping[QuotaType, int] = field(default_factory=dict)
+    quota_callback: bool = False
+    """Whether the node leaves quotas to a custom callback."""
+    utilization_disagreements: int | None = None
+    """Entities whose utilisation the node tells otherwise than it is computed; None when it tells none, or limits are unknown."""
     active_controller: bool | None = None
     """None when the node did not tell."""
     controller_events: float | None = None
@@ -149,6 +180,25 @@ class SourceHealth:
     """Numbers given by the last successful read."""
     error: str | None = None
     """What was wrong and what to do, when it failed."""
+    remark: str | None = None
+    """What was wrong and what to do, although it could be read."""
+    hint: str | None = None
+    """What to check if there are quotas, because it told of no entity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveryHealth:
+    """How finding nodes in one way goes."""
+
+    name: str
+    """The label ``discovery``."""
+    targets: int = 0
+    """How many nodes the last look that succeeded gave."""
+    found_at: float | None = None
+    """Unix time in seconds of that look."""
+    error: str | None = None
+    """What was wrong with the last look, wholly or in part."""
+    errors_total: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +252,28 @@ class Folds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Peaks:
+    """The greatest values since the last scrape of the same scraper, this snapshot's included."""
+
+    utilization: Sequence[float | None]
+    """In the order of the snapshot's entities; None where there is none."""
+    burst_used: Sequence[float | None]
+    """As ``utilization``."""
+    delay_queue_size: Mapping[tuple[str, QuotaType], float]
+    """By broker and quota type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How reading between scrapes goes."""
+
+    samples: int = 0
+    """Reads taken since the start."""
+    missed: int = 0
+    """Reads that were due while an earlier one was still under way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """All sources joined with the limits at one moment. Never changed once made."""
 
@@ -212,11 +284,17 @@ class Snapshot:
     left_out: tuple[EntityUsage, ...] = ()
     """Entities that were measured, but are not shown one by one."""
     folds: Folds = field(default_factory=Folds)
+    callbacks: Callbacks = field(default_factory=Callbacks)
     nodes: tuple[NodeUsage, ...] = ()
     sources: tuple[SourceHealth, ...] = ()
     limits: Limits | None = None
     """None until the limits were read once."""
     limits_health: LimitsHealth = field(default_factory=LimitsHealth)
+    discoveries: tuple[DiscoveryHealth, ...] = ()
+    sampling: Sampling | None = None
+    """None when only scrapes read."""
+    peaks: Peaks | None = None
+    """For scrapers, when there is sampling; ``entities`` must not be changed without it."""
 
     @property
     def measured(self) -> tuple[EntityUsage, ...]:

@@ -65,6 +65,8 @@ async def _read(source: Source) -> SourceRead:
         up=True,
         duration_seconds=loop.time() - started,
         readings=len(table.values),
+        remark=table.remark,
+        hint=table.hint,
     )
     return SourceRead(health=health, table=table)
 

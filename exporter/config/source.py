@@ -16,10 +16,18 @@ class Dialect(StrEnum):
     """How a source is spoken to."""
 
     JOLOKIA = "jolokia"
+    PROMETHEUS = "prometheus"
+    """Prometheus text whose dialect is found out from each answer."""
     JMX_EXPORTER = "jmx_exporter"
+    """The same, as older configurations call it."""
+    KAFKA_2_0_0 = "kafka_2_0_0"
+    CONFLUENT = "confluent"
+    JMX_DEFAULT = "jmx_default"
+    STRIMZI = "strimzi"
 
 
-def _plain_http(url: str) -> str:
+def http_url(url: str) -> str:
+    """The URL, if it is one of an agent; else ValueError."""
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -39,7 +47,7 @@ def _header_name(name: str) -> str:
 
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-HttpUrl = Annotated[str, AfterValidator(_plain_http)]
+HttpUrl = Annotated[str, AfterValidator(http_url)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 
 
@@ -72,13 +80,18 @@ class BasicAuthConfig(Section):
         return self
 
 
-class SourceConfig(Section):
-    """One broker or controller to read."""
+class DialectConfig(Section):
+    """How a source is spoken to."""
 
     dialect: Dialect = Field(
-        description="jolokia: a Jolokia agent. jmx_exporter: a jmx_exporter whose rules are those of its example kafka-2_0_0.yml.",
+        description="jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent that answers Prometheus text, whose naming is detected. Forced instead: kafka_2_0_0, confluent, jmx_default (no rules, such as Amazon MSK), strimzi.",
         examples=["jolokia"],
     )
+
+
+class AddressConfig(DialectConfig):
+    """Which node it is, and where."""
+
     url: HttpUrl = Field(
         description="Where it answers, for example http://broker-1:8778/jolokia or http://broker-1:9404/metrics.",
         examples=["http://broker-1:8778/jolokia"],
@@ -95,6 +108,11 @@ class SourceConfig(Section):
         description="Kafka's node.id, the value of the label `broker`. Default: what the node says, which needs its app-info beans.",
         examples=[1],
     )
+
+
+class AccessConfig(Section):
+    """How to be let in, and how long to wait."""
+
     timeout_seconds: Seconds = Field(
         default=5.0,
         description="Longest wait for one answer. A scrape's own deadline may end it earlier.",
@@ -113,6 +131,12 @@ class SourceConfig(Section):
         description="HTTP headers whose values are read from files.",
         examples=[{"Authorization": "/run/secrets/agent-authorization"}],
     )
+
+
+class SourceConfig(
+    AccessConfig, AddressConfig
+):  # in this order, fields of the address come first
+    """One broker or controller to read."""
 
     @property
     def label(self) -> str:

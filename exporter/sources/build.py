@@ -11,7 +11,8 @@ from ..errors import ConfigError
 from ..tls import tls_of
 from .http.target import HttpTarget
 from .jolokia.source import JolokiaSource
-from .prometheus_text.source import JmxExporterSource
+from .prometheus_text.dialects import DIALECTS
+from .prometheus_text.source import PrometheusTextSource
 from .source import Source
 
 
@@ -36,11 +37,10 @@ def build_source(config: SourceConfig) -> Source:
         target = _target(config)
     except (InvalidConnection, OSError, ValueError) as error:
         raise ConfigError(subject, [_reason(error)]) from None
-    match config.dialect:
-        case Dialect.JOLOKIA:
-            return JolokiaSource(config.label, target)
-        case Dialect.JMX_EXPORTER:
-            return JmxExporterSource(config.label, target)
+    if config.dialect is Dialect.JOLOKIA:
+        return JolokiaSource(config.label, target)
+    forced = {dialect.name: dialect for dialect in DIALECTS}.get(config.dialect)
+    return PrometheusTextSource(config.label, target, forced)
 
 
 def _target(config: SourceConfig) -> HttpTarget:

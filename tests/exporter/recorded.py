@@ -18,7 +18,7 @@ from quotascope.exporter.sources.columns import Columns
 from quotascope.exporter.sources.jolokia import answer as jolokia
 from quotascope.exporter.sources.jolokia.request import REQUESTS
 from quotascope.exporter.sources.node_id import NodeId
-from quotascope.exporter.sources.prometheus_text import kafka_2_0_0, samples
+from quotascope.exporter.sources.prometheus_text.reader import TextReader
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -124,11 +124,11 @@ def jolokia_bytes(name: str) -> bytes:
 
 def table(name: str) -> BeanTable:
     """What the source of this dialect makes of the file `name`."""
-    if ".jolokia" in name:
+    if "jolokia" in name:
         return jolokia_table(jolokia_bytes(name))
-    keys, values = samples.numbers_in((CAPTURES / name).read_bytes())
-    layout, numbers = Columns(kafka_2_0_0.column_of).place(keys, values)
-    return BeanTable(node_id=NodeId(None).of(layout), layout=layout, values=numbers)
+    reading = TextReader().read((CAPTURES / name).read_bytes())
+    node_id = NodeId("1" if "confluent" in name else None).of(reading.layout)
+    return BeanTable(node_id=node_id, layout=reading.layout, values=reading.values)
 
 
 def jolokia_table(answer: bytes, node_id: str | None = None) -> BeanTable:

@@ -1,56 +1,77 @@
-"""The samples of a jmx_exporter's text that concern quotas."""
+"""The samples of Prometheus text that concern quotas; the thousands of other lines are not even parsed."""
 
 from __future__ import annotations
 
-from prometheus_client.parser import text_string_to_metric_families
+import re
+from typing import Final
 
 from ...errors import SourceUnreadable
 from ...untrusted import shown
-from .kafka_2_0_0 import PREFIXES
 
-Key = tuple[str, tuple[tuple[str, str], ...]]
-"""Name and labels of a sample."""
+Key = str
+"""Name and labels of a sample, as the agent writes them: whoever has seen it need not parse it again."""
 
-_OTHER_RULES = (
-    "kafka_server_produce",
-    "kafka_server_fetch",
-    "kafka_server_request_",
-    "kafka_server_controllermutation",
+_SAMPLE: Final = re.compile(
+    r'([^{ \t]*+(?:[ \t]*+\{(?:[^"}]|"(?:[^"\\]|\\.)*+")*+\})?)(.*)', re.DOTALL
 )
+_EXEMPLAR: Final = " # "
+_INDENT: Final = re.compile(r"(?:\A|\n)[ \t]")
 
 
-def numbers_in(answer: bytes) -> tuple[list[Key], list[float]]:
-    """
-    The samples that concern quotas, and their numbers.
-
-    Only their lines are parsed: there are thousands of others. Raises
-    ``SourceUnreadable`` when one of them is malformed, or when this is some other text.
-    """
+def decoded(answer: bytes) -> str:
+    """The text of an answer. Raises ``SourceUnreadable`` when it is none."""
     try:
-        lines = answer.decode().split("\n")
-        text = "".join(f"{line}\n" for line in lines if line.startswith(PREFIXES))
-        families = list(text_string_to_metric_families(text))
-    except ValueError as error:
+        return answer.decode()
+    except UnicodeDecodeError as error:
         raise SourceUnreadable(
-            f"the answer is not Prometheus text ({shown(error)}): is this a jmx_exporter?"
+            f"the answer is not Prometheus text ({shown(error)}): is this a metrics agent?"
         ) from error
-    if not text:
-        _check_rules(lines)
-    samples = [sample for family in families for sample in family.samples]
-    return (
-        [(sample.name, tuple(sample.labels.items())) for sample in samples],
-        [sample.value for sample in samples],
-    )
 
 
-def _check_rules(lines: list[str]) -> None:
-    """Nothing about quotas may well be true, unless other rules or other software say so."""
-    if any(line.startswith(_OTHER_RULES) for line in lines):
+def numbers_in(text: str, prefixes: tuple[str, ...]) -> tuple[list[Key], list[float]]:
+    """
+    The samples of the lines that begin with one of ``prefixes``, and their numbers.
+
+    Understands the text format 0.0.4 and OpenMetrics: timestamps and exemplars are left
+    out. Raises ``SourceUnreadable`` when a line has no number; labels are not checked.
+    """
+    lines = text.split("\n")
+    if _INDENT.search(text):
+        lines = [line.lstrip(" \t") for line in lines]
+    wanted = [line for line in lines if line.startswith(prefixes)]
+    ends = [_end_of_key(line) for line in wanted]
+    keys = [line[:end] for line, end in zip(wanted, ends, strict=True)]
+    rests = [line[end:] for line, end in zip(wanted, ends, strict=True)]
+    try:
+        return keys, [_plain_number(rest) for rest in rests]
+    except ValueError:
+        return keys, [
+            _number(line, rest) for line, rest in zip(wanted, rests, strict=True)
+        ]
+
+
+def _end_of_key(line: str) -> int:
+    """Where name and labels end: neither a number nor a timestamp holds a brace, but an exemplar does."""
+    end = line.rfind("}") + 1
+    if end and _EXEMPLAR not in line:
+        return end
+    found = _SAMPLE.match(line)
+    return found.end(1) if found else len(line)
+
+
+def _plain_number(rest: str) -> float:
+    if "_" in rest:  # Python's digits may be grouped, the format's may not
+        raise ValueError(rest)
+    return float(rest)
+
+
+def _number(line: str, rest: str) -> float:
+    """A number that may be followed by a timestamp, and by an exemplar."""
+    words = rest.partition(_EXEMPLAR)[0].split()
+    try:
+        value, _ = _plain_number(words[0]), _plain_number(words[-1])
+    except (ValueError, IndexError):
         raise SourceUnreadable(
-            "this jmx_exporter has other rules than kafka-2_0_0.yml, whose quota metrics begin with kafka_server_quota_: "
-            "add that file's three quota rules to it, before all others"
-        )
-    if not any(line.startswith("kafka_") for line in lines):
-        raise SourceUnreadable(
-            "the answer holds no metric of Kafka: is this the jmx_exporter of a broker, with the rules of kafka-2_0_0.yml?"
-        )
+            f"the answer is not Prometheus text: a line without a number ({shown(line)}); is this a metrics agent?"
+        ) from None
+    return value

@@ -1,50 +1,62 @@
-"""Reads a node through jmx_exporter's text, as the rules of its example ``kafka-2_0_0.yml`` shape it."""
+"""Reads a node through an agent that answers Prometheus text."""
 
 from __future__ import annotations
 
 import asyncio
+from threading import Lock
 
 from ...beans import BeanTable
-from ..columns import Columns
 from ..http.fetch import HttpFetch
 from ..http.target import HttpTarget
 from ..node_id import NodeId
-from .kafka_2_0_0 import column_of
-from .samples import numbers_in
+from .dialect import TextDialect
+from .reader import Reading, TextReader
 
-_HINT = "the usual path of a jmx_exporter is /metrics"
+_HINT = "the usual path of a Prometheus agent is /metrics"
 
 
-class JmxExporterSource:
+class PrometheusTextSource:
     """
-    One broker or controller behind a jmx_exporter.
-
-    The rules give no delay queue, no exempt request time and no throttle by request;
-    all that concerns an entity is there.
+    One broker or controller behind jmx_exporter, Strimzi's metrics-reporter, or the like.
 
     Args:
         name: The label ``source``.
         target: Where the agent answers.
+        forced: The dialect of its answers, or None to find out from each.
 
     """
 
-    dialect = "jmx_exporter"
-
-    def __init__(self, name: str, target: HttpTarget) -> None:
+    def __init__(
+        self, name: str, target: HttpTarget, forced: TextDialect | None = None
+    ) -> None:
         self.name = name
         self._fetch = HttpFetch(target, _HINT)
-        self._columns = Columns(column_of)
+        self._reader = TextReader(forced)
+        self._reading = Lock()
         self._node_id = NodeId(target.node_id)
+
+    @property
+    def dialect(self) -> str:
+        """The label ``dialect``: what the last answer was in, ``prometheus`` until one shows it."""
+        return self._reader.dialect
 
     async def read(self) -> BeanTable:
         """The quota beans as they are now. Raises ``SourceError``."""
         answer = await self._fetch.get()
-        # Pure, and long enough on a large cluster to keep health checks waiting.
-        keys, values = await asyncio.to_thread(numbers_in, answer)
-        layout, numbers = self._columns.place(keys, values)
+        # Long enough on a large cluster to keep health checks waiting.
+        reading = await asyncio.to_thread(self._read, answer)
         return BeanTable(
-            node_id=self._node_id.of(layout), layout=layout, values=numbers
+            node_id=self._node_id.of(reading.layout),
+            layout=reading.layout,
+            values=reading.values,
+            remark=reading.remark,
+            hint=reading.hint,
         )
+
+    def _read(self, answer: bytes) -> Reading:
+        # The thread of a read that was cancelled may still be at work.
+        with self._reading:
+            return self._reader.read(answer)
 
     async def close(self) -> None:
         """Release connections."""

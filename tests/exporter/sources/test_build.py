@@ -7,11 +7,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from quotascope.exporter.config import SourceConfig
+from quotascope.exporter.config import Dialect, SourceConfig
 from quotascope.exporter.errors import ConfigError, SourceDenied
 from quotascope.exporter.sources.build import build_source, build_sources
 from quotascope.exporter.sources.jolokia.source import JolokiaSource
-from quotascope.exporter.sources.prometheus_text.source import JmxExporterSource
+from quotascope.exporter.sources.prometheus_text.dialects import DIALECTS
+from quotascope.exporter.sources.prometheus_text.source import PrometheusTextSource
 
 
 def source(**keys: Any) -> SourceConfig:
@@ -21,14 +22,28 @@ def source(**keys: Any) -> SourceConfig:
 
 
 def test_dialects() -> None:
-    """Each dialect has its source; without a name it is called by host and port."""
+    """Jolokia has its source, text another; without a name they are called by host and port."""
     jolokia, text = build_sources(
-        [source(), source(dialect="jmx_exporter", name="b2", node_id=2)]
+        [source(), source(dialect="prometheus", name="b2", node_id=2)]
     )
     assert isinstance(jolokia, JolokiaSource)
     assert (jolokia.name, jolokia.dialect) == ("broker-1:8778", "jolokia")
-    assert isinstance(text, JmxExporterSource)
-    assert (text.name, text.dialect) == ("b2", "jmx_exporter")
+    assert isinstance(text, PrometheusTextSource)
+    assert (text.name, text.dialect) == ("b2", "prometheus")
+
+
+@pytest.mark.parametrize(
+    "dialect", sorted(set(Dialect) - {Dialect.JOLOKIA, Dialect.PROMETHEUS})
+)
+def test_a_dialect_of_text_can_be_forced(dialect: str) -> None:
+    """Each has its own name; `jmx_exporter`, of old configurations, leaves it to detection."""
+    shown = "prometheus" if dialect == "jmx_exporter" else dialect
+    assert build_source(source(dialect=dialect)).dialect == shown
+
+
+def test_the_configuration_knows_every_dialect() -> None:
+    """What can be detected can also be forced."""
+    assert {dialect.name for dialect in DIALECTS} <= set(Dialect)
 
 
 async def test_credentials_and_headers_are_sent(tmp_path: Path) -> None:

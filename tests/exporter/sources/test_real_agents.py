@@ -17,7 +17,7 @@ from quotascope.exporter.errors import (
 )
 from quotascope.exporter.sources.http.target import HttpTarget
 from quotascope.exporter.sources.jolokia.source import JolokiaSource
-from quotascope.exporter.sources.prometheus_text.source import JmxExporterSource
+from quotascope.exporter.sources.prometheus_text.source import PrometheusTextSource
 from quotascope.exporter.sources.source import Source
 
 pytestmark = pytest.mark.real
@@ -67,7 +67,9 @@ async def test_all_agents_of_a_node_tell_the_same_node_and_start(
     agents = kafka.nodes[1].agents
     new = await table(JolokiaSource("new", HttpTarget(url=agents.jolokia)))
     old = await table(JolokiaSource("old", secured))
-    text = await table(JmxExporterSource("text", HttpTarget(url=agents.jmx_exporter)))
+    text = await table(
+        PrometheusTextSource("text", HttpTarget(url=agents.jmx_exporter))
+    )
     assert new.node_id == old.node_id == text.node_id == "1"
     started = {
         value
@@ -101,7 +103,7 @@ async def test_a_node_says_whether_it_leads(kafka: Cluster) -> None:
     agents = kafka.nodes[1].agents
     sources = (
         JolokiaSource("json", HttpTarget(url=agents.jolokia)),
-        JmxExporterSource("text", HttpTarget(url=agents.jmx_exporter)),
+        PrometheusTextSource("text", HttpTarget(url=agents.jmx_exporter)),
     )
     for source in sources:
         leads = [
@@ -161,7 +163,7 @@ async def test_agents_are_not_mistaken_for_each_other(kafka: Cluster) -> None:
     """A url under the wrong dialect is told as such."""
     agents = kafka.nodes[1].agents
     text = await failure(JolokiaSource("a", HttpTarget(url=agents.jmx_exporter)))
-    json = await failure(JmxExporterSource("a", HttpTarget(url=agents.jolokia)))
+    json = await failure(PrometheusTextSource("a", HttpTarget(url=agents.jolokia)))
     assert isinstance(text, SourceUnreadable)
     assert isinstance(json, SourceUnreadable)
 

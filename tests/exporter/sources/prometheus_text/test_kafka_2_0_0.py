@@ -52,8 +52,8 @@ def test_every_name_comes_back(
     """However hostile a client id is, the greedy rules lose nothing of it."""
     if not user and not client_id:
         return
-    made = tuple(sorted(labels(quota_type, user, client_id).items()))
-    column = column_of(("kafka_server_quota_throttle_time", made))
+    made = labels(quota_type, user, client_id)
+    column = column_of("kafka_server_quota_throttle_time", made)
     assert column is not None
     found = interpreted(column)
     assert found is not None
@@ -95,23 +95,18 @@ def test_a_real_broker_cut_these_names_in_the_wrong_place() -> None:
 )
 def test_what_is_of_no_use_is_left_out(name: str, given_labels: dict[str, str]) -> None:
     """The greedy rules also make quota metrics of beans that are none."""
-    assert column_of((name, tuple(given_labels.items()))) is None
+    assert column_of(name, given_labels) is None
 
 
 def test_the_node_is_told_apart_from_its_entities() -> None:
     """Leadership, refusals and the node id come from other rules of the same file."""
-    active = column_of(("kafka_controller_kafkacontroller_activecontrollercount", ()))
+    active = column_of("kafka_controller_kafkacontroller_activecontrollercount", {})
     refused = column_of(
-        (
-            "kafka_network_requestmetrics_errors_total",
-            (("error", "THROTTLING_QUOTA_EXCEEDED"), ("request", "CreateTopics")),
-        )
+        "kafka_network_requestmetrics_errors_total",
+        {"error": "THROTTLING_QUOTA_EXCEEDED", "request": "CreateTopics"},
     )
     started = column_of(
-        (
-            "kafka_server_quota_start_time_ms",
-            (("clientId", "7"), ("resource", "app-info")),
-        )
+        "kafka_server_quota_start_time_ms", {"clientId": "7", "resource": "app-info"}
     )
     assert active == Column(
         Bean.of(

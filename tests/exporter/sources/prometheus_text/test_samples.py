@@ -1,101 +1,209 @@
-"""Text of jmx_exporter: recorded, and broken."""
+"""Lines of Prometheus text: recorded, made up against the official parser, and broken."""
 
 from math import isnan
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.recorded import CAPTURES
+from tests.strategies import texts
 
 from quotascope.exporter.errors import SourceUnreadable
-from quotascope.exporter.sources.prometheus_text.samples import numbers_in
+from quotascope.exporter.sources.prometheus_text.samples import decoded, numbers_in
+from quotascope.exporter.sources.prometheus_text.series import parse_series
 
-REAL = (CAPTURES / "combined/throttled.jmx_exporter.txt").read_bytes()
+Sample = tuple[str, dict[str, str], float]
+WANTED = ("kafka_",)
+OTHERS = (
+    "",
+    "# a comment",
+    "# EOF",
+    "# HELP up x",
+    "up 1",
+    'up{a="}"} 2 3',
+    "\t",
+    "\r",
+)
+
+names = st.sampled_from(("kafka_a", "kafka_server_b_total", "kafka:c9"))
+label_names = st.sampled_from(("user", "client_id", "a", "_b9", "quantile"))
+values = st.one_of(
+    st.sampled_from(("NaN", "+Inf", "-Inf", "Inf", "1.0145709240540253E20", "-0.0")),
+    st.floats().map(repr),
+    st.integers(-(10**18), 10**18).map(str),
+)
+spaces = st.sampled_from((" ", "\t", "  ", " \t"))
+ends = st.sampled_from(("", " ", "\r", " 1700000000000", "\t-5 ", " 12\r"))
+
+
+def escaped(text: str) -> str:
+    """A value as agents write it."""
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> str:
+    """One sample, written in one of the ways that the format allows."""
+    labels = draw(st.dictionaries(label_names, texts, max_size=3))
+    gap = draw(st.sampled_from(("", " ", "\t")))
+    pairs = f"{gap},{gap}".join(
+        f'{key}{gap}={gap}"{escaped(value)}"' for key, value in labels.items()
+    )
+    comma = draw(st.sampled_from(("", ","))) if labels else ""
+    empty = draw(st.sampled_from(("", "{}", "{ }")))
+    inside = f"{{{gap}{pairs}{comma}{gap}}}" if labels else empty
+    name, value, space = draw(names), draw(values), draw(spaces)
+    return f"{name}{inside}{space}{value}{draw(ends)}"
+
+
+def ours(text: str) -> list[Sample]:
+    """The wanted samples by our parser."""
+    keys, numbers = numbers_in(text, WANTED)
+    return [
+        (*parse_series(key), number) for key, number in zip(keys, numbers, strict=True)
+    ]
+
+
+def official(text: str) -> list[Sample]:
+    """The wanted samples by prometheus_client, in their order."""
+    return [
+        (sample.name, sample.labels, float(sample.value))
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name.startswith(WANTED)
+    ]
+
+
+def comparable(samples: list[Sample]) -> list[tuple[Any, ...]]:
+    """The same with numbers that equal themselves."""
+    return [(name, labels, repr(value)) for name, labels, value in samples]
+
+
+@given(st.lists(st.one_of(lines(), st.sampled_from(OTHERS)), max_size=8))
+def test_the_same_samples_as_the_official_parser(page: list[str]) -> None:
+    """Escapes, spaces, tabs, timestamps, line ends of Windows, commas, braces and quotes within values, 10 kB."""
+    text = "\n".join(page) + "\n"
+    assert comparable(ours(text)) == comparable(official(text))
+
+
+@given(
+    st.lists(
+        st.sampled_from((*'{}",=\\ \t\r#_+-.', "\\n", "kafka_a", "b", "1", " # ", "é")),
+        max_size=14,
+    ).map("".join)
+)
+@example('{a="b" c="d"} 1')
+@example('{a="1",a="2"} 1')
+@example('{a="b"}1')
+@example(" 1 2 3")
+@example(" 1_0")
+def test_what_the_official_parser_accepts_we_read_the_same(noise: str) -> None:
+    """And what it refuses is an error of ours, or one of the few freedoms of OpenMetrics."""
+    text = f"kafka_a{noise}\n"
+    try:
+        expected = official(text)
+    except (ValueError, IndexError):
+        expected = None
+    try:
+        found = ours(text)
+    except (SourceUnreadable, ValueError):
+        found = None
+    if expected is not None and '{"' not in text.replace(" ", "").replace("\t", ""):
+        assert found is not None
+        assert comparable(found) == comparable(expected)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_numbers_or_an_error_of_ours(noise: bytes) -> None:
+    """Nothing that an agent can answer ends in another error."""
+    try:
+        keys, numbers = numbers_in(decoded(b"kafka_a" + noise), WANTED)
+    except SourceUnreadable:
+        return
+    assert len(keys) == len(numbers)
 
 
 def test_only_lines_about_quotas_are_read() -> None:
     """A broker's text has thousands of lines; the rest is not even parsed."""
-    keys, values = numbers_in(REAL)
-    assert len(keys) == len(values) == 73
-    assert all("jvm" not in name for name, _ in keys)
-
-
-def test_nan_and_exponents_are_numbers() -> None:
-    """Java writes 1.0E20 and NaN."""
-    text = b'kafka_server_quota_tokens{resource="ControllerMutation",user="a"} 1.0E20\nkafka_server_quota_throttle_time{resource="Fetch",user="a"} NaN\n'
-    _, (tokens, throttle) = numbers_in(text)
-    assert tokens == 1e20
-    assert isnan(throttle)
-
-
-def test_older_versions_end_labels_with_a_comma() -> None:
-    """jmx_exporter 0.x writes a comma after the last label."""
-    keys, values = numbers_in(
-        b'kafka_server_quota_byte_rate{resource="Produce",user="a",} 2.5\n'
+    text = (CAPTURES / "combined/throttled.jmx_exporter.txt").read_text("utf-8")
+    keys, _ = numbers_in(text, ("kafka_server_quota_",))
+    assert len(keys) == text.count("\nkafka_server_quota_") > 0
+    assert numbers_in("kafka_broken{ not a number\nkafka_b 1", ("kafka_b ",)) == (
+        ["kafka_b"],
+        [1.0],
     )
-    assert keys == [
-        ("kafka_server_quota_byte_rate", (("resource", "Produce"), ("user", "a")))
-    ]
-    assert values == [2.5]
 
 
-def test_a_line_end_within_a_name_does_not_break_a_line() -> None:
-    """Carriage returns and the like are part of a label's value."""
-    keys, _ = numbers_in(
-        'kafka_server_quota_byte_rate{resource="Fetch",clientId="\\"a\r\u2028b\\nc\\""} 1\n'.encode()
+def test_a_key_is_the_text_of_the_series() -> None:
+    """So that the same series is the same key from page to page, whatever its number."""
+    series = 'kafka_a{user="a } b",client_id="\\"1 # {2}\\""}'
+    for rest in (" 1", " NaN 1700000000000", ' 1 # {trace_id="x"} 0.5 1700000000.1'):
+        keys, _ = numbers_in(series + rest, WANTED)
+        assert keys == [series]
+
+
+def test_openmetrics_is_understood() -> None:
+    """Exemplars and float timestamps belong to no number."""
+    text = (
+        'kafka_a_total{a="b"} 3 1700000000.123 # {trace_id="}"} 0.5\nkafka_b 1\n# EOF\n'
     )
-    assert dict(keys[0][1])["clientId"] == '"a\r\u2028b\nc"'
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        b'kafka_server_quota_byte_rate{resource="Produce" 1\n',
-        b'kafka_server_quota_byte_rate{resource="Produce"} many\n',
-        b"kafka_server_quota_byte_rate\n",
-        b"\xff\xfe",
-    ],
-)
-def test_a_malformed_line_is_unreadable(text: bytes) -> None:
-    """A broken number must not pass for a missing one."""
-    with pytest.raises(SourceUnreadable, match="not Prometheus text"):
-        numbers_in(text)
-
-
-@pytest.mark.parametrize(
-    "text", [b"", b"<html>Sign in</html>", b"jvm_threads_current 1\n", b"{}"]
-)
-def test_text_without_kafka_is_unreadable(text: bytes) -> None:
-    """The wrong port or the wrong process must not pass for a quiet broker."""
-    with pytest.raises(SourceUnreadable, match="no metric of Kafka"):
-        numbers_in(text)
+    assert ours(text) == [("kafka_a_total", {"a": "b"}, 3.0), ("kafka_b", {}, 1.0)]
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        b'kafka_server_produce_byte_rate{user="a",client_id="b"} 1\n',
-        b"kafka_server_produce_user_user_0_client_id_client_0_byte_rate 1\n",
-        b"kafka_server_controllermutation_queue_size 0\n",
+        "kafka_a",
+        "kafka_a ",
+        'kafka_a{a="b"}',
+        'kafka_a{a="b"} many',
+        'kafka_a{a="b"} 1_0',
+        'kafka_a{a="b',
+        'kafka_a{a="' + 'x"' * 10_000,
+        "kafka_a{" + "\\" * 10_000,
+        "kafka_a " + "9 " * 10_000 + "x",
+        "kafka_a" + '{"' * 100_000,
     ],
 )
-def test_other_rules_are_told_apart(line: bytes) -> None:
-    """Confluent's rules and those of the KRaft example name quotas otherwise: the message says what to add."""
-    with pytest.raises(SourceUnreadable, match=r"kafka-2_0_0\.yml"):
-        numbers_in(line)
+def test_a_line_without_a_number_is_unreadable(line: str) -> None:
+    """A broken number must not pass for a missing one; the message shows no more than a bit of the line."""
+    with pytest.raises(SourceUnreadable, match="without a number") as caught:
+        numbers_in(f"kafka_b 1\n{line}\n", WANTED)
+    assert len(str(caught.value)) < 500
 
 
-def test_a_kafka_without_quota_metrics_is_fine() -> None:
-    """Before the first rule there is nothing to read."""
-    assert numbers_in(b"kafka_server_brokerstate_value 3.0\n") == ([], [])
+@pytest.mark.parametrize(
+    "series",
+    [
+        "",
+        "9a",
+        "a b",
+        "a{b}",
+        'a{b="c" d="e"}',
+        'a{b="c",,d="e"}',
+        'a{b="c",b="d"}',
+        'a{b="c}',
+        'a{b="c\\"}',
+        'a{9="c"}',
+        'a{"b"="c"}',
+    ],
+)
+def test_malformed_labels_are_an_error(series: str) -> None:
+    """They are checked when a series is first seen."""
+    with pytest.raises(ValueError, match=r"name of a metric|malformed"):
+        parse_series(series)
 
 
-@given(st.binary(max_size=200), st.booleans())
-def test_any_bytes_give_numbers_or_an_error_of_ours(noise: bytes, after: bool) -> None:  # noqa: FBT001
-    """Nothing that an agent can answer ends in another error."""
-    line = b'kafka_server_quota_byte_rate{resource="Produce",user="'
-    try:
-        keys, values = numbers_in(line + noise if after else noise)
-    except SourceUnreadable:
-        return
-    assert len(keys) == len(values)
+def test_bytes_that_are_no_text_are_unreadable() -> None:
+    """Prometheus text is UTF-8."""
+    with pytest.raises(SourceUnreadable, match="not Prometheus text"):
+        decoded(b"kafka_a 1\n\xff\xfe")
+
+
+def test_nan_is_a_number() -> None:
+    """Java writes 1.0E20 and NaN."""
+    _, (tokens, throttle) = numbers_in("kafka_a 1.0E20\nkafka_b NaN\n", WANTED)
+    assert tokens == 1e20
+    assert isnan(throttle)

@@ -1,0 +1,51 @@
+"""What one dialect of Prometheus text is: how an agent calls what it reads from a node."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ...beans import Column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDialect:
+    """
+    How one kind of agent, or of rules for it, names and labels the attributes of MBeans.
+
+    A new dialect is one file with such a value, and its place in ``DIALECTS``.
+    """
+
+    name: str
+    """The label ``dialect``, and what forces it in a configuration."""
+    marks: tuple[str, ...]
+    """Beginnings of lines; a page with a line that begins so is in this dialect."""
+    not_beside: tuple[str, ...] = ()
+    """Beginnings of lines; a page with a line that begins so is not in this dialect."""
+    prefixes: tuple[str, ...]
+    """Beginnings of all lines of interest; the others are not read."""
+    column_of: Callable[[str, Mapping[str, str]], Column | None]
+    """The column of a sample by its name and labels, None when it is of no use."""
+    factor_of: Callable[[Column], float] | None = None
+    """What a number of the page is to be multiplied by to be Kafka's; None when all are."""
+    advice: str
+    """What to check when there are quotas, but no series of any entity."""
+    _marks: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _not_beside: re.Pattern[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the search."""
+        object.__setattr__(self, "_marks", line_beginning(self.marks))
+        object.__setattr__(self, "_not_beside", line_beginning(self.not_beside))
+
+    def is_in(self, page: str) -> bool:
+        """Whether a page, which begins with a line end, shows it."""
+        return bool(self._marks.search(page)) and not (
+            self.not_beside and self._not_beside.search(page)
+        )
+
+
+def line_beginning(texts: Iterable[str]) -> re.Pattern[str]:
+    """What finds a line that begins with one of the texts; a line end before it must be there."""
+    return re.compile("|".join(re.escape(f"\n{text}") for text in texts))
