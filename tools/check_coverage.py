@@ -13,6 +13,7 @@ from rich.table import Table
 
 FLOORS = {
     "alerts": 95,
+    "dashboards": 95,
     "metrics": 95,
     "exporter": 90,
     "clients": 90,

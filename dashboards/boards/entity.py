@@ -1,0 +1,203 @@
+"""Entity: one user and client-id, on all brokers."""
+
+from __future__ import annotations
+
+from quotascope.alerts import Dashboard
+from quotascope.alerts.promql import either
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family
+
+from .. import columns, steps
+from ..columns import cluster, delayed, quota_type, rule, used, who
+from ..expressions import ENTITY, RULE, cause, throttled, top, utilization
+from ..model import Board, Graph, Row, Table
+from ..scope import Scope
+from ..shortcuts import WHO, graph, limit, line, table
+from ..variables import common, contains, entity, exactly_or_none, text
+from .changes import limit_changes
+
+_ROWS = 50
+_SELECTED = (exactly_or_none("user"), exactly_or_none("client_id"))
+"""The pair, the user alone and the client-id alone: any of them can be what a quota is about."""
+
+
+def board(scope: Scope) -> Board:
+    """The dashboard that tables lead to."""
+    return Board(
+        uid=Dashboard.ENTITY.uid,
+        title="Kafka quotas / User and client-id",
+        description="One user and client-id on all brokers: usage against limit, delay, and the rules that decide. A quota may be about the pair or about one of the two: all that apply are shown.",
+        variables=(
+            *common(scope),
+            *entity(),
+            text("find", "Find", "Part of a user or client-id, for the last table."),
+        ),
+        annotation=limit_changes(scope),
+        rows=(
+            quotas(scope),
+            utilization_and_delay(scope),
+            bytes_used(scope),
+            request_time(scope),
+            topic_changes(scope),
+            others(scope),
+        ),
+    )
+
+
+def quotas(scope: Scope) -> Row:
+    """Which rules decide, and where they stand."""
+    found = table(
+        "Quotas that apply, by which rule",
+        "Each quota of this user, of this client-id and of both together: the rule that decides, the share of the limit used on the busiest broker, and the average delay there.",
+        (
+            scope.by("max", scope.of(catalog.RULE_INFO, *_SELECTED), *ENTITY, *RULE),
+            utilization(scope, *_SELECTED),
+            throttled(scope, *_SELECTED),
+            cause(scope, throttled(scope, *_SELECTED), *_SELECTED),
+        ),
+        quota_type(),
+        *who(scope.site),
+        *rule(),
+        used("B"),
+        delayed("C"),
+        columns.cause(),
+        cluster(scope.site),
+        sort="Used",
+    )
+    return Row(title="Quotas", panels=((24, found),), height=7)
+
+
+def utilization_and_delay(scope: Scope) -> Row:
+    """How near the limit, and the price of reaching it."""
+    share = graph(
+        "Share of the limit, by broker",
+        "Usage divided by limit on each broker: from 100 % on Kafka delays.",
+        "percentunit",
+        line(
+            _per_broker(scope, catalog.UTILIZATION, "quota_type"),
+            f"{{{{quota_type}}}} {WHO} on {{{{broker}}}}",
+        ),
+        steps=steps.USED,
+    )
+    delay = graph(
+        "Delay, by broker",
+        "Average delay of the requests that were throttled in the last 30 to 60 s.",
+        "s",
+        line(
+            _per_broker(scope, catalog.THROTTLE_TIME_SECONDS, "quota_type"),
+            f"{{{{quota_type}}}} {WHO} on {{{{broker}}}}",
+        ),
+        steps=steps.DELAY,
+    )
+    return Row(title="Share of the limit, and delay", panels=((12, share), (12, delay)))
+
+
+def bytes_used(scope: Scope) -> Row:
+    """Produced and fetched bytes against their limits."""
+    produced = _against_limit(
+        scope,
+        "Produced",
+        catalog.PRODUCE_BYTES_PER_SECOND,
+        catalog.PRODUCE_LIMIT,
+        "Bps",
+    )
+    fetched = _against_limit(
+        scope, "Fetched", catalog.FETCH_BYTES_PER_SECOND, catalog.FETCH_LIMIT, "Bps"
+    )
+    return Row(title="Bytes", panels=((12, produced), (12, fetched)))
+
+
+def request_time(scope: Scope) -> Row:
+    """Request time against its limit."""
+    threads = _against_limit(
+        scope,
+        "Request time in threads",
+        catalog.REQUEST_THREADS,
+        catalog.REQUEST_LIMIT,
+        "short",
+    )
+    return Row(title="Request time", panels=((24, threads),))
+
+
+def topic_changes(scope: Scope) -> Row:
+    """Topic changes against their limit, and what is left in the bucket."""
+    changes = _against_limit(
+        scope,
+        "Topic changes per second",
+        catalog.CONTROLLER_MUTATIONS_PER_SECOND,
+        catalog.CONTROLLER_MUTATION_LIMIT,
+        "short",
+    )
+    tokens = graph(
+        "Tokens left, of the burst",
+        "Partitions that may still be created, added or deleted at once. Below 0 Kafka refuses; the bucket fills up at the pace of the limit.",
+        "short",
+        line(
+            _per_broker(scope, catalog.CONTROLLER_MUTATION_TOKENS),
+            f"{WHO} on {{{{broker}}}}",
+        ),
+        limit(_limit(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {WHO}"),
+    )
+    return Row(title="Topic changes", panels=((12, changes), (12, tokens)))
+
+
+def others(scope: Scope) -> Row:
+    """Ways to neighbours, and to anybody else."""
+    neighbours = either(
+        utilization(scope, *_same("user")), utilization(scope, *_same("client_id"))
+    )
+    found = either(
+        utilization(scope, contains("user", "find")),
+        utilization(scope, contains("client_id", "find")),
+    )
+    near = _way_to(
+        scope,
+        "Quotas of the same user or client-id",
+        "Others that share the user or the client-id of this page.",
+        neighbours,
+    )
+    any_other = _way_to(
+        scope,
+        "Find a user or client-id",
+        "All whose user or client-id contains what is written in the field Find above, the fullest first.",
+        found,
+    )
+    return Row(title="Others", panels=((12, near), (12, any_other)), height=9)
+
+
+def _same(label: str) -> tuple[str, str]:
+    return f"{label}=`${{{label}:raw}}`", f'{label}!=""'
+
+
+def _way_to(scope: Scope, title: str, description: str, entities: str) -> Table:
+    return table(
+        title,
+        description,
+        (top(_ROWS, entities),),
+        quota_type(),
+        *who(scope.site),
+        used("A"),
+        cluster(scope.site),
+        sort="Used",
+    )
+
+
+def _against_limit(
+    scope: Scope, title: str, usage: Family, bound: Family, unit: str
+) -> Graph:
+    return graph(
+        title,
+        f"{usage.help} The dashed line is the limit, which each broker applies by itself.",
+        unit,
+        line(_per_broker(scope, usage), f"{WHO} on {{{{broker}}}}"),
+        limit(_limit(scope, bound), f"limit of {WHO}"),
+    )
+
+
+def _per_broker(scope: Scope, family: Family, *labels: str) -> str:
+    selected = scope.of(family, *_SELECTED)
+    return scope.by("max", selected, *labels, "broker", "user", "client_id")
+
+
+def _limit(scope: Scope, family: Family) -> str:
+    return scope.by("max", scope.of(family, *_SELECTED), "user", "client_id")

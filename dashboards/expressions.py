@@ -1,0 +1,101 @@
+"""Expressions that several dashboards need."""
+
+from __future__ import annotations
+
+from quotascope.alerts.promql import above, both, grouped, rate
+from quotascope.alerts.recorded import ENTITY_THROTTLE, ENTITY_UTILIZATION
+from quotascope.metrics.catalog import (
+    RULE_INFO,
+    THROTTLE_CAUSE_INFO,
+    THROTTLE_TIME_SECONDS,
+    UTILIZATION,
+    Family,
+)
+
+from .scope import RATE_INTERVAL, Scope
+
+ENTITY = ("quota_type", "user", "client_id")
+RULE = ("level", "rule_user", "rule_client_id")
+
+
+def throttled(scope: Scope, *matchers: str) -> str:
+    """Seconds by which entities are throttled on their worst broker; only of those that are."""
+    if scope.recorded:
+        return scope.recorded_of(ENTITY_THROTTLE, *matchers)
+    worst = scope.by("max", scope.of(THROTTLE_TIME_SECONDS, *matchers), *ENTITY)
+    return above(worst, 0)
+
+
+def utilization(scope: Scope, *matchers: str, at: str = "") -> str:
+    """Utilisation of entities on their busiest broker; ``at`` is a modifier such as ``@ end()``."""
+    if scope.recorded:
+        return _at(scope.recorded_of(ENTITY_UTILIZATION, *matchers), at)
+    return scope.by("max", _at(scope.of(UTILIZATION, *matchers), at), *ENTITY)
+
+
+def _at(selector: str, modifier: str) -> str:
+    return f"{selector} {modifier}" if modifier else selector
+
+
+def deciding_rule(scope: Scope, entities: str, *matchers: str) -> str:
+    """The rules that decide for some entities; the value says nothing."""
+    rules = scope.by("max", scope.of(RULE_INFO, *matchers), *ENTITY, *RULE)
+    return both(rules, entities, scope.keys(*ENTITY))
+
+
+def cause(scope: Scope, entities: str, *matchers: str) -> str:
+    """What throttles some entities: a quota of their own, or that of controller mutations."""
+    causes = scope.by("max", scope.of(THROTTLE_CAUSE_INFO, *matchers), *ENTITY, "cause")
+    return both(causes, entities, scope.keys(*ENTITY))
+
+
+def of_entities(scope: Scope, expression: str, entities: str) -> str:
+    """An expression, only of those entities."""
+    return both(expression, entities, scope.keys(*ENTITY))
+
+
+def top(count: int, expression: str) -> str:
+    """
+    The highest, for instant queries: over a range they would change all the time.
+
+    >>> top(3, "up")
+    'topk(3, up)'
+    """
+    return f"topk({count}, {expression})"
+
+
+def steady_top(scope: Scope, count: int) -> str:
+    """
+    Utilisation over time of those that are highest at the end of the range.
+
+    They are chosen once: the lines of a plain topk() would come and go.
+    """
+    chosen = top(count, utilization(scope, at="@ end()"))
+    return both(utilization(scope), chosen, scope.keys(*ENTITY))
+
+
+def row_key(expression: str) -> str:
+    """
+    Gives every row a column by which Grafana merges queries.
+
+    A label that no row of a query has is no column at all, and rows would be merged by what is left.
+
+    >>> row_key("up")
+    'label_join(up, "entity", " / ", "user", "client_id")'
+    """
+    return f'label_join({expression}, "entity", " / ", "user", "client_id")'
+
+
+def counter_rate(scope: Scope, family: Family, *matchers: str) -> str:
+    """How fast a counter of the chosen clusters grows, per second."""
+    return rate(family, RATE_INTERVAL, scope.chosen, *matchers, extra=scope.cluster)
+
+
+def ratio(part: str, whole: str, on: tuple[str, ...]) -> str:
+    """
+    A share; nothing where the whole is 0 or not known.
+
+    >>> ratio("a", "b", ("cluster",))
+    '(a) / on (cluster) (b > 0)'
+    """
+    return f"{grouped(part)} / on ({', '.join(on)}) {grouped(above(whole, 0))}"

@@ -1,0 +1,93 @@
+"""The dashboards as files, and what makes a Grafana load them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from .boards import boards
+from .errors import CannotWrite, GrafanalibMissing
+from .normal import Json
+from .scope import Scope
+
+FOLDER = "Kafka quotas"
+_PROVIDER = """\
+# Makes Grafana load the dashboards beside this file; copy it to /etc/grafana/provisioning/dashboards/.
+apiVersion: 1
+providers:
+  - name: quotascope
+    folder: {folder}
+    type: file
+    allowUiUpdates: false
+    updateIntervalSeconds: 60
+    options:
+      path: {path}
+"""
+_DATASOURCE = """\
+# An example: tells Grafana of a Prometheus. Where Grafana knows it already, leave this out.
+# Copy it to /etc/grafana/provisioning/datasources/.
+apiVersion: 1
+datasources:
+  - name: Prometheus
+    type: prometheus
+    access: proxy
+    url: http://prometheus:9090
+    jsonData:
+      httpMethod: POST
+      timeInterval: 30s # scrape_interval of the exporter: graphs look wrong with another one
+"""
+
+
+def grafana_dashboards(scope: Scope) -> dict[str, dict[str, Json]]:
+    """
+    The JSON models of all dashboards by uid.
+
+    Raises:
+        GrafanalibMissing: The extra ``dashboards`` is not installed.
+
+    """
+    try:
+        from .panels import grafana_json  # noqa: PLC0415  # its library is an extra
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "grafanalib":
+            raise
+        raise GrafanalibMissing(
+            "dashboards are made with grafanalib, which is not installed: pip install 'quotascope[dashboards]'"
+        ) from error
+    return {board.uid: grafana_json(board) for board in boards(scope)}
+
+
+def file_text(dashboard: Mapping[str, Json]) -> str:
+    """A dashboard as it stands in its file: keys sorted, so that changes show."""
+    return json.dumps(dashboard, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def write(folder: Path, scope: Scope) -> list[Path]:
+    """
+    Write dashboards and provisioning files; gives their paths.
+
+    Raises:
+        GrafanalibMissing: The extra ``dashboards`` is not installed.
+        CannotWrite: The folder or a file cannot be written.
+
+    """
+    made = grafana_dashboards(scope)
+    inner = folder / "dashboards"
+    texts = {inner / f"{uid}.json": file_text(each) for uid, each in made.items()}
+    path = json.dumps(str(inner.absolute()), ensure_ascii=False)
+    texts[folder / "provisioning" / "dashboards.yaml"] = _PROVIDER.format(
+        folder=FOLDER, path=path
+    )
+    texts[folder / "provisioning" / "datasource-example.yaml"] = _DATASOURCE
+    for each, text in texts.items():
+        _write(each, text)
+    return list(texts)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CannotWrite(f"cannot write {path}: {error.strerror or error}") from error

@@ -1,0 +1,54 @@
+"""
+Links between the dashboards, and to the runbooks.
+
+Names of strangers go into addresses only percent-encoded, and into expressions only
+between backticks, where PromQL knows no escapes; Grafana fills both in.
+"""
+
+from __future__ import annotations
+
+from quotascope.alerts import Dashboard, Site
+from quotascope.alerts import runbook_url as address_of_runbook
+
+from .model import Link
+
+_HERE = "${datasource:queryparam}&${__url_time_range}"
+
+
+def cell(label: str) -> str:
+    """
+    The value that the row of a table has in the column of a label.
+
+    >>> cell("user")
+    '${__data.fields["user"]:percentencode}'
+    """
+    return f'${{__data.fields["{label}"]:percentencode}}'
+
+
+def to_row(site: Site, dashboard: Dashboard, title: str, *labels: str) -> Link:
+    """
+    A link from a row of a table: to a dashboard about what stands in that row.
+
+    >>> to_row(Site(), Dashboard.BROKERS, "Broker", "broker").url
+    '/d/quotascope-brokers?${datasource:queryparam}&${__url_time_range}&var-cluster=${__data.fields["cluster"]:percentencode}&var-broker=${__data.fields["broker"]:percentencode}'
+    """
+    named = {"cluster": site.cluster_label} | {label: label for label in labels}
+    query = "&".join(f"var-{name}={cell(label)}" for name, label in named.items())
+    return Link(title=title, url=f"/d/{dashboard.uid}?{_HERE}&{query}")
+
+
+def to_entity(site: Site) -> Link:
+    """The dashboard about the user and client-id of a row."""
+    return to_row(
+        site, Dashboard.ENTITY, "This user and client-id", "user", "client_id"
+    )
+
+
+def to_dashboard(dashboard: Dashboard, title: str) -> Link:
+    """A link from a panel: to a dashboard about the same clusters."""
+    return Link(title=title, url=f"/d/{dashboard.uid}?{_HERE}&${{cluster:queryparam}}")
+
+
+def runbook(site: Site, alert: str) -> Link:
+    """The runbook of an alert."""
+    return Link(title=f"Runbook: {alert}", url=address_of_runbook(site, alert))

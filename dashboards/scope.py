@@ -1,0 +1,62 @@
+"""Which series a dashboard looks at: those of the chosen clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from quotascope.alerts import Site
+from quotascope.alerts.promql import aggregate, select, series
+from quotascope.metrics.catalog import Family
+
+RATE_INTERVAL = "$__rate_interval"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Makes expressions that keep to the chosen clusters, and keep the cluster's label."""
+
+    site: Site = field(default_factory=Site)
+    recorded: bool = False
+    """Whether figures of all entities come from our recording rules: needed beyond some thousand entities."""
+
+    @property
+    def cluster(self) -> str:
+        """The label that tells clusters apart."""
+        return self.site.cluster_label
+
+    @property
+    def chosen(self) -> str:
+        """
+        The matcher of the chosen clusters.
+
+        >>> Scope().chosen
+        'cluster=~"$cluster"'
+        """
+        return f'{self.cluster}=~"$cluster"'
+
+    def of(self, family: Family, *matchers: str, window: str = "") -> str:
+        """
+        The series of a family in the chosen clusters.
+
+        >>> from quotascope.metrics.catalog import RULES
+        >>> Scope().of(RULES)
+        'kafka_quota_rules{cluster=~"$cluster"}'
+        """
+        return select(family, self.chosen, *matchers, window=window, extra=self.cluster)
+
+    def recorded_of(self, name: str, *matchers: str) -> str:
+        """The recorded series of that name in the chosen clusters."""
+        return series(name, self.chosen, *matchers)
+
+    def keys(self, *labels: str) -> tuple[str, ...]:
+        """Labels to aggregate by or to match on: the cluster's and these."""
+        return (self.cluster, *labels)
+
+    def by(self, operator: str, expression: str, *labels: str) -> str:
+        """
+        One series for each cluster and combination of some labels.
+
+        >>> Scope().by("max", "up", "broker")
+        'max by (cluster, broker) (up)'
+        """
+        return aggregate(operator, self.keys(*labels), expression)

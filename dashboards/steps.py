@@ -1,0 +1,59 @@
+"""From which value on something is coloured: the thresholds of our alerts."""
+
+from __future__ import annotations
+
+from quotascope.alerts.thresholds import (
+    CLIENT_TIMEOUT,
+    CONNECTION_THROTTLE,
+    DELAY_QUEUE,
+    EXEMPT_CAPACITY,
+    LIMITS_AGE,
+    MANY_ENTITIES,
+    NEAR_LIMIT,
+    PREDICTION,
+    REJECTIONS,
+    REQUEST_CAPACITY,
+    SNAPSHOT_AGE,
+    SPARK_STALLED,
+    SPARK_THROTTLED,
+    SPIKE_ENTITIES,
+    THROTTLED,
+)
+
+from .model import Step
+
+GREEN, YELLOW, ORANGE, RED, BLUE = "green", "yellow", "orange", "red", "blue"
+
+
+def steps(*, lowest: str = GREEN, **colors: float) -> tuple[Step, ...]:
+    """
+    Colours from the lowest value up.
+
+    >>> [step.value for step in steps(orange=0.5, red=1)]
+    [None, 0.5, 1]
+    """
+    rising = sorted(colors.items(), key=lambda item: item[1])
+    return (
+        Step(value=None, color=lowest),
+        *(Step(value=value, color=color) for color, value in rising),
+    )
+
+
+NEUTRAL = steps(lowest=BLUE)
+NEAR = NEAR_LIMIT.value
+USED = steps(yellow=PREDICTION.value, orange=NEAR, red=1.0)
+DELAY = steps(orange=THROTTLED.value, red=CLIENT_TIMEOUT.value)
+DELAY_IF_ANY = steps(lowest=YELLOW, orange=THROTTLED.value, red=CLIENT_TIMEOUT.value)
+ENTITIES = steps(yellow=1, orange=SPIKE_ENTITIES.value, red=MANY_ENTITIES.value)
+MUTED = steps(yellow=1, red=DELAY_QUEUE.value)
+REFUSED = steps(yellow=0.001, red=REJECTIONS.value)
+BURST = steps(yellow=PREDICTION.value, red=1.0)
+CAPACITY = steps(yellow=EXEMPT_CAPACITY.value, red=REQUEST_CAPACITY.value)
+LISTENER_DELAY = steps(red=CONNECTION_THROTTLE.value)
+OLD_LIMITS = steps(red=LIMITS_AGE.value)
+OLD_NUMBERS = steps(red=SNAPSHOT_AGE.value)
+JOB_WAITS = steps(red=SPARK_THROTTLED.value)
+QUERY_STALLED = steps(red=SPARK_STALLED.value)
+ANY = steps(orange=1)
+DOWN = steps(red=1)
+UP = steps(lowest=RED, green=1)
