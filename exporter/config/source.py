@@ -20,6 +20,7 @@ class Dialect(StrEnum):
     """Prometheus text whose dialect is found out from each answer."""
     JMX_EXPORTER = "jmx_exporter"
     """The same, as older configurations call it."""
+    QUOTASCOPE_RULES = "quotascope_rules"
     KAFKA_2_0_0 = "kafka_2_0_0"
     CONFLUENT = "confluent"
     JMX_DEFAULT = "jmx_default"
@@ -84,7 +85,7 @@ class DialectConfig(Section):
     """How a source is spoken to."""
 
     dialect: Dialect = Field(
-        description="jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent that answers Prometheus text, whose naming is detected. Forced instead: kafka_2_0_0, confluent, jmx_default (no rules, such as Amazon MSK), strimzi.",
+        description="jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent that answers Prometheus text, whose naming is detected. Forced instead: quotascope_rules, kafka_2_0_0, confluent, jmx_default (no rules, such as Amazon MSK), strimzi.",
         examples=["jolokia"],
     )
 

@@ -2,12 +2,14 @@
 
 from .collector import SnapshotCollector
 from .own import own_version
+from .renderer import Renderer
 from .text import OPENMETRICS, TEXT, Format, accepts_gzip, choose_format, exposition
 
 __all__ = [
     "OPENMETRICS",
     "TEXT",
     "Format",
+    "Renderer",
     "SnapshotCollector",
     "accepts_gzip",
     "choose_format",

@@ -12,12 +12,13 @@ from prometheus_client.registry import Collector
 from quotascope.metrics.catalog import Family, FamilyType, families
 
 from ..snapshot import Snapshot
-from . import limits, neighbours, nodes, own, usage
-from .series import Reader, Series, View, known
+from . import callback, limits, neighbours, nodes, own, usage
+from .series import Reader, Series, View, known, label_names
 
 READERS: Final[dict[Family, Reader]] = {
     **usage.READERS,
     **limits.READERS,
+    **callback.READERS,
     **nodes.READERS,
     **neighbours.READERS,
     **own.READERS,
@@ -47,16 +48,19 @@ class SnapshotCollector(Collector):
 
     def _metric(self, family: Family, series: Iterable[Series]) -> Metric:
         more = () if self._cluster is None else (self._cluster,)
-        labels = family.labels if self._cluster is None else (*family.labels, "cluster")
-        metric = _empty(family, labels)
+        labels = label_names(family, self._view.snapshot)
+        if self._cluster is not None:
+            labels = (*labels, "cluster")
+        metric = empty_metric(family, labels)
         for values, value in series:
             metric.add_metric([*values, *more], value)
         return metric
 
 
-def _empty(
+def empty_metric(
     family: Family, labels: tuple[str, ...]
 ) -> GaugeMetricFamily | CounterMetricFamily:
+    """A family without series."""
     if family.type is FamilyType.COUNTER:
         return CounterMetricFamily(family.name, family.help, labels=labels)
     return GaugeMetricFamily(family.name, family.help, labels=labels)

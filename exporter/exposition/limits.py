@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from quotascope.metrics import DefaultType, QuotaEntity, QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
 from ..limits import QUOTA_KEYS
-from ..snapshot import Entity
-from .series import Reader, View
+from ..snapshot import Entity, EntityUsage
+from .per_entity import PerEntity, by_name
+from .series import Reader, Row, View
 
 DEFAULT_NAME: Final = "<default>"
 
-_Row = tuple[tuple[str, ...], float | None]
+
+def _limits_of(quota_type: QuotaType) -> PerEntity:
+    return PerEntity(
+        types=(quota_type,), labels=by_name, values=_limits, shared=True, fixed=True
+    )
 
 
-def _in_force(quota_type: QuotaType, value: Callable[[Entity], float | None]) -> Reader:
-    def read(view: View) -> Iterator[_Row]:
-        for usage in view.by_type[quota_type]:
-            entity = usage.entity
-            yield (entity.user, entity.client_id), value(entity)
-
-    return read
+def _limits(usages: Sequence[EntityUsage]) -> list[float | None]:
+    return [usage.entity.limit for usage in usages]
 
 
-def _deciding_rules(view: View) -> Iterator[_Row]:
-    for usage in view.entities:
-        entity = usage.entity
-        rule = entity.resolution.entity if entity.resolution else None
-        if usage.detailed and rule is not None:
-            names = (entity.quota_type.label, entity.user, entity.client_id)
-            yield (*names, *rule_labels(rule)), 1
+def _bursts(usages: Sequence[EntityUsage]) -> list[float | None]:
+    return [usage.entity.burst_tokens for usage in usages]
+
+
+def _has_rule(usages: Sequence[EntityUsage]) -> list[float | None]:
+    return [
+        1.0 if usage.detailed and _rule(usage.entity) is not None else None
+        for usage in usages
+    ]
+
+
+def _deciding_rule(entity: Entity) -> tuple[str, ...]:
+    rule = _rule(entity)
+    labels = ("", "", "") if rule is None else rule_labels(rule)
+    return entity.quota_type.label, entity.user, entity.client_id, *labels
+
+
+def _rule(entity: Entity) -> QuotaEntity | None:
+    return entity.resolution.entity if entity.resolution else None
 
 
 def _configured(quota_type: QuotaType) -> Reader:
-    def read(view: View) -> Iterator[_Row]:
+    def read(view: View) -> Iterator[Row]:
         limits = view.snapshot.limits
         rules = limits.rules.get(quota_type) if limits else None
         rows = [
@@ -65,36 +77,38 @@ def in_base_unit(quota_type: QuotaType, bound: float) -> float:
     return bound / 100 if quota_type is QuotaType.REQUEST else bound
 
 
-def _connection_limits(view: View) -> Iterator[_Row]:
+def _connection_limits(view: View) -> Iterator[Row]:
     limits = view.snapshot.limits
     for ip, rate in sorted(limits.connection_limits.items() if limits else ()):
         yield (ip,), rate
 
 
-def _counts(view: View) -> Iterator[_Row]:
+def _counts(view: View) -> Iterator[Row]:
     if view.snapshot.limits is not None:
         for key in QUOTA_KEYS:
             yield (key,), view.snapshot.limits.count(key)
 
 
-def _changes(view: View) -> Iterator[_Row]:
+def _changes(view: View) -> Iterator[Row]:
     for key in QUOTA_KEYS:
         yield (key,), view.snapshot.limits_health.changes_total.get(key, 0)
 
 
-def _limit(entity: Entity) -> float | None:
-    return entity.limit
-
-
 READERS: Mapping[Family, Reader] = {
-    catalog.PRODUCE_LIMIT: _in_force(QuotaType.PRODUCE, _limit),
-    catalog.FETCH_LIMIT: _in_force(QuotaType.FETCH, _limit),
-    catalog.REQUEST_LIMIT: _in_force(QuotaType.REQUEST, _limit),
-    catalog.CONTROLLER_MUTATION_LIMIT: _in_force(QuotaType.CONTROLLER_MUTATION, _limit),
-    catalog.CONTROLLER_MUTATION_BURST: _in_force(
-        QuotaType.CONTROLLER_MUTATION, lambda entity: entity.burst_tokens
+    catalog.PRODUCE_LIMIT: _limits_of(QuotaType.PRODUCE),
+    catalog.FETCH_LIMIT: _limits_of(QuotaType.FETCH),
+    catalog.REQUEST_LIMIT: _limits_of(QuotaType.REQUEST),
+    catalog.CONTROLLER_MUTATION_LIMIT: _limits_of(QuotaType.CONTROLLER_MUTATION),
+    catalog.CONTROLLER_MUTATION_BURST: PerEntity(
+        types=(QuotaType.CONTROLLER_MUTATION,),
+        labels=by_name,
+        values=_bursts,
+        shared=True,
+        fixed=True,
     ),
-    catalog.RULE_INFO: _deciding_rules,
+    catalog.RULE_INFO: PerEntity(
+        labels=_deciding_rule, values=_has_rule, shared=True, fixed=True
+    ),
     catalog.RULE_PRODUCE_LIMIT: _configured(QuotaType.PRODUCE),
     catalog.RULE_FETCH_LIMIT: _configured(QuotaType.FETCH),
     catalog.RULE_REQUEST_LIMIT: _configured(QuotaType.REQUEST),

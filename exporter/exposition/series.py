@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from quotascope.metrics import QuotaType
+from quotascope.metrics.catalog import Family
 
-from ..snapshot import EntityUsage, NodeUsage, Snapshot
+from ..snapshot import Entity, EntityUsage, NodeUsage, Snapshot
 
 Series = tuple[tuple[str, ...], float]
 """Label values in the family's order, and the value."""
-Reader = Callable[["View"], Iterable[tuple[tuple[str, ...], float | None]]]
-"""Gives the series of one family; None for what is unknown."""
+Row = tuple[tuple[str, ...], float | None]
+"""The same with None for a value that is unknown."""
+Reader = Callable[["View"], Iterable[Row]]
+"""Gives the series of one family."""
 
 
 class View:
-    """A snapshot in the order in which it is exposed, and the time at which it is."""
+    """
+    A snapshot in the order in which it is exposed, and the time at which it is.
 
-    def __init__(self, snapshot: Snapshot, now: float) -> None:
+    Args:
+        snapshot: What is exposed.
+        now: Unix time in seconds.
+        by_type: The entities of each quota type in order, when they have been sorted already.
+
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        now: float,
+        by_type: Mapping[QuotaType, Sequence[EntityUsage]] | None = None,
+    ) -> None:
         self.snapshot = snapshot
         self.now = now
-        """Unix time in seconds."""
+        self._by_type = by_type
 
     @cached_property
     def nodes(self) -> list[NodeUsage]:
@@ -32,27 +48,36 @@ class View:
     @cached_property
     def entities(self) -> list[EntityUsage]:
         """The entities by quota type, user, client id and node."""
-        return sorted(self.snapshot.entities, key=_entity_order)
+        return [usage for kind in QuotaType for usage in self.by_type[kind]]
 
     @cached_property
-    def by_type(self) -> dict[QuotaType, list[EntityUsage]]:
-        """The entities of each quota type."""
+    def by_type(self) -> Mapping[QuotaType, Sequence[EntityUsage]]:
+        """The entities of each quota type by user, client id and node."""
+        if self._by_type is not None:
+            return self._by_type
         groups: dict[QuotaType, list[EntityUsage]] = {kind: [] for kind in QuotaType}
-        for usage in self.entities:
+        for usage in sorted(self.snapshot.entities, key=_usage_order):
             groups[usage.entity.quota_type].append(usage)
         return groups
 
 
 def known(reader: Reader, view: View) -> Iterator[Series]:
-    """The series of a family, each once: neither unknown nor infinite, labels in valid Unicode."""
+    """The series of a family, each once: neither unknown nor infinite nor -0, labels in valid Unicode."""
     seen = set()
     for labels, value in reader(view):
         if value is None or not math.isfinite(value):
             continue
-        valid = tuple(map(_encodable, labels))
+        valid = tuple(map(encodable, labels))
         if valid not in seen:
             seen.add(valid)
-            yield valid, value
+            yield valid, value + 0.0  # -0 becomes 0
+
+
+def label_names(family: Family, snapshot: Snapshot) -> tuple[str, ...]:
+    """The labels of a family's series: those of the catalogue, then the tags of a custom quota callback where these belong to it."""
+    if family.open_labels:
+        return (*family.labels, *snapshot.callbacks.labels)
+    return family.labels
 
 
 def node_order(node_id: str) -> tuple[int, str]:
@@ -60,15 +85,15 @@ def node_order(node_id: str) -> tuple[int, str]:
     return (int(node_id) if node_id.isdecimal() else -1, node_id)
 
 
-_TYPE_ORDER = {kind: place for place, kind in enumerate(QuotaType)}
+def entity_order(entity: Entity) -> tuple[str, str, tuple[int, str]]:
+    """Sorts entities of one quota type by user, client id and node."""
+    return entity.user, entity.client_id, node_order(entity.broker)
 
 
-def _entity_order(usage: EntityUsage) -> tuple[int, str, str, tuple[int, str]]:
-    entity = usage.entity
-    kind = _TYPE_ORDER[entity.quota_type]
-    return kind, entity.user, entity.client_id, node_order(entity.broker)
+def _usage_order(usage: EntityUsage) -> tuple[str, str, tuple[int, str]]:
+    return entity_order(usage.entity)
 
 
-def _encodable(text: str) -> str:
-    # half a surrogate pair, as JSON may hold one, has no place in UTF-8
+def encodable(text: str) -> str:
+    """The text with halves of surrogate pairs, which JSON may hold but UTF-8 may not, spelled out."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()

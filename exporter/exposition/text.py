@@ -8,12 +8,16 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.exposition import (
     generate_latest as generate_openmetrics,
 )
+from prometheus_client.registry import Collector
+
+from quotascope.metrics.catalog import Family
 
 from ..snapshot import Snapshot
-from .collector import SnapshotCollector
+from .collector import SnapshotCollector, empty_metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +26,8 @@ class Format:
 
     content_type: str
     generate: Callable[[CollectorRegistry], bytes]
+    end: bytes = b""
+    """The last line, if there is one that says so."""
 
 
 TEXT: Final = Format(
@@ -30,6 +36,7 @@ TEXT: Final = Format(
 OPENMETRICS: Final = Format(
     content_type="application/openmetrics-text; version=1.0.0; charset=utf-8",
     generate=generate_openmetrics,
+    end=b"# EOF\n",
 )
 
 
@@ -39,10 +46,30 @@ def exposition(
     text_format: Format = TEXT,
     cluster: str | None = None,
 ) -> bytes:
-    """The text of a snapshot. ``now`` is the Unix time in seconds that ages refer to."""
+    """
+    The text of a snapshot, written by prometheus_client.
+
+    ``now`` is the Unix time in seconds that ages refer to. Whoever asks again and again has a ``Renderer``.
+    """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(SnapshotCollector(snapshot, now, cluster))
     return text_format.generate(registry)
+
+
+def head(family: Family, text_format: Format) -> bytes:
+    """What stands before the series of a family, but for the end of its last line."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_WithoutSeries(family))
+    text = text_format.generate(registry)
+    return text.removesuffix(text_format.end).removesuffix(b"\n")
+
+
+class _WithoutSeries(Collector):
+    def __init__(self, family: Family) -> None:
+        self._family = family
+
+    def collect(self) -> list[Metric]:
+        return [empty_metric(self._family, ())]
 
 
 def choose_format(accept: str) -> Format:

@@ -2,73 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from quotascope.metrics import QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
 from ..snapshot import EntityUsage
-from .series import Reader, View
+from .per_entity import PerEntity, by_node, by_type_and_node
+from .series import Reader, Row, View
 
-_Row = tuple[tuple[str, ...], float | None]
-_Value = Callable[[EntityUsage], float | None]
-
-
-def _of(quota_type: QuotaType, value: _Value) -> Reader:
-    def read(view: View) -> Iterator[_Row]:
-        for usage in view.by_type[quota_type]:
-            entity = usage.entity
-            yield (entity.broker, entity.user, entity.client_id), value(usage)
-
-    return read
+_Values = Callable[[Sequence[EntityUsage]], list[float | None]]
 
 
-def _typed(value: _Value) -> Reader:
-    def read(view: View) -> Iterator[_Row]:
-        for usage in view.entities:
-            yield _typed_labels(usage), value(usage)
-
-    return read
+def _of(quota_type: QuotaType, values: _Values) -> PerEntity:
+    return PerEntity(types=(quota_type,), labels=by_node, values=values)
 
 
-def _causes(view: View) -> Iterator[_Row]:
+def _typed(values: _Values) -> PerEntity:
+    return PerEntity(labels=by_type_and_node, values=values)
+
+
+def _causes(view: View) -> Iterator[Row]:
     for usage in view.entities:
-        if usage.detailed and usage.cause is not None:
-            yield (*_typed_labels(usage), usage.cause.value), 1
+        if usage.cause is not None and usage.detailed:
+            yield (*by_type_and_node(usage.entity), usage.cause.value), 1
 
 
-def _typed_labels(usage: EntityUsage) -> tuple[str, ...]:
-    entity = usage.entity
-    return entity.quota_type.label, entity.broker, entity.user, entity.client_id
+def _amounts(usages: Sequence[EntityUsage]) -> list[float | None]:
+    return [usage.usage for usage in usages]
 
 
-def _amount(usage: EntityUsage) -> float | None:
-    return usage.usage
+def _utilizations(usages: Sequence[EntityUsage]) -> list[float | None]:
+    # EntityUsage.utilization written out: calling it would take longer than all the rest
+    return [
+        None
+        if (used := usage.usage) is None
+        or (limit := usage.entity.limit) is None
+        or limit <= 0
+        or not usage.detailed
+        else used / limit
+        for usage in usages
+    ]
 
 
-def _in_detail(value: _Value) -> _Value:
-    return lambda usage: value(usage) if usage.detailed else None
+def _burst_used(usages: Sequence[EntityUsage]) -> list[float | None]:
+    return [usage.burst_used if usage.detailed else None for usage in usages]
 
 
 READERS: Mapping[Family, Reader] = {
-    catalog.PRODUCE_BYTES_PER_SECOND: _of(QuotaType.PRODUCE, _amount),
-    catalog.FETCH_BYTES_PER_SECOND: _of(QuotaType.FETCH, _amount),
-    catalog.REQUEST_THREADS: _of(QuotaType.REQUEST, _amount),
+    catalog.PRODUCE_BYTES_PER_SECOND: _of(QuotaType.PRODUCE, _amounts),
+    catalog.FETCH_BYTES_PER_SECOND: _of(QuotaType.FETCH, _amounts),
+    catalog.REQUEST_THREADS: _of(QuotaType.REQUEST, _amounts),
     catalog.CONTROLLER_MUTATIONS_PER_SECOND: _of(
-        QuotaType.CONTROLLER_MUTATION, _amount
+        QuotaType.CONTROLLER_MUTATION, _amounts
     ),
     catalog.CONTROLLER_MUTATION_TOKENS: _of(
-        QuotaType.CONTROLLER_MUTATION, lambda usage: usage.tokens
+        QuotaType.CONTROLLER_MUTATION,
+        lambda usages: [usage.tokens for usage in usages],
     ),
-    catalog.THROTTLE_TIME_SECONDS: _typed(lambda usage: usage.throttle_time_seconds),
-    catalog.THROTTLED_SECONDS: _typed(lambda usage: usage.throttled_seconds_total),
-    catalog.THROTTLED_REQUESTS: _typed(lambda usage: usage.throttled_requests_total),
+    catalog.THROTTLE_TIME_SECONDS: _typed(
+        lambda usages: [usage.throttle_time_seconds for usage in usages]
+    ),
+    catalog.THROTTLED_SECONDS: _typed(
+        lambda usages: [usage.throttled_seconds_total for usage in usages]
+    ),
+    catalog.THROTTLED_REQUESTS: _typed(
+        lambda usages: [usage.throttled_requests_total for usage in usages]
+    ),
     catalog.REJECTED_MUTATIONS: _of(
-        QuotaType.CONTROLLER_MUTATION, lambda usage: usage.rejected_mutations_total
+        QuotaType.CONTROLLER_MUTATION,
+        lambda usages: [usage.rejected_mutations_total for usage in usages],
     ),
-    catalog.UTILIZATION: _typed(_in_detail(lambda usage: usage.utilization)),
-    catalog.BURST_USED: _of(
-        QuotaType.CONTROLLER_MUTATION, _in_detail(lambda usage: usage.burst_used)
-    ),
+    catalog.UTILIZATION: _typed(_utilizations),
+    catalog.BURST_USED: _of(QuotaType.CONTROLLER_MUTATION, _burst_used),
     catalog.THROTTLE_CAUSE_INFO: _causes,
 }

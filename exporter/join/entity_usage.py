@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import isfinite
+from math import isfinite, nan
 from typing import Final
 
-from ..mapping import MILLISECONDS, Meaning
+from ..mapping import MILLISECONDS, PERCENT, Meaning
 from ..snapshot import EntityUsage
 from .plan import Numbers, Places
 
@@ -39,6 +39,10 @@ def _add_more(usage: EntityUsage, places: Places, numbers: Numbers) -> None:
         for meaning, place in places.more.items()
         if isfinite(numbers.values[place])
     }
+    told = places.more.get(Meaning.TOLD_UTILIZATION)
+    if told is not None:
+        percent = numbers.values[told]
+        usage.told_utilization = percent / PERCENT if isfinite(percent) else nan
     tokens = found.get(Meaning.TOKENS)
     limited = places.entity.limit is not None or numbers.plan.limits is None
     if tokens is not None and limited and tokens < UNLIMITED_TOKENS:

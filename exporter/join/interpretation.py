@@ -12,6 +12,8 @@ from ..mapping import Attribute, attribute_of
 
 Tags = tuple[QuotaType, str, str]
 """Which entity on one node: quota type, decoded user, client id; an absent one is empty."""
+CallbackTags = tuple[QuotaType, tuple[tuple[str, str], ...]]
+"""Which entity of a custom quota callback on one node: quota type, and tags as they are, by key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class Found:
     """The entity it is about, None when it is about the node."""
     about: str
     """What of the node it is about: a request, a listener, an address or a direction; empty when the node itself."""
+    callback: CallbackTags | None = None
+    """The entity of a custom quota callback that it is about."""
 
 
 class Interpreter:
@@ -31,6 +35,7 @@ class Interpreter:
     def __init__(self) -> None:
         self._layout = Layout(())
         self._found: list[Found | None] = []
+        self._sees_callback = False
 
     def found_in(self, layout: Layout) -> Sequence[Found | None]:
         """What each column says, None for columns of no use."""
@@ -41,7 +46,16 @@ class Interpreter:
                 for column in layout.columns
             ]
             self._layout = layout
+            self._sees_callback = any(
+                found is not None and found.callback is not None
+                for found in self._found
+            )
         return self._found
+
+    def sees_callback(self, layout: Layout) -> bool:
+        """Whether any column is of a custom quota callback."""
+        self.found_in(layout)
+        return self._sees_callback
 
     def _by_identity(self) -> dict[int, Found | None]:
         # Hashing a column would take as long as interpreting it; the layout keeps identities valid.
@@ -54,6 +68,9 @@ def interpreted(column: Column) -> Found | None:
     if attribute is None:
         return None
     bean = column.bean
+    if attribute.open and attribute.quota_type is not None:
+        tags = tuple(pair for pair in bean.properties if pair[0] != "type")
+        return Found(attribute, None, "", (attribute.quota_type, tags))
     return Found(attribute, _tags(attribute, bean), _about(attribute, bean))
 
 

@@ -18,6 +18,7 @@ from ..snapshot import (
     SourceHealth,
     SourceRead,
 )
+from .callbacks import callbacks
 from .cause import Causes
 from .entity_usage import usages
 from .leadership import active_controllers
@@ -25,6 +26,7 @@ from .node_usage import NodeUsages, told_to_lead
 from .plan import Numbers, Places, Planner
 from .staleness import Staleness
 from .standing import Standing, deciding
+from .told import disagreements
 
 
 class Join:
@@ -51,7 +53,8 @@ class Join:
     ) -> Snapshot:
         """The state of the cluster at ``taken_at`` (Unix time in seconds)."""
         sources, tables = _one_for_each_node(reads)
-        rules = deciding(limits)
+        seen = any(self._sees_callback(table) for table in tables)
+        rules = deciding(limits, callback_seen=seen)
         read = [self._numbers(table, rules) for table in tables]
         entities, nodes = self._joined(read, limits, taken_at)
         self._causes.find(entities, rules, taken_at)
@@ -59,15 +62,21 @@ class Join:
         return Snapshot(
             taken_at=taken_at,
             entities=tuple(entities),
+            callbacks=callbacks(read),
             nodes=tuple(nodes),
             sources=sources,
             limits=limits,
             limits_health=limits_health,
         )
 
+    def _sees_callback(self, table: BeanTable) -> bool:
+        return self._planner(table).sees_callback(table.layout)
+
     def _numbers(self, table: BeanTable, rules: Limits | None) -> Numbers:
-        planner = self._planners.setdefault(table.node_id, Planner(table.node_id))
-        return Numbers.read(planner.plan(table.layout, rules), table)
+        return Numbers.read(self._planner(table).plan(table.layout, rules), table)
+
+    def _planner(self, table: BeanTable) -> Planner:
+        return self._planners.setdefault(table.node_id, Planner(table.node_id))
 
     def _joined(
         self, read: Sequence[Numbers], limits: Limits | None, at: float
@@ -82,8 +91,11 @@ class Join:
         for numbers in read:
             leads = leading[numbers.plan.node_id] is not False
             counting, stale = self._sifted(numbers, leads=leads, at=at)
-            entities += usages(counting, numbers)
-            nodes.append(self._nodes.of(numbers, limits, stale))
+            own = list(usages(counting, numbers))
+            entities += own
+            node = self._nodes.of(numbers, limits, stale)
+            told = disagreements(own) if numbers.plan.limits is not None else None
+            nodes.append(replace(node, utilization_disagreements=told))
         return entities, nodes
 
     def _sifted(

@@ -54,6 +54,8 @@ class NodeUsages:
             request_throttled_seconds=_throttled_seconds(numbers, sums),
             throttling_errors=_finite(numbers.of_node(Meaning.THROTTLING_ERRORS)),
             stale_entities=stale_entities,
+            quota_callback=bool(numbers.plan.callbacks)
+            or known.quota_callback_class is not None,
             active_controller=leads,
             controller_events=None if events is None else events[1],
             controller_event_queue_seconds=None

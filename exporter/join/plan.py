@@ -13,7 +13,7 @@ from ..beans import BeanTable, Layout
 from ..limits import Limits, NodeSettings
 from ..mapping import USAGE, Meaning
 from ..snapshot import Entity
-from .interpretation import Found, Interpreter, Tags
+from .interpretation import CallbackTags, Found, Interpreter, Tags
 from .standing import NO_RULES, Standing, standing_of
 
 NOWHERE: Final = -1
@@ -33,6 +33,14 @@ class Places:
     throttle_time: int = NOWHERE
     more: dict[Meaning, int] = field(default_factory=dict)
     """Numbers that only some quota types or only our own engine have."""
+
+
+@dataclass(slots=True, kw_only=True)
+class CallbackPlaces:
+    """The places of the numbers of one entity of a custom quota callback."""
+
+    usage: int = NOWHERE
+    throttle_time: int = NOWHERE
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,6 +64,7 @@ class Plan:
     limits: Limits | None
     """None when unknown."""
     entities: dict[Tags, Places] = field(default_factory=dict)
+    callbacks: dict[CallbackTags, CallbackPlaces] = field(default_factory=dict)
     node: NodePlaces = field(default_factory=NodePlaces)
 
     def serves(self, limits: Limits | None) -> bool:
@@ -81,7 +90,7 @@ class Numbers:
         """The numbers of a table that has the plan's layout."""
         return cls(plan, [*table.values, nan])
 
-    def of(self, places: Places) -> tuple[float, float]:
+    def of(self, places: Places | CallbackPlaces) -> tuple[float, float]:
         """Usage and throttle time in Kafka's units, NaN where there is none."""
         return self.values[places.usage], self.values[places.throttle_time]
 
@@ -98,6 +107,10 @@ class Planner:
         self._node_id = node_id
         self._interpreter = Interpreter()
         self._plan: Plan | None = None
+
+    def sees_callback(self, layout: Layout) -> bool:
+        """Whether a custom quota callback is at work, by the tags of beans."""
+        return self._interpreter.sees_callback(layout)
 
     def plan(self, layout: Layout, limits: Limits | None) -> Plan:
         """The plan for a layout. Entities outlive a change of layout, but not one of limits."""
@@ -117,6 +130,9 @@ class Planner:
         plan = Plan(node_id=self._node_id, layout=layout, limits=limits)
         for place, found in enumerate(self._interpreter.found_in(layout)):
             if found is None:
+                continue
+            if found.callback is not None:
+                _add_to_callback(plan, place, found.callback, found.attribute.meaning)
                 continue
             if found.tags is None:
                 _add_to_node(plan.node, place, found)
@@ -172,6 +188,16 @@ def _add_to_entity(places: Places, place: int, meaning: Meaning) -> None:
         places.throttle_time = place
     else:
         places.more[meaning] = place
+
+
+def _add_to_callback(
+    plan: Plan, place: int, tags: CallbackTags, meaning: Meaning
+) -> None:
+    places = plan.callbacks.setdefault(tags, CallbackPlaces())
+    if meaning is Meaning.USAGE:
+        places.usage = place
+    else:
+        places.throttle_time = place
 
 
 def _add_to_node(node: NodePlaces, place: int, found: Found) -> None:

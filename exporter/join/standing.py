@@ -36,18 +36,19 @@ class Standing(Enum):
     """No client is measured under these tags."""
 
 
-def deciding(limits: Limits | None) -> Limits | None:
+def deciding(limits: Limits | None, *, callback_seen: bool = False) -> Limits | None:
     """
     The limits, if it is the configured rules that decide.
 
     None when they are unknown, and where a custom callback (``client.quota.callback.class``) makes
-    tags and limits of its own.
+    tags and limits of its own: by the configuration, or by the tags of some bean.
     """
-    if limits is None or any(
-        settings.quota_callback_class for settings in limits.nodes.values()
-    ):
+    if limits is None or callback_seen:
         return None
-    return limits
+    configured = any(
+        settings.quota_callback_class for settings in limits.nodes.values()
+    )
+    return None if configured else limits
 
 
 def standing_of(tags: Tags, limits: Limits | None) -> Standing:

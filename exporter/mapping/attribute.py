@@ -25,6 +25,7 @@ class Meaning(Enum):
     THROTTLED_SECONDS = auto()
     THROTTLED_REQUESTS = auto()
     REJECTED_MUTATIONS = auto()
+    TOLD_UTILIZATION = auto()
     DELAY_QUEUE_SIZE = auto()
     EXEMPT_REQUEST_TIME = auto()
     REQUEST_THROTTLE_MEAN = auto()
@@ -57,6 +58,8 @@ class Attribute:
     """Key properties that tell one bean from another."""
     required: bool = False
     """Whether every free key property must be there."""
+    open: bool = False
+    """Whether it is about beans with further key properties, of any name (see ``callback``)."""
     name: str
     """The attribute's name."""
     meaning: Meaning
@@ -70,12 +73,20 @@ class Attribute:
     brokers_have_it: bool = True
     """False when only our own engine counts it."""
 
+    @property
+    def pattern(self) -> str:
+        """The pattern of the MBeans that have it, and maybe of others."""
+        fixed = "".join(f",{key}={value}" for key, value in self.fixed.items())
+        return f"{self.domain}:type={self.type}{fixed},*"
+
     def admits(self, bean: Bean) -> bool:
         """Whether a bean of the right domain and type is meant, by its other key properties."""
         rest = {key: value for key, value in bean.properties if key != "type"}
         for key, value in self.fixed.items():
             if rest.pop(key, None) != value:
                 return False
+        if self.open:
+            return not rest.keys() <= set(self.free)
         if self.required:
             return rest.keys() == set(self.free)
         return rest.keys() <= set(self.free)

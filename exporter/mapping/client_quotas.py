@@ -84,8 +84,21 @@ def _of_entities(
     )
 
 
+_KIP_1373: Final = (QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST)
+"""The quota types whose utilisation a broker tells itself, if it does at all (KIP-1373)."""
+
 CLIENT_QUOTAS: Final = (
     *(row for quota_type in QuotaType for row in _of_every_type(quota_type)),
+    *(
+        _of_entities(
+            quota_type,
+            "quota-utilization",
+            Meaning.TOLD_UTILIZATION,
+            catalog.TOLD_UTILIZATION,
+            PERCENT,
+        )
+        for quota_type in _KIP_1373
+    ),
     _of_entities(
         QuotaType.CONTROLLER_MUTATION,
         "tokens",

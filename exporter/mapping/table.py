@@ -6,12 +6,14 @@ from typing import Final
 
 from ..beans import Column
 from .attribute import Attribute
+from .callback import CALLBACK
 from .client_quotas import CLIENT_QUOTAS
 from .neighbours import CONNECTIONS, TRANSFERS
 from .node import NODE
 
 ATTRIBUTES: Final[tuple[Attribute, ...]] = (
     *CLIENT_QUOTAS,
+    *CALLBACK,
     *NODE,
     *CONNECTIONS,
     *TRANSFERS,

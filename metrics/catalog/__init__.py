@@ -12,7 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import ModuleType
 
-from . import limits, neighbours, node, own, rules, spark, usage
+from . import callback, limits, neighbours, node, own, rules, spark, usage
+from .callback import (
+    CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND,
+    CALLBACK_DETECTED,
+    CALLBACK_FETCH_BYTES_PER_SECOND,
+    CALLBACK_PRODUCE_BYTES_PER_SECOND,
+    CALLBACK_REQUEST_THREADS,
+    CALLBACK_THROTTLE_TIME_SECONDS,
+)
 from .family import OVERFLOW, Family, FamilyType
 from .limits import (
     BURST_USED,
@@ -23,6 +31,7 @@ from .limits import (
     REQUEST_LIMIT,
     RULE_INFO,
     THROTTLE_CAUSE_INFO,
+    TOLD_UTILIZATION,
     UTILIZATION,
 )
 from .neighbours import (
@@ -49,6 +58,7 @@ from .node import (
     REQUEST_THROTTLED_SECONDS,
     STALE_ENTITIES,
     THROTTLING_ERRORS,
+    UTILIZATION_DISAGREEMENTS,
 )
 from .own import (
     BUILD_INFO,
@@ -107,6 +117,12 @@ __all__ = [
     "BROKER_CONNECTION_LIMIT",
     "BUILD_INFO",
     "BURST_USED",
+    "CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND",
+    "CALLBACK_DETECTED",
+    "CALLBACK_FETCH_BYTES_PER_SECOND",
+    "CALLBACK_PRODUCE_BYTES_PER_SECOND",
+    "CALLBACK_REQUEST_THREADS",
+    "CALLBACK_THROTTLE_TIME_SECONDS",
     "CONTROLLER_EVENTS",
     "CONTROLLER_EVENT_QUEUE_SECONDS",
     "CONTROLLER_MUTATIONS_PER_SECOND",
@@ -176,7 +192,9 @@ __all__ = [
     "THROTTLE_CAUSE_INFO",
     "THROTTLE_TIME_SECONDS",
     "THROTTLING_ERRORS",
+    "TOLD_UTILIZATION",
     "UTILIZATION",
+    "UTILIZATION_DISAGREEMENTS",
     "Family",
     "FamilyType",
     "families",
@@ -186,7 +204,7 @@ __all__ = [
 
 def families() -> Iterator[Family]:
     """What the exporter shows, in the order in which it does."""
-    for module in (usage, limits, rules, node, neighbours, own):
+    for module in (usage, limits, callback, rules, node, neighbours, own):
         yield from _declared(module)
 
 

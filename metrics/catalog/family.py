@@ -23,6 +23,8 @@ class Family:
     help: str
     """One sentence for the ``HELP`` line: meaning and window."""
     labels: tuple[str, ...] = ()
+    open_labels: bool = False
+    """Whether series have further labels, which are known only when they are seen."""
     unit: str
     """Unit in words, for the documentation."""
     source: str
@@ -39,7 +41,13 @@ RULE_LABELS = ("level", "rule_user", "rule_client_id")
 
 
 def gauge(
-    name: str, text: str, labels: tuple[str, ...], unit: str, source: str
+    name: str,
+    text: str,
+    labels: tuple[str, ...],
+    unit: str,
+    source: str,
+    *,
+    open_labels: bool = False,
 ) -> Family:
     """A value that goes up and down."""
     return Family(
@@ -47,6 +55,7 @@ def gauge(
         type=FamilyType.GAUGE,
         help=text,
         labels=labels,
+        open_labels=open_labels,
         unit=unit,
         source=source,
     )

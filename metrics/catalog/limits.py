@@ -60,6 +60,14 @@ UTILIZATION = gauge(
     "computed",
 )
 
+TOLD_UTILIZATION = gauge(
+    "kafka_quota_told_utilization_ratio",
+    "Usage divided by limit as the broker itself tells it: 1 is the limit. Only from brokers with KIP-1373; absent when unlimited.",
+    TYPED_USAGE_LABELS,
+    "ratio",
+    "quota-utilization / 100",
+)
+
 BURST_USED = gauge(
     "kafka_quota_controller_mutation_burst_used_ratio",
     "1 - tokens / burst: 1 is an empty bucket, above 1 is debt.",

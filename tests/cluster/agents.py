@@ -1,8 +1,10 @@
-"""The metrics agents of a node: Jolokia 2, Jolokia 1 behind TLS and a password, and jmx_exporter, all in one JVM."""
+"""The metrics agents of a node: Jolokia 2, Jolokia 1 behind TLS and a password, and jmx_exporter with rules of two kinds, all in one JVM."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from quotascope.exporter.rules import jmx_exporter_rules
 
 from . import provision
 from .certificates import Certificates
@@ -21,6 +23,7 @@ class Agents:
     jolokia2_port: int = field(default_factory=free_port)
     jolokia1_port: int = field(default_factory=free_port)
     jmx_exporter_port: int = field(default_factory=free_port)
+    own_rules_port: int = field(default_factory=free_port)
 
     @property
     def jolokia(self) -> str:
@@ -37,15 +40,23 @@ class Agents:
         """URL of jmx_exporter's text with the rules of `jmx_exporter.yml`."""
         return f"http://127.0.0.1:{self.jmx_exporter_port}/metrics"
 
+    @property
+    def own_rules(self) -> str:
+        """URL of jmx_exporter's text with the rules of `quotascope rules jmx-exporter`."""
+        return f"http://127.0.0.1:{self.own_rules_port}/metrics"
+
     def jvm_option(self, folder: Path) -> str:
         """The option that loads all of them; their arguments are written to a file in `folder`."""
         jars = provision.agents()
         tls = f"protocol=https,serverCert={self.certificates.server},serverKey={self.certificates.server_key},serverKeyAlgorithm=EC"
         password = f"user={JOLOKIA1_USER},password={JOLOKIA1_PASSWORD}"
+        own_rules = folder / "quotascope.yml"
+        own_rules.write_text(jmx_exporter_rules())
         lines = [
             f"{jars}/jolokia2.jar=host=127.0.0.1,port={self.jolokia2_port},agentContext=/jolokia",
             f"{jars}/jolokia1.jar=host=127.0.0.1,port={self.jolokia1_port},agentContext=/jolokia,{tls},{password}",
             f"{jars}/jmx_exporter.jar=127.0.0.1:{self.jmx_exporter_port}:{RULES}",
+            f"{jars}/jmx_exporter.jar=127.0.0.1:{self.own_rules_port}:{own_rules}",
         ]
         (folder / "agents").write_text("\n".join(lines))
         return f"-javaagent:{jars}/agent-loader.jar={folder}/agents"

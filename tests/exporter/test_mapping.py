@@ -23,7 +23,7 @@ def column(domain: str, attribute: str, **properties: str) -> Column:
     "useless",
     [
         column("kafka.server", "byte-rate", type="Request"),
-        column("kafka.server", "byte-rate", type="Produce", topic="t"),
+        column("kafka.server", "tokens", type="ControllerMutation", topic="t"),
         column("kafka.server", "queue-size", type="Produce", user="a"),
         column("kafka.client", "byte-rate", type="Produce", user="a"),
         column("kafka.server", "tokens", type="Fetch", user="a"),
@@ -41,9 +41,41 @@ def column(domain: str, attribute: str, **properties: str) -> Column:
     ],
 )
 def test_what_only_looks_similar_means_nothing(useless: Column) -> None:
-    """Beans with further key properties, such as a custom callback's tags, are something else."""
+    """Beans with further key properties are something else."""
     assert attribute_of(useless) is None
     assert wanted(useless) is None
+
+
+@pytest.mark.parametrize("quota_type", QuotaType, ids=lambda kind: kind.label)
+def test_further_tags_are_those_of_a_custom_callback(quota_type: QuotaType) -> None:
+    """Usage and throttle of each quota type, with or without a user or client id beside them."""
+    for attribute in (USAGE[quota_type].attribute, "throttle-time"):
+        group = quota_type.group
+        own = attribute_of(column("kafka.server", attribute, type=group, user="u"))
+        tagged = [
+            attribute_of(column("kafka.server", attribute, type=group, tier="gold")),
+            attribute_of(
+                column("kafka.server", attribute, type=group, tier="gold", user="u")
+            ),
+        ]
+        assert own is not None
+        assert not own.open
+        assert all(found is not None and found.open for found in tagged)
+        assert tagged[0] is tagged[1]
+
+
+def test_a_broker_may_tell_utilisation_itself() -> None:
+    """KIP-1373 leaves controller mutations out."""
+    told = {
+        quota_type
+        for quota_type in QuotaType
+        if attribute_of(
+            column(
+                "kafka.server", "quota-utilization", type=quota_type.group, user="u"
+            )
+        )
+    }
+    assert told == {QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST}
 
 
 def test_every_quota_type_has_its_usage_and_throttle() -> None:

@@ -19,17 +19,12 @@ class ReadRequest:
     """Empty for all attributes."""
 
 
-def _pattern(attribute: Attribute) -> str:
-    fixed = "".join(f",{key}={value}" for key, value in attribute.fixed.items())
-    # A pattern even for a single bean: its answer has the same shape, and a bean that is missing costs nothing.
-    return f"{attribute.domain}:type={attribute.type}{fixed},*"
-
-
 def _read_requests() -> Iterator[ReadRequest]:
     by_pattern: dict[str, list[Attribute]] = {}
     for attribute in ATTRIBUTES:
         if attribute.brokers_have_it:
-            by_pattern.setdefault(_pattern(attribute), []).append(attribute)
+            # A pattern even for a single bean: its answer has the same shape, and a bean that is missing costs nothing.
+            by_pattern.setdefault(attribute.pattern, []).append(attribute)
     for pattern, attributes in by_pattern.items():
         # Quota beans have nothing but what is wanted; naming it would save no byte.
         all_of_it = any(attribute.quota_type for attribute in attributes)

@@ -84,7 +84,7 @@ kafka:
 """
     assert problems(text) == [
         "line 2: unknown key 'surces'; did you mean 'sources'?",
-        "line 5: sources[0].dialect: expected 'jolokia', 'prometheus', 'jmx_exporter', 'kafka_2_0_0', 'confluent', 'jmx_default' or 'strimzi', got 'jolokai'",
+        "line 5: sources[0].dialect: expected 'jolokia', 'prometheus', 'jmx_exporter', 'quotascope_rules', 'kafka_2_0_0', 'confluent', 'jmx_default' or 'strimzi', got 'jolokai'",
         "line 6: sources[0].url is not a URL such as http://broker-1:8778/jolokia",
         "line 9: unknown key 'pasword' under sources[0].basic_auth; did you mean 'password'?",
         "line 10: sources[1] lacks the key 'dialect'",
@@ -166,7 +166,7 @@ def test_sources_in_short_form() -> None:
     (source,) = build("", [sources_override([query], "--source")]).sources
     assert (source.dialect.value, source.url) == ("jolokia", query)
     assert problems("", [sources_override(["jolokai=http://b:1"], "--source")]) == [
-        "--source: sources[0].dialect: expected 'jolokia', 'prometheus', 'jmx_exporter', 'kafka_2_0_0', 'confluent', 'jmx_default' or 'strimzi', got 'jolokai'"
+        "--source: sources[0].dialect: expected 'jolokia', 'prometheus', 'jmx_exporter', 'quotascope_rules', 'kafka_2_0_0', 'confluent', 'jmx_default' or 'strimzi', got 'jolokai'"
     ]
 
 

@@ -1,0 +1,83 @@
+"""The lines of one family and quota type, kept from scrape to scrape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import compress, count
+from operator import ne
+
+from ..snapshot import EntityUsage
+from .lines import Cells, LineStart, distinct
+from .number_text import texts
+from .per_entity import PerEntity
+from .section import Section
+from .splice import Splice
+
+
+class Column:
+    """
+    Writes what changed since the last scrape, and nothing else.
+
+    Args:
+        family: What the lines show.
+        start: Makes the start of a line.
+
+    """
+
+    def __init__(self, family: PerEntity, start: LineStart) -> None:
+        self._family = family
+        self._start = start
+        self._values: list[float | None] = []
+        self._cells: Cells = []
+        """Two for each value, or none at all as long as there was no value."""
+        self._text: bytes | None = b""
+
+    def text(self, section: Section) -> bytes:
+        """The lines of the section's entities; each change of the section must be shown once."""
+        if section.change is not None:
+            self._rearrange(section.change)
+        if not (self._family.fixed and section.detailed):
+            self._update(self._family.values(section.usages), section.usages)
+        elif section.change is not None:
+            self._add(section.change.fresh_places(), section.usages)
+        if self._text is None:
+            self._text = b"".join(self._shown(section))
+        return self._text
+
+    def _rearrange(self, change: Splice) -> None:
+        self._values = change.apply(self._values, [None] * change.fresh)
+        if self._cells:
+            self._cells = change.apply(self._cells, [b""] * 2 * change.fresh, 2)
+            self._text = None
+
+    def _add(self, places: list[int], usages: Sequence[EntityUsage]) -> None:
+        added = self._family.values([usages[place] for place in places])
+        for place, value in zip(places, added, strict=True):
+            self._values[place] = value
+        self._write(places, usages)
+
+    def _update(
+        self, values: list[float | None], usages: Sequence[EntityUsage]
+    ) -> None:
+        before, self._values = self._values, values
+        if before != values:
+            self._write(list(compress(count(), map(ne, before, values))), usages)
+
+    def _write(self, places: list[int], usages: Sequence[EntityUsage]) -> None:
+        values, cells = self._values, self._cells
+        if not cells:
+            cells = self._cells = [b""] * 2 * len(values)
+        start, labels = self._start, self._family.labels
+        written = texts([values[place] for place in places])
+        for place, text in zip(places, written, strict=True):
+            at = 2 * place
+            cells[at + 1] = text
+            if not text:
+                cells[at] = b""
+            elif not cells[at]:
+                cells[at] = start(labels(usages[place].entity))
+        self._text = None
+
+    def _shown(self, section: Section) -> Cells:
+        shared = self._family.shared and section.many_nodes
+        return distinct(self._cells) if shared or section.may_repeat else self._cells

@@ -1,0 +1,164 @@
+"""Our own renderer beside prometheus_client: the same bytes, after any sequence of snapshots."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.exporter.examples import NOW, limits, snapshot, usage
+from tests.exporter.recorded import TAKEN_AT
+from tests.strategies import HOSTILE, texts
+
+from quotascope.exporter.exposition import (
+    OPENMETRICS,
+    TEXT,
+    Format,
+    Renderer,
+    exposition,
+)
+from quotascope.exporter.snapshot import Cause, Entity, EntityUsage, NodeUsage, Snapshot
+from quotascope.metrics import DEFAULT, Level, QuotaEntity, QuotaType, Resolution
+
+FORMATS = (TEXT, OPENMETRICS)
+
+names = st.one_of(
+    st.sampled_from(("", "a", "b", "\ud800", "\\ud800", "%s", *HOSTILE)),
+    st.text(alphabet='ab"\\\n%{}é\udfff', max_size=4),
+)
+numbers = st.one_of(
+    st.none(),
+    st.floats(),
+    st.sampled_from((0.0, -0.0, 1.0, 1, 7, 1e6, 1e-5, -1e7, 2.5e9, math.nan)),
+)
+rules = st.one_of(
+    st.none(),
+    st.builds(
+        Resolution,
+        level=st.just(Level.USER),
+        entity=st.one_of(
+            st.none(), st.builds(QuotaEntity, st.one_of(names, st.just(DEFAULT)))
+        ),
+        bound=st.none(),
+    ),
+)
+entities = st.builds(
+    Entity,
+    broker=st.sampled_from(("1", "2", "10", "x")),
+    quota_type=st.sampled_from(QuotaType),
+    user=names,
+    client_id=names,
+    resolution=rules,
+    limit=numbers,
+    burst_tokens=numbers,
+)
+figures = st.fixed_dictionaries(
+    {
+        "usage": numbers,
+        "throttle_time_seconds": st.sampled_from((0.0, 0.25, 3.0)),
+        "tokens": numbers,
+        "cause": st.one_of(st.none(), st.sampled_from(Cause)),
+        "throttled_seconds_total": numbers,
+        "throttled_requests_total": numbers,
+        "rejected_mutations_total": numbers,
+        "detailed": st.booleans(),
+    }
+)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Snapshot]:
+    """Snapshots that share entities: these come, go, stay, change their place and their numbers."""
+    pool = draw(st.lists(entities, min_size=1, max_size=8))
+    history = []
+    for _ in range(draw(st.integers(1, 5))):
+        chosen = draw(st.lists(st.sampled_from(pool), max_size=8))
+        chosen = draw(
+            st.sampled_from((chosen, pool, pool[::-1], [*map(replace, pool)]))
+        )
+        usages = [EntityUsage(entity=each, **draw(figures)) for each in chosen]
+        node = NodeUsage(broker="2", throttling_errors={draw(names): 1.0})
+        rules = draw(st.sampled_from((None, limits(), limits(rules={}))))
+        history.append(snapshot(*usages, nodes=(node,), limits=rules))
+    return history
+
+
+@settings(max_examples=100, deadline=None)
+@given(history=histories(), cluster=st.one_of(st.none(), texts))
+def test_bytes_are_those_of_the_client_library(
+    history: list[Snapshot], cluster: str | None
+) -> None:
+    """Whatever was shown before, both formats are equal to what prometheus_client writes."""
+    renderer = Renderer(cluster)
+    for step, shown in enumerate(history):
+        for text_format in FORMATS:
+            expected = exposition(shown, NOW + step, text_format, cluster)
+            assert renderer.render(shown, NOW + step, text_format) == expected
+
+
+@pytest.mark.parametrize("text_format", FORMATS)
+@pytest.mark.parametrize("cluster", [None, "prod"])
+def test_recorded_nodes_one_after_the_other(
+    text_format: Format, cluster: str | None, request: pytest.FixtureRequest
+) -> None:
+    """A renderer that saw other clusters writes what a new one would."""
+    renderer = Renderer(cluster)
+    for name in ("split_throttled", "pair_throttled", "tiered_throttled") * 2:
+        shown: Snapshot = request.getfixturevalue(name)
+        expected = exposition(shown, TAKEN_AT, text_format, cluster)
+        assert renderer.render(shown, TAKEN_AT, text_format) == expected
+
+
+def many(step: int, count: int = 300) -> list[EntityUsage]:
+    """Entities of which a few are others with each step."""
+    return [
+        usage(user=f"user-{at + (step if at % 50 == 0 else 0)}", usage=at * step / 7)
+        for at in range(count)
+    ]
+
+
+def test_scrapes_at_the_same_time() -> None:
+    """Two scrapers in two formats do not get into each other's way, nor a late one with an old snapshot."""
+    renderer = Renderer()
+    shown = [snapshot(*many(step)) for step in range(6)]
+    asked = [(each, text_format) for each in shown for text_format in FORMATS] * 3
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(
+            pool.map(lambda each: renderer.render(each[0], NOW, each[1]), asked)
+        )
+    assert answers == [exposition(each, NOW, kind) for each, kind in asked]
+
+
+def test_failure_leaves_nothing_behind() -> None:
+    """A scrape that failed half way does not spoil the next one."""
+    renderer = Renderer()
+    renderer.render(snapshot(*many(1)), NOW)
+    broken: Any = usage(user="broken", usage="no number")
+    with pytest.raises(ValueError, match="could not convert"):
+        renderer.render(snapshot(*many(2), broken), NOW)
+    shown = snapshot(*many(3))
+    assert renderer.render(shown, NOW) == exposition(shown, NOW)
+
+
+def test_what_is_gone_is_forgotten() -> None:
+    """Clients that come and go leave no memory behind."""
+    tracemalloc.start()
+    try:
+        renderer = Renderer()
+        sizes = []
+        for step in range(12):
+            renderer.render(snapshot(*others(step)), NOW)
+            sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert max(sizes[6:]) < 1.2 * max(sizes[:6])
+
+
+def others(step: int) -> list[EntityUsage]:
+    """Entities that nobody saw before."""
+    return [usage(user=f"user-{step}-{at}", usage=1.5) for at in range(200)]
