@@ -43,7 +43,7 @@ def _address(url: str) -> Text:
 
 def view(snapshot: Snapshot, width: int, height: int | None = None) -> RenderableType:
     """The table and a line about the whole, in at most `height` lines; None for as many as it takes."""
-    ranked = ranking(snapshot.entities)
+    ranked = ranking(snapshot.measured)
     rows = len(ranked) if height is None else max(1, height - _LINES_AROUND)
     last = Text(
         summary(snapshot, len(ranked) - rows),
@@ -79,7 +79,7 @@ def summary(snapshot: Snapshot, left_out: int) -> str:
 def farewell(snapshot: Snapshot, elapsed_seconds: float) -> str:
     """The end in one line."""
     throttled = sum(
-        usage.throttled_requests_total or 0.0 for usage in snapshot.entities
+        usage.throttled_requests_total or 0.0 for usage in snapshot.measured
     )
     return (
         f"The demo ended after {elapsed_seconds:.0f} s. Requests throttled: {throttled:.0f};"
@@ -88,4 +88,4 @@ def farewell(snapshot: Snapshot, elapsed_seconds: float) -> str:
 
 
 def _refused(snapshot: Snapshot) -> float:
-    return sum(usage.rejected_mutations_total or 0.0 for usage in snapshot.entities)
+    return sum(usage.rejected_mutations_total or 0.0 for usage in snapshot.measured)

@@ -89,6 +89,58 @@ LogFormat = Annotated[
 LogLevel = Annotated[
     str | None, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")
 ]
+MaxEntities = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Most pairs of user and client id shown for each quota type (10000); the others are folded into one.",
+    ),
+]
+IncludeUsers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include-user",
+        metavar="RE2",
+        help="Show only users whose whole name matches; may be repeated.",
+    ),
+]
+ExcludeUsers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude-user",
+        metavar="RE2",
+        help="Fold users whose whole name matches; may be repeated.",
+    ),
+]
+IncludeClientIds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include-client-id",
+        metavar="RE2",
+        help="Show only client ids that match as a whole; may be repeated.",
+    ),
+]
+ExcludeClientIds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude-client-id",
+        metavar="RE2",
+        help="Fold client ids that match as a whole; may be repeated.",
+    ),
+]
+DetailAbove = Annotated[
+    float | None,
+    typer.Option(
+        metavar="RATIO",
+        help="Show utilisation, rule and cause only of who is throttled or above this utilisation, such as 0.5.",
+    ),
+]
+IdleAfter = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS", help="Leave out who has not moved for so long, such as 900."
+    ),
+]
 User = Annotated[
     str,
     typer.Option(
@@ -108,6 +160,13 @@ _PLACES = {
     "--ca-file": ("kafka", "tls", "ca_file"),
     "--address": ("server", "address"),
     "--port": ("server", "port"),
+    "--max-entities": ("cardinality", "max_entities"),
+    "--include-user": ("cardinality", "include_users"),
+    "--exclude-user": ("cardinality", "exclude_users"),
+    "--include-client-id": ("cardinality", "include_client_ids"),
+    "--exclude-client-id": ("cardinality", "exclude_client_ids"),
+    "--detail-above": ("cardinality", "detail_above"),
+    "--idle-after": ("cardinality", "idle_after_seconds"),
     "--log-format": ("log", "format"),
     "--log-level": ("log", "level"),
 }

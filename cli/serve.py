@@ -19,6 +19,8 @@ quotascope serve --config /etc/quotascope.yaml
 quotascope serve --source jolokia=http://broker-1:8778/jolokia --bootstrap-servers broker-1:9092
 
 quotascope serve --source jmx_exporter:1=http://broker-1:9404/metrics --port 9750 --log-format json
+
+quotascope serve --config /etc/quotascope.yaml --max-entities 2000 --exclude-client-id 'console-.*' --detail-above 0.5 --idle-after 900
 """
 
 
@@ -30,6 +32,13 @@ def serve(
     cluster: options.Cluster = None,
     address: options.Address = None,
     port: options.Port = None,
+    max_entities: options.MaxEntities = None,
+    include_user: options.IncludeUsers = None,
+    exclude_user: options.ExcludeUsers = None,
+    include_client_id: options.IncludeClientIds = None,
+    exclude_client_id: options.ExcludeClientIds = None,
+    detail_above: options.DetailAbove = None,
+    idle_after: options.IdleAfter = None,
     log_format: options.LogFormat = None,
     log_level: options.LogLevel = None,
 ) -> None:
@@ -45,6 +54,13 @@ def serve(
         cluster=cluster,
         address=address,
         port=port,
+        max_entities=max_entities,
+        include_user=include_user,
+        exclude_user=exclude_user,
+        include_client_id=include_client_id,
+        exclude_client_id=exclude_client_id,
+        detail_above=detail_above,
+        idle_after=idle_after,
         log_format=log_format,
         log_level=log_level,
     )

@@ -9,6 +9,7 @@ from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
+from quotascope.exporter.counts import left_out
 from quotascope.exporter.diagnosis import Finding, Severity
 from quotascope.exporter.limits import QUOTA_KEYS, Limits
 from quotascope.exporter.ranking import most_pressing
@@ -36,7 +37,8 @@ def _parts(
     for finding in findings:
         yield Text()
         yield _finding(finding)
-    pressing = most_pressing(snapshot.entities, len(snapshot.entities))
+    measured = snapshot.measured
+    pressing = most_pressing(measured, len(measured))
     yield Text()
     yield Text(_entities(snapshot, pressing))
     if pressing and top:
@@ -74,8 +76,10 @@ def _finding(finding: Finding) -> Text:
 
 
 def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
-    total = f"{len(snapshot.entities)} quota entities"
-    if not snapshot.entities:
+    total = f"{len(snapshot.measured)} quota entities"
+    if rest := left_out(snapshot):
+        total += f" ({rest}: not one by one in the metrics)"
+    if not snapshot.measured:
         return total
     if not pressing:
         return f"{total}, none of them throttled or near a limit"

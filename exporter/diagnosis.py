@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from quotascope.metrics import QuotaType
+from quotascope.metrics.catalog import OVERFLOW
 
 from .snapshot import Snapshot
 
@@ -32,7 +33,14 @@ class Finding:
 
 def diagnose(snapshot: Snapshot) -> list[Finding]:
     """What keeps this snapshot from showing more; empty when all is well."""
-    checks = (_sources, _limits, _nothing_measured, _controller, _beside_the_quotas)
+    checks = (
+        _sources,
+        _limits,
+        _nothing_measured,
+        _crowded,
+        _controller,
+        _beside_the_quotas,
+    )
     return [finding for check in checks for finding in check(snapshot)]
 
 
@@ -81,7 +89,7 @@ def _kept(snapshot: Snapshot) -> str:
 
 
 def _nothing_measured(snapshot: Snapshot) -> Iterator[Finding]:
-    if snapshot.entities or not any(source.up for source in snapshot.sources):
+    if snapshot.measured or not any(source.up for source in snapshot.sources):
         return
     rules = _rule_count(snapshot)
     if rules == 0:
@@ -111,6 +119,22 @@ def _hints(snapshot: Snapshot) -> Iterator[Finding]:
                 f"Source {source.name!r} ({source.dialect}) told of no client under a quota.",
                 f"If there is traffic, {source.hint}.",
             )
+
+
+def _crowded(snapshot: Snapshot) -> Iterator[Finding]:
+    folds = snapshot.folds
+    if folds.crowded:
+        counts = (f"{count} of {kind.label}" for kind, count in folds.crowded.items())
+        yield _warning(
+            f"More pairs of user and client id than are shown one by one: {', '.join(counts)}. "
+            f"The {folds.max_entities} that matter most are shown, the others together as {OVERFLOW}.",
+            "Raise cardinality.max_entities, or choose with include_users, exclude_client_ids and so on.",
+        )
+    if snapshot.measured and not snapshot.entities:
+        yield _warning(
+            f"All {len(snapshot.measured)} quota entities are left out: {folds.excluded} for their names, {folds.idle} as idle.",
+            "Check the section cardinality of the configuration.",
+        )
 
 
 def _controller(snapshot: Snapshot) -> Iterator[Finding]:

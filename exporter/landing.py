@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Final
 
+from .counts import left_out
 from .diagnosis import Finding, diagnose
 from .exposition import own_version
 from .snapshot import Snapshot, SourceHealth
@@ -44,7 +45,9 @@ def _body(snapshot: Snapshot | None, title: str) -> Iterator[str]:
     if snapshot is None:
         yield "<p>The first collection is under way.</p>"
         return
-    yield f"<p>Quota entities: {len(snapshot.entities)}, nodes: {len(snapshot.nodes)}.</p>"
+    yield f"<p>Quota entities: {len(snapshot.measured)}, nodes: {len(snapshot.nodes)}.</p>"
+    if rest := left_out(snapshot):
+        yield f"<p>Not shown one by one: {rest}.</p>"
     yield from _findings(diagnose(snapshot))
     yield from _sources(snapshot.sources)
 

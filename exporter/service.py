@@ -109,7 +109,7 @@ class Exporter:
         for finding in diagnose(snapshot):
             if finding.severity is Severity.WARNING:  # errors were told when they arose
                 log.warning(finding.text, advice=finding.advice)
-        log.info("ready", entities=len(snapshot.entities), nodes=len(snapshot.nodes))
+        log.info("ready", entities=len(snapshot.measured), nodes=len(snapshot.nodes))
 
     async def _end(self) -> None:
         if self._runner is not None:

@@ -10,7 +10,7 @@ from tests.strategies import texts
 
 from quotascope.cli.status_view import view
 from quotascope.exporter.diagnosis import Finding, Severity
-from quotascope.exporter.snapshot import EntityUsage
+from quotascope.exporter.snapshot import EntityUsage, Folds
 
 WIDTHS = [80, 100, 160, 250]
 
@@ -43,6 +43,15 @@ def test_a_long_name_leaves_room_for_the_numbers(width: int) -> None:
     assert "produce 0.50 / 1.00 kB/s  50% 1.00 s 1 alice / x" in first
     assert second.startswith("1    bob / app")
     assert max(map(len, (head, first, second))) <= min(width, 150)
+
+
+def test_a_folded_entity_is_shown_all_the_same() -> None:
+    """The terminal has room for whoever matters, whatever the metrics show."""
+    waits = usage_of("bob", "app", throttle_time_seconds=1.0)
+    shown = snapshot(left_out=(waits,), folds=Folds(overflow=1))
+    text = rendered(view(shown, [], 10), 160)
+    assert "1 quota entities (1 folded: not one by one in the metrics)" in text
+    assert "bob / app" in text
 
 
 @given(name=texts)

@@ -8,7 +8,7 @@ from tests.exporter.examples import ALICE, NOW, health, limits, snapshot, usage
 
 from quotascope.exporter.diagnosis import Severity, diagnose
 from quotascope.exporter.limits import NodeSettings
-from quotascope.exporter.snapshot import LimitsHealth, NodeUsage, Snapshot
+from quotascope.exporter.snapshot import Folds, LimitsHealth, NodeUsage, Snapshot
 from quotascope.metrics import QuotaRules, QuotaType
 
 MUTATIONS = {QuotaType.CONTROLLER_MUTATION: QuotaRules({ALICE: 1.0})}
@@ -147,3 +147,23 @@ def test_recorded_nodes(
         assert finding.text.startswith(expected)
     assert diagnose(split_throttled) == []
     assert diagnose(replace(split_throttled, entities=())) != []
+
+
+def test_more_entities_than_are_shown() -> None:
+    """A fold is never silent."""
+    folds = Folds(overflow=7, crowded={QuotaType.PRODUCE: 17}, max_entities=10)
+    (text,) = told(snapshot(usage(), folds=folds))
+    assert text == (
+        "warning: More pairs of user and client id than are shown one by one: 17 of produce. "
+        "The 10 that matter most are shown, the others together as __overflow__. "
+        "Raise cardinality.max_entities, or choose with include_users, exclude_client_ids and so on."
+    )
+
+
+def test_everybody_is_left_out() -> None:
+    """An empty page that was asked for is told from one without traffic."""
+    folds = Folds(excluded=1, idle=1)
+    (text,) = told(snapshot(left_out=(usage(), usage(user="b")), folds=folds))
+    assert text.startswith(
+        "warning: All 2 quota entities are left out: 1 for their names, 1 as idle."
+    )

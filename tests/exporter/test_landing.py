@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from tests.exporter.examples import health, snapshot, usage
 
 from quotascope.exporter.landing import landing_page
-from quotascope.exporter.snapshot import LimitsHealth
+from quotascope.exporter.snapshot import Folds, LimitsHealth
 
 
 class Page(HTMLParser):
@@ -41,6 +41,13 @@ def test_sources_and_numbers() -> None:
     assert "broker-1jolokiaup0.250 s12" in page.text
     assert "wrong or missing" not in page.text
     assert page.open == []
+
+
+def test_what_is_not_shown_one_by_one() -> None:
+    """Nobody has to wonder where an entity is."""
+    shown = snapshot(left_out=(usage(),), folds=Folds(overflow=1))
+    text = Page(landing_page(shown, None)).text
+    assert "Quota entities: 1, nodes: 1.\nNot shown one by one: 1 folded." in text
 
 
 def test_what_is_wrong_is_told_with_what_to_do() -> None:

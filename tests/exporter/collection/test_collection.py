@@ -5,12 +5,15 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 from structlog.testing import capture_logs
-from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource
+from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource, table
 
+from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
+from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits.refresh import LimitsRefresh, NoLimits
 from quotascope.exporter.snapshot import Snapshot
+from quotascope.metrics.catalog import OVERFLOW
 
 LONG = 60.0
 """Seconds that no test waits."""
@@ -254,3 +257,16 @@ async def test_no_task_is_left_after_a_collection(make: Make) -> None:
     await make(slow, quick).snapshot(0.01)
     await turn()
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_entities_are_folded_once_for_each_snapshot() -> None:
+    """What a scrape sees is within the cap, and shared like everything else."""
+    source = ScriptedSource()
+    source.table = table("1", alice=1.0, bob=2.0, carol=4.0)
+    kept = Cardinality(CardinalityConfig(max_entities=1))
+    collection = Collection([source], NoLimits(), LONG, cardinality=kept)
+    shown = await collection.snapshot(LONG)
+    amounts = {each.entity.user: each.usage for each in shown.entities}
+    assert amounts == {"carol": 4.0, OVERFLOW: 3.0}
+    assert await collection.snapshot(LONG) is shown
+    await collection.close()

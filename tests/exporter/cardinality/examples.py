@@ -1,0 +1,58 @@
+"""Snapshots with many entities, and configurations of what keeps their series in bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from tests.exporter.examples import NOW, snapshot
+
+from quotascope.exporter.cardinality import Cardinality
+from quotascope.exporter.config import CardinalityConfig
+from quotascope.exporter.exposition import SnapshotCollector
+from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot
+from quotascope.metrics.catalog import OVERFLOW
+
+Labels = tuple[tuple[str, str], ...]
+
+
+def cardinality(**config: Any) -> Cardinality:
+    """What these settings make."""
+    return Cardinality(CardinalityConfig(**config))
+
+
+def taken(usages: Iterable[EntityUsage], after: float = 0.0) -> Snapshot:
+    """A snapshot so many seconds after the first one."""
+    usages = tuple(usages)
+    brokers = sorted({usage.entity.broker for usage in usages})
+    nodes = tuple(NodeUsage(broker=broker) for broker in brokers)
+    return snapshot(*usages, nodes=nodes, taken_at=NOW + after)
+
+
+def users(shown: Snapshot) -> list[str]:
+    """Who is shown one by one."""
+    return sorted({usage.entity.user for usage in shown.entities} - {OVERFLOW})
+
+
+def fold(shown: Snapshot) -> EntityUsage:
+    """The one entity that stands for others."""
+    (usage,) = folds(shown)
+    return usage
+
+
+def folds(shown: Snapshot) -> list[EntityUsage]:
+    """The entities that stand for others."""
+    return [usage for usage in shown.entities if usage.entity.user == OVERFLOW]
+
+
+def page(shown: Snapshot) -> dict[tuple[str, Labels], float]:
+    """All series but those about the exporter itself."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(SnapshotCollector(shown, NOW))
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for metric in registry.collect()
+        for sample in metric.samples
+        if not sample.name.startswith("quotascope_")
+    }

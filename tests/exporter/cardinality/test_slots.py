@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from tests.exporter.examples import usage
+
+from quotascope.exporter.cardinality.identity import Names, identities
+from quotascope.exporter.cardinality.slots import Slots
+from quotascope.exporter.snapshot import EntityUsage
+from quotascope.metrics import QuotaType
+
+
+def names(**amounts: float | EntityUsage) -> Names:
+    """Users with what they use, or with all that is known of them."""
+    usages = (
+        usage(user=user, usage=amount) if isinstance(amount, float) else amount
+        for user, amount in amounts.items()
+    )
+    return identities(usages)[QuotaType.PRODUCE]
+
+
+def shown(slots: Slots, at: float, **amounts: float | EntityUsage) -> str:
+    """The users that are shown."""
+    return "".join(sorted(user for user, _ in slots.shown(names(**amounts), at)))
+
+
+def throttled(user: str) -> EntityUsage:
+    """A user who waits."""
+    return usage(user=user, throttle_time_seconds=1.0)
+
+
+def near(user: str, ratio: float = 0.75) -> EntityUsage:
+    """A user close to the limit."""
+    return usage(user=user, limit=100.0, usage=ratio * 100.0)
+
+
+def test_throttled_before_near_before_large() -> None:
+    """Those that matter have the first claim."""
+    assert shown(Slots(1), 0, a=1e9, b=near("b"), c=throttled("c")) == "c"
+    assert shown(Slots(2), 0, a=1e9, b=near("b"), c=throttled("c")) == "bc"
+    assert shown(Slots(1), 0, a=1e9, b=near("b"), c=2e9) == "b"
+
+
+def test_equal_claims_are_decided_by_name() -> None:
+    """The same entities give the same series in any order."""
+    assert shown(Slots(1), 0, a=1.0, b=1.0) == shown(Slots(1), 0, b=1.0, a=1.0)
+
+
+def test_small_differences_move_nobody() -> None:
+    """Two clients of about the same size do not take turns."""
+    slots = Slots(1)
+    assert shown(slots, 0, a=2.0, b=1.0) == "a"
+    for at in range(15, 1_000, 15):
+        assert shown(slots, at, a=1.0, b=1.9) == "a"
+
+
+def test_clearly_larger_moves_in_after_a_while() -> None:
+    """Who became large is shown, but not for a peak of some seconds."""
+    slots = Slots(1)
+    assert shown(slots, 0, a=2.0, b=1.0) == "a"
+    assert shown(slots, 299, a=2.0, b=5.0) == "a"
+    assert shown(slots, 300, a=2.0, b=5.0) == "b"
+
+
+def test_throttled_moves_in_at_once() -> None:
+    """Nobody waits five minutes to be seen waiting."""
+    slots = Slots(2)
+    assert shown(slots, 0, a=3.0, b=2.0, c=1.0) == "ab"
+    assert shown(slots, 1, a=3.0, b=2.0, c=throttled("c")) == "ac"
+
+
+def test_a_rank_lasts_for_a_while() -> None:
+    """Clients that are throttled in turn do not push each other out."""
+    slots = Slots(1)
+    assert shown(slots, 0, a=throttled("a"), b=1.0) == "a"
+    assert shown(slots, 15, a=1.0, b=throttled("b")) == "a"
+    assert shown(slots, 299, a=1.0, b=throttled("b")) == "a"
+    assert shown(slots, 300, a=1.0, b=throttled("b")) == "b"
+
+
+def test_a_place_is_kept_for_who_is_away() -> None:
+    """A broker that is down for a moment changes nothing; one that stays away does."""
+    slots = Slots(1)
+    assert shown(slots, 0, a=2.0, b=1.0, c=1.0) == "a"
+    assert shown(slots, 15, b=1.0, c=1.0) == ""
+    assert shown(slots, 30, a=2.0, b=1.0, c=1.0) == "a"
+    assert shown(slots, 330, b=1.0, c=1.0) == "c"
+
+
+def test_all_have_room_again() -> None:
+    """Places are free as soon as there are enough."""
+    slots = Slots(2)
+    assert shown(slots, 0, a=3.0, b=2.0, c=1.0) == "ab"
+    assert shown(slots, 15, b=2.0, c=1.0) == "bc"
+
+
+def test_who_was_shown_when_all_were_has_a_place() -> None:
+    """One client more than there is room for makes no series disappear but its own."""
+    slots = Slots(2)
+    assert shown(slots, 0, a=1.0, b=2.0) == "ab"
+    assert shown(slots, 15, a=1.0, b=2.0, c=9.0) == "ab"
+
+
+def test_a_clock_that_is_set_back_holds_nothing_for_ever() -> None:
+    """What was decided in the future is over."""
+    slots = Slots(1)
+    assert shown(slots, 10_000, a=2.0, b=1.0) == "a"
+    assert shown(slots, 0, a=2.0, b=5.0) == "b"
+
+
+def test_several_move_in_at_once() -> None:
+    """The strongest newcomers take the places of the weakest."""
+    slots = Slots(3)
+    assert shown(slots, 0, a=5.0, b=4.0, c=3.0, d=1.0, e=1.0, f=1.0) == "abc"
+    crowd: dict[str, float | EntityUsage] = {
+        "a": 5.0,
+        "b": 4.0,
+        "c": near("c"),
+        "d": throttled("d"),
+        "f": 1.0,
+    }
+    assert shown(slots, 15, **crowd, e=near("e", 0.9)) == "cde"
+
+
+def test_names_are_forgotten() -> None:
+    """However many come and go, no more than there is room for are remembered."""
+    slots = Slots(10)
+    for at in range(0, 30_000, 15):
+        crowd = {f"user{at}-{number}": float(number) for number in range(50)}
+        shown(slots, at, **crowd)
+        assert len(slots) <= 10

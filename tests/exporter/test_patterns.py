@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import pytest
+from hypothesis import given
+from tests.strategies import broken_texts, texts
+
+from quotascope.exporter.patterns import matcher
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "expected"),
+    [
+        ("app", "app", True),
+        ("app", "app1", False),
+        ("app", "my app", False),
+        ("app.*", "app\nwith a line", True),
+        ("(?i)APP", "app", True),
+        ("a|b", "b", True),
+        ("a|b", "bc", False),
+        ("é.", "é😀", True),
+        ("", "", True),
+    ],
+)
+def test_a_name_matches_as_a_whole(pattern: str, name: str, expected: bool) -> None:  # noqa: FBT001 - an expectation
+    """As label matchers of Prometheus do; a line end in a name hides nothing."""
+    assert matcher(pattern)(name) is expected
+
+
+@given(name=texts | broken_texts)
+def test_any_name_can_be_asked_for(name: str) -> None:
+    """Neither halves of surrogate pairs nor control characters fail."""
+    assert matcher(".*")(name)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        ("(", "'(' is no RE2 expression: missing )"),
+        (r"(a)\1", "invalid escape sequence"),
+        ("(?=a)", "invalid perl operator"),
+        ("\ud800", "is no RE2 expression"),
+    ],
+)
+def test_a_wrong_pattern_is_told(pattern: str, told: str) -> None:
+    """What could not be matched in linear time is no RE2 expression either."""
+    with pytest.raises(ValueError) as caught:
+        matcher(pattern)
+    assert told in str(caught.value)
+
+
+def test_a_hostile_name_takes_no_time() -> None:
+    """Python's own expressions would need more than the age of the universe for this one."""
+    assert not matcher("(a+)+b")("a" * 10_000)
+
+
+def test_a_missing_engine_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra there is a sentence, not a traceback."""
+    real = builtins.__import__
+
+    def missing(name: str, *rest: Any, **more: Any) -> Any:
+        if name == "re2":
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(ValueError, match=r"install quotascope\[patterns\]"):
+        matcher("a")
