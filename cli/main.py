@@ -12,12 +12,14 @@ import typer
 
 from quotascope.alerts.errors import AlertsError
 from quotascope.clients.errors import ClientError
+from quotascope.dashboards.errors import DashboardsError
 from quotascope.exporter.errors import ExporterError
 from quotascope.exporter.untrusted import one_line
 
 from . import demo, explain, serve, status
 from .alerts import alerts
 from .config import config
+from .dashboards import dashboards
 
 app = typer.Typer(
     name="quotascope",
@@ -31,6 +33,7 @@ app.command(epilog=status.EXAMPLES)(status.status)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.add_typer(config)
+app.add_typer(dashboards)
 app.add_typer(alerts)
 
 
@@ -61,7 +64,7 @@ def main() -> None:
     _never_fail_to_encode()
     try:
         app()
-    except (AlertsError, ExporterError, ClientError) as error:
+    except (AlertsError, DashboardsError, ExporterError, ClientError) as error:
         _fail(str(error))
     except Exception as error:
         if "QUOTASCOPE_TRACEBACK" in os.environ:

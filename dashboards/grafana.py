@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,9 +38,9 @@ class Grafana:
     """PEM file of the authorities to trust instead of the system's."""
 
 
-def push(
+def push_all(
     grafana: Grafana, dashboards: Mapping[str, Mapping[str, Json]]
-) -> Iterator[str]:
+) -> list[str]:
     """
     Put dashboards into their folder, over what is there under the same uid; gives their addresses.
 
@@ -48,12 +48,13 @@ def push(
         GrafanaError: Grafana could not be reached, or refused.
 
     """
-    return iter(asyncio.run(_push(grafana, dashboards)))
+    return asyncio.run(_push(grafana, dashboards))
 
 
 async def _push(
     grafana: Grafana, dashboards: Mapping[str, Mapping[str, Json]]
 ) -> list[str]:
+    _refuse_passwords(grafana.url)
     connector = aiohttp.TCPConnector(ssl=_tls(grafana))
     async with aiohttp.ClientSession(
         connector=connector, timeout=_TIMEOUT, headers=_headers(grafana)
@@ -63,9 +64,15 @@ async def _push(
         return [await client.save(each) for each in dashboards.values()]
 
 
+def _refuse_passwords(url: str) -> None:
+    """An address is shown in messages: nothing secret may be part of it."""
+    if "@" in url:
+        raise GrafanaError(
+            "the address of the Grafana must not hold a user or password: a token lets you in"
+        )
+
+
 def _headers(grafana: Grafana) -> dict[str, str]:
-    if not grafana.token.isascii() or not grafana.token.isprintable():
-        raise GrafanaError("the token holds characters that no token has")
     return {"Authorization": f"Bearer {grafana.token}", "Accept": "application/json"}
 
 

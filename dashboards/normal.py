@@ -71,7 +71,8 @@ def _variable(variable: Mapping[str, Json]) -> dict[str, Json]:
         plain = _without(plain, {"datasource", "sort", "includeAll", "multi"})
     if plain["type"] == "textbox":
         plain = _without(plain, {"refresh", "regex"})
-    plain.get("current", {}).pop("tags", None)
+    if plain["current"].get("value") is None:
+        del plain["current"]
     return plain
 
 

@@ -36,9 +36,19 @@ SCHEMA_VERSION: Final = 42
 TAG: Final = "quotascope"
 REFRESH: Final = "30s"
 _COLUMNS: Final = 24
+_ON_LOAD: Final = 1
 _ON_TIME_RANGE_CHANGE: Final = 2
 _SHARED_CROSSHAIR: Final = 1
 DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
+_ALL: Final = "$__all"
+_CHOICE: Final = {
+    "default": _ALL,
+    "dataSource": DATASOURCE,
+    "includeAll": True,
+    "multi": True,
+    "allValue": ".*",  # .+ would leave out series without this label
+    "refresh": _ON_TIME_RANGE_CHANGE,
+}
 _MERGE: Final = {"id": "merge", "options": {}}
 
 
@@ -92,33 +102,31 @@ def _annotations(query: Query) -> list[dict[str, Json]]:
 
 
 def _variable(variable: Variable) -> object:
-    if variable.kind is Kind.DATASOURCE:
-        return core.Template(
-            name=variable.name,
-            label=variable.label,
-            query="prometheus",
-            type="datasource",
-            refresh=1,
-        )
-    if variable.kind is Kind.TEXTBOX:
-        return core.Template(
-            name=variable.name,
-            label=variable.label,
-            query=variable.query,
-            default="",
-            type="textbox",
-        )
-    return core.Template(
+    special: dict[str, Json]
+    match variable.kind:
+        case Kind.DATASOURCE:
+            special = {"refresh": _ON_LOAD}
+        case Kind.TEXTBOX:
+            special = {"default": ""}
+        case Kind.QUERY:
+            special = _CHOICE
+    return _Template(
         name=variable.name,
         label=variable.label,
         query=variable.query,
-        default="$__all",
-        dataSource=DATASOURCE,
-        includeAll=True,
-        multi=True,
-        allValue=".*",  # .+ would leave out series without this label
-        refresh=_ON_TIME_RANGE_CHANGE,
+        type=variable.kind.value,
+        **special,
     )
+
+
+class _Template(core.Template):  # type: ignore[misc]  # grafanalib has no types
+    """A variable whose choice of everything reads as Grafana writes it."""
+
+    def to_json_data(self) -> dict[str, Json]:
+        made: dict[str, Json] = super().to_json_data()
+        value = made["current"]["value"]
+        text = "All" if value == _ALL else value
+        return {**made, "current": {"selected": True, "text": text, "value": value}}
 
 
 def _placed(rows: Iterable[Row]) -> Iterator[object]:

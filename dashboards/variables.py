@@ -7,7 +7,9 @@ from quotascope.metrics.catalog import BUILD_INFO, Family
 from .model import Kind, Variable
 from .scope import Scope
 
-DATASOURCE = Variable(name="datasource", label="Data source", kind=Kind.DATASOURCE)
+DATASOURCE = Variable(
+    name="datasource", label="Data source", kind=Kind.DATASOURCE, query="prometheus"
+)
 
 
 def common(scope: Scope) -> tuple[Variable, ...]:

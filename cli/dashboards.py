@@ -1,0 +1,103 @@
+"""`quotascope dashboards`: Grafana's dashboards, as files or straight into a Grafana."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from quotascope.dashboards.scope import Scope
+
+dashboards = typer.Typer(
+    name="dashboards",
+    help="Grafana dashboards: write them to files, or push them to a Grafana.",
+    no_args_is_help=True,
+)
+
+ClusterLabel = Annotated[
+    str,
+    typer.Option(
+        metavar="LABEL",
+        help="The label that tells clusters apart; it need not exist.",
+    ),
+]
+Recorded = Annotated[
+    bool,
+    typer.Option(
+        "--recorded",
+        help="Read what the recording rules of `quotascope alerts write` make: needed beyond some thousand clients.",
+    ),
+]
+
+_WRITE = """
+Examples:
+
+  quotascope dashboards write /etc/quotascope
+
+  quotascope dashboards write build --cluster-label kafka_cluster
+"""
+_PUSH = """
+Examples:
+
+  quotascope dashboards push --url https://grafana.example.com --token-file token
+
+  GRAFANA_TOKEN=… quotascope dashboards push --url http://localhost:3000
+"""
+
+
+@dashboards.command(epilog=_WRITE)
+def write(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Is made if needed.")],
+    *,
+    cluster_label: ClusterLabel = "cluster",
+    recorded: Recorded = False,
+) -> None:
+    """Write the dashboards, and the files that make a Grafana load them (provisioning)."""
+    from quotascope.dashboards.files import write as write_files
+
+    for path in write_files(folder, _scope(cluster_label, recorded=recorded)):
+        typer.echo(path)
+
+
+@dashboards.command(epilog=_PUSH)
+def push(
+    *,
+    url: Annotated[str, typer.Option(metavar="URL", help="Address of the Grafana.")],
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File with the token of a service account; else it is taken from GRAFANA_TOKEN.",
+        ),
+    ] = None,
+    ca_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="PEM file of the authorities to trust."),
+    ] = None,
+    cluster_label: ClusterLabel = "cluster",
+    recorded: Recorded = False,
+) -> None:
+    """
+    Put the dashboards into a Grafana, into the folder "Kafka quotas".
+
+    Those that are there under the same uid are replaced.
+    """
+    import os
+
+    from quotascope.dashboards.files import grafana_dashboards
+    from quotascope.dashboards.grafana import Grafana, push_all
+    from quotascope.dashboards.token import token
+
+    grafana = Grafana(url=url, token=token(token_file, os.environ), ca_file=ca_file)
+    made = grafana_dashboards(_scope(cluster_label, recorded=recorded))
+    for address in push_all(grafana, made):
+        typer.echo(address)
+
+
+def _scope(cluster_label: str, *, recorded: bool) -> Scope:
+    from quotascope.alerts import Site
+    from quotascope.dashboards.scope import Scope
+
+    return Scope(site=Site(cluster_label=cluster_label), recorded=recorded)

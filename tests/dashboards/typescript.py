@@ -1,0 +1,45 @@
+"""A dashboard's JSON as TypeScript that only compiles when Grafana's types agree."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_TYPES = {
+    "row": "Row",
+    "stat": "Stat",
+    "table": "Table",
+    "text": "Text",
+    "timeseries": "TimeSeries",
+}
+
+
+def module_of(dashboard: Mapping[str, Any]) -> str:
+    """A module with one constant for the dashboard's frame, each annotation and each panel."""
+    rest = {key: each for key, each in dashboard.items() if key != "panels"}
+    annotations = rest.pop("annotations")["list"]
+    lines = [
+        f"import type {{ Annotation, Frame, {', '.join(_TYPES.values())} }} from './types';",
+        f"export type Used = {' | '.join(_TYPES.values())};",
+        _constant("frame", rest, "Frame"),
+    ]
+    for index, annotation in enumerate(annotations):
+        lines.append(_constant(f"annotation_{index}", annotation, "Annotation"))
+    for panel in panels_of(dashboard):
+        plain = {**panel, "panels": []} if panel["type"] == "row" else panel
+        name = f"{re.sub(r'[^A-Za-z]+', '_', panel['title'])}_{panel['id']}"
+        lines.append(_constant(f"panel_{name}", plain, _TYPES[panel["type"]]))
+    return "\n".join(lines) + "\n"
+
+
+def panels_of(dashboard: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """All panels and rows, those of collapsed rows too."""
+    for panel in dashboard["panels"]:
+        yield panel
+        yield from panel.get("panels", ())
+
+
+def _constant(name: str, value: object, of_type: str) -> str:
+    return f"export const {name} = {json.dumps(value, indent=1)} satisfies {of_type};"
