@@ -32,7 +32,7 @@ class Bean:
             domain,
             tuple(
                 sorted(
-                    (key, value.encode(errors="replace").decode())
+                    (key, value if value.isascii() else _without_surrogates(value))
                     for key, value in properties.items()
                 )
             ),
@@ -41,6 +41,10 @@ class Bean:
     def get(self, key: str) -> str | None:
         """The value of one key property, or None when the name has none."""
         return next((value for name, value in self.properties if name == key), None)
+
+
+def _without_surrogates(text: str) -> str:
+    return text.encode(errors="replace").decode()
 
 
 @dataclass(frozen=True, slots=True)

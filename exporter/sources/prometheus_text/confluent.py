@@ -28,7 +28,7 @@ _ERRORS: Final = "kafka_network_requestmetrics_errorspersec"
 def column_of(name: str, labels: Mapping[str, str]) -> Column | None:
     """The column of a sample, None when it is of no use."""
     place = _ENTITIES.get(name)
-    if place is not None:
+    if place is not None and labels.keys() <= _KEYS.keys():
         domain, kind, attribute = place
         tags = ((_KEYS[label], labels[label]) for label in _KEYS if label in labels)
         properties = rejoined((("type", kind), *tags))

@@ -20,7 +20,10 @@ _PROPERTY: Final = re.compile(
 
 def rejoined(labels: Iterable[tuple[str, str]]) -> dict[str, str] | None:
     """The properties, unquoted, from labels under their properties' keys and in their order; None when they are none."""
-    text = ", ".join(f"{key}={value}" for key, value in labels)
+    pairs = dict(labels)
+    text = ", ".join([f"{key}={value}" for key, value in pairs.items()])
+    if '"' not in text and text.count(", ") < len(pairs):
+        return pairs  # nothing is quoted, so nothing was cut
     try:
         return dict(_properties(text))
     except MalformedName:

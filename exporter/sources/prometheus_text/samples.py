@@ -15,7 +15,6 @@ _SAMPLE: Final = re.compile(
     r'([^{ \t]*+(?:[ \t]*+\{(?:[^"}]|"(?:[^"\\]|\\.)*+")*+\})?)(.*)', re.DOTALL
 )
 _EXEMPLAR: Final = " # "
-_INDENT: Final = re.compile(r"(?:\A|\n)[ \t]")
 
 
 def decoded(answer: bytes) -> str:
@@ -36,7 +35,7 @@ def numbers_in(text: str, prefixes: tuple[str, ...]) -> tuple[list[Key], list[fl
     out. Raises ``SourceUnreadable`` when a line has no number; labels are not checked.
     """
     lines = text.split("\n")
-    if _INDENT.search(text):
+    if text.startswith((" ", "\t")) or "\n " in text or "\n\t" in text:
         lines = [line.lstrip(" \t") for line in lines]
     wanted = [line for line in lines if line.startswith(prefixes)]
     ends = [_end_of_key(line) for line in wanted]

@@ -6,10 +6,9 @@ import re
 from typing import Final
 
 _NAME: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)[ \t]*(?:\{(.*)\})?", re.DOTALL)
-_LABEL: Final = re.compile(
-    r'[ \t]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*+)"[ \t]*(?:,|\Z)[ \t]*',
-    re.DOTALL,
-)
+_ONE: Final = r'[ \t]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*+)"[ \t]*'
+_LABEL: Final = re.compile(_ONE, re.DOTALL)
+_LABELS: Final = re.compile(rf",?(?:{_ONE}(?:,[ \t]*|\Z))*+[ \t]*", re.DOTALL)
 _ESCAPE: Final = re.compile(r'\\([\\n"])')
 
 
@@ -30,20 +29,19 @@ def parse_series(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _labels(text: str) -> dict[str, str]:
-    labels: dict[str, str] = {}
-    position = 1 if text.startswith(",") else 0
-    end = len(text.rstrip(" \t"))
-    while position < end:
-        found = _LABEL.match(text, position)
-        if found is None or found[1] in labels:
-            raise ValueError("its labels are malformed")
-        labels[found[1]] = _unescaped(found[2])
-        position = found.end()
+    # first the whole, which takes time in proportion to its length whatever it holds
+    well_formed = _LABELS.fullmatch(text) is not None
+    pairs: list[tuple[str, str]] = _LABEL.findall(text) if well_formed else []
+    labels = dict(pairs)
+    if not well_formed or len(labels) < len(pairs):
+        raise ValueError("its labels are malformed")
+    if "\\" in text:
+        return {label: _unescaped(value) for label, value in pairs}
     return labels
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(_character, text) if "\\" in text else text
+    return _ESCAPE.sub(_character, text)
 
 
 def _character(escape: re.Match[str]) -> str:

@@ -188,6 +188,10 @@ def test_a_line_without_a_number_is_unreadable(line: str) -> None:
         'a{b="c\\"}',
         'a{9="c"}',
         'a{"b"="c"}',
+        "a{" + " " * 1_000_000 + "}x",
+        "a{" + "b" * 1_000_000 + "}",
+        "a{" + " " * 1_000_000 + "b}",
+        "a{" + 'b="c" ' * 100_000 + "}",
     ],
 )
 def test_malformed_labels_are_an_error(series: str) -> None:

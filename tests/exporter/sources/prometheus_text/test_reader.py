@@ -1,0 +1,216 @@
+"""Pages of every dialect: found out, read, changed on the way, forced, and not to be made sense of."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from tests.exporter.recorded import CAPTURES
+
+from quotascope.exporter.beans import Column
+from quotascope.exporter.errors import SourceUnreadable
+from quotascope.exporter.sources.prometheus_text.confluent import CONFLUENT
+from quotascope.exporter.sources.prometheus_text.detection import detected
+from quotascope.exporter.sources.prometheus_text.dialects import DIALECTS
+from quotascope.exporter.sources.prometheus_text.kafka_2_0_0 import KAFKA_2_0_0
+from quotascope.exporter.sources.prometheus_text.reader import TextReader
+from quotascope.exporter.sources.prometheus_text.strimzi import STRIMZI
+
+FOLDER = CAPTURES / "dialects"
+PAGES = {
+    "kafka_2_0_0.txt": "kafka_2_0_0",
+    "confluent.txt": "confluent",
+    "jmx_default.txt": "jmx_default",
+    "jmx_default_lowercase.txt": "jmx_default",
+    "msk.txt": "jmx_default",
+    "strimzi.txt": "strimzi",
+}
+KRAFT = (FOLDER / "kafka-kraft-3_0_0.txt").read_bytes()
+AGENT = b"jmx_scrape_error 0.0\n"
+SAMPLE = b'kafka_server_quota_byte_rate{resource="Produce",user="a"} 1\n'
+
+
+def page(name: str) -> bytes:
+    """A recorded page."""
+    return (FOLDER / name).read_bytes()
+
+
+def lines(text: bytes, *without: bytes) -> bytes:
+    """A page without the lines that begin so."""
+    kept = (line for line in text.split(b"\n") if not line.startswith(without))
+    return b"\n".join(kept)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_dialect_is_found_out(name: str) -> None:
+    """A reader says which it is once it has seen a page."""
+    reader = TextReader()
+    assert reader.dialect == "prometheus"
+    assert reader.read(page(name)).layout.columns
+    assert reader.dialect == PAGES[name]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_shows_two_dialects(name: str) -> None:
+    """Confluent's names are among those of a jmx_exporter without rules, which goes first."""
+    text = "\n" + page(name).decode()
+    shown = {dialect.name for dialect in DIALECTS if dialect.is_in(text)}
+    assert shown - {"confluent"} == {PAGES[name]} - {"confluent"}
+
+
+def test_an_agent_that_is_configured_anew_is_followed() -> None:
+    """From page to page the dialect may change, and nothing of the old one is left."""
+    reader = TextReader()
+    for name in (*PAGES, *reversed(PAGES)):
+        columns = reader.read(page(name)).layout.columns
+        assert reader.dialect == PAGES[name]
+        assert columns == TextReader().read(page(name)).layout.columns
+
+
+def test_a_page_without_marks_leaves_the_dialect_as_it_was() -> None:
+    """Confluent's rules show nothing of their own until somebody is under a quota."""
+    reader = TextReader()
+    reader.read(page("confluent.txt"))
+    nothing = reader.read(AGENT + b"kafka_server_brokerstate 3.0\n")
+    assert reader.dialect == "confluent"
+    assert nothing.layout.columns == ()
+    assert nothing.hint is not None
+
+
+def test_a_forced_dialect_is_never_left() -> None:
+    """Not even for a page that is in another one, which is told."""
+    reader = TextReader(CONFLUENT)
+    reading = reader.read(page("kafka_2_0_0.txt"))
+    assert reader.dialect == "confluent"
+    assert reading.hint is not None
+    assert "says dialect confluent, but the answer is in kafka_2_0_0" in reading.hint
+
+
+def test_forcing_settles_what_a_page_leaves_open() -> None:
+    """Without its own lines, a jmx_exporter passes for Strimzi's reporter, which quotes no client-id."""
+    stripped = lines(page("confluent.txt"), b"jmx_")
+    quoted = '"a, client-id=b"'
+    assert quoted in clients(TextReader(), stripped)
+    assert quoted not in clients(TextReader(CONFLUENT), stripped)
+
+
+def clients(reader: TextReader, text: bytes) -> set[str | None]:
+    """The client ids that a page tells of."""
+    return {column.bean.get("client-id") for column in reader.read(text).layout.columns}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_series_is_parsed_once(name: str) -> None:
+    """Whatever its number, as long as its name and labels are the same text."""
+    dialect = detected("\n" + page(name).decode())
+    assert dialect is not None
+    asked: list[str] = []
+
+    def column_of(sample: str, labels: Mapping[str, str]) -> Column | None:
+        asked.append(sample)
+        return dialect.column_of(sample, labels)
+
+    reader = TextReader(replace(dialect, column_of=column_of))
+    first = reader.read(page(name))
+    count = len(asked)
+    changed = page(name).replace(b"} 0.0\n", b"} 7.5\n")
+    second = reader.read(changed)
+    assert len(asked) == count > 0
+    assert second.layout is first.layout
+    assert second.values != first.values
+
+
+def test_names_that_hold_the_entity_are_told() -> None:
+    """The generic rules of the KRaft example lose users and client ids: the message says what to change."""
+    with pytest.raises(SourceUnreadable, match="above all rules such as") as caught:
+        TextReader().read(AGENT + KRAFT)
+    assert "_user_alice_mutation_rate" in str(caught.value)
+    assert "quotascope rules jmx-exporter" in str(caught.value)
+
+
+def test_entities_beside_such_names_are_shown_and_the_rest_is_told() -> None:
+    """Older quota rules forgot users without a client-id, which then fall to a generic rule."""
+    reading = TextReader().read(page("kafka_2_0_0.txt") + KRAFT)
+    assert (
+        reading.layout.columns
+        == TextReader().read(page("kafka_2_0_0.txt")).layout.columns
+    )
+    assert reading.remark is not None
+    assert "cannot be recovered" in reading.remark
+
+
+def test_a_name_of_ten_thousand_characters_is_cut() -> None:
+    """Client ids come from strangers, and into names of metrics."""
+    long = b"kafka_server_produce_client_id_" + b"x" * 10_000 + b"_byte_rate 1\n"
+    with pytest.raises(SourceUnreadable) as caught:
+        TextReader().read(long)
+    assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("kafka_2_0_0.txt", "three quota rules"),
+        ("strimzi.txt", "allowList"),
+        ("jmx_default.txt", "includeObjectNames"),
+    ],
+)
+def test_a_page_without_entities_has_a_hint(name: str, advice: str) -> None:
+    """Whether it is the agent or there is nothing to tell, only the diagnosis can say."""
+    text = b"\n".join(
+        line
+        for line in page(name).split(b"\n")
+        if b"start" in line.lower() or (b"user=" not in line and b"client" not in line)
+    )
+    reading = TextReader().read(text)
+    assert reading.hint is not None
+    assert advice in reading.hint
+    assert TextReader().read(page(name)).hint is None
+
+
+def test_a_node_before_its_first_quota_is_fine() -> None:
+    """There is nothing to read yet, and which dialect it will be is open."""
+    reader = TextReader()
+    reading = reader.read(AGENT + b"kafka_server_brokerstate_value 3.0\n")
+    assert reading.layout.columns == ()
+    assert reader.dialect == "prometheus"
+    assert reading.hint is not None
+    assert "agent's rules" in reading.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"<html>Sign in</html>", b"jvm_threads_current 1\n", b"{}", b"# kafka_ 1\n"],
+)
+@pytest.mark.parametrize("forced", [None, STRIMZI])
+def test_text_without_kafka_is_unreadable(text: bytes, forced: None) -> None:
+    """The wrong port or the wrong process must not pass for a quiet broker."""
+    with pytest.raises(SourceUnreadable, match="no metric of Kafka"):
+        TextReader(forced).read(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SAMPLE.replace(b'user="a"', b'user="a" x="b"'),
+        SAMPLE.replace(b'"}', b"}"),
+        SAMPLE.replace(b" 1\n", b"\n"),
+        SAMPLE.replace(b" 1\n", b" many\n"),
+        SAMPLE + b"\xff\xfe",
+    ],
+)
+def test_a_malformed_page_is_unreadable_and_forgotten(text: bytes) -> None:
+    """The next good one is read as if nothing had been."""
+    reader = TextReader()
+    with pytest.raises(SourceUnreadable, match="not Prometheus text"):
+        reader.read(text)
+    with pytest.raises(SourceUnreadable, match="not Prometheus text"):
+        reader.read(text)
+    assert list(reader.read(SAMPLE).values) == [1.0]
+
+
+def test_a_factor_makes_a_number_kafkas() -> None:
+    """For dialects in base units, the numbers of a page are turned back."""
+    tripled = replace(KAFKA_2_0_0, factor_of=lambda _: 3.0)
+    reader = TextReader(tripled)
+    assert list(reader.read(SAMPLE).values) == [3.0]
+    assert list(reader.read(SAMPLE).values) == [3.0]
