@@ -45,10 +45,13 @@ class Column:
         return self._text
 
     def _rearrange(self, change: Splice) -> None:
-        self._values = change.apply(self._values, [None] * change.fresh)
+        nothing: list[float | None] = [None]
         if self._cells:
+            self._values = change.apply(self._values, nothing * change.fresh)
             self._cells = change.apply(self._cells, [b""] * 2 * change.fresh, 2)
             self._text = None
+        else:
+            self._values = nothing * change.length
 
     def _add(self, places: list[int], usages: Sequence[EntityUsage]) -> None:
         added = self._family.values([usages[place] for place in places])

@@ -12,6 +12,8 @@ _LEAST, _MOST = 1e-4, 1e6
 _LEAST_REPR_EXPONENT = 1e16
 """From here on ``repr`` writes an exponent by itself."""
 
+_EXPONENTS = [b"e+%02d" % exponent for exponent in range(16)]
+
 
 def texts(values: Sequence[float | None]) -> list[bytes]:
     """
@@ -36,17 +38,25 @@ def _floats(values: Sequence[float | None]) -> list[float]:
 
 
 def _rare(value: float, written: bytes) -> bytes:
+    if _MOST <= value < _LEAST_REPR_EXPONENT:
+        return _large(written)
+    if 0 < value < _LEAST:
+        return _small(value, written)
     if value == 0:
         return b"0.0"
-    if not isfinite(value):
-        return b""
-    if _MOST <= value < _LEAST_REPR_EXPONENT:
-        return _with_exponent(written)
-    return repr(value).encode()
+    return repr(value).encode() if isfinite(value) else b""
 
 
-def _with_exponent(written: bytes) -> bytes:
+def _large(written: bytes) -> bytes:
     """Go's ``%g``, which has an exponent where Python's ``repr`` has none yet."""
     point = written.index(b".")
-    mantissa = b"%b.%b%b" % (written[:1], written[1:point], written[point + 1 :])
-    return b"%be+%02d" % (mantissa.rstrip(b"0."), point - 1)
+    digits = written[1:point] + written[point + 1 :]
+    return (written[:1] + b"." + digits).rstrip(b"0.") + _EXPONENTS[point - 1]
+
+
+def _small(value: float, written: bytes) -> bytes:
+    """An exponent of at least two digits, where orjson has one or none."""
+    mantissa, _, exponent = written.partition(b"e-")
+    if exponent:
+        return written if len(exponent) > 1 else mantissa + b"e-0" + exponent
+    return repr(value).encode()

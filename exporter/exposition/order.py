@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from quotascope.metrics import QuotaType
 
 from ..snapshot import Entity, EntityUsage
+from .difference import difference
 from .section import Section
 from .splice import Splice
 
@@ -24,7 +25,6 @@ class Order:
             kind: Section() for kind in QuotaType
         }
         self._entities: list[Entity] = []
-        self._ids: set[int] = set()
         self._updatable = True
 
     def take(self, usages: Sequence[EntityUsage]) -> None:
@@ -34,9 +34,8 @@ class Order:
             for section in self.sections.values():
                 section.follow(usages)
             return
-        before, known = self._entities, self._ids
-        self._entities, self._ids = entities, set(map(id, entities))
-        if not (self._updatable and self._updated(usages, before, known)):
+        before, self._entities = self._entities, entities
+        if not (self._updatable and self._updated(usages, before)):
             self._sort(usages)
 
     def _sort(self, usages: Sequence[EntityUsage]) -> None:
@@ -47,18 +46,12 @@ class Order:
         ]
         self._updatable = all(updatable)
 
-    def _updated(
-        self, usages: Sequence[EntityUsage], before: list[Entity], known: set[int]
-    ) -> bool:
-        now, ids = self._entities, self._ids
-        fresh = [at for at, one in enumerate(map(id, now)) if one not in known]
-        gone = [at for at, one in enumerate(map(id, before)) if one not in ids]
+    def _updated(self, usages: Sequence[EntityUsage], before: list[Entity]) -> bool:
+        now = self._entities
+        gone, fresh = difference(before, now)
         if 2 * len(fresh) > len(now):
             return False
-        change = Splice.between(len(before), gone, fresh)
-        if change.apply(before, [now[at] for at in fresh]) != now:
-            return False
-        moved = change.moved(len(before))
+        moved = Splice.between(len(before), gone, fresh).moved(len(before))
         return all(
             section.update(
                 usages,

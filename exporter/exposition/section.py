@@ -104,7 +104,8 @@ class Section:
 
     def _pick(self, usages: Sequence[EntityUsage]) -> None:
         self.usages = list(map(usages.__getitem__, self._places))
-        detailed = all([usage.detailed for usage in self.usages])
+        flags = [usage.detailed for usage in self.usages]
+        detailed = all(flags)
         self.detailed = detailed and self._all_detailed
         self._all_detailed = detailed
 

@@ -19,6 +19,11 @@ class Splice:
     fresh: int
     """How many fresh items there are."""
 
+    @property
+    def length(self) -> int:
+        """How many items there are after the change."""
+        return sum(stop - start + count for start, stop, count in self.runs)
+
     @classmethod
     def of(cls, length: int, gone: Sequence[int], inserted: Sequence[int]) -> Splice:
         """

@@ -45,7 +45,10 @@ EDGES = (
 )
 def test_text_is_that_of_the_client_library(values: list[float]) -> None:
     """Every number, whole or not, small or huge, reads as prometheus_client writes it."""
-    assert texts(values) == [floatToGoString(value).encode() for value in values]
+    assert texts(values) == [
+        floatToGoString(value).encode()  # type: ignore[no-untyped-call]
+        for value in values
+    ]
 
 
 @pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf])

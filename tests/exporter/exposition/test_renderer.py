@@ -57,7 +57,7 @@ entities = st.builds(
     limit=numbers,
     burst_tokens=numbers,
 )
-figures = st.fixed_dictionaries(
+figures: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
         "usage": numbers,
         "throttle_time_seconds": st.sampled_from((0.0, 0.25, 3.0)),

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotascope.exporter.exposition.difference import difference
+
+ITEMS = [object() for _ in range(400)]
+"""More than are compared at once."""
+lists = st.lists(st.integers(0, 399), max_size=30).map(
+    lambda at: [ITEMS[i] for i in at]
+)
+
+
+@st.composite
+def changed(draw: st.DrawFn) -> list[object]:
+    """All items but for some, with others in between, some twice."""
+    items = list(ITEMS)
+    for at in draw(st.lists(st.integers(0, 300), max_size=10)):
+        del items[at : at + draw(st.integers(1, 5))]
+    for at in draw(st.lists(st.integers(0, 300), max_size=10)):
+        items.insert(at, draw(st.sampled_from([*ITEMS[:5], object()])))
+    return items
+
+
+@given(old=lists | changed(), new=lists | changed())
+def test_what_is_neither_gone_nor_fresh_is_the_same(
+    old: list[object], new: list[object]
+) -> None:
+    """Whatever the lists: without what left and what came both are equal."""
+    gone, fresh = difference(old, new)
+    assert gone == sorted(set(gone))
+    assert fresh == sorted(set(fresh))
+    assert [item for at, item in enumerate(old) if at not in gone] == [
+        item for at, item in enumerate(new) if at not in fresh
+    ]
+
+
+def test_small_changes_are_found_as_such() -> None:
+    """One that left, one that came, and one that was replaced leave all others where they are."""
+    new = [*ITEMS[:100], object(), *ITEMS[100:200], *ITEMS[201:300], object()]
+    assert difference(ITEMS, [*new, *ITEMS[301:]]) == ([200, 300], [100, 300])
