@@ -1,0 +1,104 @@
+"""How pushing goes: counted for the families about it, told in the log when it changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+
+import structlog
+
+from ..snapshot import PushHealth
+
+log = structlog.get_logger()
+
+
+class Outcome(StrEnum):
+    """What became of a push."""
+
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    """The receiver rejected some points."""
+    FAILURE = "failure"
+    """Some points did not reach the receiver, or it took none."""
+
+
+class Fate(StrEnum):
+    """What became of a point."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    """By a receiver that took others of the same request."""
+    LOST = "lost"
+    """The receiver was not reached, or refused the request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What one push came to."""
+
+    accepted: int = 0
+    """Points."""
+    rejected: int = 0
+    lost: int = 0
+    sent_bytes: int = 0
+    """Before compression."""
+    reason: str = ""
+    """Why some were not accepted; free of secrets."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """The whole in one word."""
+        if self.lost or (self.reason and not self.accepted and not self.rejected):
+            return Outcome.FAILURE
+        return Outcome.PARTIAL if self.rejected else Outcome.SUCCESS
+
+
+class Ledger:
+    """Adds up reports. ``receiver`` is how log lines call the other side."""
+
+    def __init__(self, receiver: str) -> None:
+        self._receiver = receiver
+        self._pushes: Counter[Outcome] = Counter()
+        self._points: Counter[Fate] = Counter()
+        self._last: Outcome | None = None
+        self._reason = ""
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last push failed."""
+        return self._last is Outcome.FAILURE
+
+    @property
+    def health(self) -> PushHealth:
+        """Everything so far, with the zeros that ``increase()`` needs."""
+        return PushHealth(
+            exports_total={each.value: self._pushes[each] for each in Outcome},
+            points_total={each.value: self._points[each] for each in Fate},
+            error=self._reason if self._last is not Outcome.SUCCESS else None,
+        )
+
+    def add(self, report: Report) -> None:
+        """Count a push; one that went otherwise than the last is logged."""
+        outcome = report.outcome
+        self._pushes[outcome] += 1
+        self._points[Fate.ACCEPTED] += report.accepted
+        self._points[Fate.REJECTED] += report.rejected
+        self._points[Fate.LOST] += report.lost
+        self._reason = report.reason
+        if outcome is not self._last:
+            self._tell(outcome, report)
+        self._last = outcome
+
+    def _tell(self, outcome: Outcome, report: Report) -> None:
+        line = log.bind(receiver=self._receiver)
+        if outcome is Outcome.SUCCESS:
+            line.info("metrics are pushed", points=report.accepted)
+        elif outcome is Outcome.PARTIAL:
+            line.warning(
+                "the receiver rejects some points",
+                rejected=report.rejected,
+                error=report.reason,
+            )
+        else:
+            line.warning("metrics cannot be pushed", error=report.reason)

@@ -1,0 +1,37 @@
+"""The unit of each family in UCUM, as OpenTelemetry wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from quotascope.metrics.catalog import Family
+
+UCUM: Final[Mapping[str, str]] = {
+    "": "",
+    "bytes/s": "By/s",
+    "ratio": "1",
+    "seconds": "s",
+    # What is counted stands in braces: to UCUM a note without meaning, to readers the unit.
+    "changes": "{change}",
+    "connections": "{connection}",
+    "connections/s": "{connection}/s",
+    "entities": "{entity}",
+    "errors": "{error}",
+    "events": "{event}",
+    "exports": "{export}",
+    "mutations": "{mutation}",
+    "mutations/s": "{mutation}/s",
+    "points": "{point}",
+    "readings": "{reading}",
+    "requests": "{request}",
+    "rules": "{rule}",
+    "series": "{series}",
+    "threads": "{thread}",
+}
+"""By the words of the catalogue. Families whose value is always 1, or 0 or 1, have no unit: "1" is for ratios."""
+
+
+def ucum(family: Family) -> str:
+    """The unit of a family. Raises ``KeyError`` for one that this table lacks."""
+    return UCUM[family.unit]
