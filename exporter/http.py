@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import time
 from collections.abc import Callable
 from typing import Final
@@ -14,7 +13,7 @@ from aiohttp.typedefs import Handler
 
 from .collection import Collection
 from .config import CollectionConfig
-from .exposition import accepts_gzip, choose_format, exposition
+from .exposition import Renderer, accepts_gzip, choose_format, gzipped
 from .landing import POLICY, landing_page
 
 log = structlog.get_logger()
@@ -36,6 +35,7 @@ class Handlers:
         self._collection = collection
         self._config = config
         self._cluster = cluster
+        self._renderer = Renderer(cluster)
         self._clock = clock
 
     def app(self) -> web.Application:
@@ -54,14 +54,14 @@ class Handlers:
         chosen = choose_format(request.headers.get("Accept", ""))
         # in a thread, so that a large cluster's text does not keep health checks waiting
         body = await asyncio.to_thread(
-            exposition, snapshot, self._clock(), chosen, self._cluster
+            self._renderer.render, snapshot, self._clock(), chosen
         )
         headers = {
             "Content-Type": chosen.content_type,
             "Vary": "Accept, Accept-Encoding",
         }
         if accepts_gzip(request.headers.get("Accept-Encoding", "")):
-            body = await asyncio.to_thread(gzip.compress, body, 1, mtime=0)
+            body = await asyncio.to_thread(gzipped, body)
             headers["Content-Encoding"] = "gzip"
         return web.Response(body=body, headers={**headers, **_NO_SNIFFING})
 

@@ -1,6 +1,7 @@
 """From a snapshot to what Prometheus reads."""
 
 from .collector import SnapshotCollector
+from .compression import gzipped
 from .own import own_version
 from .renderer import Renderer
 from .text import OPENMETRICS, TEXT, Format, accepts_gzip, choose_format, exposition
@@ -14,5 +15,6 @@ __all__ = [
     "accepts_gzip",
     "choose_format",
     "exposition",
+    "gzipped",
     "own_version",
 ]
