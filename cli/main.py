@@ -20,6 +20,7 @@ from . import demo, explain, serve, status
 from .alerts import alerts
 from .config import config
 from .dashboards import dashboards
+from .rules import rules
 
 app = typer.Typer(
     name="quotascope",
@@ -35,6 +36,7 @@ app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.add_typer(config)
 app.add_typer(dashboards)
 app.add_typer(alerts)
+app.add_typer(rules)
 
 
 def _show_version(wanted: bool) -> None:

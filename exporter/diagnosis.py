@@ -10,6 +10,7 @@ from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
 from .snapshot import Snapshot
+from .untrusted import shown
 
 
 class Severity(StrEnum):
@@ -35,20 +36,25 @@ def diagnose(snapshot: Snapshot) -> list[Finding]:
     """What keeps this snapshot from showing more; empty when all is well."""
     checks = (
         _sources,
+        _discoveries,
         _limits,
         _nothing_measured,
         _crowded,
         _controller,
         _beside_the_quotas,
+        _callbacks,
+        _told_utilization,
     )
     return [finding for check in checks for finding in check(snapshot)]
 
 
 def _sources(snapshot: Snapshot) -> Iterator[Finding]:
-    if not snapshot.sources:
+    if not snapshot.sources and snapshot.discoveries:
+        yield _error("No source was found.", "Check `discovery`.")
+    elif not snapshot.sources:
         yield _error(
             "No source is configured.",
-            "Name the agents of your brokers and controllers under `sources`.",
+            "Name the agents of your brokers and controllers under `sources`, or let `discovery` find them.",
         )
     for source in snapshot.sources:
         if not source.up:
@@ -59,6 +65,15 @@ def _sources(snapshot: Snapshot) -> Iterator[Finding]:
             yield _warning(
                 f"Source {source.name!r} ({source.dialect}) gives less than it could.",
                 source.remark,
+            )
+
+
+def _discoveries(snapshot: Snapshot) -> Iterator[Finding]:
+    for discovery in snapshot.discoveries:
+        if discovery.error is not None:
+            yield _error(
+                f"Discovery ({discovery.name}): {discovery.error}",
+                f"What it found last is kept: {discovery.targets} nodes.",
             )
 
 
@@ -89,9 +104,10 @@ def _kept(snapshot: Snapshot) -> str:
 
 
 def _nothing_measured(snapshot: Snapshot) -> Iterator[Finding]:
-    if snapshot.measured or not any(source.up for source in snapshot.sources):
+    measured = snapshot.measured or snapshot.callbacks.usages
+    if measured or not any(source.up for source in snapshot.sources):
         return
-    rules = _rule_count(snapshot)
+    rules = None if _callback_classes(snapshot) else _rule_count(snapshot)
     if rules == 0:
         yield _warning(
             "No client quota is configured: Kafka measures nobody until there is one.",
@@ -157,11 +173,40 @@ def _beside_the_quotas(snapshot: Snapshot) -> Iterator[Finding]:
             f"Not known: {what}: {why}",
             "Limits and rules of clients are right all the same; capacity, bursts, the use of mutation quotas or the limits of connections, replication and remote storage may be missing.",
         )
+
+
+def _callbacks(snapshot: Snapshot) -> Iterator[Finding]:
+    for node_id, name in _callback_classes(snapshot).items():
+        yield _warning(
+            f"Node {node_id} leaves quotas to {name or 'a custom callback'}: no limit, rule or utilisation can be told.",
+            "Usage and throttling are shown all the same; where the callback has tags of its own, in families that begin with kafka_quota_callback_.",
+        )
+    left_out = snapshot.callbacks.left_out
+    if left_out:
+        yield _warning(
+            f"Custom callbacks have too many tags; not shown: {', '.join(map(shown, left_out))}.",
+            "Entities that differ in nothing else are shown as one.",
+        )
+
+
+def _callback_classes(snapshot: Snapshot) -> dict[str, str | None]:
+    """The class by node, None where only the tags of its beans tell of one."""
+    found: dict[str, str | None] = {
+        node.broker: None for node in snapshot.nodes if node.quota_callback
+    }
+    limits = snapshot.limits
     for node_id, settings in limits.nodes.items() if limits else ():
         if settings.quota_callback_class is not None:
+            found[node_id] = settings.quota_callback_class
+    return found
+
+
+def _told_utilization(snapshot: Snapshot) -> Iterator[Finding]:
+    for node in snapshot.nodes:
+        if node.utilization_disagreements:
             yield _warning(
-                f"Node {node_id} leaves quotas to {settings.quota_callback_class}: no limit, rule or utilisation can be told.",
-                "Usage and throttling are shown all the same.",
+                f"Node {node.broker} tells for {node.utilization_disagreements} entities another utilisation (quota-utilization) than follows from the configured limits.",
+                "A limit was changed moments ago, or one side has missed a change: if this outlasts kafka.refresh_interval_seconds, compare `quotascope explain` with what the broker enforces.",
             )
 
 

@@ -8,7 +8,14 @@ from tests.exporter.examples import ALICE, NOW, health, limits, snapshot, usage
 
 from quotascope.exporter.diagnosis import Severity, diagnose
 from quotascope.exporter.limits import NodeSettings
-from quotascope.exporter.snapshot import Folds, LimitsHealth, NodeUsage, Snapshot
+from quotascope.exporter.snapshot import (
+    Callbacks,
+    CallbackUsage,
+    Folds,
+    LimitsHealth,
+    NodeUsage,
+    Snapshot,
+)
 from quotascope.metrics import QuotaRules, QuotaType
 
 MUTATIONS = {QuotaType.CONTROLLER_MUTATION: QuotaRules({ALICE: 1.0})}
@@ -130,6 +137,38 @@ def test_quota_callback() -> None:
     custom = limits(nodes={"1": NodeSettings(quota_callback_class="org.acme.Quotas")})
     (text,) = told(snapshot(usage(), limits=custom))
     assert text.startswith("warning: Node 1 leaves quotas to org.acme.Quotas")
+
+
+def test_quota_callback_by_its_tags() -> None:
+    """Without the configuration, tags of beans give it away; it is not taken for a cluster without quotas."""
+    node = NodeUsage(broker="2", quota_callback=True)
+    (text,) = told(snapshot(usage(), nodes=(node,), limits=limits(rules={})))
+    assert text.startswith("warning: Node 2 leaves quotas to a custom callback")
+    texts = told(snapshot(nodes=(node,), limits=limits(rules={})))
+    assert texts[0].startswith("warning: No traffic yet")
+    some = Callbacks(
+        usages=(CallbackUsage(broker="2", quota_type=QuotaType.FETCH, tags=()),)
+    )
+    assert told(replace(snapshot(nodes=(node,)), callbacks=some)) == [text]
+
+
+def test_more_tags_than_are_shown() -> None:
+    """Tags that are left out are named, on one line."""
+    texts = told(
+        replace(snapshot(usage()), callbacks=Callbacks(left_out=("k", "l\nm")))
+    )
+    assert len(texts) == 1
+    assert "not shown: k, l" in texts[0]
+    assert "\n" not in texts[0]
+
+
+@pytest.mark.parametrize(("count", "findings"), [(None, 0), (0, 0), (2, 1)])
+def test_broker_tells_another_utilisation(count: int | None, findings: int) -> None:
+    """Limits that differ from those that the broker enforces, here or there, are out of date."""
+    node = NodeUsage(broker="1", utilization_disagreements=count)
+    texts = told(snapshot(usage(), nodes=(node,)))
+    assert len(texts) == findings
+    assert all("for 2 entities" in text for text in texts)
 
 
 def test_recorded_nodes(

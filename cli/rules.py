@@ -1,0 +1,49 @@
+"""`quotascope rules`: how agents are to name what they read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+rules = typer.Typer(
+    name="rules",
+    help="Write rules for the agents of brokers.",
+    no_args_is_help=True,
+)
+EXAMPLES = """
+Examples:
+
+quotascope rules jmx-exporter > quotascope.yml
+
+quotascope rules jmx-exporter --output /etc/kafka/quotascope.yml
+"""
+
+
+@rules.command(epilog=EXAMPLES)
+def jmx_exporter(
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to write; a file there is replaced."),
+    ] = None,
+) -> None:
+    """
+    Write a rules file for jmx_exporter: Kafka's quotas under quotascope's names and units, and nothing else read.
+
+    Sources need no setting for it: its names are recognised.
+    """
+    from quotascope.exporter.rules import jmx_exporter_rules
+
+    text = jmx_exporter_rules()
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(
+            f"{output}: {error.strerror}", param_hint="--output"
+        ) from None
+    typer.echo(output)
