@@ -17,10 +17,17 @@ dashboards = typer.Typer(
 )
 
 ClusterLabel = Annotated[
-    str,
+    str | None,
     typer.Option(
-        metavar="LABEL",
-        help="The label that tells clusters apart; it need not exist.",
+        metavar="NAME",
+        help="Label that tells the clusters of one Prometheus apart (cluster); it need not exist.",
+    ),
+]
+RunbookUrl = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Where the runbooks are; {alert} stands for the alert's name.",
     ),
 ]
 Recorded = Annotated[
@@ -51,13 +58,16 @@ Examples:
 def write(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Is made if needed.")],
     *,
-    cluster_label: ClusterLabel = "cluster",
+    cluster_label: ClusterLabel = None,
+    runbook_url: RunbookUrl = None,
     recorded: Recorded = False,
 ) -> None:
     """Write the dashboards, and the files that make a Grafana load them (provisioning)."""
     from quotascope.dashboards.files import write as write_files
 
-    for path in write_files(folder, _scope(cluster_label, recorded=recorded)):
+    for path in write_files(
+        folder, _scope(cluster_label, runbook_url, recorded=recorded)
+    ):
         typer.echo(path)
 
 
@@ -76,7 +86,8 @@ def push(
         Path | None,
         typer.Option(metavar="FILE", help="PEM file of the authorities to trust."),
     ] = None,
-    cluster_label: ClusterLabel = "cluster",
+    cluster_label: ClusterLabel = None,
+    runbook_url: RunbookUrl = None,
     recorded: Recorded = False,
 ) -> None:
     """
@@ -91,13 +102,17 @@ def push(
     from quotascope.dashboards.token import token
 
     grafana = Grafana(url=url, token=token(token_file, os.environ), ca_file=ca_file)
-    made = grafana_dashboards(_scope(cluster_label, recorded=recorded))
+    made = grafana_dashboards(_scope(cluster_label, runbook_url, recorded=recorded))
     for address in push_all(grafana, made):
         typer.echo(address)
 
 
-def _scope(cluster_label: str, *, recorded: bool) -> Scope:
+def _scope(
+    cluster_label: str | None, runbook_url: str | None, *, recorded: bool
+) -> Scope:
     from quotascope.alerts import Site
     from quotascope.dashboards.scope import Scope
 
-    return Scope(site=Site(cluster_label=cluster_label), recorded=recorded)
+    given = {"cluster_label": cluster_label, "runbook_url": runbook_url}
+    site = Site(**{key: value for key, value in given.items() if value is not None})
+    return Scope(site=site, recorded=recorded)

@@ -1,5 +1,5 @@
 """
-Links between the dashboards, and to the runbooks.
+Links between the dashboards.
 
 Names of strangers go into addresses only percent-encoded, and into expressions only
 between backticks, where PromQL knows no escapes; Grafana fills both in.
@@ -8,7 +8,6 @@ between backticks, where PromQL knows no escapes; Grafana fills both in.
 from __future__ import annotations
 
 from quotascope.alerts import Dashboard, Site
-from quotascope.alerts import runbook_url as address_of_runbook
 
 from .model import Link
 
@@ -47,8 +46,3 @@ def to_entity(site: Site) -> Link:
 def to_dashboard(dashboard: Dashboard, title: str) -> Link:
     """A link from a panel: to a dashboard about the same clusters."""
     return Link(title=title, url=f"/d/{dashboard.uid}?{_HERE}&${{cluster:queryparam}}")
-
-
-def runbook(site: Site, alert: str) -> Link:
-    """The runbook of an alert."""
-    return Link(title=f"Runbook: {alert}", url=address_of_runbook(site, alert))

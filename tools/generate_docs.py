@@ -1,7 +1,7 @@
 """
-Writes the generated pages: ``docs/metrics.md`` and ``docs/configuration.yaml``.
+Writes what is generated: ``docs/metrics.md``, ``docs/configuration.yaml`` and ``dashboards/generated/``.
 
-``make docs`` runs it; ``tests/test_docs.py`` fails when a page differs from what it would write.
+``make docs`` runs it; ``tests/test_docs.py`` and ``tests/dashboards/test_generated.py`` fail when a page differs from what it would write.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+from quotascope.dashboards.files import file_text, grafana_dashboards
+from quotascope.dashboards.scope import Scope
 from quotascope.exporter.config.reference import reference
 from quotascope.metrics.catalog import Family, families
 
 DOCS = Path(__file__).parents[1] / "docs"
+DASHBOARDS = DOCS.parent / "dashboards" / "generated"
 _HEAD = """\
 # Metrics
 
@@ -41,7 +44,13 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "metrics.md": metrics_page(),
         DOCS / "configuration.yaml": reference(),
+        **_dashboards(),
     }
+
+
+def _dashboards() -> dict[Path, str]:
+    made = grafana_dashboards(Scope())
+    return {DASHBOARDS / f"{uid}.json": file_text(each) for uid, each in made.items()}
 
 
 def metrics_page() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..model import Board
+from ..runbooks import with_runbooks
 from ..scope import Scope
 from . import brokers, entity, exporter, mutations, overview, spark
 
@@ -14,4 +15,4 @@ _ALL = (overview, entity, mutations, brokers, spark, exporter)
 def boards(scope: Scope) -> Iterator[Board]:
     """All dashboards."""
     for module in _ALL:
-        yield module.board(scope)
+        yield with_runbooks(module.board(scope), scope.site)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import compare
 from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family
 
 from .. import columns, steps
 from ..expressions import counter_rate
 from ..model import Board, Column, Look, Query, Row, Table
 from ..scope import Scope
-from ..shortcuts import graph, line, stat
+from ..shortcuts import graph, line
 from ..variables import common
 from .changes import limit_changes
+from .exporter_now import now
 
 
 def board(scope: Scope) -> Board:
@@ -23,116 +24,64 @@ def board(scope: Scope) -> Board:
         description="Whether the exporter reads every broker and knows the limits that are in force.",
         variables=common(scope),
         annotation=limit_changes(scope),
-        rows=(now(scope), sources(scope), ages(scope), entities(scope)),
+        rows=(now(scope), sources(scope), limits(scope), entities(scope)),
     )
-
-
-def now(scope: Scope) -> Row:
-    """Five numbers."""
-    numbers = (
-        stat(
-            scope,
-            "Exporters",
-            "Exporters that Prometheus reads. None: every dashboard is empty.",
-            "short",
-            scope.by("count", scope.of(catalog.BUILD_INFO)),
-            steps=steps.UP,
-        ),
-        stat(
-            scope,
-            "Sources down",
-            "Brokers and controllers whose last read failed.",
-            "short",
-            scope.by("count", compare(scope.of(catalog.SOURCE_UP), "==", 0)),
-            steps=steps.DOWN,
-        ),
-        stat(
-            scope,
-            "Age of the limits",
-            "How old the configured limits are that were joined with usage.",
-            "s",
-            scope.by("max", scope.of(catalog.LIMITS_AGE_SECONDS)),
-            steps=steps.OLD_LIMITS,
-            nothing="never read",
-        ),
-        stat(
-            scope,
-            "Age of the numbers",
-            "How old the shown numbers are.",
-            "s",
-            scope.by("max", scope.of(catalog.SNAPSHOT_AGE_SECONDS)),
-            steps=steps.OLD_NUMBERS,
-            nothing="none",
-        ),
-        stat(
-            scope,
-            "Users and client-ids shown",
-            "How many quota entities the exporter shows. None: no quota is configured, or no client was seen yet.",
-            "short",
-            scope.by("sum", scope.of(catalog.ENTITIES, 'state="exported"')),
-            steps=steps.NEUTRAL,
-        ),
-        stat(
-            scope,
-            "Configured rules",
-            "Rules that the brokers have, of all kinds.",
-            "short",
-            scope.by("sum", scope.by("max", scope.of(catalog.RULES), "quota_key")),
-            steps=steps.NEUTRAL,
-        ),
-    )
-    return Row(title="Right now", panels=tuple((4, each) for each in numbers), height=4)
 
 
 def sources(scope: Scope) -> Row:
     """Every broker and controller."""
-    table = Table(
+    duration = graph(
+        "Duration of reads",
+        "How long reading each source took. It should stay below Prometheus' scrape timeout, 10 s by default.",
+        "s",
+        line(_by_source(scope, catalog.SOURCE_DURATION_SECONDS), "{{source}}"),
+    )
+    readings = graph(
+        "Numbers read, by source",
+        "A source that is up and gives nothing is the wrong port, or a node without quotas.",
+        "short",
+        line(_by_source(scope, catalog.SOURCE_READINGS), "{{source}}"),
+    )
+    panels = ((12, _every_source(scope)), (6, duration), (6, readings))
+    return Row(title="Sources", panels=panels)
+
+
+def _every_source(scope: Scope) -> Table:
+    dialect = scope.of(catalog.SOURCE_DIALECT_INFO)
+    exprs = (
+        _by_source(scope, catalog.SOURCE_UP, "min"),
+        _by_source(scope, catalog.SOURCE_DURATION_SECONDS),
+        _by_source(scope, catalog.SOURCE_READINGS),
+        scope.by("max", dialect, "source", "dialect"),
+    )
+    return Table(
         title="Sources",
         description="Each broker and controller, how the exporter speaks to it, and how its last read went.",
-        queries=(
-            Query(expr=scope.by("min", scope.of(catalog.SOURCE_UP), "source")),
-            Query(
-                expr=scope.by(
-                    "max", scope.of(catalog.SOURCE_DURATION_SECONDS), "source"
-                )
-            ),
-            Query(expr=scope.by("max", scope.of(catalog.SOURCE_READINGS), "source")),
-            Query(
-                expr=scope.by(
-                    "max", scope.of(catalog.SOURCE_DIALECT_INFO), "source", "dialect"
-                )
-            ),
-        ),
+        queries=tuple(Query(expr=expr) for expr in exprs),
         columns=(
             Column(title="Source", source="source"),
             Column(
                 title="State",
                 source="A",
-                width=100,
+                width=80,
                 look=Look.BACKGROUND,
                 steps=steps.UP,
                 texts={"0": "down", "1": "up"},
             ),
-            Column(title="Dialect", source="dialect"),
+            Column(title="Dialect", source="dialect", width=130),
             columns.number("Last read took", "B", "s"),
-            columns.number("Numbers read", "C", "short"),
+            columns.number("Numbers", "C", "short", 90),
             columns.cluster(scope.site),
         ),
         sort="Last read took",
     )
-    duration = graph(
-        "Duration of reads",
-        "How long reading each source took. It should stay below Prometheus' scrape timeout, 10 s by default.",
-        "s",
-        line(
-            scope.by("max", scope.of(catalog.SOURCE_DURATION_SECONDS), "source"),
-            "{{source}}",
-        ),
-    )
-    return Row(title="Sources", panels=((14, table), (10, duration)))
 
 
-def ages(scope: Scope) -> Row:
+def _by_source(scope: Scope, family: Family, operator: str = "max") -> str:
+    return scope.by(operator, scope.of(family), "source")
+
+
+def limits(scope: Scope) -> Row:
     """How old things are, and what failed."""
     age = graph(
         "Age of the limits",
@@ -158,17 +107,25 @@ def entities(scope: Scope) -> Row:
     """What became of the brokers' entities."""
     states = graph(
         "Users and client-ids, by what became of them",
-        "Shown, or left out: stale ones are left over from earlier rules.",
+        f"{catalog.ENTITIES.help} Whatever is not exported is missing on the other dashboards.",
         "short",
         line(scope.by("sum", scope.of(catalog.ENTITIES), "state"), "{{state}}"),
         stacked=True,
     )
-    readings = graph(
-        "Numbers read, by source",
-        "A source that is up and gives nothing is the wrong port, or a node without quotas.",
+    dropped = graph(
+        "Series left out",
+        catalog.SERIES_DROPPED.help,
+        "short",
+        line(scope.by("sum", scope.of(catalog.SERIES_DROPPED), "reason"), "{{reason}}"),
+    )
+    callbacks = graph(
+        "Custom quota callbacks",
+        f"{catalog.CALLBACK_DETECTED.help} Such a callback decides by rules of its own, which nobody but its author knows.",
         "short",
         line(
-            scope.by("max", scope.of(catalog.SOURCE_READINGS), "source"), "{{source}}"
+            scope.by("max", scope.of(catalog.CALLBACK_DETECTED), "broker"),
+            "broker {{broker}}",
         ),
     )
-    return Row(title="What is shown", panels=((12, states), (12, readings)))
+    panels = tuple((8, each) for each in (states, dropped, callbacks))
+    return Row(title="What is shown", panels=panels)

@@ -1,0 +1,122 @@
+"""Every expression is one that Prometheus understands, of series that exist."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from tests.dashboards.promql import expressions, names_and_labels, parsed, walk
+
+from quotascope.alerts import recorded
+from quotascope.dashboards.files import grafana_dashboards
+from quotascope.dashboards.scope import Scope
+from quotascope.metrics.catalog import FamilyType, families, job_families
+
+FAMILIES = {each.name: each for each in (*families(), *job_families())}
+RECORDED = {value for value in vars(recorded).values() if isinstance(value, str)}
+COUNTER_FUNCTIONS = {"rate", "increase", "irate", "resets"}
+
+Expressions = list[tuple[str, str]]
+
+
+@pytest.fixture
+def every(variant: Scope) -> Expressions:
+    """All expressions of all dashboards."""
+    made = grafana_dashboards(variant)
+    return [pair for each in made.values() for pair in expressions(each)]
+
+
+def _labels(node: Any) -> set[str]:
+    return set(re.findall(r"\w+", str(node.modifier).partition("(")[2]))
+
+
+def test_every_expression_is_understood(every: Expressions) -> None:
+    """Prometheus' grammar takes each, once Grafana has filled in its variables."""
+    assert len(every) > 100
+    for _, expression in every:
+        parsed(expression)
+
+
+def test_every_name_and_label_exists(every: Expressions, variant: Scope) -> None:
+    """A panel about a series or a label that nobody exposes would be empty for ever."""
+    for title, expression in every:
+        for name, labels in names_and_labels(expression):
+            if name in RECORDED:
+                continue
+            family = FAMILIES[name]
+            assert set(labels) <= {*family.labels, variant.cluster}, title
+
+
+def test_recorded_series_are_read_only_when_asked_for(
+    every: Expressions, variant: Scope
+) -> None:
+    """Without our recording rules nothing is missing."""
+    names = {name for _, each in every for name, _ in names_and_labels(each)}
+    assert bool(names & RECORDED) is variant.recorded
+
+
+def test_every_family_with_a_cluster_keeps_to_the_chosen_ones(
+    every: Expressions, variant: Scope
+) -> None:
+    """Series of the exporter are selected by the variable of the cluster; jobs do not know their cluster."""
+    jobs = {family.name for family in job_families()}
+    for title, expression in every:
+        for name, labels in names_and_labels(expression):
+            assert (variant.cluster in labels) is (name not in jobs), title
+
+
+def test_rates_are_of_counters_over_the_rate_interval(every: Expressions) -> None:
+    """A rate of a gauge means nothing, and a fixed range fails with another scrape interval."""
+    ranges = [
+        (title, function, name)
+        for title, expression in every
+        for function, name in re.findall(
+            r"(\w+)\((\w+)\{[^{}]*\}\[", _filled(expression)
+        )
+    ]
+    assert ranges
+    for title, function, name in ranges:
+        assert function in COUNTER_FUNCTIONS, title
+        assert FAMILIES[name].type is FamilyType.COUNTER, title
+    windows = {each for _, text in every for each in re.findall(r"\[([^]]*)\]", text)}
+    assert windows == {"$__rate_interval"}
+
+
+def test_counters_are_never_shown_as_they_are(every: Expressions) -> None:
+    """Their values say when a broker was started; only their growth tells something."""
+    for title, expression in every:
+        for node in walk(parsed(expression)):
+            if type(node).__name__ != "AggregateExpr":
+                continue
+            inner = node.expr
+            if type(inner).__name__ == "VectorSelector" and inner.name in FAMILIES:
+                assert FAMILIES[inner.name].type is FamilyType.GAUGE, title
+
+
+def test_every_aggregation_keeps_the_cluster(
+    every: Expressions, variant: Scope
+) -> None:
+    """Clusters of one Prometheus are never added up."""
+    for title, expression in every:
+        for node in walk(parsed(expression)):
+            if type(node).__name__ == "AggregateExpr" and str(node.op) != "topk":
+                assert variant.cluster in _labels(node), title
+
+
+def test_nothing_is_divided_by_what_may_be_zero(every: Expressions) -> None:
+    """A limit of 0 would give infinity, an absent one nothing."""
+    divisions = [
+        (title, node)
+        for title, expression in every
+        for node in walk(parsed(expression))
+        if type(node).__name__ == "BinaryExpr" and str(node.op) == "/"
+    ]
+    assert divisions
+    for title, node in divisions:
+        guard = node.rhs.expr
+        assert (str(guard.op), guard.rhs.val) == (">", 0.0), title
+
+
+def _filled(expression: str) -> str:
+    return re.sub(r"\$\{\w+:\w+\}", "x", expression)

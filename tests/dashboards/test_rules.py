@@ -1,0 +1,210 @@
+"""The rules of Grafana's dashboard-linter that matter, and some of our own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from tests.dashboards.typescript import panels_of
+
+from quotascope.alerts import Dashboard, Site
+from quotascope.alerts.book import alert_groups
+from quotascope.dashboards.runbooks import RUNBOOKS
+from quotascope.metrics.catalog import families, job_families
+
+Dashboards = dict[str, dict[str, Any]]
+FAMILY_NAMES = {family.name for family in (*families(), *job_families())}
+LAST_COLUMN = 24
+ON_TIME_RANGE_CHANGE = 2
+
+
+def _panels(dashboards: Dashboards) -> Iterator[dict[str, Any]]:
+    for dashboard in dashboards.values():
+        yield from (each for each in panels_of(dashboard) if each["type"] != "row")
+
+
+def _variables(dashboards: Dashboards) -> Iterator[dict[str, Any]]:
+    for dashboard in dashboards.values():
+        yield from dashboard["templating"]["list"]
+
+
+def _urls(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if "url" in value:
+            yield value["url"]
+        for each in value.values():
+            yield from _urls(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _urls(each)
+
+
+def test_there_is_every_dashboard_that_alerts_point_to(dashboards: Dashboards) -> None:
+    """Each has the variables that a link to it sets."""
+    assert set(dashboards) == {each.uid for each in Dashboard}
+    for each in Dashboard:
+        names = {one["name"] for one in dashboards[each.uid]["templating"]["list"]}
+        assert set(each.variables) <= names
+
+
+def test_settings_of_each_dashboard(dashboards: Dashboards) -> None:
+    """Not editable, refreshed, in the viewer's time zone, found by its tag, told apart by its uid."""
+    for uid, dashboard in dashboards.items():
+        assert dashboard["uid"] == uid
+        assert len(uid) <= 40
+        assert dashboard["editable"] is False
+        assert dashboard["refresh"] == "30s"
+        assert dashboard["timezone"] == "browser"
+        assert "quotascope" in dashboard["tags"]
+        assert dashboard["description"]
+    assert len({each["title"] for each in dashboards.values()}) == len(dashboards)
+
+
+def test_data_source_is_a_variable(dashboards: Dashboards) -> None:
+    """The first variable chooses it, and everything uses it."""
+    for dashboard in dashboards.values():
+        first = dashboard["templating"]["list"][0]
+        assert (first["name"], first["label"]) == ("datasource", "Data source")
+        assert (first["type"], first["query"]) == ("datasource", "prometheus")
+    for panel in _panels(dashboards):
+        uids = [one["datasource"]["uid"] for one in (panel, *panel.get("targets", ()))]
+        assert set(uids) == {"${datasource}"}
+
+
+def test_variables_ask_only_for_our_own_series(dashboards: Dashboards) -> None:
+    """``label_values(user)`` would search everything that a Prometheus has."""
+    queries = [each for each in _variables(dashboards) if each["type"] == "query"]
+    assert queries
+    for each in queries:
+        found = re.fullmatch(r"label_values\((\w+)(\{.*\})?, (\w+)\)", each["query"])
+        assert found is not None
+        assert found[1] in FAMILY_NAMES
+        assert each["refresh"] == ON_TIME_RANGE_CHANGE
+        assert (each["multi"], each["includeAll"]) == (True, True)
+        assert each["allValue"] == ".*"  # .+ would hide series without the label
+
+
+def test_names_of_strangers_are_free_text(dashboards: Dashboards) -> None:
+    """Ten thousand users or client-ids are in no list, and go into no query as they are."""
+    for each in _variables(dashboards):
+        if each["name"] in {"user", "client_id", "find"}:
+            assert each["type"] == "textbox"
+    for panel in _panels(dashboards):
+        for target in panel["targets"]:
+            unsafe = re.findall(
+                r"\$(?!\{|cluster\b|__rate_interval\b)\w*", target["expr"]
+            )
+            quoted = re.findall(r'"[^"`]*\$\{[^"]*"', target["expr"])
+            assert (unsafe, quoted) == ([], [])
+
+
+def test_every_panel_explains_itself(dashboards: Dashboards) -> None:
+    """Title, description that is more than the title, a query, a unit."""
+    for panel in _panels(dashboards):
+        assert panel["title"]
+        assert len(panel["description"]) > len(panel["title"])
+        assert panel["targets"]
+        if panel["type"] != "table":
+            assert panel["fieldConfig"]["defaults"]["unit"]
+
+
+def test_titles_within_a_dashboard_differ(dashboards: Dashboards) -> None:
+    """Two panels of a kind under one title could not be talked about."""
+    for dashboard in dashboards.values():
+        titles = [(one["type"], one["title"]) for one in panels_of(dashboard)]
+        assert len(titles) == len(set(titles))
+
+
+def test_panels_fill_the_grid_without_overlaps(dashboards: Dashboards) -> None:
+    """Every place is taken by at most one panel, and no panel leaves the page."""
+    for dashboard in dashboards.values():
+        taken: set[tuple[int, int]] = set()
+        for panel in dashboard["panels"]:
+            at = panel["gridPos"]
+            places = {
+                (x, y)
+                for x in range(at["x"], at["x"] + at["w"])
+                for y in range(at["y"], at["y"] + at["h"])
+            }
+            assert at["x"] + at["w"] <= LAST_COLUMN
+            assert not places & taken
+            taken |= places
+
+
+def test_ids_of_panels_differ(dashboards: Dashboards) -> None:
+    """Grafana finds panels by them."""
+    for dashboard in dashboards.values():
+        ids = [panel["id"] for panel in panels_of(dashboard)]
+        assert len(ids) == len(set(ids))
+
+
+def test_tables_and_numbers_are_instant_queries(dashboards: Dashboards) -> None:
+    """What is true now is asked for now; graphs ask for the range and never for topk alone."""
+    for panel in _panels(dashboards):
+        for target in panel["targets"]:
+            is_graph = panel["type"] == "timeseries"
+            assert target["instant"] is not is_graph
+            assert target["range"] is is_graph
+            if is_graph and "topk" in target["expr"]:
+                assert "@ end()" in target["expr"]
+
+
+def test_tables_show_every_query_and_sort_by_a_column(dashboards: Dashboards) -> None:
+    """A column that is renamed, sorted by or styled exists; rows end in the cluster, which links need."""
+    for panel in _panels(dashboards):
+        if panel["type"] != "table":
+            continue
+        renamed = panel["transformations"][1]["options"]["renameByName"]
+        titles = set(renamed.values())
+        assert {each["displayName"] for each in panel["options"]["sortBy"]} <= titles
+        styled = {
+            each["matcher"]["options"] for each in panel["fieldConfig"]["overrides"]
+        }
+        assert styled == titles
+
+
+def test_links_lead_to_our_dashboards_and_runbooks(dashboards: Dashboards) -> None:
+    """Inner links keep time and data source and encode what strangers named."""
+    urls = [each for one in dashboards.values() for each in _urls(one) if each]
+    inner = [each for each in urls if each.startswith("/")]
+    assert len(inner) > 10
+    for url in inner:
+        parts = urlsplit(url)
+        assert parts.path.removeprefix("/d/") in dashboards
+        assert "${__url_time_range}" in parts.query
+        assert "${datasource:queryparam}" in parts.query
+        values = re.findall(r"var-\w+=(\$\{[^}]*\})", parts.query)
+        assert all(each.endswith(":percentencode}") for each in values)
+
+
+def test_rows_link_to_variables_that_their_dashboard_has(
+    dashboards: Dashboards,
+) -> None:
+    """A variable that is not there would be dropped, and everything shown."""
+    for url in (each for one in dashboards.values() for each in _urls(one)):
+        if url.startswith("/d/"):
+            target = dashboards[urlsplit(url).path.removeprefix("/d/")]
+            names = {one["name"] for one in target["templating"]["list"]}
+            assert set(re.findall(r"var-(\w+)=", url)) <= names
+
+
+def test_runbooks_are_of_alerts_that_exist_and_panels_that_exist(
+    dashboards: Dashboards,
+) -> None:
+    """A renamed alert or panel would take the link away."""
+    alerts = {rule.name for group in alert_groups(Site()) for rule in group.rules}
+    for uid, named in RUNBOOKS.items():
+        titles = {panel["title"] for panel in panels_of(dashboards[uid])}
+        assert set(named) <= titles
+        assert set(named.values()) <= alerts
+
+
+@pytest.mark.parametrize("uid", [each.uid for each in Dashboard])
+def test_changes_of_limits_are_marked(dashboards: Dashboards, uid: str) -> None:
+    """Every dashboard shows when somebody changed a limit."""
+    (annotation,) = dashboards[uid]["annotations"]["list"]
+    assert annotation["enable"] is True
+    assert "quotascope_limit_changes_total" in annotation["expr"]
