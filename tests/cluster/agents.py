@@ -1,4 +1,4 @@
-"""The metrics agents of a node: Jolokia 2, Jolokia 1 behind TLS and a password, and jmx_exporter with rules of two kinds, all in one JVM."""
+"""The metrics agents of a node: Jolokia 2, Jolokia 1 behind TLS and a password, jmx_exporter with several rules, and Strimzi's reporter, all in one JVM."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +11,10 @@ from .certificates import Certificates
 from .ports import free_port
 
 RULES: Final = Path(__file__).parent / "jmx_exporter.yml"
+CONFLUENT_RULES: Final = Path(__file__).parent / "confluent.yml"
 JOLOKIA1_USER: Final = "reader"
 JOLOKIA1_PASSWORD: Final = "reader-pw"
+_OTHER_RULES: Final = "other-rules.yml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class Agents:
     jolokia1_port: int = field(default_factory=free_port)
     jmx_exporter_port: int = field(default_factory=free_port)
     own_rules_port: int = field(default_factory=free_port)
+    other_rules_port: int = field(default_factory=free_port)
+    strimzi_port: int = field(default_factory=free_port)
 
     @property
     def jolokia(self) -> str:
@@ -45,6 +49,29 @@ class Agents:
         """URL of jmx_exporter's text with the rules of `quotascope rules jmx-exporter`."""
         return f"http://127.0.0.1:{self.own_rules_port}/metrics"
 
+    @property
+    def other_rules(self) -> str:
+        """URL of jmx_exporter's text with Confluent's rules, or with those that `use_rules` gave it since."""
+        return f"http://127.0.0.1:{self.other_rules_port}/metrics"
+
+    @property
+    def strimzi(self) -> str:
+        """URL of the text of Strimzi's metrics-reporter."""
+        return f"http://127.0.0.1:{self.strimzi_port}/metrics"
+
+    def properties(self) -> dict[str, str]:
+        """What the node's configuration says of its reporters."""
+        kafka = "io.strimzi.kafka.metrics.KafkaPrometheusMetricsReporter"
+        return {
+            "metric.reporters": f"org.apache.kafka.common.metrics.JmxReporter,{kafka}",
+            "kafka.metrics.reporters": "io.strimzi.kafka.metrics.YammerPrometheusMetricsReporter",
+            "prometheus.metrics.reporter.listener": f"http://127.0.0.1:{self.strimzi_port}",
+        }
+
+    def use_rules(self, folder: Path, rules: str) -> None:
+        """Let the agent at `other_rules` read these from now on; it looks at its file with every scrape."""
+        (folder / _OTHER_RULES).write_text(rules)
+
     def jvm_option(self, folder: Path) -> str:
         """The option that loads all of them; their arguments are written to a file in `folder`."""
         jars = provision.agents()
@@ -52,11 +79,13 @@ class Agents:
         password = f"user={JOLOKIA1_USER},password={JOLOKIA1_PASSWORD}"
         own_rules = folder / "quotascope.yml"
         own_rules.write_text(jmx_exporter_rules())
+        self.use_rules(folder, CONFLUENT_RULES.read_text())
         lines = [
             f"{jars}/jolokia2.jar=host=127.0.0.1,port={self.jolokia2_port},agentContext=/jolokia",
             f"{jars}/jolokia1.jar=host=127.0.0.1,port={self.jolokia1_port},agentContext=/jolokia,{tls},{password}",
             f"{jars}/jmx_exporter.jar=127.0.0.1:{self.jmx_exporter_port}:{RULES}",
             f"{jars}/jmx_exporter.jar=127.0.0.1:{self.own_rules_port}:{own_rules}",
+            f"{jars}/jmx_exporter.jar=127.0.0.1:{self.other_rules_port}:{folder / _OTHER_RULES}",
         ]
         (folder / "agents").write_text("\n".join(lines))
         return f"-javaagent:{jars}/agent-loader.jar={folder}/agents"

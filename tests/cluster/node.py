@@ -42,7 +42,7 @@ class Node:
         self.agents = agents
         self.log = folder / "kafka.log"
         self._folder = folder
-        self._properties = properties
+        self._properties = {**properties, **agents.properties()}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -54,6 +54,10 @@ class Node:
     def pid(self) -> int | None:
         """The id of the process, or None when it was not started or has been stopped."""
         return None if self._process is None else self._process.pid
+
+    def use_rules(self, rules: str) -> None:
+        """Let the agent at `agents.other_rules` read these from now on."""
+        self.agents.use_rules(self._folder, rules)
 
     def format(self) -> None:
         """Write the configuration and an empty metadata log that knows the SCRAM users. Raises `NodeError`."""
