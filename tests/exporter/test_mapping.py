@@ -70,9 +70,7 @@ def test_a_broker_may_tell_utilisation_itself() -> None:
         quota_type
         for quota_type in QuotaType
         if attribute_of(
-            column(
-                "kafka.server", "quota-utilization", type=quota_type.group, user="u"
-            )
+            column("kafka.server", "quota-utilization", type=quota_type.group, user="u")
         )
     }
     assert told == {QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST}

@@ -1,0 +1,145 @@
+"""Custom quota callbacks: their tags are shown as they are, and no limit is made up."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.exporter.exposition.pages import lines
+from tests.exporter.join.world import Numbers, World, entity, limits, only
+from tests.strategies import texts
+
+from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.exposition.series import label_names
+from quotascope.exporter.join.callbacks import MOST_TAGS, labels_of
+from quotascope.exporter.limits import NodeSettings
+from quotascope.exporter.mapping import USAGE
+from quotascope.exporter.snapshot import CallbackUsage
+from quotascope.metrics import QuotaEntity, QuotaType, catalog
+
+PRODUCE, REQUEST = QuotaType.PRODUCE, QuotaType.REQUEST
+RULES = {PRODUCE: {QuotaEntity("alice"): 1_000.0}}
+
+
+def tagged(
+    kind: QuotaType, usage: float, throttle_ms: float = 0.0, /, **tags: str
+) -> Numbers:
+    """One bean of a callback; an underscore in a key stands for a dot."""
+    properties = {key.replace("_", "."): value for key, value in tags.items()}
+    bean = Bean.of("kafka.server", {"type": kind.group, **properties})
+    return {
+        Column(bean, USAGE[kind].attribute): usage,
+        Column(bean, "throttle-time"): throttle_ms,
+    }
+
+
+def test_tags_become_labels_and_units_are_ours() -> None:
+    """Every bean has all labels; a tag that it does not have is empty."""
+    snapshot = World(limits(RULES)).collect_one(
+        tagged(PRODUCE, 500.0, 1_500.0, quota_type="PRODUCE", group="a,b"),
+        tagged(REQUEST, 250.0, tenant="t"),
+    )
+    assert snapshot.callbacks.labels == ("group", "tag_quota_type", "tenant")
+    assert snapshot.callbacks.usages == (
+        CallbackUsage(
+            broker="1",
+            quota_type=PRODUCE,
+            tags=("a,b", "PRODUCE", ""),
+            usage=500.0,
+            throttle_time_seconds=1.5,
+        ),
+        CallbackUsage(broker="1", quota_type=REQUEST, tags=("", "", "t"), usage=2.5),
+    )
+    assert lines(snapshot, "kafka_quota_callback") == [
+        'kafka_quota_callback_produce_bytes_per_second{broker="1",group="a,b",tag_quota_type="PRODUCE",tenant=""} 500.0',
+        'kafka_quota_callback_request_threads{broker="1",group="",tag_quota_type="",tenant="t"} 2.5',
+        'kafka_quota_callback_throttle_time_seconds{broker="1",group="a,b",quota_type="produce",tag_quota_type="PRODUCE",tenant=""} 1.5',
+        'kafka_quota_callback_throttle_time_seconds{broker="1",group="",quota_type="request",tag_quota_type="",tenant="t"} 0.0',
+    ]  # fmt: skip
+
+
+def test_a_callback_is_detected_by_the_tags_of_one_node() -> None:
+    """Then no rule is taken for what decides, on no node: Kafka's own tags may be the callback's, too."""
+    world = World(limits(RULES, nodes=("1", "2")))
+    own = entity(PRODUCE, "alice", usage=100.0)
+    before = world.collect({"1": [own], "2": [own]})
+    assert all(usage.entity.limit == 1_000.0 for usage in before.entities)
+    after = world.collect({"1": [own], "2": [tagged(PRODUCE, 1.0, tenant="t")]})
+    assert {node.broker: node.quota_callback for node in after.nodes} == {
+        "1": False,
+        "2": True,
+    }
+    assert only(after).entity.limit is None
+    assert only(after).utilization is None
+    assert lines(after, "quotascope_callback_detected") == [
+        'quotascope_callback_detected{broker="1"} 0.0',
+        'quotascope_callback_detected{broker="2"} 1.0',
+    ]
+
+
+def test_a_callback_is_detected_by_the_configuration() -> None:
+    """One that uses Kafka's own tags."""
+    settings = NodeSettings(quota_callback_class="org.acme.Quotas")
+    snapshot = World(limits(RULES, settings=settings)).collect_one(
+        entity(PRODUCE, "alice", usage=100.0)
+    )
+    assert [node.quota_callback for node in snapshot.nodes] == [True]
+    assert only(snapshot).entity.limit is None
+
+
+def test_numbers_move_and_beans_come_and_go() -> None:
+    """A collection shows what it read, nothing of the one before."""
+    world = World()
+    world.collect_one(tagged(PRODUCE, 1.0, tenant="a"), tagged(PRODUCE, 2.0, tenant="b"))  # fmt: skip
+    snapshot = world.collect_one(tagged(PRODUCE, 3.0, tenant="b"))
+    assert [usage.usage for usage in snapshot.callbacks.usages] == [3.0]
+    gone = world.collect_one(entity(PRODUCE, "alice"))
+    assert gone.callbacks.usages == gone.callbacks.labels == ()
+    assert not gone.nodes[0].quota_callback
+
+
+def test_too_many_tags_are_left_out_and_totals_stay_true() -> None:
+    """Entities that differ in nothing else become one."""
+    keys = [f"k{place:02}" for place in range(MOST_TAGS + 2)]
+    same = dict.fromkeys(keys, "v")
+    snapshot = World().collect_one(
+        tagged(PRODUCE, 1.0, 100.0, **same),
+        tagged(PRODUCE, 2.0, 300.0, **{**same, keys[-1]: "w"}),
+        tagged(PRODUCE, float("nan"), 200.0, **{**same, keys[-1]: "x"}),
+    )
+    callbacks = snapshot.callbacks
+    assert callbacks.labels == tuple(keys[:MOST_TAGS])
+    assert callbacks.left_out == tuple(keys[MOST_TAGS:])
+    (usage,) = callbacks.usages
+    assert (usage.usage, usage.throttle_time_seconds) == (3.0, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("tags", "labels"),
+    [
+        (("tenant", "client-id"), ("tenant", "client_id")),
+        (("a.b", "a_b"), ("a_b", "a_b_")),
+        (("broker", "cluster", "le"), ("tag_broker", "tag_cluster", "tag_le")),
+        (("1st", "__name__", "é"), ("tag_1st", "tag___name__", "tag__")),
+    ],
+)
+def test_labels_are_names_that_are_free(
+    tags: tuple[str, ...], labels: tuple[str, ...]
+) -> None:
+    """What Prometheus, the families or the exporter mean by a label stays theirs."""
+    assert labels_of(tags) == labels
+
+
+@given(tags=st.lists(texts, unique=True, max_size=MOST_TAGS))
+def test_labels_of_any_tags_are_valid_and_different(tags: list[str]) -> None:
+    """Whatever a callback calls its tags."""
+    labels = labels_of(tags)
+    assert len(set(labels)) == len(tags)
+    assert all(label.isidentifier() and label.isascii() for label in labels)
+    assert not any(label.startswith("_") for label in labels)
+
+
+def test_open_families_are_those_of_callbacks() -> None:
+    """All others keep the labels that the catalogue declares."""
+    snapshot = World().collect_one(tagged(PRODUCE, 1.0, tenant="t"))
+    for family in catalog.families():
+        more = ("tenant",) if "kafka_quota_callback" in family.name else ()
+        assert label_names(family, snapshot) == (*family.labels, *more)

@@ -1,0 +1,202 @@
+"""The rules file for jmx_exporter."""
+
+import re
+from itertools import permutations
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.exporter.rules.agent import rules_of, sample
+from tests.strategies import texts
+
+from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.mapping import ATTRIBUTES, Attribute
+from quotascope.exporter.rules import NAMES, jmx_exporter_rules, name_of
+from quotascope.exporter.rules.naming import (
+    ACTIVE_CONTROLLER,
+    EVENT_QUEUE_MEAN,
+    REQUESTS,
+    START_TIME,
+    THROTTLE_MEAN,
+)
+from quotascope.exporter.sources.prometheus_text.quotascope_rules import (
+    column_of,
+    factor_of,
+)
+from quotascope.metrics import catalog, parse_object_name, sanitize
+from quotascope.metrics.catalog import FamilyType
+
+TEXT = jmx_exporter_rules()
+FILE = yaml.safe_load(TEXT)
+CLIENT = [
+    attribute
+    for attribute in ATTRIBUTES
+    if attribute.brokers_have_it and "user" in attribute.free
+]
+filled = texts.filter(bool)
+
+
+def test_every_attribute_of_brokers_has_one_rule() -> None:
+    """The file is the table, nothing more and nothing less."""
+    told = [(rule["name"], rule["pattern"]) for rule in FILE["rules"]]
+    assert len(set(told)) == len(told) == len(NAMES)
+    assert [name.attribute for name in NAMES] == [
+        attribute for attribute in ATTRIBUTES if attribute.brokers_have_it
+    ]
+
+
+def test_only_the_beans_of_the_table_are_read() -> None:
+    """The list of object names covers each rule, old agents find it under the name that they know, and each is a pattern."""
+    patterns = FILE["includeObjectNames"]
+    assert FILE["whitelistObjectNames"] == patterns
+    assert set(patterns) == {name.attribute.pattern for name in NAMES}
+    for pattern in patterns:
+        domain, properties = parse_object_name(pattern.removesuffix(",*"))
+        assert domain.startswith("kafka.")
+        assert properties["type"]
+
+
+def test_families_are_those_of_the_catalogue_and_five_parts() -> None:
+    """A page of the agent uses a name of ours only for what we mean by it; its own names are nowhere else."""
+    parts = {ACTIVE_CONTROLLER, EVENT_QUEUE_MEAN, REQUESTS, START_TIME, THROTTLE_MEAN}
+    families = {name.family for name in NAMES}
+    assert parts <= families
+    assert families - parts <= set(catalog.families())
+    assert not {part.name for part in parts} & {
+        family.name for family in catalog.families()
+    }
+
+
+@pytest.mark.parametrize(
+    "rule",
+    FILE["rules"],
+    ids=[f"{place}-{rule['name']}" for place, rule in enumerate(FILE["rules"])],
+)
+def test_a_rule_is_harmless(rule: dict[str, object]) -> None:
+    """Types agree with the catalogue, help is plain text, and no pattern can exhaust Java's stack or stop at a line end."""
+    family = next(name.family for name in NAMES if name.family.name == rule["name"])
+    counts = family.type is FamilyType.COUNTER
+    assert rule["type"] == ("COUNTER" if counts else "GAUGE")
+    assert rule["help"] == family.help
+    assert not re.search(r"[$\\]", family.help)  # the agent would replace groups
+    pattern = str(rule["pattern"])
+    assert pattern.startswith("^")
+    bare = re.sub(r"\[(?:[^]\\]|\\.)*\]|\\.", "", pattern)  # without classes, escapes
+    assert "." not in bare
+    assert not set(re.sub(r"[*+]\+", "", bare)) & {"*", "+"}  # possessive, all of them
+
+
+def test_units_are_ours() -> None:
+    """Milliseconds become seconds, percent become threads."""
+    told = sample(TEXT, "kafka.server", [("type", "Request"), ("user", "u")], "throttle-time", 1500.0)  # fmt: skip
+    assert told == (
+        "kafka_quota_throttle_time_seconds",
+        {"quota_type": "request", "user": "u"},
+        pytest.approx(1.5),
+    )
+    told = sample(TEXT, "kafka.server", [("type", "Request"), ("client-id", "c")], "request-time", 250.0)  # fmt: skip
+    assert told == ("kafka_quota_request_threads", {"client_id": "c"}, 2.5)
+
+
+def test_what_is_of_no_use_is_left_out() -> None:
+    """Other attributes, other errors, other beans."""
+    requests = [("type", "RequestMetrics"), ("name", "ThrottleTimeMs"), ("request", "Fetch")]  # fmt: skip
+    assert sample(TEXT, "kafka.network", requests, "99thPercentile") is None
+    errors = [("type", "RequestMetrics"), ("name", "ErrorsPerSec"), ("request", "Fetch"), ("error", "NONE")]  # fmt: skip
+    assert sample(TEXT, "kafka.network", errors, "Count") is None
+    assert sample(TEXT, "kafka.server", [("type", "ReplicaManager")], "Value") is None
+
+
+@pytest.mark.parametrize(
+    ("client_id", "label"),
+    [
+        ("plain", "plain"),
+        ("a/b:c=d,e", "a/b:c=d,e"),
+        ("a, client-id=b", "a, client-id=b"),
+        ("x><>byte-rate: 1", "x><>byte-rate: 1"),
+        ("ümlaut\r\u2028", "ümlaut\r\u2028"),
+        ("*", r'"\*"'),
+        ('"quoted"', r'"\"quoted\""'),
+        ("line\nend", r'"line\nend"'),
+    ],
+)
+def test_quotes_go_where_nothing_is_lost(client_id: str, label: str) -> None:
+    """What Java quotes for the sake of a comma comes plain; what has a backslash keeps its quotes."""
+    properties = [("type", "Produce"), ("client-id", client_id)]
+    told = sample(TEXT, "kafka.server", properties, "byte-rate")
+    assert told is not None
+    assert told[1] == {"client_id": label}
+
+
+@given(data=st.data())
+def test_the_dialect_reads_back_what_the_rules_write(data: st.DataObject) -> None:
+    """Whatever clients and tags are called, and in whatever order the broker writes them."""
+    attribute = data.draw(st.sampled_from(CLIENT))
+    tags = data.draw(_tags_of(attribute))
+    order = data.draw(st.permutations(list(tags.items())))
+    properties = [("type", attribute.type), *order]
+    told = sample(TEXT, attribute.domain, properties, attribute.name, 250.0)
+    assert told is not None
+    name, labels, value = told
+    column = column_of(name, labels)
+    assert column == Column(Bean.of(attribute.domain, dict(properties)), attribute.name)
+    assert value * factor_of(column) == pytest.approx(250.0)
+
+
+def _tags_of(attribute: Attribute) -> st.SearchStrategy[dict[str, str]]:
+    own = st.fixed_dictionaries(
+        {}, optional={"user": filled.map(sanitize), "client-id": filled}
+    )
+    if not attribute.open:
+        return own
+    keys = st.sampled_from(("quota.type", "group", "a b", "ten-ant", "é"))
+    other = st.dictionaries(keys, filled, min_size=1, max_size=4)
+    return st.builds(lambda left, right: {**left, **right}, own, other)
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [each for each in ATTRIBUTES if each.brokers_have_it and each not in CLIENT],
+    ids=lambda attribute: (
+        f"{attribute.meaning.name}-{attribute.type}{attribute.direction}"
+    ),
+)
+def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
+    """All other attributes, with their properties in any order after the name."""
+    free = {key: f"{key}-1" for key in attribute.free if attribute.required}
+    fixed = dict(attribute.fixed)
+    head = [("type", attribute.type), *list(fixed.items())[:1]]
+    for rest in permutations([*list(fixed.items())[1:], *free.items()]):
+        properties = [*head, *rest]
+        told = sample(TEXT, attribute.domain, properties, attribute.name)
+        assert told is not None
+        column = column_of(told[0], told[1])
+        bean = Bean.of(attribute.domain, dict(properties))
+        assert column == Column(bean, attribute.name)
+        assert told[2] * factor_of(column) == pytest.approx(1.0)
+
+
+def test_what_nobody_would_write_is_of_no_use() -> None:
+    """Other families of ours, labels of another kind, broken quotes and tags."""
+    assert column_of("kafka_quota_utilization_ratio", {"user": "u"}) is None
+    assert column_of("kafka_quota_throttle_time_seconds", {"user": "u"}) is None
+    usage = "kafka_quota_produce_bytes_per_second"
+    assert column_of(usage, {"client_id": '"broken'}) is None
+    tagged = "kafka_quota_callback_produce_bytes_per_second"
+    assert column_of(tagged, {"tags": "no tags"}) is None
+    assert column_of(tagged, {}) is None
+
+
+def test_only_what_is_named_has_a_name() -> None:
+    """What only our own engine counts is on no agent's page."""
+    (own, *_) = (row for row in ATTRIBUTES if not row.brokers_have_it)
+    with pytest.raises(KeyError):
+        name_of(own)
+
+
+def test_rules_of_clients_come_first() -> None:
+    """There are thousands of their beans: the agent remembers for them which rule matched, and looks at few others before."""
+    cached = [bool(rule.get("cache")) for _, rule in rules_of(TEXT)]
+    assert cached == sorted(cached, reverse=True)
+    assert 0 < sum(cached) < len(cached)
