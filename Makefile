@@ -8,7 +8,7 @@ OPS ?= 20000
 VECTORS ?= tests/conformance/kafka-vectors.json
 ROOMS := alerts cli clients dashboards demo exporter metrics
 
-.PHONY: help demo test lint types contracts unit real coverage compiled bench conformance differential docs format jars services clean
+.PHONY: help demo test lint types contracts unit real coverage compiled bench conformance differential docs format jars collector services clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -59,7 +59,7 @@ format: .venv/ready-dev ## Format the code
 jars: .venv/ready-dev ## Fetch Kafka's jars and the agents through Maven
 	tools/setup jars
 
-services: .venv/ready-dev ## Install what the real tests need: a JDK, Maven, Prometheus, Kafka's jars
+services: .venv/ready-dev ## Install what the real tests need: a JDK, Maven, Prometheus, Kafka's jars, Grafana's npm packages
 	tools/setup services
 
 clean: ## Remove everything that was built, but not the caches outside this folder
