@@ -30,7 +30,8 @@ def check(
     settings = configuration(file)
     build_exporter(settings)
     count = len(settings.sources)
-    typer.echo(f"{file}: fine, {count} source{'' if count == 1 else 's'}")
+    found = ", and those that are found" if settings.discovery.wanted else ""
+    typer.echo(f"{file}: fine, {count} source{'' if count == 1 else 's'}{found}")
 
 
 @config.command(epilog="Examples:\n\nquotascope config example > /etc/quotascope.yaml")

@@ -26,7 +26,30 @@ Sources = Annotated[
     typer.Option(
         "--source",
         metavar="DIALECT[:NODE]=URL",
-        help="A broker or controller to read, such as jolokia=http://broker-1:8778/jolokia; may be repeated.",
+        help="A broker or controller to read, such as jolokia=http://broker-1:8778/jolokia or prometheus:1=http://broker-1:9404/metrics, whose dialect is detected; a dialect's own name forces it; may be repeated.",
+    ),
+]
+Discover = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[DIALECT=]URL",
+        help="Read all brokers and controllers of the cluster: where their agents answer, such as 'http://{host}:8778/jolokia'; also {node_id} and {rack}.",
+    ),
+]
+Targets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--targets",
+        metavar="FILE",
+        help="Read the targets of a file_sd file of Prometheus, or of several with *; may be repeated.",
+    ),
+]
+SampleEvery = Annotated[
+    str | None,
+    typer.Option(
+        "--sample-every",
+        metavar="TIME",
+        help="Read the brokers between scrapes as well, such as 5s, and show the maxima.",
     ),
 ]
 Cluster = Annotated[
@@ -82,6 +105,20 @@ Address = Annotated[
 ]
 Port = Annotated[
     int | None, typer.Option(metavar="PORT", help="Port to listen on (9749).")
+]
+OtlpEndpoint = Annotated[
+    str | None,
+    typer.Option(
+        "--otlp-endpoint",
+        metavar="URL",
+        help="Also push to this OpenTelemetry receiver, such as http://collector:4318.",
+    ),
+]
+OtlpProtocol = Annotated[
+    str | None,
+    typer.Option(
+        "--otlp-protocol", metavar="PROTOCOL", help="http/protobuf (default) or grpc."
+    ),
 ]
 LogFormat = Annotated[
     str | None, typer.Option(metavar="FORMAT", help="auto, human, logfmt or json.")
@@ -167,13 +204,20 @@ _PLACES = {
     "--exclude-client-id": ("cardinality", "exclude_client_ids"),
     "--detail-above": ("cardinality", "detail_above"),
     "--idle-after": ("cardinality", "idle_after_seconds"),
+    "--otlp-endpoint": ("otlp", "endpoint"),
+    "--otlp-protocol": ("otlp", "protocol"),
     "--log-format": ("log", "format"),
     "--log-level": ("log", "level"),
+    "--sample-every": ("collection", "sample_every_seconds"),
+    "--targets": ("discovery", "file_sd", "files"),
 }
 
 
 def configuration(
-    file: Path | None, sources: list[str] | None = None, **flags: object
+    file: Path | None,
+    sources: list[str] | None = None,
+    discover: str | None = None,
+    **flags: object,
 ) -> Config:
     """
     The configuration from file, environment and flags.
@@ -183,6 +227,7 @@ def configuration(
     """
     from quotascope.exporter.config import (
         Override,
+        discovery_overrides,
         load_config,
         sources_override,
     )
@@ -195,4 +240,6 @@ def configuration(
     ]
     if sources:
         overrides.append(sources_override(sources, "--source"))
+    if discover:
+        overrides.extend(discovery_overrides(discover, "--discover"))
     return load_config(file, os.environ, overrides)

@@ -18,9 +18,13 @@ quotascope serve --config /etc/quotascope.yaml
 
 quotascope serve --source jolokia=http://broker-1:8778/jolokia --bootstrap-servers broker-1:9092
 
+quotascope serve --bootstrap-servers broker-1:9092 --discover 'http://{host}:8778/jolokia' --sample-every 5s
+
 quotascope serve --source jmx_exporter:1=http://broker-1:9404/metrics --port 9750 --log-format json
 
 quotascope serve --config /etc/quotascope.yaml --max-entities 2000 --exclude-client-id 'console-.*' --detail-above 0.5 --idle-after 900
+
+quotascope serve --config /etc/quotascope.yaml --otlp-endpoint https://collector:4317 --otlp-protocol grpc
 """
 
 
@@ -28,8 +32,11 @@ def serve(
     *,
     config: options.ConfigFile = None,
     source: options.Sources = None,
+    discover: options.Discover = None,
+    targets: options.Targets = None,
     bootstrap_servers: options.BootstrapServers = None,
     cluster: options.Cluster = None,
+    sample_every: options.SampleEvery = None,
     address: options.Address = None,
     port: options.Port = None,
     max_entities: options.MaxEntities = None,
@@ -39,6 +46,8 @@ def serve(
     exclude_client_id: options.ExcludeClientIds = None,
     detail_above: options.DetailAbove = None,
     idle_after: options.IdleAfter = None,
+    otlp_endpoint: options.OtlpEndpoint = None,
+    otlp_protocol: options.OtlpProtocol = None,
     log_format: options.LogFormat = None,
     log_level: options.LogLevel = None,
 ) -> None:
@@ -50,6 +59,9 @@ def serve(
     settings = options.configuration(
         config,
         source,
+        discover,
+        targets=targets,
+        sample_every=sample_every,
         bootstrap_servers=bootstrap_servers,
         cluster=cluster,
         address=address,
@@ -61,6 +73,8 @@ def serve(
         exclude_client_id=exclude_client_id,
         detail_above=detail_above,
         idle_after=idle_after,
+        otlp_endpoint=otlp_endpoint,
+        otlp_protocol=otlp_protocol,
         log_format=log_format,
         log_level=log_level,
     )

@@ -20,6 +20,8 @@ quotascope status --config /etc/quotascope.yaml
 
 quotascope status --source jolokia=http://broker-1:8778/jolokia --bootstrap-servers broker-1:9092 --top 20
 
+quotascope status --bootstrap-servers broker-1:9092 --discover 'http://{host}:8778/jolokia'
+
 Exit code 0: all sources and the limits could be read. 1: something could not.
 """
 
@@ -28,6 +30,8 @@ def status(
     *,
     config: options.ConfigFile = None,
     source: options.Sources = None,
+    discover: options.Discover = None,
+    targets: options.Targets = None,
     bootstrap_servers: options.BootstrapServers = None,
     top: Annotated[
         int, typer.Option(min=0, metavar="N", help="How many entities to show.")
@@ -41,7 +45,12 @@ def status(
     from .status_view import view
 
     settings = options.configuration(
-        config, source, bootstrap_servers=bootstrap_servers, log_level="error"
+        config,
+        source,
+        discover,
+        targets=targets,
+        bootstrap_servers=bootstrap_servers,
+        log_level="error",
     )
     snapshot = asyncio.run(read_once(settings))
     findings = diagnose(snapshot)

@@ -19,6 +19,7 @@ from .landing import POLICY, landing_page
 log = structlog.get_logger()
 
 TIMEOUT_HEADER: Final = "X-Prometheus-Scrape-Timeout-Seconds"
+_LONGEST: Final = 40
 _NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
 
@@ -51,6 +52,8 @@ class Handlers:
         """One scrape, in the format and encoding that it asks for."""
         timeout = scrape_timeout(request.headers.get(TIMEOUT_HEADER), self._config)
         snapshot = await self._collection.snapshot(timeout)
+        if request.transport is not None:  # one that hung up has seen no maximum
+            snapshot = self._collection.shown_to(scraper_of(request), snapshot)
         chosen = choose_format(request.headers.get("Accept", ""))
         # in a thread, so that a large cluster's text does not keep health checks waiting
         body = await asyncio.to_thread(
@@ -97,6 +100,18 @@ def scrape_timeout(header: str | None, config: CollectionConfig) -> float:
     if not 0 < allowed < float("inf"):
         return config.timeout_seconds
     return max(allowed - config.margin_seconds, allowed / 2)
+
+
+def scraper_of(request: web.Request) -> str:
+    """
+    Who is asking, to keep maxima for: the address, and the name of the program.
+
+    A person with curl on the machine of Prometheus is thus another one than Prometheus. Who shares both, such as two
+    servers behind one address, can ask for ``/metrics?scraper=NAME``.
+    """
+    name = request.query.get("scraper", "")
+    program = request.headers.get("User-Agent", "").partition("/")[0]
+    return f"{request.remote} {program[:_LONGEST]} {name[:_LONGEST]}"
 
 
 @web.middleware

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from typing import Self
 
 import structlog
 from aiohttp import web
 
 from .cardinality import Cardinality
-from .collection import Collection
+from .collection import Collection, Sampler
 from .config import Config
 from .diagnosis import Severity, diagnose
+from .discovery import Discovery, Roster
 from .errors import CannotListen
 from .http import Handlers
 from .limits import LimitsSource
 from .limits.refresh import LimitsKeeper, LimitsRefresh, NoLimits
 from .os_reason import os_reason
+from .otlp import Push
 from .snapshot import Snapshot
 from .sources.source import Source
 
@@ -29,22 +31,26 @@ class Exporter:
     """
     Everything between the sources and Prometheus.
 
-    ``async with`` starts it and ends it; it owns the sources and the limits source and
+    ``async with`` starts it and ends it; it owns the sources, the limits source, the discovery and the push, and
     closes them. ``refresh_seconds`` is the pause between two reads of the limits,
     ``limits_timeout_seconds`` the longest one of them.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it puts together
         self,
         config: Config,
-        sources: Sequence[Source],
+        sources: Sequence[Source] | Roster,
         limits: LimitsSource | None,
         *,
+        discovery: Discovery | None = None,
+        push: Push | None = None,
         refresh_seconds: float = 30.0,
         limits_timeout_seconds: float = 30.0,
     ) -> None:
         self._config = config
         self._limits_source = limits
+        self._discovery = discovery
+        self._push = push
         self._refresh_seconds = refresh_seconds
         keeper: LimitsKeeper = NoLimits()
         self._refresh = None
@@ -55,7 +61,10 @@ class Exporter:
             keeper,
             config.collection.max_age_seconds,
             cardinality=Cardinality(config.cardinality),
+            patience_seconds=config.collection.timeout_seconds,
         )
+        if push is not None:
+            self.collection.push_health = lambda: push.health
         self._tasks: list[asyncio.Task[None]] = []
         self._runner: web.AppRunner | None = None
         self.url = ""
@@ -67,11 +76,25 @@ class Exporter:
         except BaseException:
             await self._end()
             raise
-        if self._refresh is not None:
-            refreshing = self._refresh.run(self._refresh_seconds)
-            self._tasks.append(asyncio.create_task(refreshing))
-        self._tasks.append(asyncio.create_task(self._first_collection()))
+        for work in self._background():
+            self._tasks.append(asyncio.create_task(work))
+        if self._push is not None:
+            self._push.start(self.url, lambda: self._snapshot_for("otlp"))
         return self
+
+    def _background(self) -> Iterator[Coroutine[object, object, None]]:
+        if self._discovery is not None:
+            yield self._discovery.run()
+        if self._refresh is not None:
+            yield self._refresh.run(self._refresh_seconds)
+        yield self._first_collection()
+        collection = self._config.collection
+        if collection.sample_every_seconds is not None:
+            yield Sampler(
+                self.collection,
+                collection.sample_every_seconds,
+                collection.timeout_seconds,
+            ).run()
 
     async def __aexit__(self, *_: object) -> None:
         await self._end()
@@ -79,6 +102,10 @@ class Exporter:
     async def snapshot(self) -> Snapshot:
         """The state of the cluster now, as a scrape would see it."""
         return await self.collection.snapshot(self._config.collection.timeout_seconds)
+
+    async def _snapshot_for(self, scraper: str) -> Snapshot:
+        timeout = self._config.collection.timeout_seconds
+        return await self.collection.snapshot(timeout, scraper)
 
     async def _listen(self) -> None:
         handlers = Handlers(
@@ -114,11 +141,15 @@ class Exporter:
     async def _end(self) -> None:
         if self._runner is not None:
             await self._runner.cleanup()
+        if self._push is not None:
+            await self._push.close()
         for task in self._tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         await self.collection.close()
+        if self._discovery is not None:
+            await self._discovery.close()
         if self._limits_source is not None:
             await self._limits_source.close()
 

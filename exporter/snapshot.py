@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -255,9 +255,9 @@ class Folds:
 class Peaks:
     """The greatest values since the last scrape of the same scraper, this snapshot's included."""
 
-    utilization: Sequence[float | None]
-    """In the order of the snapshot's entities; None where there is none."""
-    burst_used: Sequence[float | None]
+    utilization: Mapping[int, float]
+    """By the identity of the entity, as ``id`` gives it: it holds in the snapshot that these are part of."""
+    burst_used: Mapping[int, float]
     """As ``utilization``."""
     delay_queue_size: Mapping[tuple[str, QuotaType], float]
     """By broker and quota type."""
@@ -271,6 +271,18 @@ class Sampling:
     """Reads taken since the start."""
     missed: int = 0
     """Reads that were due while an earlier one was still under way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushHealth:
+    """How pushing over OTLP goes, since this exporter started."""
+
+    exports_total: Mapping[str, int] = field(default_factory=dict)
+    """Pushes by outcome: ``success``, ``partial``, ``failure``."""
+    points_total: Mapping[str, int] = field(default_factory=dict)
+    """Points by what became of them: ``accepted``, ``rejected``, ``lost``."""
+    error: str | None = None
+    """Why the last push did not succeed; None when it did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,7 +306,9 @@ class Snapshot:
     sampling: Sampling | None = None
     """None when only scrapes read."""
     peaks: Peaks | None = None
-    """For scrapers, when there is sampling; ``entities`` must not be changed without it."""
+    """For scrapers, when there is sampling."""
+    push: PushHealth | None = None
+    """None when nothing is pushed."""
 
     @property
     def measured(self) -> tuple[EntityUsage, ...]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from ..cardinality import Cardinality
+from ..discovery import Roster
 from ..join import Join
 from ..limits.refresh import LimitsKeeper
-from ..snapshot import Snapshot
+from ..snapshot import PushHealth, Sampling, Snapshot, SourceHealth
 from ..sources.source import Source
 from .memory import SourceMemory
-from .reading import read_all
+from .peaks import PeakKeeper
+from .reading import Reading
+from .run import Run, unless
+
+_PATIENCE_SECONDS: Final = 9.0
 
 
 class Collection:
@@ -21,93 +27,121 @@ class Collection:
     Makes snapshots on demand.
 
     Whoever asks gets a snapshot no older than ``max_age_seconds``: the last one, the
-    one being made, or a new one. ``clock`` gives Unix time in seconds; without ``cardinality``
-    everybody is shown.
+    one being made, or a new one. A collection goes on for ``patience_seconds`` even when those who asked have gone.
+    ``clock`` gives Unix time in seconds; without ``cardinality`` everybody is shown.
     """
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[Source] | Roster,
         limits: LimitsKeeper,
         max_age_seconds: float = 1.0,
         clock: Callable[[], float] = time.time,
         cardinality: Cardinality | None = None,
+        patience_seconds: float = _PATIENCE_SECONDS,
     ) -> None:
-        self._sources = sources
+        self._roster = sources if isinstance(sources, Roster) else Roster(sources)
         self._limits = limits
         self._max_age_seconds = max_age_seconds
         self._clock = clock
         self._cardinality = cardinality
+        self._patience_seconds = patience_seconds
         self._join = Join()
         self._memory = SourceMemory()
-        self._run: _Run | None = None
+        self._peaks = PeakKeeper()
+        self._run: Run | None = None
+        self._reading: Reading | None = None
         self._fresh_until = float("-inf")
+        self.sampling: Sampling | None = None
+        """How reading between scrapes goes, None when only scrapes read."""
+        self.push_health: Callable[[], PushHealth | None] = lambda: None
+        """How pushing goes, if there is somebody who pushes."""
         self.latest: Snapshot | None = None
         """The last snapshot, whatever its age."""
 
-    async def snapshot(self, timeout_seconds: float) -> Snapshot:
+    async def snapshot(
+        self, timeout_seconds: float, scraper: str | None = None
+    ) -> Snapshot:
         """
         A snapshot, within about ``timeout_seconds``.
 
-        Sources that have not answered by then are shown as down. Somebody who joins a
-        collection with less patience than those before ends it earlier for all.
+        Sources that have not answered by then are shown as down; those who have more patience still get their
+        numbers. With sampling, a ``scraper`` gets the maxima since it last called.
         """
-        loop = asyncio.get_running_loop()
-        if self.latest is not None and loop.time() < self._fresh_until:
-            return self.latest
-        if self._run is None:
-            self._run = _Run(self._collect)
-            self._run.task.add_done_callback(self._finished)
-        self._run.expire_after(timeout_seconds)
-        return await asyncio.shield(self._run.task)
+        snapshot = await self._recent(timeout_seconds)
+        return snapshot if scraper is None else self.shown_to(scraper, snapshot)
+
+    def shown_to(self, scraper: str, snapshot: Snapshot) -> Snapshot:
+        """With sampling, the snapshot with the maxima since this scraper last got some; they begin anew."""
+        if self.sampling is None:
+            return snapshot
+        at = asyncio.get_running_loop().time()
+        peaks = self._peaks.since_last(scraper, snapshot, at)
+        return replace(snapshot, sampling=self.sampling, peaks=peaks)
 
     async def close(self) -> None:
         """End the collection under way and release the sources' connections."""
         if self._run is not None:
-            self._run.task.cancel()
-            await asyncio.wait({self._run.task})
-        for source in self._sources:
-            await source.close()
+            await self._run.cancel()
+        await self._roster.close()
+
+    async def _recent(self, timeout_seconds: float) -> Snapshot:
+        loop = asyncio.get_running_loop()
+        if self.latest is not None and loop.time() < self._fresh_until:
+            return self.latest
+        run = await self._under_way(timeout_seconds)
+        result = await run.result(timeout_seconds)
+        return self._so_far() if result is None else result
+
+    async def _under_way(self, timeout_seconds: float) -> Run:
+        run = self._run
+        if run is not None and not run.done and run.abandoned(self._max_age_seconds):
+            await run.expire()  # numbers as old as those would be no answer
+            run = self._run
+        if run is None or run.done:
+            longest = max(self._patience_seconds, timeout_seconds)
+            run = self._run = Run(self._collect, longest)
+        return run
 
     async def _collect(self, expired: asyncio.Event) -> Snapshot:
         started = asyncio.get_running_loop().time()
-        reads = await read_all(self._sources, expired, self._limits.settled())
-        joined = self._join.snapshot(
-            reads, self._limits.limits, self._limits.health, self._clock()
-        )
-        sources = tuple(map(self._memory.complete, joined.sources))
-        snapshot = self._shown(replace(joined, sources=sources))
+        self._reading = None
+        await unless(expired, self._roster.settled())
+        async with self._roster.reading() as sources:
+            self._reading = reading = Reading(sources)
+            try:
+                await unless(expired, reading.done(), self._limits.settled())
+            finally:
+                await reading.end()
+        snapshot = self._joined(reading, self._memory.complete)
+        self._memory.keep_only({source.name for source in snapshot.sources})
         self.latest = snapshot
         self._fresh_until = started + self._max_age_seconds
+        if self.sampling is not None:
+            self._peaks.note(snapshot, asyncio.get_running_loop().time())
         return snapshot
+
+    def _so_far(self) -> Snapshot:
+        """What can be told before the collection under way is over."""
+        return self._joined(self._reading or Reading(()), self._memory.glance)
+
+    def _joined(
+        self, reading: Reading, complete: Callable[[SourceHealth], SourceHealth]
+    ) -> Snapshot:
+        joined = self._join.snapshot(
+            self._roster.once_each(reading.so_far()),
+            self._limits.limits,
+            self._limits.health,
+            self._clock(),
+        )
+        return self._shown(
+            replace(
+                joined,
+                sources=tuple(map(complete, joined.sources)),
+                discoveries=self._roster.discoveries,
+                push=self.push_health(),
+            )
+        )
 
     def _shown(self, joined: Snapshot) -> Snapshot:
         return joined if self._cardinality is None else self._cardinality.apply(joined)
-
-    def _finished(self, task: asyncio.Task[Snapshot]) -> None:
-        if self._run is not None:
-            self._run.forget_timers()
-        self._run = None
-        if not task.cancelled():
-            task.exception()  # seen, even when all who asked have gone
-
-
-class _Run:
-    """A collection under way, and when it must end."""
-
-    def __init__(
-        self, collect: Callable[[asyncio.Event], Coroutine[object, object, Snapshot]]
-    ) -> None:
-        self._expired = asyncio.Event()
-        self._timers: list[asyncio.TimerHandle] = []
-        self.task = asyncio.create_task(collect(self._expired))
-
-    def expire_after(self, seconds: float) -> None:
-        """End the run at this time if no earlier one was set."""
-        loop = asyncio.get_running_loop()
-        self._timers.append(loop.call_later(seconds, self._expired.set))
-
-    def forget_timers(self) -> None:
-        """Cancel what would still end the run."""
-        for timer in self._timers:
-            timer.cancel()

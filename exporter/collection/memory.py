@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
 import structlog
@@ -26,8 +27,19 @@ class SourceMemory:
         self._up[health.name] = health.up
         if health.up:
             self._readings[health.name] = health.readings
+        return self.glance(health)
+
+    def glance(self, health: SourceHealth) -> SourceHealth:
+        """The same without taking note, for a read that still goes on."""
+        if health.up:
             return health
         return replace(health, readings=self._readings.get(health.name, 0))
+
+    def keep_only(self, names: Container[str]) -> None:
+        """Forget all other sources."""
+        for name in [name for name in self._up if name not in names]:
+            del self._up[name]
+            self._readings.pop(name, None)
 
 
 def _tell(health: SourceHealth, *, first: bool) -> None:

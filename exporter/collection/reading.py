@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import structlog
 
@@ -15,36 +14,34 @@ from ..sources.source import Source
 log = structlog.get_logger()
 
 
-async def read_all(
-    sources: Sequence[Source],
-    expired: asyncio.Event,
-    also: Coroutine[object, object, None],
-) -> list[SourceRead]:
-    """
-    One read of each source, in their order, whatever became of it.
+class Reading:
+    """One read of each source, all at the same time, under way since this was made."""
 
-    Waits for ``also`` as well. What is not done when ``expired`` is set is cancelled.
-    """
-    started = asyncio.get_running_loop().time()
-    reads = [asyncio.create_task(_read(source)) for source in sources]
-    others = [asyncio.create_task(also), asyncio.create_task(_wait(expired))]
-    everything = asyncio.gather(*reads, others[0], return_exceptions=True)
-    watched: set[asyncio.Future[Any]] = {everything, others[1]}
-    try:
-        await asyncio.wait(watched, return_when="FIRST_COMPLETED")
-    finally:
-        for task in (*reads, *others):
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = tuple(sources)
+        self._started = asyncio.get_running_loop().time()
+        self._tasks = [asyncio.create_task(_read(source)) for source in self._sources]
+
+    async def done(self) -> None:
+        """Wait until every source has answered or failed."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def so_far(self) -> list[SourceRead]:
+        """What became of each read until now, in the order of the sources; those that are late count as failed."""
+        waited = asyncio.get_running_loop().time() - self._started
+        return [
+            task.result()
+            if task.done() and not task.cancelled()
+            else _abandoned(source, waited)
+            for source, task in zip(self._sources, self._tasks, strict=True)
+        ]
+
+    async def end(self) -> None:
+        """Give up on those that are late."""
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*reads, *others, return_exceptions=True)
-    waited = asyncio.get_running_loop().time() - started
-    return [
-        _abandoned(source, waited) if task.cancelled() else task.result()
-        for source, task in zip(sources, reads, strict=True)
-    ]
-
-
-async def _wait(event: asyncio.Event) -> None:
-    await event.wait()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 async def _read(source: Source) -> SourceRead:

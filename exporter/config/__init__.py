@@ -1,6 +1,12 @@
 """The configuration: what can be set, how it is read, and what is said when it is wrong."""
 
 from .cardinality import CardinalityConfig, Excluded
+from .discovery import (
+    DiscoveryConfig,
+    FileDiscoveryConfig,
+    FoundSourceConfig,
+    KafkaDiscoveryConfig,
+)
 from .kafka import KafkaConfig, SaslConfig
 from .load import load_config
 from .model import (
@@ -12,7 +18,8 @@ from .model import (
     LogLevel,
     ServerConfig,
 )
-from .override import Override, sources_override
+from .otlp import OtlpCompression, OtlpConfig, OtlpProtocol, OtlpTlsConfig
+from .override import Override, discovery_overrides, sources_override
 from .section import TlsConfig, secret
 from .source import BasicAuthConfig, Dialect, SourceConfig
 
@@ -23,16 +30,25 @@ __all__ = [
     "CollectionConfig",
     "Config",
     "Dialect",
+    "DiscoveryConfig",
     "Excluded",
+    "FileDiscoveryConfig",
+    "FoundSourceConfig",
     "KafkaConfig",
+    "KafkaDiscoveryConfig",
     "LogConfig",
     "LogFormat",
     "LogLevel",
+    "OtlpCompression",
+    "OtlpConfig",
+    "OtlpProtocol",
+    "OtlpTlsConfig",
     "Override",
     "SaslConfig",
     "ServerConfig",
     "SourceConfig",
     "TlsConfig",
+    "discovery_overrides",
     "load_config",
     "secret",
     "sources_override",

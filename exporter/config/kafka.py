@@ -15,13 +15,7 @@ from pydantic import (
 
 from quotascope.clients.security import SaslMechanism, SecurityProtocol
 
-from .section import Seconds, Section, TlsConfig, exactly_one
-
-
-def _comma_separated(value: object) -> object:
-    if isinstance(value, str):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
-    return value
+from .section import Seconds, Section, TlsConfig, comma_separated, exactly_one
 
 
 def _some(servers: tuple[str, ...]) -> tuple[str, ...]:
@@ -69,7 +63,7 @@ class KafkaConfig(Section):
     """The Admin API, which knows the configured quotas."""
 
     bootstrap_servers: Annotated[
-        tuple[Server, ...], BeforeValidator(_comma_separated), AfterValidator(_some)
+        tuple[Server, ...], BeforeValidator(comma_separated), AfterValidator(_some)
     ] = Field(
         description="Brokers to ask first: a list, or HOST:PORT separated by commas.",
         examples=[["broker-1:9092", "broker-2:9092"]],

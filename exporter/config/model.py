@@ -12,7 +12,9 @@ from enum import StrEnum
 from pydantic import Field, model_validator
 
 from .cardinality import CardinalityConfig
+from .discovery import DiscoveryConfig
 from .kafka import KafkaConfig
+from .otlp import OtlpConfig
 from .section import Seconds, Section
 from .source import SourceConfig
 
@@ -63,6 +65,11 @@ class CollectionConfig(Section):
         default=9.0,
         description="Longest collection when the caller does not tell its timeout. Prometheus does, in X-Prometheus-Scrape-Timeout-Seconds.",
     )
+    sample_every_seconds: Seconds | None = Field(
+        default=None,
+        description="Reads the brokers this often between scrapes as well, and shows the maxima since the scraper's last scrape. Without it only scrapes read.",
+        examples=[5.0],
+    )
     margin_seconds: float = Field(
         default=0.5,
         ge=0,
@@ -96,6 +103,10 @@ class Config(Section):
         default=(),
         description="The brokers and controllers to read, all of them: usage is per node, and mutation quotas are kept by the active controller.",
     )
+    discovery: DiscoveryConfig = Field(
+        default=DiscoveryConfig(),
+        description="Brokers and controllers that are found, to be read beside those that are listed under `sources`.",
+    )
     kafka: KafkaConfig | None = Field(
         default=None,
         description="The Admin API. Without it there is usage, but no limit, rule or utilisation.",
@@ -111,6 +122,10 @@ class Config(Section):
         default=CardinalityConfig(),
         description="How many series there may be, and whose. Whatever is not shown is counted in quotascope_entities and quotascope_series_dropped.",
     )
+    otlp: OtlpConfig | None = Field(
+        default=None,
+        description="Pushes the same metrics to an OpenTelemetry receiver. The variables OTEL_EXPORTER_OTLP_… alone do not switch it on; `otlp: {}` does, and leaves the rest to them.",
+    )
     log: LogConfig = Field(
         default=LogConfig(), description="Log lines on standard error."
     )
@@ -121,4 +136,6 @@ class Config(Section):
         for label in labels:
             if labels.count(label) > 1:
                 raise ValueError(f"two sources are called {label!r}: give them a name")
+        if self.discovery.kafka is not None and self.kafka is None:
+            raise ValueError("discovery.kafka needs kafka: it asks that cluster")
         return self

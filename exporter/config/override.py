@@ -73,6 +73,18 @@ def source_from_text(text: str) -> dict[str, object]:
     return {**source, "node_id": node_id} if colon else source
 
 
+def discovery_overrides(text: str, origin: str) -> list[Override]:
+    """Discovery by the cluster in its short form, ``[DIALECT=]URL`` with placeholders."""
+    found = source_from_text(text)
+    url = Override(
+        place=("discovery", "kafka", "url"), value=found["url"], origin=origin
+    )
+    if found["url"] == text:
+        return [url]
+    dialect = ("discovery", "source", "dialect")
+    return [url, Override(place=dialect, value=found["dialect"], origin=origin)]
+
+
 def _unknown(name: str, names: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {close[0]}?" if close else ""

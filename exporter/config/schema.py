@@ -50,9 +50,11 @@ def is_secret(place: Place) -> bool:
 def value_places(
     section: type[Section] = Config, place: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, ...]]:
-    """The places of all values outside of ``sources``, in the order of declaration."""
+    """The places of all values outside of ``sources`` that one text can give, in the order of declaration."""
     for key, field in section.model_fields.items():
         below = section_in(field.annotation)
+        if typing.get_origin(field.annotation) is dict:
+            continue
         if below is None:
             yield (*place, key)
         elif key != "sources":

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field, FilePath, SecretStr, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FilePath,
+    SecretStr,
+    model_validator,
+)
 
-Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)", re.ASCII)
+
+
+def _with_unit(value: object) -> object:
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    return float(match[1]) * _UNITS[match[2]] if match else value
+
+
+Seconds = Annotated[
+    float,
+    BeforeValidator(_with_unit),
+    Field(gt=0, le=86_400, allow_inf_nan=False),
+]
+"""A number of seconds, or a text such as ``500ms``, ``5s`` or ``1m``."""
 
 
 class Section(BaseModel):
@@ -67,6 +90,13 @@ class TlsConfig(Section):
         if self.key_file is not None and self.cert_file is None:
             raise ValueError("key_file needs cert_file")
         return self
+
+
+def comma_separated(value: object) -> object:
+    """A text as the list of what is between its commas; anything else as it is."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
 
 
 def at_most_one(section: Section, *names: str) -> None:

@@ -85,7 +85,7 @@ class DialectConfig(Section):
     """How a source is spoken to."""
 
     dialect: Dialect = Field(
-        description="jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent that answers Prometheus text, whose naming is detected. Forced instead: quotascope_rules, kafka_2_0_0, confluent, jmx_default (no rules, such as Amazon MSK), strimzi.",
+        description="jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent that answers Prometheus text, whose naming is detected. Forced instead: quotascope_rules, kafka_2_0_0, confluent, strimzi, or jmx_default for an agent without rules, such as Amazon MSK has.",
         examples=["jolokia"],
     )
 

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from quotascope.metrics.catalog import Family, FamilyType, families
 
 from ..snapshot import Snapshot
-from . import callback, limits, neighbours, nodes, own, usage
+from . import callback, limits, neighbours, nodes, own, peaks, push, usage
 from .series import Reader, Series, View, known, label_names
 
 READERS: Final[dict[Family, Reader]] = {
@@ -20,8 +20,10 @@ READERS: Final[dict[Family, Reader]] = {
     **limits.READERS,
     **callback.READERS,
     **nodes.READERS,
+    **peaks.READERS,
     **neighbours.READERS,
     **own.READERS,
+    **push.READERS,
 }
 
 

@@ -67,7 +67,31 @@ def own_version() -> str:
     return version("quotascope")
 
 
+def _discovered(view: View) -> Iterator[_Row]:
+    for discovery in view.snapshot.discoveries:
+        yield (discovery.name,), discovery.targets
+
+
+def _discovery_errors(view: View) -> Iterator[_Row]:
+    for discovery in view.snapshot.discoveries:
+        yield (discovery.name,), discovery.errors_total
+
+
+def _samples(view: View) -> Iterator[_Row]:
+    sampling = view.snapshot.sampling
+    yield (), None if sampling is None else sampling.samples
+
+
+def _missed_samples(view: View) -> Iterator[_Row]:
+    sampling = view.snapshot.sampling
+    yield (), None if sampling is None else sampling.missed
+
+
 READERS: Mapping[Family, Reader] = {
+    catalog.DISCOVERED_SOURCES: _discovered,
+    catalog.DISCOVERY_ERRORS: _discovery_errors,
+    catalog.SAMPLES: _samples,
+    catalog.SAMPLES_MISSED: _missed_samples,
     catalog.SOURCE_UP: _of_source(lambda source: source.up),
     catalog.SOURCE_DURATION_SECONDS: _of_source(lambda source: source.duration_seconds),
     catalog.SOURCE_READINGS: _of_source(lambda source: source.readings),

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import ModuleType
 
-from . import callback, limits, neighbours, node, own, rules, spark, usage
+from . import callback, limits, neighbours, node, own, push, rules, spark, usage
 from .callback import (
     CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND,
     CALLBACK_DETECTED,
@@ -24,6 +24,7 @@ from .callback import (
 from .family import OVERFLOW, Family, FamilyType
 from .limits import (
     BURST_USED,
+    BURST_USED_MAX,
     CONTROLLER_MUTATION_BURST,
     CONTROLLER_MUTATION_LIMIT,
     FETCH_LIMIT,
@@ -33,6 +34,7 @@ from .limits import (
     THROTTLE_CAUSE_INFO,
     TOLD_UTILIZATION,
     UTILIZATION,
+    UTILIZATION_MAX,
 )
 from .neighbours import (
     BROKER_CONNECTION_LIMIT,
@@ -53,6 +55,7 @@ from .node import (
     CONTROLLER_EVENT_QUEUE_SECONDS,
     CONTROLLER_EVENTS,
     DELAY_QUEUE_SIZE,
+    DELAY_QUEUE_SIZE_MAX,
     EXEMPT_REQUEST_THREADS,
     REQUEST_CAPACITY_THREADS,
     REQUEST_THROTTLED_SECONDS,
@@ -62,9 +65,13 @@ from .node import (
 )
 from .own import (
     BUILD_INFO,
+    DISCOVERED_SOURCES,
+    DISCOVERY_ERRORS,
     ENTITIES,
     LIMITS_AGE_SECONDS,
     LIMITS_REFRESH_ERRORS,
+    SAMPLES,
+    SAMPLES_MISSED,
     SERIES_DROPPED,
     SNAPSHOT_AGE_SECONDS,
     SOURCE_DIALECT_INFO,
@@ -72,6 +79,7 @@ from .own import (
     SOURCE_READINGS,
     SOURCE_UP,
 )
+from .push import OTLP_EXPORTS, OTLP_POINTS
 from .rules import (
     LIMIT_CHANGES,
     RULE_CONNECTION_LIMIT,
@@ -117,6 +125,7 @@ __all__ = [
     "BROKER_CONNECTION_LIMIT",
     "BUILD_INFO",
     "BURST_USED",
+    "BURST_USED_MAX",
     "CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND",
     "CALLBACK_DETECTED",
     "CALLBACK_FETCH_BYTES_PER_SECOND",
@@ -130,6 +139,9 @@ __all__ = [
     "CONTROLLER_MUTATION_LIMIT",
     "CONTROLLER_MUTATION_TOKENS",
     "DELAY_QUEUE_SIZE",
+    "DELAY_QUEUE_SIZE_MAX",
+    "DISCOVERED_SOURCES",
+    "DISCOVERY_ERRORS",
     "ENTITIES",
     "EXEMPT_REQUEST_THREADS",
     "FETCH_BYTES_PER_SECOND",
@@ -143,6 +155,8 @@ __all__ = [
     "LISTENER_CONNECTIONS_PER_SECOND",
     "LISTENER_CONNECTION_LIMIT",
     "LISTENER_CONNECTION_THROTTLE_SECONDS",
+    "OTLP_EXPORTS",
+    "OTLP_POINTS",
     "OVERFLOW",
     "PRODUCE_BYTES_PER_SECOND",
     "PRODUCE_LIMIT",
@@ -163,6 +177,8 @@ __all__ = [
     "RULE_INFO",
     "RULE_PRODUCE_LIMIT",
     "RULE_REQUEST_LIMIT",
+    "SAMPLES",
+    "SAMPLES_MISSED",
     "SERIES_DROPPED",
     "SNAPSHOT_AGE_SECONDS",
     "SOURCE_DIALECT_INFO",
@@ -195,6 +211,7 @@ __all__ = [
     "TOLD_UTILIZATION",
     "UTILIZATION",
     "UTILIZATION_DISAGREEMENTS",
+    "UTILIZATION_MAX",
     "Family",
     "FamilyType",
     "families",
@@ -204,7 +221,7 @@ __all__ = [
 
 def families() -> Iterator[Family]:
     """What the exporter shows, in the order in which it does."""
-    for module in (usage, limits, callback, rules, node, neighbours, own):
+    for module in (usage, limits, callback, rules, node, neighbours, own, push):
         yield from _declared(module)
 
 

@@ -68,12 +68,28 @@ TOLD_UTILIZATION = gauge(
     "quota-utilization / 100",
 )
 
+UTILIZATION_MAX = gauge(
+    "kafka_quota_utilization_max_ratio",
+    "Greatest utilisation that was seen since this scraper's last scrape. Only with sampling between scrapes.",
+    TYPED_USAGE_LABELS,
+    "ratio",
+    "computed from samples",
+)
+
 BURST_USED = gauge(
     "kafka_quota_controller_mutation_burst_used_ratio",
     "1 - tokens / burst: 1 is an empty bucket, above 1 is debt.",
     USAGE_LABELS,
     "ratio",
     "computed",
+)
+
+BURST_USED_MAX = gauge(
+    "kafka_quota_controller_mutation_burst_used_max_ratio",
+    "Greatest used part of the burst that was seen since this scraper's last scrape: above 1 the bucket was in debt. Only with sampling between scrapes.",
+    USAGE_LABELS,
+    "ratio",
+    "computed from samples",
 )
 
 THROTTLE_CAUSE_INFO = gauge(

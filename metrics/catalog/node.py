@@ -12,6 +12,14 @@ DELAY_QUEUE_SIZE = gauge(
     "queue-size",
 )
 
+DELAY_QUEUE_SIZE_MAX = gauge(
+    "kafka_quota_delay_queue_size_max",
+    "Most connections that were seen muted at once by this kind of quota since this scraper's last scrape. Only with sampling between scrapes.",
+    ("quota_type", "broker"),
+    "connections",
+    "samples of queue-size",
+)
+
 EXEMPT_REQUEST_THREADS = gauge(
     "kafka_quota_exempt_request_threads",
     "Request time that no quota counts, in threads, over the broker's metrics window (default 2 x 30 s).",

@@ -36,6 +36,38 @@ SOURCE_DIALECT_INFO = gauge(
     "configuration",
 )
 
+DISCOVERED_SOURCES = gauge(
+    "quotascope_discovered_sources",
+    "Nodes that the last successful look of this discovery found. Only with discovery.",
+    ("discovery",),
+    "sources",
+    "the last look",
+)
+
+DISCOVERY_ERRORS = counter(
+    "quotascope_discovery_errors_total",
+    "Looks of this discovery that failed wholly or in part since this exporter started; what was found before stays. Only with discovery.",
+    ("discovery",),
+    "errors",
+    "the discovery",
+)
+
+SAMPLES = counter(
+    "quotascope_samples_total",
+    "Samples taken between scrapes since this exporter started. Only with sampling.",
+    (),
+    "samples",
+    "the sampler",
+)
+
+SAMPLES_MISSED = counter(
+    "quotascope_samples_missed_total",
+    "Samples that were due while an earlier one was still under way. Only with sampling.",
+    (),
+    "samples",
+    "the sampler",
+)
+
 LIMITS_AGE_SECONDS = gauge(
     "quotascope_limits_age_seconds",
     "Age of the configured limits that were joined. Absent until they were read once.",

@@ -1,0 +1,142 @@
+"""Looks for nodes again and again, and keeps the roster of sources up to date."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+import structlog
+
+from ..config import FoundSourceConfig, SourceConfig
+from ..errors import ConfigError, DiscoveryError
+from ..snapshot import DiscoveryHealth
+from .merge import merged
+from .roster import Roster
+from .target import Finder, Found
+
+log = structlog.get_logger()
+
+
+class Discovery:
+    """
+    Runs finders side by side.
+
+    A finder that fails keeps what it found last; that is logged when it begins and when it ends. ``clock`` gives Unix time
+    in seconds.
+
+    Args:
+        finders: Ways of finding nodes; of two that name the same node the first is believed.
+        fixed: The configured sources, which are not to be found again.
+        common: What all found sources share.
+        roster: What is kept up to date.
+        timeout_seconds: Longest look of one finder.
+        clock: As above.
+
+    """
+
+    def __init__(
+        self,
+        finders: Sequence[Finder],
+        fixed: Sequence[SourceConfig],
+        common: FoundSourceConfig,
+        roster: Roster,
+        timeout_seconds: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._finders = tuple(finders)
+        self._fixed = fixed
+        self._common = common
+        self._roster = roster
+        self._timeout_seconds = timeout_seconds
+        self._clock = clock
+        self._found: dict[str, Found] = {}
+        self._health = {f.name: DiscoveryHealth(name=f.name) for f in self._finders}
+        self._following = asyncio.Lock()
+        roster.expect()
+        self._tell_roster()
+
+    async def run(
+        self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
+    ) -> None:
+        """Look until cancelled."""
+        async with asyncio.TaskGroup() as finders:
+            for finder in self._finders:
+                finders.create_task(self._run(finder, pause))
+
+    async def _run(
+        self, finder: Finder, pause: Callable[[float], Awaitable[object]]
+    ) -> None:
+        while True:
+            await self._refresh(finder)
+            await pause(finder.interval_seconds)
+
+    async def refresh(self) -> None:
+        """Look once. A failure is remembered in the roster's ``discoveries``, not raised."""
+        await asyncio.gather(*map(self._refresh, self._finders))
+
+    async def close(self) -> None:
+        """Release the finders' connections; the roster is its owner's to close."""
+        for finder in self._finders:
+            await finder.close()
+
+    async def _refresh(self, finder: Finder) -> None:
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                found = await finder.find()
+            await self._follow(finder.name, found)
+        except TimeoutError:
+            self._failed(finder, f"no answer within {self._timeout_seconds:g} seconds")
+        except (ConfigError, DiscoveryError) as error:
+            self._failed(finder, str(error))
+        except Exception as error:
+            log.debug("a discovery failed unexpectedly", exc_info=True)
+            self._failed(finder, f"unexpected {type(error).__name__}: {error}")
+        self._tell_roster()
+
+    async def _follow(self, name: str, found: Found) -> None:
+        async with self._following:
+            known = {**self._found, name: found}
+            targets = [
+                target
+                for finder in self._finders
+                if finder.name in known
+                for target in known[finder.name].targets
+            ]
+            await self._roster.follow(merged(self._fixed, targets, self._common))
+            self._found = known
+        self._succeeded(name, found)
+
+    def _succeeded(self, name: str, found: Found) -> None:
+        health = self._health[name]
+        if found.problem is not None and found.problem != health.error:
+            log.warning("not everything was found", discovery=name, error=found.problem)
+        elif found.problem is None and health.error is not None:
+            log.info("discovery works again", discovery=name)
+        self._health[name] = replace(
+            health,
+            targets=len(found.targets),
+            error=found.problem,
+            errors_total=health.errors_total + (found.problem is not None),
+            found_at=self._clock(),
+        )
+
+    def _failed(self, finder: Finder, error: str) -> None:
+        health = self._health[finder.name]
+        if health.error is None:
+            log.warning(
+                "discovery fails",
+                discovery=finder.name,
+                error=error,
+                last_ones_kept=health.targets,
+            )
+        self._health[finder.name] = replace(
+            health, error=error, errors_total=health.errors_total + 1
+        )
+
+    def _tell_roster(self) -> None:
+        healths = self._health.values()
+        self._roster.discoveries = tuple(healths)
+        if all(health.found_at or health.error for health in healths):
+            self._roster.settle()
