@@ -1,0 +1,114 @@
+"""Dashboards put into a Grafana, or rather into what answers as its API is documented."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.certificates import make_certificates
+from tests.dashboards.fake_grafana import TOKEN, FakeGrafana, serving
+
+from quotascope.dashboards.errors import GrafanaError
+from quotascope.dashboards.grafana import Grafana, push_all
+
+BOARDS = {"one": {"uid": "one", "title": "One"}, "two": {"uid": "two", "title": "Two"}}
+SECRET = "glsa_very_secret"
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeGrafana]:
+    """A server that is empty."""
+    grafana = FakeGrafana()
+    with serving(grafana):
+        yield grafana
+
+
+def _at(fake: FakeGrafana, **changes: Any) -> Grafana:
+    return Grafana(**{"url": fake.url, "token": TOKEN, **changes})
+
+
+def test_dashboards_come_into_a_folder_of_their_own(fake: FakeGrafana) -> None:
+    """It is made first; the answers are addresses for a browser."""
+    addresses = push_all(_at(fake), BOARDS)
+    assert fake.folders == {"quotascope": "Kafka quotas"}
+    assert fake.dashboards == BOARDS
+    assert addresses == [f"{fake.url}/d/one", f"{fake.url}/d/two"]
+
+
+def test_a_second_push_replaces_the_first(fake: FakeGrafana) -> None:
+    """The folder is there already, and the dashboards are overwritten."""
+    push_all(_at(fake), BOARDS)
+    push_all(_at(fake, url=fake.url + "/"), {"one": {"uid": "one", "title": "New"}})
+    assert fake.dashboards["one"]["title"] == "New"
+    assert fake.requests.count(("POST", "/api/folders")) == 1
+
+
+def test_a_refused_token_is_explained_and_never_shown(fake: FakeGrafana) -> None:
+    """What Grafana says, and what the token needs."""
+    with pytest.raises(GrafanaError) as failure:
+        push_all(_at(fake, token=SECRET), BOARDS)
+    assert "401 Invalid API key" in str(failure.value)
+    assert "role Editor" in str(failure.value)
+    assert SECRET not in str(failure.value) + repr(_at(fake, token=SECRET))
+
+
+def test_a_dashboard_from_files_is_not_replaced(fake: FakeGrafana) -> None:
+    """Grafana refuses, and its reason is told with the dashboard's name."""
+    fake.provisioned = {"two"}
+    with pytest.raises(GrafanaError, match="save two: 400 Cannot save provisioned"):
+        push_all(_at(fake), BOARDS)
+
+
+def test_redirects_are_not_followed(fake: FakeGrafana) -> None:
+    """The token would go to whoever is named there."""
+    other = FakeGrafana()
+    with serving(other):
+        fake.redirect_to = f"{other.url}/login"
+        with pytest.raises(GrafanaError, match=r"302 moved .it redirects"):
+            push_all(_at(fake), BOARDS)
+    assert other.requests == []
+
+
+def test_an_unknown_certificate_is_refused(tmp_path: Path) -> None:
+    """Until its authority is named."""
+    certificates = make_certificates(tmp_path)
+    fake = FakeGrafana()
+    with serving(fake, certificates.server_store):
+        with pytest.raises(GrafanaError, match="certificate verify failed"):
+            push_all(_at(fake), BOARDS)
+        push_all(_at(fake, ca_file=certificates.ca), BOARDS)
+    assert fake.dashboards == BOARDS
+
+
+def test_a_file_that_is_no_certificate_is_named(tmp_path: Path) -> None:
+    """Before anything is asked."""
+    file = tmp_path / "ca.pem"
+    file.write_text("no certificate")
+    with pytest.raises(GrafanaError, match=r"cannot use .*ca\.pem"):
+        push_all(Grafana(url="https://localhost", token=TOKEN, ca_file=file), BOARDS)
+
+
+def test_nobody_there_is_told() -> None:
+    """With the address that was tried."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(GrafanaError, match=f"cannot reach Grafana at {url}"):
+            push_all(Grafana(url=url, token=TOKEN), BOARDS)
+
+
+def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
+    """Addresses are part of messages."""
+    with pytest.raises(GrafanaError) as failure:
+        push_all(Grafana(url=f"http://me:{SECRET}@localhost", token=TOKEN), BOARDS)
+    assert SECRET not in str(failure.value)
+
+
+@pytest.mark.parametrize("url", ["localhost:3000", "ftp://localhost", "http://", "x"])
+def test_what_is_no_address_is_told(url: str) -> None:
+    """As a message, not as a defect."""
+    with pytest.raises(GrafanaError, match="cannot reach Grafana"):
+        push_all(Grafana(url=url, token=TOKEN), BOARDS)
