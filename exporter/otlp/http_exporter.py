@@ -6,11 +6,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import requests
-from isal import igzip
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData
 
+from ..exposition.compression import gzipped
 from ..untrusted import shown
 from .answers import Answer, Answers, answer_in
 from .encoded import EncodedMetrics
@@ -68,7 +68,7 @@ class _Session(requests.Session):
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:  # noqa: ANN401 - as requests declares it
         kwargs["stream"] = True
         if self._gzip:
-            kwargs["data"] = igzip.compress(kwargs["data"], 1)
+            kwargs["data"] = gzipped(kwargs["data"])
             kwargs["headers"] = {**kwargs["headers"], "Content-Encoding": "gzip"}
         try:
             response = super().request(*args, **kwargs)
