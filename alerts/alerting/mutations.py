@@ -7,7 +7,17 @@ from quotascope.metrics import catalog
 from .. import recorded
 from ..levels import Levels
 from ..links import Dashboard
-from ..promql import above, aggregate, but_not, call, compare, operation, select, series
+from ..promql import (
+    above,
+    aggregate,
+    both,
+    but_not,
+    call,
+    compare,
+    operation,
+    select,
+    series,
+)
 from ..rule import Alert, Group, Scope, Severity
 from ..text import ENTITY, PERCENT, ROUGH
 from ..thresholds import REJECTIONS, REJECTIONS_FACTOR, TOKENS_DEBT
@@ -25,7 +35,11 @@ def _exhausted(levels: Levels) -> Alert:
     in_debt = f"({compare(tokens, '< bool', 0)})[15m:1m]"
     return Alert(
         name="KafkaQuotaMutationTokensExhausted",
-        expr=above(call("avg_over_time", in_debt), TOKENS_DEBT.value),
+        expr=both(
+            above(call("avg_over_time", in_debt), TOKENS_DEBT.value),
+            tokens,
+            levels.entity,
+        ),
         labels=("user", "client_id"),
         severity=Severity.WARNING,
         scope=Scope.ENTITY,
@@ -35,7 +49,7 @@ def _exhausted(levels: Levels) -> Alert:
         description=f"The token bucket of {ENTITY} for partition mutations was in debt for {PERCENT} of the last 15 minutes: its requests to create, extend or delete topics are refused or delayed.",
         dashboard=Dashboard.MUTATIONS,
         thresholds=(TOKENS_DEBT,),
-        spared="One large request, which may overdraw the bucket and recovers by itself. Clients without a limit have no tokens.",
+        spared="One large request, which may overdraw the bucket and recovers by itself. Clients without a limit have no tokens; a controller that stepped down takes its own along.",
     )
 
 

@@ -19,14 +19,15 @@ def near_limit(levels: Levels) -> Group:
     return Group(
         name="quotascope-near-limit",
         interval="2m",
-        rules=(_near(), _predicted(levels)),
+        rules=(_near(levels), _predicted(levels)),
     )
 
 
-def _near() -> Alert:
+def _near(levels: Levels) -> Alert:
+    near = above(_RECENT, NEAR_LIMIT.value)
     return Alert(
         name="KafkaQuotaNearLimit",
-        expr=above(_RECENT, NEAR_LIMIT.value),
+        expr=both(near, series(recorded.ENTITY_UTILIZATION), levels.typed),
         labels=_LABELS,
         severity=Severity.WARNING,
         scope=Scope.ENTITY,
@@ -36,14 +37,17 @@ def _near() -> Alert:
         description=f"In the last half hour {ENTITY} used {PERCENT} of its {{{{ $labels.quota_type }}}} quota on its busiest broker: its next peak will be throttled.",
         dashboard=Dashboard.ENTITY,
         thresholds=(NEAR_LIMIT,),
-        spared="Peaks: the average of half an hour counts. Clients without a limit have no utilisation.",
+        spared="Peaks: the average of half an hour counts. Clients that are gone, or have no limit, have no utilisation.",
     )
 
 
 def _predicted(levels: Levels) -> Alert:
     history = series(recorded.ENTITY_UTILIZATION, window="6h")
     trend = above(call("predict_linear", history, "3 * 3600"), 1)
-    known_for_long = series(recorded.ENTITY_UTILIZATION, offset="4h")
+    here = series(recorded.ENTITY_UTILIZATION)
+    known_for_long = both(
+        here, series(recorded.ENTITY_UTILIZATION, offset="4h"), levels.typed
+    )
     rising = both(trend, above(_RECENT, PREDICTION.value), levels.typed)
     not_near = but_not(rising, above(_RECENT, NEAR_LIMIT.value), levels.typed)
     return Alert(

@@ -1,0 +1,162 @@
+"""Cases in short YAML, made into what `promtool test rules` reads."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from quotascope.alerts import Site
+from quotascope.alerts.book import alerts
+from quotascope.alerts.rule import Alert
+
+CASES: Final = Path(__file__).parent / "cases"
+ALERTS: Final[dict[str, Alert]] = {alert.name: alert for alert in alerts(Site())}
+GENERATED: Final = Path(__file__).parents[2] / "alerts" / "generated"
+GRAFANA: Final = "https://grafana.example.com"
+RUNBOOKS: Final = "https://runbooks.example.com/quotascope"
+_MANY_ZEROS: Final = re.compile(r"(?<![\w.+])0x(\d+)")
+_MANY_NANS: Final = re.compile(r"NaNx(\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Series, and what is to come of them."""
+
+    subject: str
+    """The alert, or ``records``."""
+    content: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.content['case']}"
+
+    @property
+    def fires(self) -> list[dict[str, Any]]:
+        """When the alert fires, and with what."""
+        fires = self.content.get("fires", [])
+        return fires if isinstance(fires, list) else [fires]
+
+    @property
+    def silent(self) -> list[str]:
+        """When it does not."""
+        return list(self.content.get("silent", []))
+
+    def as_test(self) -> dict[str, Any]:
+        """The test group of promtool."""
+        return {
+            "name": str(self),
+            "interval": self.content.get("every", "1m"),
+            "input_series": [
+                {"series": series, "values": _spelled_out(values)}
+                for series, values in self.content["series"].items()
+            ],
+            "alert_rule_test": [*self._firing(), *self._silent()],
+            "promql_expr_test": [*self._looks()],
+        }
+
+    def _firing(self) -> Iterator[dict[str, Any]]:
+        times = dict.fromkeys(expected["at"] for expected in self.fires)
+        for time in times:
+            yield {
+                "eval_time": time,
+                "alertname": self.subject,
+                "exp_alerts": [
+                    self._expected(expected)
+                    for expected in self.fires
+                    if expected["at"] == time
+                ],
+            }
+
+    def _silent(self) -> Iterator[dict[str, Any]]:
+        for time in self.silent:
+            yield {"eval_time": time, "alertname": self.subject, "exp_alerts": []}
+
+    def _looks(self) -> Iterator[dict[str, Any]]:
+        for look in self.content.get("records", []):
+            samples = [
+                {"labels": sample["labels"], "value": float(sample["value"])}
+                for sample in look.get("exp_samples", [])
+            ]
+            yield {**look, "exp_samples": samples}
+
+    def _expected(self, expected: dict[str, Any]) -> dict[str, Any]:
+        alert = ALERTS[self.subject]
+        common = {"severity": alert.severity.value, "scope": alert.scope.value}
+        return {
+            "exp_labels": common | expected.get("labels", {}),
+            "exp_annotations": {
+                "summary": alert.summary,
+                "description": expected["description"],
+                "runbook_url": f"{RUNBOOKS}/{self.subject}.md",
+                "dashboard_url": f"{GRAFANA}/d/{expected['dashboard']}",
+            },
+        }
+
+
+def cases() -> list[Case]:
+    """All of them, by file."""
+    return [
+        Case(subject=path.stem, content=content)
+        for path in sorted(CASES.glob("*.yaml"))
+        # 0x60 is sixty zeros here, not a number
+        for content in yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)  # noqa: S506
+    ]
+
+
+def _spelled_out(values: str) -> str:
+    """What promtool reads differently: it knows no ``NaNx3``, and takes ``0x10`` for the number 16."""
+    values = _MANY_ZEROS.sub(r"0+0x\1", values)
+    return _MANY_NANS.sub(lambda found: " ".join(["NaN"] * (int(found[1]) + 1)), values)
+
+
+def _rules() -> dict[str, dict[str, Any]]:
+    """The generated groups, each of them with one rule, by the name of the rule; what is recorded comes first."""
+    return {
+        rule.get("alert") or rule["record"]: {**group, "rules": [rule]}
+        for name in ("quotascope-recording.yaml", "quotascope-alerts.yaml")
+        for group in yaml.safe_load((GENERATED / name).read_text())["groups"]
+        for rule in group["rules"]
+    }
+
+
+RULES: Final = _rules()
+
+
+def _needed(text: str) -> set[str]:
+    """The recorded series that an expression reads, and those behind them."""
+    found = {name for name in RULES if ":" in name and name in text}
+    return found.union(*(_needed(RULES[name]["rules"][0]["expr"]) for name in found))
+
+
+def _of_case(case: Case) -> list[dict[str, Any]]:
+    """The generated groups that a case is about: all others would only take time."""
+    asked = [RULES[case.subject]["rules"][0]["expr"]] if case.subject in RULES else []
+    asked += [look["expr"] for look in case.content.get("records", [])]
+    needed = {case.subject}.union(*map(_needed, asked))
+    return [
+        {**group, "name": str(number)}
+        for number, (name, group) in enumerate(RULES.items())
+        if name in needed
+    ]
+
+
+def try_case(case: Case, folder: Path) -> str:
+    """What promtool says about a case, empty when all came out as expected."""
+    groups = _of_case(case)
+    (folder / "rules.yaml").write_text(yaml.safe_dump({"groups": groups}))
+    document = {
+        "rule_files": ["rules.yaml"],
+        "evaluation_interval": case.content.get("every", "1m"),
+        "group_eval_order": [group["name"] for group in groups],
+        "tests": [case.as_test()],
+    }
+    path = folder / "case.yaml"
+    path.write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8")
+    command = ["promtool", "test", "rules", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
