@@ -19,8 +19,9 @@ More tokens than any limit gives. A bucket without a limit grows by Long.MAX a s
 
 def usages(entities: Iterable[Places], numbers: Numbers) -> Iterator[EntityUsage]:
     """What each of these entities used."""
+    values = numbers.values
     for places in entities:
-        usage, throttle_ms = numbers.of(places)
+        usage, throttle_ms = values[places.usage], values[places.throttle_time]
         result = EntityUsage(
             entity=places.entity,
             usage=usage / places.divisor if isfinite(usage) else None,

@@ -105,16 +105,16 @@ class Join:
         before = self._before_under_same_rules(numbers)
         counting: list[Places] = []
         stale: Counter[QuotaType] = Counter(_judged(numbers, leads=leads))
+        in_use, mutation = Standing.IN_USE, QuotaType.CONTROLLER_MUTATION
         for places in numbers.plan.entities.values():
-            quota_type = places.entity.quota_type
-            if not leads and quota_type is QuotaType.CONTROLLER_MUTATION:
-                stale[quota_type] += 1
-            elif places.standing is Standing.IN_USE or self._staleness.in_use(
+            if not leads and places.tags[0] is mutation:
+                stale[mutation] += 1
+            elif places.standing is in_use or self._staleness.in_use(
                 places, numbers, before, at
             ):
                 counting.append(places)
             else:
-                stale[quota_type] += 1
+                stale[places.tags[0]] += 1
         return counting, dict(stale)
 
     def _before_under_same_rules(self, numbers: Numbers) -> Numbers | None:

@@ -19,6 +19,8 @@ from .standing import NO_RULES, Standing, standing_of
 NOWHERE: Final = -1
 """The place of a number that is not in the table; a NaN is kept there."""
 
+_TYPES: Final = tuple(QuotaType)
+
 
 @dataclass(slots=True, kw_only=True)
 class Places:
@@ -142,7 +144,14 @@ class Planner:
                 places = _places(plan, found.tags, known.get(found.tags))
                 plan.entities[found.tags] = places
             _add_to_entity(places, place, found.attribute.meaning)
+        # In the order in which they are shown; for then nobody has to sort them at each collection.
+        plan.entities = dict(sorted(plan.entities.items(), key=_in_order))
         return plan
+
+
+def _in_order(item: tuple[Tags, Places]) -> tuple[int, str, str]:
+    quota_type, user, client_id = item[0]
+    return _TYPES.index(quota_type), user, client_id
 
 
 def _places(plan: Plan, tags: Tags, known: Places | None) -> Places:

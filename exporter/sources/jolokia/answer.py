@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat
 from math import nan
+
+import orjson
 
 from quotascope.metrics import MalformedName, parse_object_name
 
@@ -33,17 +36,15 @@ def numbers_in(
     beans. Raises ``SourceUnreadable`` and ``SourceDenied``.
     """
     keys: list[Key] = []
-    values: list[float] = []
+    values: list[object] = []
     for request, item in zip(requests, _items(answer, len(requests)), strict=True):
         for bean, attributes in _beans(request, item).items():
             if not isinstance(attributes, dict):
                 raise _cut_short(bean, attributes)
-            keys += [(bean, attribute) for attribute in attributes]
-            values += [
-                value if type(value) is float else _number(value)
-                for value in attributes.values()
-            ]
-    return keys, values
+            keys.extend(zip(repeat(bean), attributes))
+            values.extend(attributes.values())
+    numbers = [value if type(value) is float else _number(value) for value in values]
+    return keys, numbers
 
 
 def column_of(key: Key) -> Column | None:
@@ -63,7 +64,7 @@ def _bean(name: str) -> Bean | None:
 
 def _items(answer: bytes, count: int) -> list[object]:
     try:
-        decoded = json.loads(answer)
+        decoded = _decoded(answer)
     except (ValueError, RecursionError) as error:
         raise SourceUnreadable(
             f"the answer is not JSON, or only a part of it ({shown(error)}): is this a Jolokia agent?"
@@ -75,6 +76,14 @@ def _items(answer: bytes, count: int) -> list[object]:
             f"the answer is not a list of {count} items: is this a Jolokia agent?"
         )
     return decoded
+
+
+def _decoded(answer: bytes) -> object:
+    try:
+        return orjson.loads(answer)
+    except ValueError:
+        # It is stricter: Java's maps and strings can hold NaN and halves of surrogate pairs.
+        return json.loads(answer)
 
 
 def _beans(request: ReadRequest, item: object) -> Mapping[str, object]:

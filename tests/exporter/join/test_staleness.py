@@ -37,7 +37,7 @@ def test_a_rate_that_rises_is_in_use() -> None:
     parts = entity(PRODUCE, "alice", usage=50.0)
     world.collect_one(parts, entity(PRODUCE, "", "c", usage=10.0))
     snapshot = world.collect_one(parts, entity(PRODUCE, "", "c", usage=12.0))
-    assert shown(snapshot) == ["alice", ""]
+    assert shown(snapshot) == ["", "alice"]
     assert stale(snapshot) == {}
 
 
@@ -48,7 +48,7 @@ def test_a_new_bean_that_is_used_is_in_use() -> None:
     snapshot = world.collect_one(
         entity(PRODUCE, "alice", usage=50.0), entity(PRODUCE, "", "c", usage=1.0)
     )
-    assert shown(snapshot) == ["alice", ""]
+    assert shown(snapshot) == ["", "alice"]
 
 
 def test_what_rose_is_shown_for_a_minute() -> None:

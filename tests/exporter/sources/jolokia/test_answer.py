@@ -69,6 +69,15 @@ def test_other_values_are_numbers_or_nan(told: object, number: float | None) -> 
     assert isnan(value) if number is None else value == number
 
 
+def test_what_strict_json_forbids_is_read_all_the_same() -> None:
+    """A bare NaN, an exponent too large, and half a surrogate pair in the name of a bean next to them."""
+    text = b'[{"status": 200, "value": {"b": {"x": NaN, "y": 1e400}, "\\ud800": {"x": 2.5}}}]'
+    keys, (nothing, infinite, number) = numbers_in(text, [FIRST])
+    assert keys == [("b", "x"), ("b", "y"), ("\ud800", "x")]
+    assert isnan(nothing)
+    assert (infinite, number) == (float("inf"), 2.5)
+
+
 def test_a_pattern_without_beans_is_nothing_special() -> None:
     """A broker has no controller's beans: status 404 within HTTP 200."""
     assert numbers_in(answer({"status": 404, "error": "none"}), [FIRST]) == ([], [])
