@@ -132,6 +132,27 @@ def test_what_else_could_not_be_read() -> None:
     )
 
 
+def test_a_source_that_gives_less_than_it_could() -> None:
+    """Something is wrong with its answer, whatever else there is to see."""
+    odd = health("b2", dialect="kafka_2_0_0", remark="names hold users: move the rules")
+    (text,) = told(snapshot(usage(), sources=(odd,)))
+    assert text == (
+        "warning: Source 'b2' (kafka_2_0_0) gives less than it could. names hold users: move the rules"
+    )
+
+
+def test_an_agent_that_may_keep_quotas_to_itself() -> None:
+    """With rules and nobody measured it may be the agent; without rules, or with entities of others, nobody asks."""
+    quiet = health("b2", dialect="strimzi", hint="widen the allowlist")
+    _, text = told(snapshot(sources=(quiet,)))
+    assert text == (
+        "warning: Source 'b2' (strimzi) told of no client under a quota. If there is traffic, widen the allowlist."
+    )
+    assert len(told(snapshot(sources=(quiet,), limits=limits(rules={})))) == 1
+    assert told(snapshot(usage(), sources=(quiet,))) == []
+    assert len(told(snapshot(sources=(health(), replace(quiet, up=False))))) == 2
+
+
 def test_quota_callback() -> None:
     """Where a class of the operator decides, the eight levels mean nothing."""
     custom = limits(nodes={"1": NodeSettings(quota_callback_class="org.acme.Quotas")})

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 
 import pytest
 from structlog.testing import capture_logs
@@ -206,6 +207,14 @@ async def test_failing_source_costs_only_itself(make: Make) -> None:
     shown = await make(broken, fine).snapshot(LONG)
     assert up(shown) == {"broken": False, "fine": True}
     assert shown.sources[0].error == "connection refused"
+
+
+async def test_what_a_source_noticed_is_told(make: Make) -> None:
+    """What is wrong with an answer that could be read, and what to check, reach the diagnosis."""
+    source = ScriptedSource()
+    source.table = replace(source.table, remark="odd", hint="look there")
+    (health,) = (await make(source).snapshot(LONG)).sources
+    assert (health.up, health.remark, health.hint) == (True, "odd", "look there")
 
 
 async def test_defect_of_a_source_costs_only_itself(make: Make) -> None:
