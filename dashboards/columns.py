@@ -5,7 +5,7 @@ from __future__ import annotations
 from quotascope.alerts import Site
 
 from .links import to_entity
-from .model import Column, Look, Step
+from .model import Column, Link, Look, Step
 from .steps import DELAY_IF_ANY, USED
 
 LEVELS = {
@@ -34,10 +34,14 @@ def quota_type() -> Column:
 
 def who(site: Site) -> tuple[Column, ...]:
     """User and client-id, each a way to the dashboard about them."""
-    link = (to_entity(site),)
+    return named(to_entity(site))
+
+
+def named(link: Link) -> tuple[Column, ...]:
+    """User and client-id with a link."""
     return (
-        Column(title="User", source="user", links=link),
-        Column(title="Client-id", source="client_id", links=link),
+        Column(title="User", source="user", links=(link,)),
+        Column(title="Client-id", source="client_id", links=(link,)),
     )
 
 

@@ -43,6 +43,13 @@ def to_entity(site: Site) -> Link:
     )
 
 
+def to_entity_in_chosen_clusters() -> Link:
+    """As ``to_entity``, from rows that do not know their cluster: those of jobs."""
+    query = "&".join(f"var-{label}={cell(label)}" for label in ("user", "client_id"))
+    url = f"/d/{Dashboard.ENTITY.uid}?{_HERE}&${{cluster:queryparam}}&{query}"
+    return Link(title="The brokers' view", url=url)
+
+
 def to_dashboard(dashboard: Dashboard, title: str) -> Link:
     """A link from a panel: to a dashboard about the same clusters."""
     return Link(title=title, url=f"/d/{dashboard.uid}?{_HERE}&${{cluster:queryparam}}")

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import either
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
-from .. import columns, steps
-from ..columns import cluster, delayed, quota_type, rule, used, who
-from ..expressions import ENTITY, RULE, cause, throttled, top, utilization
-from ..model import Board, Graph, Row, Table
-from ..scope import Scope
-from ..shortcuts import WHO, graph, limit, line, table
-from ..variables import common, contains, entity, exactly_or_none, text
-from .changes import limit_changes
+from ... import columns, steps
+from ...columns import cluster, delayed, quota_type, rule, used, who
+from ...expressions import ENTITY, RULE, cause, throttled, utilization
+from ...model import Board, Graph, Row
+from ...scope import Scope
+from ...shortcuts import WHO, graph, limit, line, table
+from ...variables import common, entity, exactly_or_none, text
+from ..changes import limit_changes
+from .others import others
 
-_ROWS = 50
 _SELECTED = (exactly_or_none("user"), exactly_or_none("client_id"))
 """The pair, the user alone and the client-id alone: any of them can be what a quota is about."""
 
@@ -139,47 +138,6 @@ def topic_changes(scope: Scope) -> Row:
         limit(_limit(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {WHO}"),
     )
     return Row(title="Topic changes", panels=((12, changes), (12, tokens)))
-
-
-def others(scope: Scope) -> Row:
-    """Ways to neighbours, and to anybody else."""
-    neighbours = either(
-        utilization(scope, *_same("user")), utilization(scope, *_same("client_id"))
-    )
-    found = either(
-        utilization(scope, contains("user", "find")),
-        utilization(scope, contains("client_id", "find")),
-    )
-    near = _way_to(
-        scope,
-        "Quotas of the same user or client-id",
-        "Others that share the user or the client-id of this page.",
-        neighbours,
-    )
-    any_other = _way_to(
-        scope,
-        "Find a user or client-id",
-        "All whose user or client-id contains what is written in the field Find above, the fullest first.",
-        found,
-    )
-    return Row(title="Others", panels=((12, near), (12, any_other)), height=9)
-
-
-def _same(label: str) -> tuple[str, str]:
-    return f"{label}=`${{{label}:raw}}`", f'{label}!=""'
-
-
-def _way_to(scope: Scope, title: str, description: str, entities: str) -> Table:
-    return table(
-        title,
-        description,
-        (top(_ROWS, entities),),
-        quota_type(),
-        *who(scope.site),
-        used("A"),
-        cluster(scope.site),
-        sort="Used",
-    )
 
 
 def _against_limit(

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import both, grouped, operation
+from quotascope.alerts.promql import both
 from quotascope.metrics import catalog
-from quotascope.metrics.catalog import Family
 
-from .. import steps
-from ..columns import cluster, gauge, number, rule, who
-from ..expressions import RULE, counter_rate, ratio, throttled, top
-from ..model import Board, Row
-from ..scope import Scope
-from ..shortcuts import WHO, graph, limit, line, stat, table
-from ..variables import common, contains, text
-from .changes import limit_changes
+from ... import steps
+from ...columns import cluster, gauge, number, rule, who
+from ...expressions import counter_rate, ratio, throttled, top
+from ...model import Board, Row
+from ...scope import Scope
+from ...shortcuts import WHO, graph, limit, line, table
+from ...variables import common, text
+from ..changes import limit_changes
+from .now import now
+from .series import (
+    CHOSEN,
+    MUTATION,
+    NAMES,
+    of,
+    rules,
+    seconds_until_allowed,
+    seconds_until_full,
+)
 
 _ROWS = 50
-_NAMES = ("user", "client_id")
-_MUTATION = 'quota_type="controller_mutation"'
-_FILTER = (contains("user"), contains("client_id"))
 
 
 def board(scope: Scope) -> Board:
@@ -44,59 +50,18 @@ def board(scope: Scope) -> Board:
     )
 
 
-def now(scope: Scope) -> Row:
-    """Four numbers."""
-    tokens = _of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min")
-    numbers = (
-        stat(
-            scope,
-            "Throttled",
-            "Users and client-ids whose topic changes were held back within the last minute.",
-            "short",
-            scope.by("count", throttled(scope, _MUTATION, *_FILTER)),
-            steps=steps.ENTITIES,
-        ),
-        stat(
-            scope,
-            "Buckets empty",
-            "Users and client-ids without tokens: the next change is refused.",
-            "short",
-            scope.by("count", f"{tokens} <= 0"),
-            steps=steps.ANY,
-        ),
-        stat(
-            scope,
-            "Longest wait for the next change",
-            "How long whoever is deepest in debt waits until the bucket holds a token again.",
-            "s",
-            scope.by("max", _seconds_until_allowed(scope)),
-            steps=steps.DELAY,
-            nothing="none",
-        ),
-        stat(
-            scope,
-            "Refused per second",
-            "Answers with THROTTLING_QUOTA_EXCEEDED. KRaft counts each twice, on the broker and on the controller.",
-            "cps",
-            scope.by("sum", counter_rate(scope, catalog.THROTTLING_ERRORS)),
-            steps=steps.REFUSED,
-        ),
-    )
-    return Row(title="Right now", panels=tuple((6, each) for each in numbers), height=4)
-
-
 def buckets(scope: Scope) -> Row:
     """Every bucket: the emptiest first."""
-    chosen = top(_ROWS, _of(scope, catalog.BURST_USED))
-    on = scope.keys(*_NAMES)
+    chosen = top(_ROWS, of(scope, catalog.BURST_USED))
+    on = scope.keys(*NAMES)
     restricted = (
-        _of(scope, catalog.CONTROLLER_MUTATIONS_PER_SECOND),
-        _of(scope, catalog.CONTROLLER_MUTATION_LIMIT),
-        _of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min"),
-        _of(scope, catalog.CONTROLLER_MUTATION_BURST),
-        _seconds_until_full(scope),
-        _seconds_until_allowed(scope),
-        _rules(scope),
+        of(scope, catalog.CONTROLLER_MUTATIONS_PER_SECOND),
+        of(scope, catalog.CONTROLLER_MUTATION_LIMIT),
+        of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min"),
+        of(scope, catalog.CONTROLLER_MUTATION_BURST),
+        seconds_until_full(scope),
+        seconds_until_allowed(scope),
+        rules(scope),
     )
     emptiest = table(
         "Buckets, the emptiest first",
@@ -123,15 +88,15 @@ def over_time(scope: Scope) -> Row:
         "Changes per second, against the limit",
         f"{catalog.CONTROLLER_MUTATIONS_PER_SECOND.help} Short bursts above the limit are allowed while there are tokens.",
         "short",
-        line(_of(scope, catalog.CONTROLLER_MUTATIONS_PER_SECOND), WHO),
-        limit(_of(scope, catalog.CONTROLLER_MUTATION_LIMIT), f"limit of {WHO}"),
+        line(of(scope, catalog.CONTROLLER_MUTATIONS_PER_SECOND), WHO),
+        limit(of(scope, catalog.CONTROLLER_MUTATION_LIMIT), f"limit of {WHO}"),
     )
     tokens = graph(
         "Tokens, against the burst",
         "Partitions that may still be changed at once. Below 0 further changes are refused.",
         "short",
-        line(_of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min"), WHO),
-        limit(_of(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {WHO}"),
+        line(of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min"), WHO),
+        limit(of(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {WHO}"),
     )
     return Row(title="Over time", panels=((12, pace), (12, tokens)))
 
@@ -157,7 +122,7 @@ def refusals(scope: Scope) -> Row:
         "Delay",
         "Average delay that was told to those whose topic changes were throttled.",
         "s",
-        line(throttled(scope, _MUTATION, *_FILTER), WHO),
+        line(throttled(scope, MUTATION, *CHOSEN), WHO),
         steps=steps.DELAY,
     )
     return Row(title="Refused and delayed", panels=((12, errors), (12, delays)))
@@ -185,29 +150,3 @@ def controller(scope: Scope) -> Row:
         line(scope.by("sum", events, "broker"), "controller {{broker}}"),
     )
     return Row(title="The controller", panels=((12, waits), (12, pace)))
-
-
-def _of(scope: Scope, family: Family, operator: str = "max") -> str:
-    return scope.by(operator, scope.of(family, *_FILTER), *_NAMES)
-
-
-def _rules(scope: Scope) -> str:
-    rules = scope.of(catalog.RULE_INFO, _MUTATION, *_FILTER)
-    return scope.by("max", rules, *_NAMES, *RULE)
-
-
-def _seconds_until_full(scope: Scope) -> str:
-    burst = _of(scope, catalog.CONTROLLER_MUTATION_BURST)
-    tokens = _of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min")
-    missing = operation(burst, "-", tokens, scope.keys(*_NAMES))
-    return _at_the_pace(scope, grouped(missing))
-
-
-def _seconds_until_allowed(scope: Scope) -> str:
-    tokens = _of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min")
-    return _at_the_pace(scope, f"-({tokens} < 0)")
-
-
-def _at_the_pace(scope: Scope, tokens: str) -> str:
-    pace = _of(scope, catalog.CONTROLLER_MUTATION_LIMIT)
-    return ratio(tokens, pace, scope.keys(*_NAMES))

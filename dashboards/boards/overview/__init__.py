@@ -7,9 +7,9 @@ from quotascope.alerts.promql import both, but_not
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
-from .. import columns, steps
-from ..columns import cluster, delayed, number, quota_type, rule, used, who
-from ..expressions import (
+from ... import columns, steps
+from ...columns import cluster, delayed, number, quota_type, rule, used, who
+from ...expressions import (
     ENTITY,
     cause,
     counter_rate,
@@ -20,12 +20,12 @@ from ..expressions import (
     top,
     utilization,
 )
-from ..model import Board, Graph, Row, Table
-from ..scope import Scope
-from ..shortcuts import WHO, graph, line, table
-from ..variables import common
-from .changes import limit_changes
-from .right_now import right_now
+from ...model import Board, Graph, Row, Table
+from ...scope import Scope
+from ...shortcuts import WHO, graph, line, table
+from ...variables import common
+from ..changes import limit_changes
+from .now import right_now
 from .rules import configured_rules
 
 _ROWS = 50

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from quotascope.metrics import catalog
 
-from .. import columns
-from ..expressions import RULE
-from ..model import Query, Row, Table
-from ..scope import Scope
-from ..shortcuts import graph, line
+from ... import columns
+from ...expressions import RULE
+from ...model import Query, Row, Table
+from ...scope import Scope
+from ...shortcuts import graph, line
 
 _LIMITS = (
     ("Produce", catalog.RULE_PRODUCE_LIMIT, "Bps"),

@@ -6,12 +6,12 @@ from quotascope.alerts import Dashboard
 from quotascope.alerts.promql import above, compare
 from quotascope.metrics import catalog
 
-from .. import steps
-from ..expressions import counter_rate, throttled, utilization
-from ..links import to_dashboard
-from ..model import Row, Stat
-from ..scope import Scope
-from ..shortcuts import stat
+from ... import steps
+from ...expressions import counter_rate, throttled, utilization
+from ...links import to_dashboard
+from ...model import Row, Stat
+from ...scope import Scope
+from ...shortcuts import stat
 
 
 def right_now(scope: Scope) -> Row:

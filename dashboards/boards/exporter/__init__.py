@@ -6,14 +6,14 @@ from quotascope.alerts import Dashboard
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
-from .. import columns, steps
-from ..expressions import counter_rate
-from ..model import Board, Column, Look, Query, Row, Table
-from ..scope import Scope
-from ..shortcuts import graph, line
-from ..variables import common
-from .changes import limit_changes
-from .exporter_now import now
+from ... import columns, steps
+from ...expressions import counter_rate
+from ...model import Board, Column, Look, Query, Row, Table
+from ...scope import Scope
+from ...shortcuts import graph, line
+from ...variables import common
+from ..changes import limit_changes
+from .now import now
 
 
 def board(scope: Scope) -> Board:

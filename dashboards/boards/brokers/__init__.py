@@ -1,0 +1,113 @@
+"""Brokers: delay queues, request capacity, and the throttles beside those of clients."""
+
+from __future__ import annotations
+
+from quotascope.alerts import Dashboard
+from quotascope.alerts.promql import either
+from quotascope.metrics import catalog
+
+from ... import steps
+from ...expressions import counter_rate, ratio
+from ...model import Board, Row
+from ...scope import Scope
+from ...shortcuts import graph, limit, line
+from ...variables import common, values
+from ..changes import limit_changes
+from .connections import addresses, connections
+from .series import CHOSEN, of
+from .transfers import remote_storage, replication
+
+
+def board(scope: Scope) -> Board:
+    """The dashboard about the nodes."""
+    return Board(
+        uid=Dashboard.BROKERS.uid,
+        title="Kafka quotas / Brokers",
+        description="Where clients wait, how much of the brokers' request threads is used and by what, and the limits on connections, replication and remote storage.",
+        variables=(
+            *common(scope),
+            values(catalog.DELAY_QUEUE_SIZE, "broker", "Broker", scope.chosen),
+        ),
+        annotation=limit_changes(scope),
+        rows=(
+            waiting(scope),
+            request_capacity(scope),
+            connections(scope),
+            addresses(scope),
+            replication(scope),
+            remote_storage(scope),
+            leftovers(scope),
+        ),
+    )
+
+
+def waiting(scope: Scope) -> Row:
+    """Who makes clients wait."""
+    muted = graph(
+        "Connections waiting, by broker",
+        "Connections that each broker has muted at that moment, by quota.",
+        "short",
+        of(scope, catalog.DELAY_QUEUE_SIZE, "broker", "quota_type"),
+        steps=steps.MUTED,
+    )
+    told = graph(
+        "Time that clients were told to wait, by broker",
+        "Seconds of delay per second, by request: about the number of connections that do nothing but wait.",
+        "short",
+        line(
+            scope.by(
+                "sum",
+                counter_rate(scope, catalog.REQUEST_THROTTLED_SECONDS, CHOSEN),
+                "broker",
+                "request",
+            ),
+            "{{request}} on {{broker}}",
+        ),
+        stacked=True,
+    )
+    return Row(title="Clients that wait", panels=((12, muted), (12, told)))
+
+
+def request_capacity(scope: Scope) -> Row:
+    """How much of the broker is used, and by what."""
+    clients = scope.by("sum", scope.of(catalog.REQUEST_THREADS, CHOSEN), "broker")
+    exempt = scope.by("max", scope.of(catalog.EXEMPT_REQUEST_THREADS, CHOSEN), "broker")
+    capacity = scope.by(
+        "max", scope.of(catalog.REQUEST_CAPACITY_THREADS, CHOSEN), "broker"
+    )
+    everything = scope.by("sum", _both_kinds(scope), "broker")
+    share = graph(
+        "Share of the request threads that is busy",
+        "Request time of clients under a quota and of what no quota counts, of all I/O and network threads. Near 1 every request waits in the queue.",
+        "percentunit",
+        line(ratio(everything, capacity, scope.keys("broker")), "broker {{broker}}"),
+        steps=steps.CAPACITY,
+    )
+    threads = graph(
+        "Request time, in threads",
+        "What clients and the broker itself use; the dashed line is what there is.",
+        "short",
+        line(clients, "clients on {{broker}}"),
+        line(exempt, "counted by no quota on {{broker}}"),
+        limit(capacity, "threads of {{broker}}"),
+    )
+    return Row(title="Request capacity", panels=((12, share), (12, threads)))
+
+
+def _both_kinds(scope: Scope) -> str:
+    clients = scope.by(
+        "max", scope.of(catalog.REQUEST_THREADS, CHOSEN), "broker", "user", "client_id"
+    )
+    exempt = scope.by("max", scope.of(catalog.EXEMPT_REQUEST_THREADS, CHOSEN), "broker")
+    return either(clients, exempt)
+
+
+def leftovers(scope: Scope) -> Row:
+    """What brokers still tell of earlier rules."""
+    stale = graph(
+        "Left over from earlier rules",
+        catalog.STALE_ENTITIES.help,
+        "short",
+        of(scope, catalog.STALE_ENTITIES, "broker", "quota_type"),
+    )
+    return Row(title="Leftovers", panels=((24, stale),), collapsed=True)

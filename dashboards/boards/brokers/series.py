@@ -1,0 +1,28 @@
+"""Series of the chosen brokers."""
+
+from __future__ import annotations
+
+from quotascope.metrics.catalog import Family
+
+from ...model import Query
+from ...scope import Scope
+from ...shortcuts import limit, line
+from ...variables import one_of
+
+CHOSEN = one_of("broker")
+
+
+def of(scope: Scope, family: Family, *labels: str) -> Query:
+    """The highest for each combination of labels, the broker first among them."""
+    return line(scope.by("max", scope.of(family, CHOSEN), *labels), _name(labels))
+
+
+def limit_of(scope: Scope, family: Family, *labels: str) -> Query:
+    """As ``of``, drawn as a limit."""
+    selected = scope.by("max", scope.of(family, CHOSEN), *labels)
+    return limit(selected, f"limit of {_name(labels)}")
+
+
+def _name(labels: tuple[str, ...]) -> str:
+    first, *more = labels
+    return " ".join((*(f"{{{{{label}}}}}" for label in more), f"on {{{{{first}}}}}"))

@@ -1,0 +1,93 @@
+"""Six numbers about the exporter: the first row of its dashboard."""
+
+from __future__ import annotations
+
+from quotascope.alerts.promql import compare
+from quotascope.metrics import catalog
+
+from ... import steps
+from ...model import Row, Stat
+from ...scope import Scope
+from ...shortcuts import stat
+
+
+def now(scope: Scope) -> Row:
+    """Six numbers."""
+    numbers = (
+        _exporters,
+        _sources_down,
+        _age_of_limits,
+        _age_of_numbers,
+        _entities,
+        _rules,
+    )
+    panels = tuple((4, number(scope)) for number in numbers)
+    return Row(title="Right now", panels=panels, height=4)
+
+
+def _exporters(scope: Scope) -> Stat:
+    return stat(
+        scope,
+        "Exporters",
+        "Exporters that Prometheus reads. None: every dashboard is empty.",
+        "short",
+        scope.by("count", scope.of(catalog.BUILD_INFO)),
+        steps=steps.UP,
+    )
+
+
+def _sources_down(scope: Scope) -> Stat:
+    return stat(
+        scope,
+        "Sources down",
+        "Brokers and controllers whose last read failed.",
+        "short",
+        scope.by("count", compare(scope.of(catalog.SOURCE_UP), "==", 0)),
+        steps=steps.DOWN,
+    )
+
+
+def _age_of_limits(scope: Scope) -> Stat:
+    return stat(
+        scope,
+        "Age of the limits",
+        "How old the configured limits are that were joined with usage.",
+        "s",
+        scope.by("max", scope.of(catalog.LIMITS_AGE_SECONDS)),
+        steps=steps.OLD_LIMITS,
+        nothing="never read",
+    )
+
+
+def _age_of_numbers(scope: Scope) -> Stat:
+    return stat(
+        scope,
+        "Age of the numbers",
+        "How old the shown numbers are.",
+        "s",
+        scope.by("max", scope.of(catalog.SNAPSHOT_AGE_SECONDS)),
+        steps=steps.OLD_NUMBERS,
+        nothing="none",
+    )
+
+
+def _entities(scope: Scope) -> Stat:
+    return stat(
+        scope,
+        "Users and client-ids shown",
+        "How many quota entities the exporter shows. None: no quota is configured, or no client was seen yet.",
+        "short",
+        scope.by("sum", scope.of(catalog.ENTITIES, 'state="exported"')),
+        steps=steps.NEUTRAL,
+    )
+
+
+def _rules(scope: Scope) -> Stat:
+    return stat(
+        scope,
+        "Configured rules",
+        "Rules that the brokers have, of all kinds.",
+        "short",
+        scope.by("sum", scope.by("max", scope.of(catalog.RULES), "quota_key")),
+        steps=steps.NEUTRAL,
+    )

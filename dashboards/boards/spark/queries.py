@@ -1,0 +1,74 @@
+"""Streaming queries, and the listener that tells of them."""
+
+from __future__ import annotations
+
+from quotascope.metrics import catalog
+
+from ... import steps
+from ...model import Row
+from ...scope import Scope
+from ...shortcuts import graph, line
+from .series import grown, of_query, pace, worst
+
+
+def queries(scope: Scope) -> Row:
+    """Streaming queries: do they keep up."""
+    age = graph(
+        "Time since the last progress",
+        catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS.help,
+        "s",
+        of_query(scope, catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS),
+        steps=steps.QUERY_STALLED,
+    )
+    behind = graph(
+        "Offsets behind",
+        "How far the worst partition, and all on average, are behind the newest offset.",
+        "short",
+        of_query(scope, catalog.SPARK_QUERY_MAX_OFFSETS_BEHIND, " worst"),
+        of_query(scope, catalog.SPARK_QUERY_AVG_OFFSETS_BEHIND, " average"),
+    )
+    duration = graph(
+        "Duration of the last batch, by phase",
+        catalog.SPARK_QUERY_BATCH_DURATION_SECONDS.help,
+        "s",
+        line(
+            worst(
+                scope,
+                catalog.SPARK_QUERY_BATCH_DURATION_SECONDS,
+                "app",
+                "query",
+                "phase",
+            ),
+            "{{app}} {{query}} {{phase}}",
+        ),
+    )
+    restarts = graph(
+        "Restarts",
+        catalog.SPARK_QUERY_RESTARTS.help,
+        "short",
+        line(
+            grown(scope, catalog.SPARK_QUERY_RESTARTS, "app", "query"),
+            "{{app}} {{query}}",
+        ),
+    )
+    panels = tuple((6, each) for each in (age, behind, duration, restarts))
+    return Row(title="Streaming queries", panels=panels)
+
+
+def listener(scope: Scope) -> Row:
+    """Whether what jobs say is complete."""
+    events = graph(
+        "Events of the listener",
+        "Events handled, and those that could not be, per second.",
+        "cps",
+        line(pace(scope, catalog.SPARK_LISTENER_EVENTS), "{{app}} handled"),
+        line(pace(scope, catalog.SPARK_LISTENER_LOST_EVENTS), "{{app}} lost"),
+    )
+    lag = graph(
+        "How far the listener is behind",
+        catalog.SPARK_LISTENER_LAG_SECONDS.help,
+        "s",
+        line(worst(scope, catalog.SPARK_LISTENER_LAG_SECONDS, "app"), "{{app}}"),
+    )
+    panels = ((12, events), (12, lag))
+    return Row(title="The listener", panels=panels, collapsed=True)
