@@ -59,6 +59,9 @@ format: .venv/ready-dev ## Format the code
 jars: .venv/ready-dev ## Fetch Kafka's jars and the agents through Maven
 	tools/setup jars
 
+collector: .venv/ready-dev ## Build the OpenTelemetry Collector that the tests of the push need
+	tools/setup collector
+
 services: .venv/ready-dev ## Install what the real tests need: a JDK, Maven, Prometheus, Kafka's jars, Grafana's npm packages
 	tools/setup services
 

@@ -105,6 +105,6 @@ def _run(command: list[str]) -> None:
 
 if __name__ == "__main__":
     try:
-        print(provision())
+        sys.stdout.write(f"{provision()}\n")
     except CollectorMissing as missing:
         sys.exit(str(missing))
