@@ -23,6 +23,8 @@ from .slots import Slots
 class _Sorted:
     """The usages of one snapshot by what becomes of them."""
 
+    nodes: frozenset[str]
+    """Those that have answered."""
     shown: list[EntityUsage] = field(default_factory=list)
     folded: list[EntityUsage] = field(default_factory=list)
     dropped: list[EntityUsage] = field(default_factory=list)
@@ -91,7 +93,7 @@ class Cardinality:
             self._detail.forget(at)
 
     def _sorted(self, joined: Snapshot) -> _Sorted:
-        result = _Sorted()
+        result = _Sorted(frozenset(node.broker for node in joined.nodes))
         for kind, names in identities(joined.entities).items():
             self._sift(kind, names, joined.taken_at, result)
         return result
@@ -104,7 +106,7 @@ class Cardinality:
             if not self._kept_back(kind, name, rows, at, result)
         }
         slots = self._slots[kind]
-        chosen = slots.shown(candidates, at)
+        chosen = slots.shown(candidates, result.nodes, at)
         if len(chosen) < len(candidates):
             result.crowded[kind] = len(candidates)
         for name, rows in candidates.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..config import CardinalityConfig
 from .dimension import Dimension
-from .identity import HOLD_SECONDS, Name
+from .identity import AWAY_SECONDS, Name
 from .lasting import Lasting
 from .overflow import reserved
 
@@ -17,7 +17,7 @@ class Exclusion:
         self._client_ids = Dimension(
             config.include_client_ids, config.exclude_client_ids
         )
-        self._known: Lasting[Name, bool] = Lasting(HOLD_SECONDS)
+        self._known: Lasting[Name, bool] = Lasting(AWAY_SECONDS)
 
     def forget(self, at: float) -> None:
         """Drop names that are gone."""

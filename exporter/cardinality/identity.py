@@ -19,6 +19,9 @@ Names = dict[Name, Rows]
 HOLD_SECONDS: Final = 300.0
 """How long what was decided of an identity holds against what would change it soon again."""
 
+AWAY_SECONDS: Final = 60.0
+"""How long what is known of a name is kept while nobody is called so."""
+
 
 def identities(usages: Iterable[EntityUsage]) -> dict[QuotaType, Names]:
     """The usages of each identity, by quota type."""

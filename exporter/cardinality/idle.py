@@ -5,7 +5,7 @@ from __future__ import annotations
 from quotascope.metrics import QuotaType
 
 from ..snapshot import EntityUsage
-from .identity import HOLD_SECONDS, Name, Rows
+from .identity import AWAY_SECONDS, Name, Rows
 from .lasting import Lasting
 from .pressure import throttled
 
@@ -15,7 +15,7 @@ class Idle:
 
     def __init__(self, after_seconds: float) -> None:
         self._after_seconds = after_seconds
-        self._moved_at: Lasting[tuple[QuotaType, Name], float] = Lasting(HOLD_SECONDS)
+        self._moved_at: Lasting[tuple[QuotaType, Name], float] = Lasting(AWAY_SECONDS)
 
     def forget(self, at: float) -> None:
         """Drop identities that are gone."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 from ..snapshot import EntityUsage
 from .identity import Rows
 
@@ -38,4 +40,6 @@ def _of_limit(rows: Rows) -> int:
 
 def _details(usage: EntityUsage) -> int:
     optional = (usage.utilization, usage.burst_used, usage.cause)
-    return sum(value is not None for value in optional)
+    told = usage.told_utilization
+    is_told = told is not None and isfinite(told)
+    return is_told + sum(value is not None for value in optional)

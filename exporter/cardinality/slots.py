@@ -23,6 +23,8 @@ class _Slot:
     pressure: Pressure
     """The highest rank of the last minutes, and the weight it came with."""
     pressed_at: float
+    nodes: tuple[str, ...] = ()
+    """Where it was when it was last seen."""
 
     def observe(self, now: Pressure, at: float) -> None:
         """See the identity under this pressure."""
@@ -45,7 +47,7 @@ class Slots:
 
     An identity that is shown stays so unless another has a higher rank (throttled, near its limit, neither)
     than it had in the last five minutes, or, after five minutes, more than twice its weight. One
-    that is away keeps its place as long, so that a broker that is down for a moment changes nothing.
+    whose broker is down keeps its place as long, so that a moment of that changes nothing.
     What is decided does not depend on the order of the identities.
     """
 
@@ -58,8 +60,10 @@ class Slots:
     def __len__(self) -> int:
         return len(self._slots) + len(self._all[1])
 
-    def shown(self, names: Mapping[Name, Rows], at: float) -> AbstractSet[Name]:
-        """Those of these identities that are shown at ``at`` (Unix time in seconds)."""
+    def shown(
+        self, names: Mapping[Name, Rows], nodes: frozenset[str], at: float
+    ) -> AbstractSet[Name]:
+        """Those of these identities that are shown at ``at`` (Unix time in seconds), when these nodes have answered."""
         if len(names) <= self._most:
             self._slots.clear()
             self._all = at, list(names)
@@ -68,9 +72,12 @@ class Slots:
         pressures = {name: pressure(rows) for name, rows in names.items()}
         for name in self._slots.keys() & pressures.keys():
             self._slots[name].observe(pressures[name], at)
-        self._free(at)
+        self._free(names, nodes, at)
         self._admit(pressures, at)
-        return self._slots.keys() & pressures.keys()
+        chosen = self._slots.keys() & names.keys()
+        for name in chosen:
+            self._slots[name].nodes = tuple(row.entity.broker for row in names[name])
+        return chosen
 
     def _occupy(self) -> None:
         before, names = self._all
@@ -78,11 +85,14 @@ class Slots:
             self._slots[name] = _new((QUIET, 0.0), before)
         self._all = before, []
 
-    def _free(self, at: float) -> None:
+    def _free(
+        self, names: Mapping[Name, Rows], nodes: frozenset[str], at: float
+    ) -> None:
         self._slots = {
             name: slot
             for name, slot in self._slots.items()
-            if not _past(slot.seen_at, at)
+            if name in names
+            or not (nodes.issuperset(slot.nodes) or _past(slot.seen_at, at))
         }
 
     def _admit(self, pressures: Mapping[Name, Pressure], at: float) -> None:

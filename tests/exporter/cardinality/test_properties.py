@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from math import nan
 from random import Random
 from typing import Any
 
@@ -61,6 +62,7 @@ def entity_usages(draw: st.DrawFn, key: Key) -> EntityUsage:
         throttle_time_seconds=throttle,
         cause=Cause.OWN if throttle else None,
         tokens=draw(st.none() | whole) if limited and mutations else None,
+        told_utilization=draw(st.none() | st.just(nan) | whole),
     )
     return replace(made, entity=replace(made.entity, resolution=resolution))
 

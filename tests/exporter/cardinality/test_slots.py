@@ -17,9 +17,12 @@ def names(**amounts: float | EntityUsage) -> Names:
     return identities(usages)[QuotaType.PRODUCE]
 
 
-def shown(slots: Slots, at: float, **amounts: float | EntityUsage) -> str:
-    """The users that are shown."""
-    return "".join(sorted(user for user, _ in slots.shown(names(**amounts), at)))
+def shown(
+    slots: Slots, at: float, *, up: str = "1", **amounts: float | EntityUsage
+) -> str:
+    """The users that are shown when these nodes have answered."""
+    chosen = slots.shown(names(**amounts), frozenset(up), at)
+    return "".join(sorted(user for user, _ in chosen))
 
 
 def throttled(user: str) -> EntityUsage:
@@ -76,13 +79,21 @@ def test_a_rank_lasts_for_a_while() -> None:
     assert shown(slots, 300, a=1.0, b=throttled("b")) == "b"
 
 
-def test_a_place_is_kept_for_who_is_away() -> None:
-    """A broker that is down for a moment changes nothing; one that stays away does."""
+def test_a_place_is_kept_while_its_broker_is_down() -> None:
+    """A failed read changes nothing for the clients of other brokers; one that stays away does."""
+    slots = Slots(1)
+    there = usage(user="a", broker="2", usage=2.0)
+    assert shown(slots, 0, up="12", a=there, b=1.0, c=1.0) == "a"
+    assert shown(slots, 15, up="1", b=1.0, c=1.0) == ""
+    assert shown(slots, 30, up="12", a=there, b=1.0, c=1.0) == "a"
+    assert shown(slots, 330, up="1", b=1.0, c=1.0) == "c"
+
+
+def test_who_is_gone_leaves_a_place() -> None:
+    """Short-lived clients do not block those who are there."""
     slots = Slots(1)
     assert shown(slots, 0, a=2.0, b=1.0, c=1.0) == "a"
-    assert shown(slots, 15, b=1.0, c=1.0) == ""
-    assert shown(slots, 30, a=2.0, b=1.0, c=1.0) == "a"
-    assert shown(slots, 330, b=1.0, c=1.0) == "c"
+    assert shown(slots, 15, b=1.0, c=1.0) == "c"
 
 
 def test_all_have_room_again() -> None:
