@@ -26,7 +26,9 @@ UCUM: Final[Mapping[str, str]] = {
     "readings": "{reading}",
     "requests": "{request}",
     "rules": "{rule}",
+    "samples": "{sample}",
     "series": "{series}",
+    "sources": "{source}",
     "threads": "{thread}",
 }
 """By the words of the catalogue. Families whose value is always 1, or 0 or 1, have no unit: "1" is for ratios."""

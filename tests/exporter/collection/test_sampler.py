@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+from tests.exporter.examples import ScriptedSource, snapshot
+
+from quotascope.exporter.collection import Collection, Sampler
+from quotascope.exporter.limits.refresh import NoLimits
+from quotascope.exporter.snapshot import Sampling, Snapshot
+
+
+class Timed:
+    """A collection whose snapshots take as long as the test says, on a clock of its own."""
+
+    def __init__(self, *takes: float) -> None:
+        self.now = 100.0
+        self.takes = list(takes)
+        self.began: list[float] = []
+        self.sampling: Sampling | None = None
+        self.fails = False
+
+    async def snapshot(self, timeout_seconds: float) -> Snapshot:
+        """Let time pass."""
+        assert timeout_seconds == 9.0
+        self.began.append(self.now - 100.0)
+        self.now += self.takes.pop(0)
+        if self.fails:
+            raise ZeroDivisionError
+        return snapshot()
+
+    async def pause(self, seconds: float) -> None:
+        """Let time pass, and end with the last snapshot."""
+        if not self.takes:
+            raise asyncio.CancelledError
+        self.now += seconds
+
+
+async def sampled(collection: Timed) -> Sampling | None:
+    """Sample every 5 s until the collection has no more."""
+    sampler = Sampler(collection, 5.0, 9.0)
+    with pytest.raises(asyncio.CancelledError):
+        await sampler.run(lambda: collection.now, collection.pause)
+    return collection.sampling
+
+
+async def test_steady_pace() -> None:
+    """A read that takes a while does not move the next one."""
+    collection = Timed(0.1, 4.9, 0.0, 1.0)
+    assert await sampled(collection) == Sampling(samples=4, missed=0)
+    assert collection.began == [5.0, 10.0, 15.0, 20.0]
+
+
+async def test_slow_read_costs_what_was_due_meanwhile() -> None:
+    """Nothing piles up: the next sample comes at the next time on the grid, and those left out are counted."""
+    collection = Timed(13.0, 0.0)
+    assert await sampled(collection) == Sampling(samples=2, missed=2)
+    assert collection.began == [5.0, 20.0]
+
+
+async def test_failure_is_told_and_does_not_count() -> None:
+    """A defect ends one sample, not the sampling."""
+    collection = Timed(0.0, 0.0)
+    collection.fails = True
+    with capture_logs() as lines:
+        assert await sampled(collection) == Sampling(samples=0, missed=0)
+    assert [line["event"] for line in lines] == ["a sample failed"] * 2
+
+
+async def test_scrapes_see_what_samples_saw() -> None:
+    """From the source to the scraper: with sampling there are maxima, for those who say who they are."""
+    source = ScriptedSource()
+    collection = Collection([source], NoLimits(), max_age_seconds=0)
+    assert (await collection.snapshot(60, "a")).peaks is None
+    Sampler(collection, 5.0, 9.0)
+    taken = await collection.snapshot(60, "a")
+    assert taken.peaks is not None
+    assert taken.sampling == Sampling()
+    assert (await collection.snapshot(60)).peaks is None
+    await collection.close()

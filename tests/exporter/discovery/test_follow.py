@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from structlog.testing import capture_logs
+from tests.exporter.examples import NOW, ScriptedSource
+
+from quotascope.exporter.collection import Collection
+from quotascope.exporter.config import Dialect, FoundSourceConfig, SourceConfig
+from quotascope.exporter.discovery import Discovery, Roster
+from quotascope.exporter.discovery.target import Found, Target
+from quotascope.exporter.errors import DiscoveryError
+from quotascope.exporter.limits.refresh import NoLimits
+
+FIXED = SourceConfig(dialect=Dialect.JOLOKIA, url="http://fixed:1/jolokia", node_id=9)
+
+
+def target(name: str, node_id: int | None = None) -> Target:
+    """A target of this name."""
+    return Target(url=f"http://{name}/jolokia", name=name, node_id=node_id)
+
+
+class ScriptedFinder:
+    """A finder whose looks end as the test says."""
+
+    interval_seconds = 7.0
+
+    def __init__(self, name: str, *targets: Target) -> None:
+        self.name = name
+        self.found = Found(targets=targets)
+        self.error: Exception | None = None
+        self.answers = asyncio.Event()
+        self.answers.set()
+        self.closed = False
+
+    async def find(self) -> Found:
+        """The targets, or the error."""
+        await self.answers.wait()
+        if self.error is not None:
+            raise self.error
+        return self.found
+
+    async def close(self) -> None:
+        """Note it."""
+        self.closed = True
+
+
+def following(
+    finders: Sequence[ScriptedFinder], timeout: float = 60.0
+) -> tuple[Roster, Discovery]:
+    """A roster that follows these finders."""
+    roster = Roster((), lambda config: ScriptedSource(config.label, config.url))
+    common = FoundSourceConfig()
+    return roster, Discovery(
+        finders, [FIXED], common, roster, timeout, clock=lambda: NOW
+    )
+
+
+def names(roster: Roster) -> list[str]:
+    """Who is read."""
+    return [source.name for source in roster.sources]
+
+
+async def test_two_discoveries_name_each_node_once() -> None:
+    """The same node id, the same URL or the same name is the same node; the configured one and the first finder win."""
+    first = ScriptedFinder("kafka", target("a:1", 1), target("fixed:2", 9))
+    second = ScriptedFinder(
+        "file_sd", target("other:1", 1), target("a:1"), target("b:1"), target("fixed:1")
+    )
+    roster, discovery = following([first, second])
+    await discovery.refresh()
+    assert names(roster) == ["a:1", "b:1"]
+    assert [each.targets for each in roster.discoveries] == [2, 4]
+    await discovery.close()
+    assert first.closed
+    assert second.closed
+
+
+async def test_failure_keeps_what_was_found() -> None:
+    """It is counted each time, and told when it begins and when it ends."""
+    finder = ScriptedFinder("kafka", target("a:1", 1))
+    roster, discovery = following([finder])
+    await discovery.refresh()
+    with capture_logs() as lines:
+        for error in (DiscoveryError("no"), ZeroDivisionError("x"), None):
+            finder.error = error
+            await discovery.refresh()
+    assert names(roster) == ["a:1"]
+    (health,) = roster.discoveries
+    assert (health.errors_total, health.error, health.found_at) == (2, None, NOW)
+    told = [line["event"] for line in lines if line["log_level"] != "debug"]
+    assert told == ["discovery fails", "discovery works again"]
+
+
+async def test_part_that_cannot_be_found_is_told_once() -> None:
+    """The rest is used; every look that lacks it counts."""
+    finder = ScriptedFinder("kafka")
+    finder.found = Found(targets=(target("a:1"),), problem="no controllers")
+    roster, discovery = following([finder])
+    with capture_logs() as lines:
+        await discovery.refresh()
+        await discovery.refresh()
+    assert names(roster) == ["a:1"]
+    (health,) = roster.discoveries
+    assert (health.errors_total, health.error) == (2, "no controllers")
+    told = [line["event"] for line in lines]
+    assert told.count("not everything was found") == 1
+
+
+async def test_look_that_hangs_is_given_up() -> None:
+    """What others find is not held up by it."""
+    hanging = ScriptedFinder("kafka")
+    hanging.answers.clear()
+    roster, discovery = following(
+        [hanging, ScriptedFinder("file_sd", target("a:1"))], 0.001
+    )
+    await discovery.refresh()
+    assert names(roster) == ["a:1"]
+    assert roster.discoveries[0].error == "no answer within 0.001 seconds"
+
+
+async def test_first_collection_waits_for_the_first_look() -> None:
+    """Else the first scrape would find nobody; later ones do not wait, and nodes that go take their series along."""
+    finder = ScriptedFinder("kafka", target("a:1"), target("b:1"))
+    finder.answers.clear()
+    roster, discovery = following([finder])
+    collection = Collection(roster, NoLimits(), max_age_seconds=0)
+    look = asyncio.create_task(discovery.refresh())
+    first = asyncio.create_task(collection.snapshot(60))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not first.done()
+    finder.answers.set()
+    assert [source.name for source in (await first).sources] == ["a:1", "b:1"]
+    await look
+    finder.found = Found(targets=(target("b:1"),))
+    await discovery.refresh()
+    shown = await collection.snapshot(60)
+    assert [source.name for source in shown.sources] == ["b:1"]
+    assert {usage.entity.broker for usage in shown.entities} == {"http://b:1/jolokia"}
+    assert [each.targets for each in shown.discoveries] == [1]
+    await collection.close()
+
+
+async def test_it_looks_again_and_again() -> None:
+    """Each finder at its own pace."""
+    finder = ScriptedFinder("kafka", target("a:1"))
+    roster, discovery = following([finder])
+    pauses: list[float] = []
+    enough = asyncio.Event()
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            enough.set()
+            await asyncio.Event().wait()
+
+    running = asyncio.create_task(discovery.run(pause))
+    await enough.wait()
+    running.cancel()
+    await asyncio.wait({running})
+    assert pauses == [7.0, 7.0, 7.0]
+    assert names(roster) == ["a:1"]

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pytest
+from tests.exporter.limits.test_admin import DENIED, ScriptedAdmin
+
+from quotascope.clients.errors import AdminUnreachable
+from quotascope.clients.quota_admin import Node
+from quotascope.exporter.discovery.kafka import KafkaFinder
+from quotascope.exporter.discovery.nodes import Templates
+from quotascope.exporter.discovery.target import UrlTemplate
+from quotascope.exporter.errors import DiscoveryError
+
+LISTED = Node(node_id=100, host="listed", port=0)
+
+
+def finder(
+    admin: ScriptedAdmin, *listed: Node, clock: list[float] | None = None
+) -> KafkaFinder:
+    """Asks a scripted cluster; ``clock`` holds the time."""
+    times = clock or [0.0]
+    templates = Templates(
+        broker=UrlTemplate("http://{host}:1/{node_id}"),
+        controller=UrlTemplate("http://{host}:2/{node_id}"),
+    )
+    return KafkaFinder(admin, templates, listed, 30.0, lambda: times[0])
+
+
+async def urls(found: KafkaFinder) -> tuple[list[str], str | None]:
+    """The URLs of the targets, and the problem."""
+    result = await found.find()
+    return [target.url for target in result.targets], result.problem
+
+
+BROKERS = ["http://broker-1:1/1", "http://broker-2:1/2"]
+CONTROLLER = "http://controller-100:2/100"
+
+
+async def test_brokers_and_controllers() -> None:
+    """Each kind has its own address."""
+    assert await urls(finder(ScriptedAdmin())) == ([*BROKERS, CONTROLLER], None)
+
+
+async def test_node_with_both_roles_is_one() -> None:
+    """In combined mode the voters are brokers."""
+    admin = ScriptedAdmin()
+    admin.voters = (Node(node_id=1, host="other", port=1), *admin.voters)
+    assert await urls(finder(admin)) == ([*BROKERS, CONTROLLER], None)
+
+
+async def test_controllers_of_an_old_cluster_are_asked_for() -> None:
+    """Before Kafka 3.9 only their ids are told: where they are has to be configured."""
+    admin = ScriptedAdmin()
+    admin.voters = ()
+    found, problem = await urls(finder(admin))
+    assert found == BROKERS
+    assert problem is not None
+    assert "controllers [100]" in problem
+    assert "discovery.kafka.controllers" in problem
+    assert await urls(finder(admin, LISTED)) == (
+        [*BROKERS, "http://listed:2/100"],
+        None,
+    )
+
+
+async def test_without_the_right_to_see_the_quorum() -> None:
+    """Brokers are found without any permission; those listed need none either."""
+    admin = ScriptedAdmin()
+    admin.errors["voters"] = DENIED
+    found, problem = await urls(finder(admin))
+    assert found == BROKERS
+    assert problem is not None
+    assert problem.startswith("the controllers cannot be found")
+    assert await urls(finder(admin, LISTED)) == (
+        [*BROKERS, "http://listed:2/100"],
+        None,
+    )
+
+
+async def test_broker_that_an_old_cluster_tells_no_more_is_kept_for_an_hour() -> None:
+    """It may be down; a new cluster tells, and there it is gone at once."""
+    clock = [0.0]
+    admin = ScriptedAdmin()
+    admin.with_fenced = False
+    looking = finder(admin, clock=clock)
+    await looking.find()
+    admin.brokers = [1]
+    clock[0] = 3600.0
+    assert (await urls(looking))[0] == [*BROKERS, CONTROLLER]
+    clock[0] = 3601.0
+    assert (await urls(looking))[0] == [BROKERS[0], CONTROLLER]
+    admin.brokers, admin.with_fenced = [2], True
+    assert (await urls(looking))[0] == [BROKERS[1], CONTROLLER]
+
+
+async def test_host_that_is_none_is_left_out() -> None:
+    """A node that advertises nonsense costs only itself; an IPv6 address gets its brackets."""
+    admin = ScriptedAdmin()
+    admin.voters = (
+        Node(node_id=100, host="a/../b", port=1),
+        Node(node_id=101, host="::1", port=1),
+    )
+    found, problem = await urls(finder(admin))
+    assert found == [*BROKERS, "http://[::1]:2/101"]
+    assert problem == "node 100: the host 'a/../b' cannot be part of a URL"
+
+
+async def test_cluster_that_cannot_be_asked() -> None:
+    """The error says why; afterwards the connection is released."""
+    admin = ScriptedAdmin()
+    admin.errors["brokers"] = AdminUnreachable(("a:1",), "connection refused")
+    looking = finder(admin)
+    with pytest.raises(DiscoveryError, match="connection refused"):
+        await looking.find()
+    await looking.close()
+    assert admin.closed

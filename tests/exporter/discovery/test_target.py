@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from quotascope.exporter.discovery.target import UrlTemplate, address
+
+TEMPLATE = UrlTemplate("https://{host}:8778/jolokia")
+
+
+def test_host_takes_its_place() -> None:
+    """The source is called by host and port."""
+    target = TEMPLATE.target({"host": "broker-1.kafka"}, 1)
+    assert target.url == "https://broker-1.kafka:8778/jolokia"
+    assert (target.name, target.node_id) == ("broker-1.kafka:8778", 1)
+
+
+def test_name_holds_the_path_where_nodes_differ_in_it() -> None:
+    """Behind a proxy all nodes share host and port."""
+    template = UrlTemplate("http://proxy:80/kafka/{node_id}/jolokia/")
+    assert template.target({"node_id": "7"}).name == "proxy:80/kafka/7/jolokia"
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "a/../b", "a?b", "a#b", "user@a", "a:1", "a b", "a\n", "é", "[::1", "-", "a%2f", "x" * 300],
+)
+def test_host_cannot_reach_elsewhere(host: str) -> None:
+    """What brokers advertise is a host and nothing more: no path, port, user or line end."""
+    with pytest.raises(ValueError, match="host"):
+        TEMPLATE.target({"host": host})
+
+
+@pytest.mark.parametrize("rack", ["..", ".", "a/b", "a b", "%2e%2e", ""])
+def test_rack_is_one_step_of_a_path(rack: str) -> None:
+    """A rack is any text to Kafka."""
+    template = UrlTemplate("http://{host}/{rack}/jolokia")
+    with pytest.raises(ValueError, match="rack"):
+        template.target({"host": "a", "rack": rack})
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("broker-1:9404", "broker-1", "9404"),
+        ("10.0.0.1", "10.0.0.1", ""),
+        ("[fe80::1]:80", "[fe80::1]", "80"),
+        ("[::1]", "[::1]", ""),
+    ],
+)
+def test_address(text: str, host: str, port: str) -> None:
+    """Names, IPv4 and IPv6 addresses, with or without a port."""
+    found = address(text)
+    assert (found.host, found.port, str(found)) == (host, port, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ":", "a:", "a:0", "a:65536", "a:٣", "a:1:2", "::1", "http://a:1", "a:1/x", "a@b:1", "a:1\n", "a:" + "9" * 5000],
+)
+def test_address_that_is_none(text: str) -> None:
+    """Anything beside HOST:PORT is refused."""
+    with pytest.raises(ValueError, match=r"port|HOST:PORT"):
+        address(text)
