@@ -1,0 +1,68 @@
+"""Snapshots to push."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.exporter.examples import limits, snapshot, usage
+
+from quotascope.exporter.snapshot import Cause, NodeUsage, PushHealth, Snapshot
+from quotascope.metrics import QuotaType
+
+HOSTILE: Final = (
+    '"\\\n\r\t\x00{}=,',
+    "\ud800\u202e\U0001f600",
+    "x" * 10_000,
+    "<script>",
+    "__overflow__",
+)
+
+
+def hostile() -> Snapshot:
+    """Names that strangers chose."""
+    entities = [
+        usage(user=name, client_id=name, usage=1.5, limit=3.0) for name in HOSTILE
+    ]
+    return snapshot(*entities)
+
+
+def varied(requests: float = 7.0) -> Snapshot:
+    """Counters, gauges, shared limits, zeros, -0, and values that are not shown."""
+    known = limits()
+    entities = (
+        usage(of=known, usage=-0.0, limit=1000.0, throttle_time_seconds=0.25),
+        usage(broker="2", of=known, usage=250.5, limit=1000.0, cause=Cause.OWN),
+        usage(client_id="app", usage=float("inf")),
+        usage(QuotaType.FETCH, user="", client_id="app", usage=float("nan")),
+        usage(
+            QuotaType.CONTROLLER_MUTATION,
+            usage=0.5,
+            tokens=-3.0,
+            limit=2.0,
+            burst_tokens=22.0,
+            throttled_requests_total=4.0,
+        ),
+    )
+    node = NodeUsage(
+        broker="1",
+        delay_queue_size={QuotaType.PRODUCE: 2.0},
+        throttling_errors={"CreateTopics": requests},
+    )
+    health = PushHealth(exports_total={"success": 1}, points_total={"accepted": 5})
+    return snapshot(*entities, limits=known, nodes=(node,), push=health)
+
+
+def many(entities: int, first: int = 0, brokers: int = 30) -> Snapshot:
+    """Produce entities with a limit; four gauges each."""
+    return snapshot(
+        *(
+            usage(
+                user=f"user-{place % 997}",
+                client_id=f"client-{place:06d}",
+                broker=str(place % brokers),
+                usage=place * 1.5,
+                limit=1e6 + place,
+            )
+            for place in range(first, first + entities)
+        )
+    )

@@ -1,0 +1,171 @@
+"""What we encode is what the SDK encodes of the same snapshot, and what a scrape of it shows."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+)
+from opentelemetry.proto.metrics.v1.metrics_pb2 import AGGREGATION_TEMPORALITY_CUMULATIVE
+from tests.exporter.examples import NOW, snapshot, usage
+from tests.exporter.otlp.messages import attributes, metrics, points, pushed, scraped
+from tests.exporter.otlp.snapshots import HOSTILE, hostile, many, varied
+
+from quotascope.exporter.otlp.columns import FastColumns, columns, unix_ns
+from quotascope.exporter.otlp.encoding import Encoder
+from quotascope.exporter.otlp.identity import resource_of
+from quotascope.exporter.otlp.model import metrics_data
+from quotascope.exporter.otlp.starts import Starts
+from quotascope.exporter.snapshot import Snapshot
+
+BEGAN = unix_ns(NOW - 100)
+RESOURCE = resource_of("http://127.0.0.1:9749", "prod", {})
+
+
+class Pushes:
+    """One push after the other, as a sender makes them."""
+
+    def __init__(self, cluster: str | None = None, max_bytes: int = 10**9) -> None:
+        self._columns = FastColumns(Starts(BEGAN))
+        self._encoder = Encoder(RESOURCE, cluster, max_bytes)
+
+    def bodies(self, shown: Snapshot, now: float = NOW) -> Iterator[tuple[bytes, int]]:
+        """The requests of a push and how many points each says to hold."""
+        read = self._columns.of(shown, now)
+        families = self._encoder.points(read, unix_ns(shown.taken_at))
+        for request in self._encoder.requests(families):
+            yield request.body, request.points
+
+    def messages(self, shown: Snapshot) -> list[ExportMetricsServiceRequest]:
+        """The requests of a push."""
+        parse = ExportMetricsServiceRequest.FromString
+        return [parse(body) for body, _ in self.bodies(shown)]
+
+
+def by_the_sdk(shown: Snapshot, cluster: str | None) -> ExportMetricsServiceRequest:
+    """The same push through the SDK's data model and encoder."""
+    read = columns(shown, NOW, Starts(BEGAN))
+    data = metrics_data(read, unix_ns(shown.taken_at), RESOURCE, cluster)
+    return encode_metrics(data)
+
+
+@pytest.mark.parametrize("cluster", [None, "prod"])
+@pytest.mark.parametrize("make", [varied, hostile, snapshot, lambda: many(50)])
+def test_it_is_what_the_sdk_encodes(
+    make: type[Snapshot], cluster: str | None
+) -> None:
+    """The message is the same, point by point and in the same order, at the first push and at later ones."""
+    shown = make()
+    pushes = Pushes(cluster)
+    for _ in range(2):
+        (message,) = pushes.messages(shown)
+        assert message == by_the_sdk(shown, cluster)
+
+
+@pytest.mark.parametrize(
+    "name", ["combined_throttled", "split_throttled", "pair_throttled", "tiered_throttled"]
+)
+def test_recorded_nodes_are_as_scraped(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    """Real answers of brokers give the same series both ways."""
+    shown: Snapshot = request.getfixturevalue(name)
+    assert pushed(Pushes("c").messages(shown)) == scraped(shown, NOW, "c")
+
+
+def test_hostile_names_are_as_scraped() -> None:
+    """Names keep every character; half of a surrogate pair is spelled out on both ways."""
+    series = pushed(Pushes().messages(hostile()))
+    assert series == scraped(hostile(), NOW)
+    users = {dict(labels).get("user") for _, labels in series}
+    assert HOSTILE[0] in users
+    assert "\\ud800\u202e\U0001f600" in users
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=()), max_size=8), max_size=5))
+def test_any_name_is_as_scraped(names: list[str]) -> None:
+    """No name is lost, changed or taken for another one."""
+    entities = [usage(user=name, client_id=name[::-1], usage=1.0) for name in names]
+    shown = snapshot(*entities)
+    assert pushed(Pushes().messages(shown)) == scraped(shown, NOW)
+
+
+def test_an_empty_label_is_left_out() -> None:
+    """A dimension that a quota does not have is no attribute, as Prometheus has it."""
+    (message,) = Pushes().messages(snapshot(usage(usage=1.0, client_id="")))
+    produced = next(each for each in metrics([message]) if "produce" in each.name)
+    (point,) = points(produced)
+    assert attributes(point) == {"broker": "1", "user": "alice"}
+
+
+def test_counters_are_monotonic_sums() -> None:
+    """Cumulative, with a start that moves only when the counter fell; gauges have none."""
+    pushes = Pushes()
+    found = []
+    for value, at in ((7.0, NOW), (8.0, NOW + 60), (2.0, NOW + 120)):
+        shown = varied(value)
+        later = snapshot(
+            *shown.entities, nodes=shown.nodes, limits=shown.limits, taken_at=at
+        )
+        named = {each.name: each for each in metrics(pushes.messages(later))}
+        found.append(named["kafka_quota_throttling_errors_total"])
+    assert all(each.sum.is_monotonic for each in found)
+    assert {each.sum.aggregation_temporality for each in found} == {
+        AGGREGATION_TEMPORALITY_CUMULATIVE
+    }
+    spans = [(p.start_time_unix_nano, p.time_unix_nano) for m in found for p in points(m)]
+    first, second, third = (unix_ns(NOW + after) for after in (0, 60, 120))
+    assert spans == [(first, first), (first, second), (second, third)]
+
+
+def test_requests_are_cut_to_size() -> None:
+    """No request is longer than allowed, none is much shorter than it could be, and no point is lost or sent twice."""
+    shown = many(3_000)
+    bodies = list(Pushes(max_bytes=100_000).bodies(shown))
+    assert max(len(body) for body, _ in bodies) <= 100_000
+    assert min(len(body) for body, _ in bodies[:-1]) > 98_000
+    messages = [ExportMetricsServiceRequest.FromString(body) for body, _ in bodies]
+    assert pushed(messages) == scraped(shown, NOW)
+    for message, (_, count) in zip(messages, bodies, strict=True):
+        assert count == sum(len(list(points(each))) for each in metrics([message]))
+
+
+def test_every_request_tells_who_sends() -> None:
+    """A request that is cut off from the others still has resource and scope."""
+    for message in Pushes(max_bytes=100_000).messages(many(1_000)):
+        (whole,) = message.resource_metrics
+        assert "service.name" in {pair.key for pair in whole.resource.attributes}
+        assert whole.scope_metrics[0].scope.name == "quotascope"
+
+
+def test_a_point_that_is_too_long_goes_alone() -> None:
+    """A name longer than a request is left to the receiver to judge."""
+    shown = snapshot(usage(user="y" * 150_000, usage=1.0), usage(usage=2.0))
+    messages = Pushes(max_bytes=100_000).messages(shown)
+    assert pushed(messages) == scraped(shown, NOW)
+
+
+def test_no_point_is_lost_to_a_limit() -> None:
+    """The SDK folds attribute sets beyond 2,000 into one; a push has them all."""
+    shown = many(5_000)
+    series = pushed(Pushes().messages(shown))
+    assert series == scraped(shown, NOW)
+    assert len(series) > 20_000
+
+
+def test_what_is_gone_is_forgotten() -> None:
+    """Clients that come and go do not pile up."""
+    pushes = Pushes()
+    for first in range(0, 5_000, 500):
+        pushes.messages(many(500, first))
+    gc.collect()
+    heads = pushes._encoder._heads
+    kept = sum(map(len, heads._kept_entities.values()))
+    assert kept <= 3 * 500
+    assert sum(map(len, heads._kept.values())) < 2_000
