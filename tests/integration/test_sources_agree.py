@@ -1,4 +1,4 @@
-"""Jolokia and a jmx_exporter with the rules of kafka-2_0_0.yml, on the same broker, give the same answer."""
+"""Jolokia and a jmx_exporter, with the rules of kafka-2_0_0.yml or with our own, on the same broker give the same answer."""
 
 from collections.abc import Iterator
 
@@ -35,13 +35,23 @@ STANDING = (
 )
 
 
+OWN_RULES = "own_rules"
+DIALECTS = {"jmx_exporter": "kafka_2_0_0", OWN_RULES: "quotascope_rules"}
+
+
+@pytest.fixture(scope="module", params=DIALECTS)
+def rules(request: pytest.FixtureRequest) -> str:
+    """Which rules the agent has."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
 def jmx_exporter(
-    kafka: Cluster, tmp_path_factory: pytest.TempPathFactory
+    kafka: Cluster, rules: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Exporter]:
     """An exporter of the shared broker that reads its jmx_exporter, and is not told the node's id."""
     settings = settings_for(kafka.brokers, kafka.admin)
-    url = kafka.brokers[0].agents.jmx_exporter
+    url = getattr(kafka.brokers[0].agents, rules)
     settings["sources"] = [{"dialect": "jmx_exporter", "url": url}]
     with serving(tmp_path_factory.mktemp("jmx") / "serve", settings) as exporter:
         yield exporter
@@ -60,14 +70,17 @@ def test_same_entities_limits_and_rules(
     eventually(same)
 
 
-def test_same_numbers(scene: Exporter, jmx_exporter: Exporter) -> None:
-    """Each number of one source lies between two readings by the other, and is equal where these are."""
-    open_questions = set(_series(scene.page(), *MOVING))
+def test_same_numbers(scene: Exporter, jmx_exporter: Exporter, rules: str) -> None:
+    """Each number of one source lies between two readings by the other, and is equal where these are; our own rules give all there are."""
+    first = scene.page()
+    ours = sorted(name for name in first.names() if name.startswith("kafka_quota_"))
+    names = ours if rules == OWN_RULES else MOVING
+    open_questions = set(_series(first, *names))
 
     def same() -> None:
-        before = _series(scene.page(), *MOVING)
-        seen = _series(jmx_exporter.page(), *MOVING)
-        after = _series(scene.page(), *MOVING)
+        before = _series(scene.page(), *names)
+        seen = _series(jmx_exporter.page(), *names)
+        after = _series(scene.page(), *names)
         open_questions.difference_update(
             [
                 series
@@ -81,6 +94,16 @@ def test_same_numbers(scene: Exporter, jmx_exporter: Exporter) -> None:
         }
 
     eventually(same, seconds=60)
+
+
+def test_the_dialect_is_told(
+    scene: Exporter, jmx_exporter: Exporter, rules: str
+) -> None:
+    """Found out from the page, where the configuration leaves it open."""
+    found = "quotascope_rules" if rules == OWN_RULES else "kafka_2_0_0"
+    for exporter, dialect in ((scene, "jolokia"), (jmx_exporter, found)):
+        (sample,) = exporter.page().series("quotascope_source_dialect_info")
+        assert sample.labels["dialect"] == dialect
 
 
 def _series(page: Page, *names: str) -> dict[Series, float]:
