@@ -18,6 +18,7 @@ from opentelemetry.sdk.resources import Resource
 
 from .columns import Column
 from .identity import scope
+from .names import otel_name
 from .units import ucum
 
 
@@ -56,7 +57,7 @@ def _metric(column: Column, at_ns: int, cluster: str | None) -> Metric:
             is_monotonic=True,
         )
     return Metric(
-        name=family.name, description=family.help, unit=ucum(family), data=data
+        name=otel_name(family), description=family.help, unit=ucum(family), data=data
     )
 
 

@@ -10,6 +10,7 @@ from itertools import accumulate
 from quotascope.metrics.catalog import Family
 
 from .heads import GAUGE_NUMBERS, SUM_NUMBERS
+from .names import otel_name
 from .protobuf import delimited
 from .units import ucum
 
@@ -77,7 +78,7 @@ class Points:
 
 
 def _described(family: Family) -> bytes:
-    texts = {_NAME: family.name, _DESCRIPTION: family.help, _UNIT: ucum(family)}
+    texts = {_NAME: otel_name(family), _DESCRIPTION: family.help, _UNIT: ucum(family)}
     return b"".join(
         delimited(number, text.encode()) for number, text in texts.items() if text
     )

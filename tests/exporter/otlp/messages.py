@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
@@ -35,12 +36,33 @@ def attributes(point: NumberDataPoint) -> dict[str, str]:
     return {pair.key: pair.value.string_value for pair in point.attributes}
 
 
+def translated(name: str, unit: str, *, counts: bool) -> str:
+    """
+    The name that Prometheus's translation with its default strategy gives (its otlptranslator 1.0).
+
+    A real Collector runs that library over what it gets in test_collector.py.
+    """
+    main, _, per = (re.sub(r"\{\w*\}", "", part) for part in unit.partition("/"))
+    tokens = re.findall(r"[A-Za-z0-9:]+", name)
+    suffix = {"By": "bytes", "s": "seconds"}.get(main)
+    if suffix and suffix not in tokens:
+        tokens.append(suffix)
+    if per:
+        tokens.append({"s": "per_second"}[per])
+    if counts:
+        tokens = [token for token in tokens if token != "total"] + ["total"]
+    elif unit == "1":
+        tokens = [token for token in tokens if token != "ratio"] + ["ratio"]
+    return "_".join(tokens)
+
+
 def pushed(requests: Iterable[ExportMetricsServiceRequest]) -> dict[Key, float]:
-    """The series of a push; an assertion that there is none twice."""
+    """The series of a push by the names that Prometheus gives them; an assertion that there is none twice."""
     found: dict[Key, float] = {}
     for metric in metrics(requests):
+        name = translated(metric.name, metric.unit, counts=metric.HasField("sum"))
         for point in points(metric):
-            key = (metric.name, tuple(sorted(attributes(point).items())))
+            key = (name, tuple(sorted(attributes(point).items())))
             assert key not in found
             found[key] = point.as_double
     return found

@@ -12,7 +12,9 @@ from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metr
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
-from opentelemetry.proto.metrics.v1.metrics_pb2 import AGGREGATION_TEMPORALITY_CUMULATIVE
+from opentelemetry.proto.metrics.v1.metrics_pb2 import (
+    AGGREGATION_TEMPORALITY_CUMULATIVE,
+)
 from tests.exporter.examples import NOW, snapshot, usage
 from tests.exporter.otlp.messages import attributes, metrics, points, pushed, scraped
 from tests.exporter.otlp.snapshots import HOSTILE, hostile, many, varied
@@ -57,9 +59,7 @@ def by_the_sdk(shown: Snapshot, cluster: str | None) -> ExportMetricsServiceRequ
 
 @pytest.mark.parametrize("cluster", [None, "prod"])
 @pytest.mark.parametrize("make", [varied, hostile, snapshot, lambda: many(50)])
-def test_it_is_what_the_sdk_encodes(
-    make: type[Snapshot], cluster: str | None
-) -> None:
+def test_it_is_what_the_sdk_encodes(make: type[Snapshot], cluster: str | None) -> None:
     """The message is the same, point by point and in the same order, at the first push and at later ones."""
     shown = make()
     pushes = Pushes(cluster)
@@ -69,7 +69,8 @@ def test_it_is_what_the_sdk_encodes(
 
 
 @pytest.mark.parametrize(
-    "name", ["combined_throttled", "split_throttled", "pair_throttled", "tiered_throttled"]
+    "name",
+    ["combined_throttled", "split_throttled", "pair_throttled", "tiered_throttled"],
 )
 def test_recorded_nodes_are_as_scraped(
     name: str, request: pytest.FixtureRequest
@@ -99,7 +100,9 @@ def test_any_name_is_as_scraped(names: list[str]) -> None:
 def test_an_empty_label_is_left_out() -> None:
     """A dimension that a quota does not have is no attribute, as Prometheus has it."""
     (message,) = Pushes().messages(snapshot(usage(usage=1.0, client_id="")))
-    produced = next(each for each in metrics([message]) if "produce" in each.name)
+    produced = next(
+        each for each in metrics([message]) if each.name == "kafka.quota.produce"
+    )
     (point,) = points(produced)
     assert attributes(point) == {"broker": "1", "user": "alice"}
 
@@ -114,12 +117,14 @@ def test_counters_are_monotonic_sums() -> None:
             *shown.entities, nodes=shown.nodes, limits=shown.limits, taken_at=at
         )
         named = {each.name: each for each in metrics(pushes.messages(later))}
-        found.append(named["kafka_quota_throttling_errors_total"])
+        found.append(named["kafka.quota.throttling_errors"])
     assert all(each.sum.is_monotonic for each in found)
     assert {each.sum.aggregation_temporality for each in found} == {
         AGGREGATION_TEMPORALITY_CUMULATIVE
     }
-    spans = [(p.start_time_unix_nano, p.time_unix_nano) for m in found for p in points(m)]
+    spans = [
+        (p.start_time_unix_nano, p.time_unix_nano) for m in found for p in points(m)
+    ]
     first, second, third = (unix_ns(NOW + after) for after in (0, 60, 120))
     assert spans == [(first, first), (first, second), (second, third)]
 

@@ -1,0 +1,177 @@
+"""A real OpenTelemetry Collector takes what we push, and shows Prometheus what a scrape of ours shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+)
+from prometheus_client.parser import text_string_to_metric_families
+from tests.collector.collector import Collector, collecting
+from tests.exporter.examples import NOW
+from tests.exporter.otlp.messages import Key, pushed, scraped, translated
+from tests.exporter.otlp.snapshots import hostile, many, varied
+from tests.integration.eventually import eventually
+
+from quotascope.exporter.config import OtlpProtocol
+from quotascope.exporter.otlp.columns import FastColumns
+from quotascope.exporter.otlp.encoding import Encoder
+from quotascope.exporter.otlp.identity import resource_of
+from quotascope.exporter.otlp.ledger import Outcome, Report
+from quotascope.exporter.otlp.sender import Sender
+from quotascope.exporter.otlp.settings import Target
+from quotascope.exporter.otlp.starts import Starts
+from quotascope.exporter.snapshot import Snapshot
+
+pytestmark = pytest.mark.real
+PROTOCOLS = list(OtlpProtocol)
+
+
+@pytest.fixture
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    """A Collector of its own, for it remembers series."""
+    folder = tmp_path_factory.mktemp("otlp") / "collector"
+    with collecting(folder) as collector:
+        yield collector
+
+
+def push(collector: Collector, protocol: OtlpProtocol, shown: Snapshot) -> Report:
+    """Push a snapshot as the exporter does."""
+    endpoint = {
+        OtlpProtocol.HTTP: f"{collector.http}/v1/metrics",
+        OtlpProtocol.GRPC: collector.grpc,
+    }[protocol]
+    resource = resource_of("http://127.0.0.1:9749", "prod", {})
+    encoder = Encoder(resource, "prod", 3_000_000)
+    target = Target(protocol=protocol, endpoint=endpoint, timeout_seconds=60)
+    sender = Sender(target, encoder, FastColumns(Starts(10**18)))
+    try:
+        return sender.send(shown, NOW)
+    finally:
+        sender.close()
+
+
+def received(collector: Collector) -> list[dict[str, Any]]:
+    """The metrics that it got, as it writes them."""
+    return [
+        metric
+        for request in collector.requests()
+        for resource in request["resourceMetrics"]
+        for scope in resource["scopeMetrics"]
+        for metric in scope["metrics"]
+    ]
+
+
+def series(collector: Collector) -> dict[Key, float]:
+    """What it got, as it understood it."""
+    found: dict[Key, float] = {}
+    for metric in received(collector):
+        name = translated(
+            metric["name"], metric.get("unit", ""), counts="sum" in metric
+        )
+        for point in metric.get("gauge", metric.get("sum"))["dataPoints"]:
+            pairs = {
+                pair["key"]: pair["value"]["stringValue"]
+                for pair in point["attributes"]
+            }
+            key = (name, tuple(sorted(pairs.items())))
+            assert key not in found
+            found[key] = point["asDouble"]
+    return found
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("make", [varied, hostile])
+def test_it_gets_what_a_scrape_shows(
+    collector: Collector, protocol: OtlpProtocol, make: type[Snapshot]
+) -> None:
+    """Series by series, both ways of the same snapshot are equal, whatever the names hold."""
+    shown = make()
+    report = push(collector, protocol, shown)
+    expected = scraped(shown, NOW, "prod")
+    assert report.outcome is Outcome.SUCCESS
+    assert report.accepted == len(expected)
+    assert series(collector) == expected
+
+
+@pytest.mark.parametrize("make", [varied, hostile])
+def test_prometheus_sees_the_same_names_behind_it(
+    collector: Collector, make: type[Snapshot]
+) -> None:
+    """The Collector's translation to Prometheus, with its defaults, gives our very names, labels and values."""
+    shown = make()
+    push(collector, OtlpProtocol.HTTP, shown)
+    page = eventually(lambda: shown_by(collector))
+    own = {"job": "quotascope", "instance": page_instance(page)}
+    expected = {
+        (name, tuple(sorted({**dict(labels), **own}.items()))): value
+        for (name, labels), value in scraped(shown, NOW, "prod").items()
+    }
+    assert page == expected
+
+
+def shown_by(collector: Collector) -> dict[Key, float]:
+    """The Collector's page for Prometheus, without what it says of the resource."""
+    found = {
+        (
+            sample.name,
+            tuple(sorted((k, v) for k, v in sample.labels.items() if v)),
+        ): sample.value
+        for family in text_string_to_metric_families(collector.page())
+        for sample in family.samples
+        if sample.name != "target_info"
+    }
+    assert found
+    return found
+
+
+def page_instance(page: dict[Key, float]) -> str:
+    """The one instance of a page."""
+    (instance,) = {dict(labels)["instance"] for _, labels in page}
+    return instance
+
+
+def test_types_units_times_and_origin(collector: Collector) -> None:
+    """It understands counters as cumulative monotonic sums, and keeps units, times, resource and scope."""
+    push(collector, OtlpProtocol.GRPC, varied())
+    (request,) = collector.requests()
+    (whole,) = request["resourceMetrics"]
+    resource = {
+        pair["key"]: pair["value"]["stringValue"]
+        for pair in whole["resource"]["attributes"]
+    }
+    assert resource["service.name"] == "quotascope"
+    assert resource["service.instance.id"].endswith(":9749")
+    assert resource["kafka.cluster.alias"] == "prod"
+    assert whole["scopeMetrics"][0]["scope"]["name"] == "quotascope"
+    named = {metric["name"]: metric for metric in received(collector)}
+    assert named["kafka.quota.produce"]["unit"] == "By/s"
+    errors = named["kafka.quota.throttling_errors"]
+    assert errors["unit"] == "{error}"
+    assert errors["sum"]["isMonotonic"] is True
+    assert errors["sum"]["aggregationTemporality"] == 2
+    (point,) = errors["sum"]["dataPoints"]
+    assert point["timeUnixNano"] == point["startTimeUnixNano"] == str(int(NOW) * 10**9)
+
+
+def test_a_hundred_thousand_points_arrive(collector: Collector) -> None:
+    """None is lost to the SDK's limit of attribute sets, nor to the 4 MiB that a Collector takes over gRPC."""
+    shown = many(25_000)
+    report = push(collector, OtlpProtocol.GRPC, shown)
+    assert report.outcome is Outcome.SUCCESS
+    assert report.accepted > 100_000
+    assert len(collector.requests()) > 3
+    assert series(collector) == scraped(shown, NOW, "prod")
+
+
+def test_our_reading_is_its_reading(collector: Collector) -> None:
+    """What the official messages say of our bytes is what the Collector says of them."""
+    encoder = Encoder(resource_of("http://127.0.0.1:1", "prod", {}), "prod", 10**9)
+    families = encoder.points(FastColumns(Starts(10**18)).of(varied(), NOW), 10**18)
+    parse = ExportMetricsServiceRequest.FromString
+    ours = pushed(parse(each.body) for each in encoder.requests(families))
+    push(collector, OtlpProtocol.HTTP, varied())
+    assert series(collector) == ours

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.exporter.otlp.messages import translated
+
+from quotascope.exporter.otlp.names import otel_name
+from quotascope.exporter.otlp.units import ucum
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family, FamilyType, families
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        (catalog.PRODUCE_BYTES_PER_SECOND, "kafka.quota.produce"),
+        (catalog.PRODUCE_LIMIT, "kafka.quota.produce_limit"),
+        (catalog.REQUEST_THREADS, "kafka.quota.request_threads"),
+        (catalog.CONTROLLER_MUTATION_LIMIT, "kafka.quota.controller_mutation_limit"),
+        (catalog.THROTTLED_SECONDS, "kafka.quota.throttled"),
+        (catalog.UTILIZATION, "kafka.quota.utilization"),
+        (catalog.SOURCE_UP, "quotascope.source_up"),
+    ],
+)
+def test_names(family: Family, name: str) -> None:
+    """The namespace has dots; type and unit are left to themselves."""
+    assert otel_name(family) == name
+
+
+def test_prometheus_makes_our_names_of_them() -> None:
+    """For every family, the translation of OTLP gives the name that /metrics has."""
+    for family in families():
+        counts = family.type is FamilyType.COUNTER
+        name = translated(otel_name(family), ucum(family), counts=counts)
+        assert name == family.name
+
+
+def test_they_are_names_and_differ() -> None:
+    """OpenTelemetry allows them, and no two families become one."""
+    names = [otel_name(family) for family in families()]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z][a-z0-9_.]{1,254}", name) for name in names)
