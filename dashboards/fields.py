@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from .model import Column, Link, Look, Step
 from .normal import Json
 
-RED = "red"
+RED, GREY = "red", "#808080"
 
 
 def thresholds(steps: Iterable[Step]) -> list[dict[str, Json]]:
@@ -30,6 +30,12 @@ def value_maps(texts: Mapping[str, str]) -> list[dict[str, Json]]:
         for index, (value, text) in enumerate(texts.items())
     }
     return [{"type": "value", "options": options}]
+
+
+def unknown(text: str) -> dict[str, Json]:
+    """What stands where there is no value: grey, for it is neither good nor bad."""
+    result = {"color": GREY, "index": 0, "text": text}
+    return {"type": "special", "options": {"match": "null+nan", "result": result}}
 
 
 def limit_override(letter: str) -> dict[str, Json]:

@@ -98,7 +98,7 @@ class Stat:
     query: Query
     unit: str
     steps: tuple[Step, ...]
-    nothing: str = "0"
+    nothing: str = "no data"
     """Shown when the query has no result."""
     texts: Mapping[str, str] = field(default_factory=dict)
     links: tuple[Link, ...] = ()

@@ -14,7 +14,14 @@ from typing import Final
 from grafanalib import core
 from grafanalib._gen import DashboardEncoder
 
-from .fields import color_by_steps, limit_override, overrides, thresholds, value_maps
+from .fields import (
+    color_by_steps,
+    limit_override,
+    overrides,
+    thresholds,
+    unknown,
+    value_maps,
+)
 from .model import (
     Board,
     Column,
@@ -273,7 +280,7 @@ def _stat(panel: Stat, common: Mapping[str, Json]) -> object:
         graphMode="none",
         reduceCalc="lastNotNull",
         noValue=panel.nothing,
-        mappings=value_maps(panel.texts),
+        mappings=[*value_maps(panel.texts), unknown(panel.nothing)],
         thresholds=thresholds(panel.steps),
         extraJson={
             "options": {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from quotascope.alerts import Site
-from quotascope.alerts.promql import aggregate, select, series
-from quotascope.metrics.catalog import Family
+from quotascope.alerts.promql import aggregate, grouped, operation, select, series
+from quotascope.metrics.catalog import BUILD_INFO, Family
 
 RATE_INTERVAL = "$__rate_interval"
 
@@ -60,3 +60,15 @@ class Scope:
         'max by (cluster, broker) (up)'
         """
         return aggregate(operator, self.keys(*labels), expression)
+
+    def or_zero(self, expression: str) -> str:
+        """
+        One number for each cluster, 0 when there is none: but only while an exporter is read.
+
+        A green 0 would be a lie when nobody knows.
+
+        >>> Scope().or_zero("up > 1")
+        '(up > 1) or 0 * max by (cluster) (quotascope_build_info{cluster=~"$cluster"})'
+        """
+        known = self.by("max", self.of(BUILD_INFO))
+        return operation(grouped(expression), "or", f"0 * {known}")

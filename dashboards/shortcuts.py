@@ -48,7 +48,7 @@ def stat(  # noqa: PLR0913  # a panel has as many properties
     expr: str,
     *links: Link,
     steps: tuple[Step, ...],
-    nothing: str = "0",
+    nothing: str = "no data",
 ) -> Stat:
     """One number now, for each cluster."""
     return Stat(

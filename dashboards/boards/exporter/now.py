@@ -29,7 +29,7 @@ def _exporters(scope: Scope) -> Stat:
     return stat(
         scope,
         "Exporters",
-        "Exporters that Prometheus reads. None: every dashboard is empty.",
+        "Exporters that Prometheus reads. Without one every dashboard is empty.",
         "short",
         scope.by("count", scope.of(catalog.BUILD_INFO)),
         steps=steps.UP,
@@ -42,7 +42,7 @@ def _sources_down(scope: Scope) -> Stat:
         "Sources down",
         "Brokers and controllers whose last read failed.",
         "short",
-        scope.by("count", compare(scope.of(catalog.SOURCE_UP), "==", 0)),
+        scope.or_zero(scope.by("count", compare(scope.of(catalog.SOURCE_UP), "==", 0))),
         steps=steps.DOWN,
     )
 
@@ -67,7 +67,6 @@ def _age_of_numbers(scope: Scope) -> Stat:
         "s",
         scope.by("max", scope.of(catalog.SNAPSHOT_AGE_SECONDS)),
         steps=steps.OLD_NUMBERS,
-        nothing="none",
     )
 
 

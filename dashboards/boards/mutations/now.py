@@ -30,7 +30,7 @@ def _throttled(scope: Scope) -> Stat:
         "Throttled",
         "Users and client-ids whose topic changes were held back within the last minute.",
         "short",
-        scope.by("count", throttled(scope, MUTATION, *CHOSEN)),
+        scope.or_zero(scope.by("count", throttled(scope, MUTATION, *CHOSEN))),
         steps=steps.ENTITIES,
     )
 
@@ -42,7 +42,7 @@ def _empty(scope: Scope) -> Stat:
         "Buckets empty",
         "Users and client-ids without tokens: the next change is refused.",
         "short",
-        scope.by("count", f"{tokens} <= 0"),
+        scope.or_zero(scope.by("count", f"{tokens} <= 0")),
         steps=steps.ANY,
     )
 
@@ -53,9 +53,8 @@ def _longest_wait(scope: Scope) -> Stat:
         "Longest wait for the next change",
         "How long whoever is deepest in debt waits until the bucket holds a token again.",
         "s",
-        scope.by("max", seconds_until_allowed(scope)),
+        scope.or_zero(scope.by("max", seconds_until_allowed(scope))),
         steps=steps.DELAY,
-        nothing="none",
     )
 
 
@@ -67,4 +66,5 @@ def _refused(scope: Scope) -> Stat:
         "cps",
         scope.by("sum", counter_rate(scope, catalog.THROTTLING_ERRORS)),
         steps=steps.REFUSED,
+        nothing="none seen",
     )

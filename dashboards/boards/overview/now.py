@@ -27,7 +27,7 @@ def _throttled(scope: Scope) -> Stat:
         "Throttled",
         "Users and client-ids that Kafka held back within the last minute. The brokers' averages linger for 30 to 60 s after the last delay.",
         "short",
-        scope.by("count", throttled(scope)),
+        scope.or_zero(scope.by("count", throttled(scope))),
         steps=steps.ENTITIES,
     )
 
@@ -50,9 +50,8 @@ def _longest_delay(scope: Scope) -> Stat:
         "Longest delay",
         "Average delay of whoever waits longest. Clients give up after their request timeout, often 30 s.",
         "s",
-        scope.by("max", throttled(scope)),
+        scope.or_zero(scope.by("max", throttled(scope))),
         steps=steps.DELAY,
-        nothing="none",
     )
 
 
@@ -62,7 +61,7 @@ def _near(scope: Scope) -> Stat:
         f"Above {steps.NEAR:.0%} of the limit",
         "Users and client-ids that use nearly all they may, throttled or not: the next peak throttles them.",
         "short",
-        scope.by("count", above(utilization(scope), steps.NEAR)),
+        scope.or_zero(scope.by("count", above(utilization(scope), steps.NEAR))),
         steps=steps.ANY,
     )
 
@@ -76,6 +75,7 @@ def _refused(scope: Scope) -> Stat:
         scope.by("sum", counter_rate(scope, catalog.THROTTLING_ERRORS)),
         to_dashboard(Dashboard.MUTATIONS, "Who changes topics"),
         steps=steps.REFUSED,
+        nothing="none seen",
     )
 
 
@@ -85,7 +85,7 @@ def _sources_down(scope: Scope) -> Stat:
         "Sources down",
         "Brokers and controllers that the exporter cannot read: whoever is throttled there is missing on this page.",
         "short",
-        scope.by("count", compare(scope.of(catalog.SOURCE_UP), "==", 0)),
+        scope.or_zero(scope.by("count", compare(scope.of(catalog.SOURCE_UP), "==", 0))),
         to_dashboard(Dashboard.EXPORTER, "Which, and why"),
         steps=steps.DOWN,
     )
