@@ -1,8 +1,9 @@
 """A real Kafka cluster for tests, as processes on free loopback ports."""
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from quotascope.clients import (
@@ -30,6 +31,14 @@ class Layout(enum.Enum):
     FAILOVER = ((1,), (101, 102, 103))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    """Classes of one's own on every node, and the settings that name them."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    classes: Path | None = None
+
+
 class Cluster:
     """
     A running cluster.
@@ -45,9 +54,15 @@ class Cluster:
     """
 
     def __init__(
-        self, layout: Layout, folder: Path, *, authorizer: bool = False
+        self,
+        layout: Layout,
+        folder: Path,
+        *,
+        authorizer: bool = False,
+        plugin: Plugin | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self._plugin = plugin or Plugin()
         self.certificates = make_certificates(folder)
         brokers, controllers = layout.value
         plans = [
@@ -78,7 +93,10 @@ class Cluster:
         config = properties(
             plan, voters, home / "data", self.certificates, authorizer=authorizer
         )
-        return Node(plan.node_id, home, config, Agents(self.certificates))
+        plugin = self._plugin
+        config = {**config, **plugin.settings}
+        agents = Agents(self.certificates)
+        return Node(plan.node_id, home, config, agents, plugin.classes)
 
     def connection(
         self,
@@ -125,10 +143,14 @@ class Cluster:
 
 @contextmanager
 def running(
-    layout: Layout, folder: Path, *, authorizer: bool = False
+    layout: Layout,
+    folder: Path,
+    *,
+    authorizer: bool = False,
+    plugin: Plugin | None = None,
 ) -> Iterator[Cluster]:
     """A cluster for the length of a `with` block; its files and logs are kept in `folder`."""
-    cluster = Cluster(layout, folder, authorizer=authorizer)
+    cluster = Cluster(layout, folder, authorizer=authorizer, plugin=plugin)
     try:
         cluster.start()
         yield cluster

@@ -36,13 +36,19 @@ class Node:
     """
 
     def __init__(
-        self, node_id: int, folder: Path, properties: Mapping[str, str], agents: Agents
+        self,
+        node_id: int,
+        folder: Path,
+        properties: Mapping[str, str],
+        agents: Agents,
+        classes: Path | None = None,
     ) -> None:
         self.node_id = node_id
         self.agents = agents
         self.log = folder / "kafka.log"
         self._folder = folder
         self._properties = {**properties, **agents.properties()}
+        self._classes = classes
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -71,7 +77,12 @@ class Node:
             str(self._config),
             *scram_records(),
         )
-        done = subprocess.run(java(*tool), capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            java(*tool, classes=self._classes),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode != 0:
             raise NodeError(
                 f"node {self.node_id} could not be formatted:\n{done.stdout}{done.stderr}"
@@ -95,7 +106,10 @@ class Node:
     def start(self) -> None:
         """Start the process, but do not wait for it."""
         command = java(
-            self.agents.jvm_option(self._folder), "kafka.Kafka", str(self._config)
+            self.agents.jvm_option(self._folder),
+            "kafka.Kafka",
+            str(self._config),
+            classes=self._classes,
         )
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -139,13 +153,14 @@ class Node:
         return self._folder / "server.properties"
 
 
-def java(*arguments: str) -> list[str]:
-    """The command line of a small JVM with Kafka on its class path."""
+def java(*arguments: str, classes: Path | None = None) -> list[str]:
+    """The command line of a small JVM with Kafka, and maybe a folder of further classes, on its class path."""
+    more = "" if classes is None else f":{classes}"
     return [
         "java",
         *SMALL_JVM,
         f"-Dlog4j2.configurationFile={LOG_CONFIG}",
         "-cp",
-        f"{provision.libs()}/*",
+        f"{provision.libs()}/*{more}",
         *arguments,
     ]

@@ -1,4 +1,4 @@
-"""What a jmx_exporter makes of an attribute by a rules file; ``tests/integration/test_own_rules.py`` has the real one."""
+"""What a jmx_exporter makes of an attribute by a rules file; ``tests/exporter/sources/test_real_own_rules.py`` has the real one."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,0 +1,119 @@
+"""The rules of `quotascope rules jmx-exporter` in a real agent on a real broker."""
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from typing import Final
+
+import pytest
+from tests.cluster.agents import Agents
+from tests.cluster.cluster import Cluster
+from tests.cluster.quotas import Quotas
+from tests.cluster.traffic import Traffic
+from tests.exporter.recorded import numbers
+from tests.integration import agent, web
+from tests.integration.eventually import eventually
+from tests.integration.readings import between
+
+from quotascope.exporter.beans import Bean
+from quotascope.exporter.sources.http.target import HttpTarget
+from quotascope.exporter.sources.jolokia.source import JolokiaSource
+from quotascope.exporter.sources.prometheus_text.source import PrometheusTextSource
+
+pytestmark = pytest.mark.real
+
+USER: Final = "svc:team a"
+HOSTILE: Final = (
+    "own, client-id=x",
+    "my app/1=x,*?",
+    'q"uo"te\\',
+    '"',
+    "line\nend",
+    "x><>byte-rate: 1",
+    "$1 {} <b>",
+    "日本",
+    "x" * 10_000 + "=",
+    "*" * 100,
+)
+"""Client ids that JMX quotes, that look like a part of what the rules match, or that are long."""
+ATTEMPTS: Final = 100
+
+
+@pytest.fixture(scope="module")
+def agents(kafka: Cluster, traffic: Traffic) -> Iterator[Agents]:
+    """The agents of a node that has seen hostile client ids and a refused mutation."""
+    topic = traffic.topic()
+    with closing(Quotas(kafka.connection())) as quotas:
+        quotas.set(
+            ({"user": USER, "client-id": None}, {"producer_byte_rate": 50_000.0}),
+            ({"user": "bob"}, {"controller_mutation_rate": 2.0}),
+            ({"user": "carol"}, {"request_percentage": 50.0}),
+        )
+        eventually(lambda: _all_measured(kafka, traffic, topic), seconds=60)
+        for _ in range(3):
+            traffic.mutate("bob", "own-admin", 30, validate_only=True)
+        yield kafka.nodes[1].agents
+        quotas.clear()
+
+
+def _all_measured(kafka: Cluster, traffic: Traffic, topic: str) -> None:
+    """Let those produce that the node has not seen yet; on a busy machine a connection takes its time."""
+    for client_id in HOSTILE:
+        key = ("Produce", USER, client_id, "byte-rate")
+        if key not in agent.quota_numbers(kafka.nodes[1].agents.jolokia):
+            traffic.produce(USER, client_id, topic, seconds=0.3)
+    measured = agent.quota_numbers(kafka.nodes[1].agents.jolokia)
+    assert set(HOSTILE) <= {client_id for _, _, client_id, _ in measured}
+
+
+@pytest.fixture
+async def sources(
+    agents: Agents,
+) -> AsyncIterator[tuple[JolokiaSource, PrometheusTextSource]]:
+    """Jolokia and the agent with our rules."""
+    jolokia = JolokiaSource("json", HttpTarget(url=agents.jolokia))
+    own = PrometheusTextSource("own", HttpTarget(url=agents.own_rules))
+    yield jolokia, own
+    await jolokia.close()
+    await own.close()
+
+
+async def test_every_number_of_jolokia_is_there(
+    sources: tuple[JolokiaSource, PrometheusTextSource],
+) -> None:
+    """The same columns, whatever clients are called; each number has fitted once between two that Jolokia told."""
+    jolokia, own = sources
+    open_questions: set[tuple[Bean, str]] | None = None
+    for _ in range(ATTEMPTS):
+        before = numbers(await jolokia.read())
+        seen = numbers(await own.read())
+        after = numbers(await jolokia.read())
+        if before.keys() == after.keys():
+            assert seen.keys() == before.keys()
+            open_questions = {
+                key
+                for key in (before if open_questions is None else open_questions)
+                if not between(*map(_or_zero, (seen[key], before[key], after[key])))
+            }
+            if not open_questions:
+                break
+        await asyncio.sleep(0.1)
+    assert open_questions == set()
+    assert own.dialect == "quotascope_rules"
+    assert set(HOSTILE) <= {bean.get("client-id") for bean, _ in seen}
+
+
+def test_promtool_has_no_complaint(agents: Agents) -> None:
+    """The page can be scraped as it is: names, types and units keep Prometheus's conventions."""
+    page = web.ask(agents.own_rules).body
+    assert b"kafka_quota_produce_bytes_per_second{" in page
+    done = subprocess.run(
+        ["promtool", "check", "metrics"], input=page, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def _or_zero(value: float) -> float:
+    """NaN, which equals nothing, as the zero that it means."""
+    return 0.0 if value != value else value  # noqa: PLR0124
