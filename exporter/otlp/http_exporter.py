@@ -67,6 +67,7 @@ class _Session(requests.Session):
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:  # noqa: ANN401 - as requests declares it
         kwargs["stream"] = True
+        kwargs["verify"] = self.verify  # or else REQUESTS_CA_BUNDLE would go before it
         if self._gzip:
             kwargs["data"] = gzipped(kwargs["data"])
             kwargs["headers"] = {**kwargs["headers"], "Content-Encoding": "gzip"}
