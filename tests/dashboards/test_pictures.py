@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ class Answers(Prometheus):
     """A Prometheus that has the same series for every question."""
 
     def _ask(self, what: str, expression: str, times: Any) -> list[dict[str, Any]]:
-        assert "$" not in self._filled(expression)
+        assert not re.search(r"\$\{|\$__|\$cluster", self._filled(expression))
+        assert times["end" if what == "query_range" else "time"] == self.end
         point = [self.end, "0.95"]
         key = "value" if what == "query" else "values"
         return [{"metric": LABELS, key: point if what == "query" else [point, point]}]
@@ -60,5 +62,8 @@ def test_numbers_have_their_unit(value: float, unit: str, expected: str) -> None
 
 def test_a_value_has_the_colour_of_the_highest_step_that_it_reaches() -> None:
     """The lowest step has no value."""
-    steps = [{"color": "green", "value": None}, {"color": "red", "value": 1}]
+    steps: list[dict[str, Any]] = [
+        {"color": "green", "value": None},
+        {"color": "red", "value": 1},
+    ]
     assert (color(0.9, steps), color(1, steps)) == ("#73BF69", "#F2495C")
