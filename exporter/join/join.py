@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from quotascope.metrics import QuotaType
 
@@ -28,6 +29,9 @@ from .staleness import Staleness
 from .standing import Standing, deciding
 from .told import disagreements
 
+_NODE_SECONDS: Final = 3600.0
+"""How long a node is remembered that is not read."""
+
 
 class Join:
     """
@@ -40,6 +44,7 @@ class Join:
     def __init__(self) -> None:
         self._planners: dict[str, Planner] = {}
         self._before: dict[str, Numbers] = {}
+        self._read_at: dict[str, float] = {}
         self._staleness = Staleness()
         self._causes = Causes()
         self._nodes = NodeUsages()
@@ -59,6 +64,10 @@ class Join:
         entities, nodes = self._joined(read, limits, taken_at)
         self._causes.find(entities, rules, taken_at)
         self._before.update({numbers.plan.node_id: numbers for numbers in read})
+        self._read_at.update(
+            dict.fromkeys((table.node_id for table in tables), taken_at)
+        )
+        self._forget_nodes(taken_at)
         return Snapshot(
             taken_at=taken_at,
             entities=tuple(entities),
@@ -68,6 +77,17 @@ class Join:
             limits=limits,
             limits_health=limits_health,
         )
+
+    def _forget_nodes(self, at: float) -> None:
+        """Drop what is kept of nodes that were not read for long: in some clusters they get new ids again and again."""
+        gone = [
+            node
+            for node, read_at in self._read_at.items()
+            if abs(at - read_at) > _NODE_SECONDS
+        ]
+        for node_id in gone:
+            del self._read_at[node_id], self._planners[node_id], self._before[node_id]
+            self._nodes.forget(node_id)
 
     def _sees_callback(self, table: BeanTable) -> bool:
         return self._planner(table).sees_callback(table.layout)

@@ -66,6 +66,10 @@ class NodeUsages:
             remote_storage=remote_storage(numbers, known),
         )
 
+    def forget(self, node_id: str) -> None:
+        """Drop what is remembered of a node."""
+        self._sums.pop(node_id, None)
+
     def _sums_of(self, numbers: Numbers) -> HistogramSums:
         sums = self._sums.setdefault(numbers.plan.node_id, HistogramSums())
         sums.began(finite(numbers.values[numbers.plan.node.started_at]))

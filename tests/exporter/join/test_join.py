@@ -77,3 +77,14 @@ def test_limits_of_other_nodes_do_not_matter() -> None:
     snapshot = world.collect_one(entity(PRODUCE, "a", usage=5.0))
     assert snapshot.nodes[0].request_capacity_threads is None
     assert snapshot.entities[0].utilization == 0.5
+
+
+def test_nodes_that_are_gone_are_forgotten() -> None:
+    """Nodes that get a new id with each start do not add up."""
+    world = World()
+    beans = entity(QuotaType.PRODUCE, "alice", usage=1.0)
+    for number in range(50):
+        world.collect({str(number): [beans], "stays": [beans]}, after=600.0)
+    kept = world.join
+    for known in (kept._planners, kept._before, kept._read_at, kept._nodes._sums):
+        assert set(known) == {"stays", *map(str, range(43, 50))}
