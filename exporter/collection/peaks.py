@@ -41,24 +41,29 @@ class PeakKeeper:
         self._stretches: list[Stretch] = []
         self._next = 0
         self._full = False
+        self._noted: object = None
 
     def note(self, snapshot: Snapshot, at: float) -> None:
         """Take a new snapshot in; free while there is no scraper."""
         self._forget(at)
         if self._scrapers:
             self._stretches[-1].add(snapshot, self._slots.of(snapshot.entities))
+            self._noted = snapshot.entities
             self._prune(snapshot)
 
     def since_last(self, scraper: str, snapshot: Snapshot, at: float) -> Peaks:
         """The maxima since this scraper's last call, those of ``snapshot`` included; its first call begins them."""
         self._forget(at)
         slots = self._slots.of(snapshot.entities)
-        total = Stretch(-1)
-        total.add(snapshot, slots)
         known = self._scrapers.get(scraper)
+        since = self._next if known is None else known.since
+        total = Stretch(-1)
         for stretch in self._stretches:
-            if known is not None and stretch.number >= known.since:
+            if stretch.number >= since:
                 total.absorb(stretch)
+        if since == self._next or self._noted is not snapshot.entities:
+            total.add(snapshot, slots)
+        self._noted = None
         self._remember(scraper, at)
         return _peaks(total, snapshot, slots)
 
@@ -108,14 +113,14 @@ class PeakKeeper:
 
 def _peaks(total: Stretch, snapshot: Snapshot, slots: list[int]) -> Peaks:
     """Of the entities that this snapshot shows in detail only."""
-    utilization: dict[int, float] = {}
-    burst_used: dict[int, float] = {}
-    for slot, usage in zip(slots, snapshot.entities, strict=True):
-        if usage.detailed:
-            if slot in total.utilization:
-                utilization[id(usage.entity)] = total.utilization[slot]
-            if slot in total.burst_used:
-                burst_used[id(usage.entity)] = total.burst_used[slot]
+    utilization, burst_used = (
+        {
+            id(usage.entity): values[slot]
+            for slot, usage in zip(slots, snapshot.entities, strict=True)
+            if slot in values and usage.detailed
+        }
+        for values in (total.utilization, total.burst_used)
+    )
     present = {node.broker for node in snapshot.nodes}
     queues = total.delay_queue_size.items()
     return Peaks(

@@ -26,16 +26,21 @@ class Slots:
         self._numbers = count()
         self._by_name: dict[_Key, int] = {}
         self._by_identity: dict[int, tuple[Entity, int]] = {}
+        self._last: Sequence[EntityUsage] = ()
+        self._last_numbers: list[int] = []
 
     def of(self, usages: Sequence[EntityUsage]) -> list[int]:
         """The number of each entity."""
-        known = self._by_identity
-        return [
-            found[1]
-            if (found := known.get(id(usage.entity))) is not None
-            else self._learn(usage.entity)
-            for usage in usages
-        ]
+        if usages is not self._last:
+            known = self._by_identity
+            self._last_numbers = [
+                found[1]
+                if (found := known.get(id(usage.entity))) is not None
+                else self._learn(usage.entity)
+                for usage in usages
+            ]
+            self._last = usages
+        return self._last_numbers
 
     def _learn(self, entity: Entity) -> int:
         key = (entity.broker, entity.quota_type, entity.user, entity.client_id)

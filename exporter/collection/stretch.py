@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from typing import TypeVar
 
 from quotascope.metrics import QuotaType
@@ -29,11 +29,18 @@ class Stretch:
 
     def add(self, snapshot: Snapshot, slots: Sequence[int]) -> None:
         """Take the values of a snapshot in; ``slots`` are those of its entities."""
+        known = self.utilization
         for slot, usage in zip(slots, snapshot.entities, strict=True):
-            if usage.detailed:
-                _raise_to(self.utilization, slot, usage.utilization)
-                if usage.tokens is not None:
-                    _raise_to(self.burst_used, slot, usage.burst_used)
+            used, limit = usage.usage, usage.entity.limit
+            # EntityUsage.utilization written out: a call for each of 100,000 would double the time
+            if used is None or limit is None or limit <= 0 or not usage.detailed:
+                continue
+            value = used / limit
+            if value > known.get(slot, -inf) and value < inf:
+                known[slot] = value
+        for slot, usage in zip(slots, snapshot.entities, strict=True):
+            if usage.tokens is not None and usage.detailed:
+                _raise_to(self.burst_used, slot, usage.burst_used)
         for node in snapshot.nodes:
             self._add_queues(node)
 
@@ -63,6 +70,9 @@ def _raise_to(values: dict[_Key, float], key: _Key, value: float | None) -> None
 
 
 def _merge(values: dict[_Key, float], others: Mapping[_Key, float]) -> None:
+    if not values:
+        values.update(others)
+        return
     for key, value in others.items():
         known = values.get(key)
         if known is None or value > known:

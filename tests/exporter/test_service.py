@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 from structlog.testing import capture_logs
-from tests.exporter.examples import ScriptedLimits, ScriptedSource, limits
+from tests.exporter.examples import ScriptedLimits, ScriptedSource, limits, rates
 
 from quotascope.exporter.config import Config
 from quotascope.exporter.errors import CannotListen
@@ -154,3 +154,33 @@ async def test_first_collection_that_fails_leaves_it_not_ready(
 def test_url_can_be_opened(address: str, shown: str) -> None:
     """The URL in the log is one for a browser on this machine, whatever the exporter listens on."""
     assert _url(address, 1) == shown
+
+
+async def test_maxima_are_kept_for_each_scraper() -> None:
+    """With sampling each program, and each name that is given, has maxima of its own; people who look in between take none."""
+    given = {
+        **config().model_dump(include={"server"}),
+        "collection": {"max_age_seconds": 0, "sample_every_seconds": 3600},
+    }
+    source = ScriptedSource()
+    source.table = rates("1", {"alice": 0.0})
+    ratio = (
+        'kafka_quota_utilization_max_ratio{broker="1",client_id="",'
+        'quota_type="produce",user="alice"}'
+    )
+
+    def produced(amount: float) -> None:
+        source.table.values[0] = amount
+
+    async with Exporter(Config.model_validate(given), [source], ScriptedLimits()) as it:
+        metrics = f"{it.url}/metrics"
+        await get(metrics)
+        await get(f"{metrics}?scraper=b")
+        produced(900.0)
+        await it.snapshot()  # as the sampler does
+        produced(100.0)
+        assert f"{ratio} 0.9" in (await get(metrics))[1]
+        assert f"{ratio} 0.1" in (await get(metrics))[1]
+        text = (await get(f"{metrics}?scraper=b"))[1]
+    assert f"{ratio} 0.9" in text
+    assert "quotascope_samples_total 0.0" in text

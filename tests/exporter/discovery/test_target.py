@@ -22,7 +22,21 @@ def test_name_holds_the_path_where_nodes_differ_in_it() -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["", "a/../b", "a?b", "a#b", "user@a", "a:1", "a b", "a\n", "é", "[::1", "-", "a%2f", "x" * 300],
+    [
+        "",
+        "a/../b",
+        "a?b",
+        "a#b",
+        "user@a",
+        "a:1",
+        "a b",
+        "a\n",
+        "é",
+        "[::1",
+        "-",
+        "a%2f",
+        "x" * 300,
+    ],
 )
 def test_host_cannot_reach_elsewhere(host: str) -> None:
     """What brokers advertise is a host and nothing more: no path, port, user or line end."""
@@ -55,7 +69,21 @@ def test_address(text: str, host: str, port: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", ":", "a:", "a:0", "a:65536", "a:٣", "a:1:2", "::1", "http://a:1", "a:1/x", "a@b:1", "a:1\n", "a:" + "9" * 5000],
+    [
+        "",
+        ":",
+        "a:",
+        "a:0",
+        "a:65536",
+        "a:٣",
+        "a:1:2",
+        "::1",
+        "http://a:1",
+        "a:1/x",
+        "a@b:1",
+        "a:1\n",
+        "a:" + "9" * 5000,
+    ],
 )
 def test_address_that_is_none(text: str) -> None:
     """Anything beside HOST:PORT is refused."""

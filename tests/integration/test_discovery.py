@@ -1,0 +1,172 @@
+"""Nodes of real clusters that the exporter finds by itself."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.cluster import Cluster
+from tests.cluster.node import Node
+from tests.integration.eventually import eventually, some
+from tests.integration.exporter import (
+    Exporter,
+    run,
+    serving,
+    settings_for,
+    write_config,
+)
+from tests.integration.gate import Gate, gate
+
+from quotascope.clients import open_quota_admin
+
+pytestmark = pytest.mark.real
+
+
+def found_by(cluster: Cluster, template: str) -> dict[str, Any]:
+    """A configuration that names no node."""
+    settings = settings_for([], cluster.admin, timeout_seconds=3)
+    kafka = {"url": template, "refresh_interval_seconds": 0.2}
+    return {**settings, "discovery": {"kafka": kafka}}
+
+
+def sources(exporter: Exporter) -> Mapping[str, float]:
+    """Which sources there are, and which of them are up."""
+    return {
+        sample.labels["source"]: sample.value
+        for sample in exporter.page().series("quotascope_source_up")
+    }
+
+
+@pytest.fixture(scope="module")
+def split_gate(split_kafka: Cluster) -> Iterator[Gate]:
+    """One address for a broker and a controller."""
+    with gate(split_kafka.nodes) as opened:
+        yield opened
+
+
+def test_broker_and_controller_are_found(
+    split_kafka: Cluster, split_gate: Gate, tmp_path: Path
+) -> None:
+    """DescribeCluster names the broker, DescribeQuorum the controller; both are read, and the controller says that it leads."""
+    settings = found_by(split_kafka, split_gate.template)
+    with serving(tmp_path / "serve", settings) as exporter:
+        both = {split_gate.source(1): 1.0, split_gate.source(100): 1.0}
+        assert sources(exporter) == both
+        page = exporter.page()
+        assert page.value("quotascope_discovered_sources", discovery="kafka") == 2
+        assert page.value("quotascope_discovery_errors_total", discovery="kafka") == 0
+        events = "kafka_quota_controller_events_total"
+        assert page.labels(events)["broker"] == "100"
+
+
+def test_status_and_check_find_them_too(
+    split_kafka: Cluster, split_gate: Gate, tmp_path: Path
+) -> None:
+    """One look works without any source named, by flag and by file; the file's check connects to nobody."""
+    flags = (
+        "--bootstrap-servers",
+        split_kafka.admin,
+        "--discover",
+        split_gate.template,
+    )
+    done = run("status", *flags)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert split_gate.source(100) in done.stdout
+    config = tmp_path / "quotascope.yaml"
+    write_config(config, found_by(split_kafka, split_gate.template))
+    assert (
+        "0 sources, and those that are found" in run("config", "check", config).stdout
+    )
+    explained = run("explain", "--config", config)
+    assert explained.returncode == 0
+
+
+def test_broker_that_stops_stays_and_comes_back(
+    pair_kafka: Cluster, tmp_path: Path
+) -> None:
+    """A broker that is down is still registered: it is shown as down, not forgotten, and its source lives on."""
+    second = pair_kafka.nodes[2]
+    with gate(pair_kafka.nodes) as opened:
+        settings = found_by(pair_kafka, opened.template)
+        with serving(tmp_path / "serve", settings) as exporter:
+            assert sources(exporter) == {opened.source(1): 1, opened.source(2): 1}
+            second.stop()
+            try:
+                eventually(lambda: _fenced(pair_kafka, second))
+                eventually(lambda: _expect(exporter, opened, 0.0))
+            finally:
+                second.start()
+                second.wait_until_ready()
+            eventually(lambda: _expect(exporter, opened, 1.0), seconds=60)
+            assert not exporter.log("source is gone")
+            assert len(exporter.log("source found")) == 2
+
+
+def _fenced(cluster: Cluster, node: Node) -> None:
+    with closing(open_quota_admin(cluster.connection())) as admin:
+        registered = {broker.node_id for broker in admin.describe_brokers().nodes}
+        up = {broker.node_id for broker in admin.describe_cluster().nodes}
+    assert registered - up == {node.node_id}
+
+
+def _expect(exporter: Exporter, opened: Gate, second: float) -> None:
+    assert sources(exporter) == {opened.source(1): 1.0, opened.source(2): second}
+
+
+def test_files_are_followed_while_running(kafka: Cluster, tmp_path: Path) -> None:
+    """A file that is rewritten adds and removes nodes; one that breaks changes nothing, and is told with its name."""
+    agents = kafka.nodes[1].agents
+    here = f"127.0.0.1:{agents.jolokia2_port}"
+    gone = "127.0.0.1:1"
+    targets = tmp_path / "targets.json"
+    settings = settings_for([], kafka.admin)
+    files = {"files": str(targets), "refresh_interval_seconds": 0.1}
+    settings["discovery"] = {"file_sd": files}
+    _write(targets, gone)
+    with serving(tmp_path / "serve", settings) as exporter:
+        assert sources(exporter) == {gone: 0.0}
+        _write(targets, here, gone)
+        eventually(lambda: _equal(sources(exporter), {here: 1.0, gone: 0.0}))
+        targets.write_text('[{"targets": ["http://evil/"]}]')
+        eventually(lambda: _told(exporter))
+        assert sources(exporter) == {here: 1.0, gone: 0.0}
+        _write(targets, here)
+        eventually(lambda: _equal(sources(exporter), {here: 1.0}))
+        assert [line["source"] for line in exporter.log("source is gone")] == [gone]
+
+
+def _write(path: Path, *targets: str) -> None:
+    written = path.with_suffix(".new")
+    written.write_text(json.dumps([{"targets": targets, "labels": {"job": "kafka"}}]))
+    written.replace(path)
+
+
+def _equal(found: Mapping[str, float], expected: Mapping[str, float]) -> None:
+    assert found == expected
+
+
+def _told(exporter: Exporter) -> None:
+    (line,) = some(exporter.log("not everything was found"))
+    assert "targets.json: group 1: 'http://evil/'" in line["error"]
+
+
+def test_configured_and_found_twice_is_read_once(
+    split_kafka: Cluster, split_gate: Gate, tmp_path: Path
+) -> None:
+    """A node that is listed, in the cluster and in a file, each under another address, is read once and nothing is down."""
+    broker = split_kafka.nodes[1]
+    settings = found_by(split_kafka, split_gate.template)
+    settings["sources"] = [
+        {"name": "listed", "dialect": "jolokia", "url": broker.agents.jolokia}
+    ]
+    targets = tmp_path / "targets.yml"
+    targets.write_text(f"- targets: ['localhost:{broker.agents.jolokia2_port}']\n")
+    settings["discovery"]["file_sd"] = {"files": str(targets)}
+    with serving(tmp_path / "serve", settings) as exporter:
+        both = {"listed": 1.0, split_gate.source(100): 1.0}
+        assert sources(exporter) == both
+        assert sources(exporter) == both
+        twice = {line["source"] for line in exporter.log("found twice")}
+        assert split_gate.source(1) in twice
