@@ -31,7 +31,7 @@ def build_push(config: Config, environ: Mapping[str, str]) -> Push | None:
     def open_sender(url: str) -> SnapshotSender:
         return _sender(url, config.cluster, settings, target, began_ns)
 
-    return Push(open_sender, target.endpoint, interval)
+    return Push(open_sender, target.place, interval)
 
 
 def _require_packages() -> None:

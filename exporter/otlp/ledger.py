@@ -75,7 +75,7 @@ class Ledger:
         return PushHealth(
             exports_total={each.value: self._pushes[each] for each in Outcome},
             points_total={each.value: self._points[each] for each in Fate},
-            error=self._reason if self._last is not Outcome.SUCCESS else None,
+            error=self._reason or None,
         )
 
     def add(self, report: Report) -> None:
@@ -85,7 +85,7 @@ class Ledger:
         self._points[Fate.ACCEPTED] += report.accepted
         self._points[Fate.REJECTED] += report.rejected
         self._points[Fate.LOST] += report.lost
-        self._reason = report.reason
+        self._reason = "" if outcome is Outcome.SUCCESS else report.reason
         if outcome is not self._last:
             self._tell(outcome, report)
         self._last = outcome

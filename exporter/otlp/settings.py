@@ -39,13 +39,18 @@ class Target:
     """A receiver, and how it wants to be spoken to."""
 
     protocol: OtlpProtocol
-    endpoint: str
+    endpoint: str = field(repr=False)
     """The complete URL for HTTP; scheme, host and port for gRPC."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     tls: TlsFiles = TlsFiles()
     gzip: bool = True
     timeout_seconds: float = 10.0
     """Longest time for one request, further attempts included."""
+
+    @property
+    def place(self) -> str:
+        """The endpoint as it may be shown: a query can hold a key."""
+        return urlunsplit(urlsplit(self.endpoint)._replace(query="", fragment=""))
 
 
 def target_of(config: OtlpConfig, environ: Mapping[str, str]) -> Target:

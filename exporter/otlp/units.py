@@ -27,9 +27,7 @@ UCUM: Final[Mapping[str, str]] = {
     "requests": "{request}",
     "rules": "{rule}",
     "samples": "{sample}",
-    "samples": "{sample}",
     "series": "{series}",
-    "sources": "{source}",
     "sources": "{source}",
     "threads": "{thread}",
 }

@@ -118,8 +118,8 @@ def grpc_receiver(certificates: Certificates | None = None) -> Iterator[Receiver
     """A receiver over gRPC, with gRPC's own limit of 4 MiB for a message."""
     receiver = Receiver()
 
-    class Service(MetricsServiceServicer):  # type: ignore[misc] # generated code has no types
-        def Export(
+    class Service(MetricsServiceServicer):
+        def Export(  # noqa: N802 - the name in the service's definition
             self, request: ExportMetricsServiceRequest, context: grpc.ServicerContext
         ) -> ExportMetricsServiceResponse:
             receiver.released.wait(20)
@@ -133,7 +133,7 @@ def grpc_receiver(certificates: Certificates | None = None) -> Iterator[Receiver
             return receiver.response()
 
     server = grpc.server(ThreadPoolExecutor(2))
-    add_MetricsServiceServicer_to_server(Service(), server)
+    add_MetricsServiceServicer_to_server(Service(), server)  # type: ignore[no-untyped-call] # generated code
     if certificates is None:
         port = server.add_insecure_port("127.0.0.1:0")
     else:

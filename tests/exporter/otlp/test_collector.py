@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
@@ -12,7 +11,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from prometheus_client.parser import text_string_to_metric_families
 from tests.collector.collector import Collector, collecting
 from tests.exporter.examples import NOW
-from tests.exporter.otlp.messages import Key, pushed, scraped, translated
+from tests.exporter.otlp.collected import received, series
+from tests.exporter.otlp.messages import Key, pushed, scraped
 from tests.exporter.otlp.snapshots import hostile, many, varied
 from tests.integration.eventually import eventually
 
@@ -54,39 +54,10 @@ def push(collector: Collector, protocol: OtlpProtocol, shown: Snapshot) -> Repor
         sender.close()
 
 
-def received(collector: Collector) -> list[dict[str, Any]]:
-    """The metrics that it got, as it writes them."""
-    return [
-        metric
-        for request in collector.requests()
-        for resource in request["resourceMetrics"]
-        for scope in resource["scopeMetrics"]
-        for metric in scope["metrics"]
-    ]
-
-
-def series(collector: Collector) -> dict[Key, float]:
-    """What it got, as it understood it."""
-    found: dict[Key, float] = {}
-    for metric in received(collector):
-        name = translated(
-            metric["name"], metric.get("unit", ""), counts="sum" in metric
-        )
-        for point in metric.get("gauge", metric.get("sum"))["dataPoints"]:
-            pairs = {
-                pair["key"]: pair["value"]["stringValue"]
-                for pair in point["attributes"]
-            }
-            key = (name, tuple(sorted(pairs.items())))
-            assert key not in found
-            found[key] = point["asDouble"]
-    return found
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("make", [varied, hostile])
 def test_it_gets_what_a_scrape_shows(
-    collector: Collector, protocol: OtlpProtocol, make: type[Snapshot]
+    collector: Collector, protocol: OtlpProtocol, make: Callable[[], Snapshot]
 ) -> None:
     """Series by series, both ways of the same snapshot are equal, whatever the names hold."""
     shown = make()
@@ -99,7 +70,7 @@ def test_it_gets_what_a_scrape_shows(
 
 @pytest.mark.parametrize("make", [varied, hostile])
 def test_prometheus_sees_the_same_names_behind_it(
-    collector: Collector, make: type[Snapshot]
+    collector: Collector, make: Callable[[], Snapshot]
 ) -> None:
     """The Collector's translation to Prometheus, with its defaults, gives our very names, labels and values."""
     shown = make()

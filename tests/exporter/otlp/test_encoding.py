@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -59,7 +59,9 @@ def by_the_sdk(shown: Snapshot, cluster: str | None) -> ExportMetricsServiceRequ
 
 @pytest.mark.parametrize("cluster", [None, "prod"])
 @pytest.mark.parametrize("make", [varied, hostile, snapshot, lambda: many(50)])
-def test_it_is_what_the_sdk_encodes(make: type[Snapshot], cluster: str | None) -> None:
+def test_it_is_what_the_sdk_encodes(
+    make: Callable[[], Snapshot], cluster: str | None
+) -> None:
     """The message is the same, point by point and in the same order, at the first push and at later ones."""
     shown = make()
     pushes = Pushes(cluster)

@@ -1,0 +1,38 @@
+"""What a Collector got, as it writes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.collector.collector import Collector
+from tests.exporter.otlp.messages import Key, translated
+
+
+def received(collector: Collector) -> list[dict[str, Any]]:
+    """The metrics that it got, as it writes them."""
+    return [
+        metric
+        for request in collector.requests()
+        for resource in request["resourceMetrics"]
+        for scope in resource["scopeMetrics"]
+        for metric in scope["metrics"]
+    ]
+
+
+def series(collector: Collector) -> dict[Key, float]:
+    """What it got, as it understood it."""
+    found: dict[Key, float] = {}
+    for metric in received(collector):
+        name = translated(
+            metric["name"], metric.get("unit", ""), counts="sum" in metric
+        )
+        for point in metric.get("gauge", metric.get("sum"))["dataPoints"]:
+            pairs = {
+                pair["key"]: pair["value"]["stringValue"]
+                for pair in point["attributes"]
+            }
+            key = (name, tuple(sorted(pairs.items())))
+            assert key not in found
+            found[key] = point["asDouble"]
+    assert found
+    return found

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quotascope.exporter.config import OtlpConfig, OtlpProtocol
+from quotascope.exporter.otlp.settings import Target, interval_of, target_of
+
+HTTP, GRPC = OtlpProtocol.HTTP, OtlpProtocol.GRPC
+OTLP = "OTEL_EXPORTER_OTLP_"
+
+
+def resolved(environ: dict[str, str] | None = None, **config: Any) -> Target:
+    """Where a configuration leads, with these variables and no others."""
+    return target_of(OtlpConfig.model_validate(config), environ or {})
+
+
+def test_nothing_said() -> None:
+    """A receiver on this machine, over HTTP, compressed."""
+    target = resolved()
+    assert (target.protocol, target.endpoint) == (
+        HTTP,
+        "http://localhost:4318/v1/metrics",
+    )
+    assert (target.gzip, target.timeout_seconds, dict(target.headers)) == (True, 10, {})
+    assert interval_of(OtlpConfig(), {}) == 60
+
+
+@pytest.mark.parametrize(
+    ("protocol", "url", "endpoint"),
+    [
+        (HTTP, "http://c:4318", "http://c:4318/v1/metrics"),
+        (HTTP, "http://c:4318/", "http://c:4318/v1/metrics"),
+        (HTTP, "https://c/api/v1/otlp/v1/metrics", "https://c/api/v1/otlp/v1/metrics"),
+        (HTTP, "https://c?key=k", "https://c/v1/metrics?key=k"),
+        (GRPC, "https://c:4317/x", "https://c:4317"),
+    ],
+)
+def test_endpoints(protocol: OtlpProtocol, url: str, endpoint: str) -> None:
+    """Over HTTP a URL without a path gets the usual one."""
+    assert resolved(endpoint=url, protocol=protocol).endpoint == endpoint
+
+
+@pytest.mark.parametrize(
+    ("environ", "endpoint"),
+    [
+        ({f"{OTLP}ENDPOINT": "http://c:4318/base/"}, "http://c:4318/base/v1/metrics"),
+        ({f"{OTLP}METRICS_ENDPOINT": "http://c:4318/x"}, "http://c:4318/x"),
+        (
+            {f"{OTLP}ENDPOINT": "http://a", f"{OTLP}METRICS_ENDPOINT": "http://b/m"},
+            "http://b/m",
+        ),
+        ({f"{OTLP}ENDPOINT": "c:4317", f"{OTLP}PROTOCOL": "grpc"}, "https://c:4317"),
+        (
+            {
+                f"{OTLP}ENDPOINT": "c:4317",
+                f"{OTLP}PROTOCOL": "grpc",
+                f"{OTLP}INSECURE": "true",
+            },
+            "http://c:4317",
+        ),
+    ],
+)
+def test_endpoints_of_the_environment(environ: dict[str, str], endpoint: str) -> None:
+    """OpenTelemetry's variables mean what its specification says."""
+    assert resolved(environ).endpoint == endpoint
+
+
+def test_the_configuration_goes_before_the_environment() -> None:
+    """What is set here is not overruled by variables that an operator put into every container."""
+    environ = {
+        f"{OTLP}ENDPOINT": "http://elsewhere",
+        f"{OTLP}PROTOCOL": "grpc",
+        f"{OTLP}HEADERS": "a=1,b=2",
+        f"{OTLP}TIMEOUT": "3000",
+        f"{OTLP}COMPRESSION": "gzip",
+        "OTEL_METRIC_EXPORT_INTERVAL": "5000",
+    }
+    target = resolved(
+        environ,
+        endpoint="http://here:1",
+        protocol="http/protobuf",
+        headers={"b": "3"},
+        timeout_seconds=7,
+        compression="none",
+    )
+    assert target == Target(
+        protocol=HTTP,
+        endpoint="http://here:1/v1/metrics",
+        headers={"a": "1", "b": "3"},
+        gzip=False,
+        timeout_seconds=7,
+    )
+    assert interval_of(OtlpConfig(interval_seconds=9), environ) == 9
+
+
+def test_times_of_the_environment_are_milliseconds() -> None:
+    """As the specification has it."""
+    environ = {f"{OTLP}TIMEOUT": "2500", "OTEL_METRIC_EXPORT_INTERVAL": "5000"}
+    assert resolved(environ).timeout_seconds == 2.5
+    assert interval_of(OtlpConfig(), environ) == 5
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("PROTOCOL", "http/json"),
+        ("COMPRESSION", "zstd"),
+        ("TIMEOUT", "soon"),
+        ("TIMEOUT", "0"),
+        ("HEADERS", "token"),
+        ("ENDPOINT", "ftp://c"),
+        ("ENDPOINT", "http://user:geheim@c"),
+    ],
+)
+def test_senseless_variables_are_named(option: str, value: str) -> None:
+    """The message names the variable; it shows no secret."""
+    with pytest.raises(ValueError, match=OTLP + option) as caught:
+        resolved({OTLP + option: value})
+    assert "geheim" not in str(caught.value)
+
+
+def test_headers_from_files_and_variables(tmp_path: Path) -> None:
+    """Secrets come from files, from the configuration, or from URL-encoded variables; none is shown."""
+    secret = tmp_path / "token"
+    secret.write_text("from file\n")
+    target = resolved(
+        {f"{OTLP}HEADERS": "x=from%20variable"},
+        headers="y=from flag",
+        header_files={"z": secret},
+    )
+    assert target.headers == {"x": "from variable", "y": "from flag", "z": "from file"}
+    assert "from" not in repr(target)
+
+
+def test_a_key_in_the_query_is_not_shown() -> None:
+    """Log lines call the receiver by what is no secret."""
+    target = resolved(endpoint="https://c:1/v1/metrics?key=geheim")
+    assert target.place == "https://c:1/v1/metrics"
+    assert "key=geheim" in target.endpoint
+
+
+def test_a_header_is_one_line() -> None:
+    """A value with a line end would be two headers."""
+    with pytest.raises(ValueError, match="the header x"):
+        resolved(headers={"x": "a\nb"})
+
+
+def test_certificates(tmp_path: Path) -> None:
+    """Ours before those of the environment; each can be read."""
+    ours, theirs = tmp_path / "ours.pem", tmp_path / "theirs.pem"
+    for file in (ours, theirs):
+        file.touch()
+    environ = {f"{OTLP}CERTIFICATE": str(theirs), f"{OTLP}CLIENT_KEY": str(theirs)}
+    tls = resolved(environ, tls={"ca_file": ours}).tls
+    assert (tls.ca_file, tls.cert_file, tls.key_file) == (str(ours), None, str(theirs))
+    with pytest.raises(FileNotFoundError):
+        resolved({f"{OTLP}CERTIFICATE": str(tmp_path / "none")})
