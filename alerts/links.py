@@ -64,6 +64,12 @@ class Site:
             raise InvalidSite(
                 f"{self.runbook_url!r} is not an address of runbooks: it needs https:// and {ALERT}"
             )
+        try:
+            re.compile(self.system_users)
+        except re.error as error:
+            raise InvalidSite(
+                f"{self.system_users!r} is not a regular expression: {error}"
+            ) from error
 
 
 def dashboard_url(site: Site, dashboard: Dashboard, labels: Iterable[str]) -> str:

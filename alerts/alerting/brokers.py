@@ -33,7 +33,9 @@ def _queue(levels: Levels) -> Alert:
         above(series(recorded.BROKER_DELAY_QUEUE), DELAY_QUEUE.value),
         levels.of(*labels),
     )
-    steady = operation(now, "<=", f"({DELAY_QUEUE_GROWTH.value:g} * {before})")
+    steady = operation(
+        now, "<=", f"({DELAY_QUEUE_GROWTH.value:g} * {before})", levels.of(*labels)
+    )
     return Alert(
         name="KafkaQuotaDelayQueueGrowing",
         expr=but_not(long, steady, levels.of(*labels)),

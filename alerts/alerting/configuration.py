@@ -24,7 +24,7 @@ def configuration(levels: Levels) -> Group:
                 labels=("quota_key",),
                 severity=Severity.INFO,
                 scope=Scope.CONFIGURATION,
-                wait="0m",
+                wait="1m",
                 summary="A quota was set, changed or removed.",
                 description="Limits of {{ $labels.quota_key }} were changed within the last 10 minutes. The exporter's log has the old and the new values.",
                 dashboard=Dashboard.OVERVIEW,

@@ -59,6 +59,7 @@ def _rising(levels: Levels) -> Alert:
         rejections,
         "<=",
         f"({REJECTIONS_FACTOR.value:g} * {recorded.CLUSTER_REJECTIONS_BASELINE})",
+        levels.of("request"),
     )
     return Alert(
         name="KafkaQuotaRejectionsRising",

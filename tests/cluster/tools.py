@@ -8,7 +8,11 @@ from .node import java
 
 CLASSES: Final = {
     "kafka-acls.sh": "org.apache.kafka.tools.AclCommand",
+    "kafka-broker-api-versions.sh": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-leader-election.sh": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-reassign-partitions.sh": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
 }
 
 

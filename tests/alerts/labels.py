@@ -1,0 +1,71 @@
+"""The labels that come out of an expression, by what its parts are."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import promql_parser as parser
+from tests.alerts.expressions import FAMILIES, OF_PROMETHEUS, parsed
+
+from quotascope.alerts import Site
+from quotascope.alerts.book import records
+
+RECORDED: Final = {record.name: record for record in records(Site())}
+CLUSTER: Final = Site().cluster_label
+_SETS: Final = ("and", "unless", "or")
+
+
+def labels_of(expression: str) -> set[str]:
+    """The labels of the series that an expression gives. Fails when it keeps or matches one that is not there."""
+    return _of(parsed(expression))
+
+
+def _of(node: Any) -> set[str]:
+    reader = _READERS.get(type(node))
+    return set() if reader is None else reader(node)
+
+
+def _of_selector(node: Any) -> set[str]:
+    if node.name in RECORDED:
+        return labels_of(RECORDED[node.name].expr)
+    return {*FAMILIES[node.name].labels, *OF_PROMETHEUS, CLUSTER}
+
+
+def _of_aggregation(node: Any) -> set[str]:
+    if node.modifier is None:  # topk keeps all labels; rules may not use it
+        return _of(node.expr) if str(node.op) == "topk" else set()
+    missing = set(node.modifier.labels) - _of(node.expr)
+    assert missing == set(), f"aggregates by {missing}, which is not there"
+    return set(node.modifier.labels)
+
+
+def _of_call(node: Any) -> set[str]:
+    if node.func.name == "absent":
+        return {matcher.name for matcher in node.args[0].matchers.matchers}
+    labels = set[str]().union(*map(_of, node.args))
+    if node.func.name == "label_replace":
+        labels.add(node.args[1].val)
+    return labels
+
+
+def _of_operation(node: Any) -> set[str]:
+    left, right = _of(node.lhs), _of(node.rhs)
+    matching = node.modifier.matching if node.modifier else None
+    if matching is None:
+        return left or right
+    missing = set(matching.labels) - (left & right)
+    assert missing == set(), f"matches on {missing}, which one side lacks"
+    many = str(node.modifier.card).endswith("ManyToOne")
+    return left if str(node.op) in _SETS or many else set(matching.labels)
+
+
+_READERS: Final[dict[type, Any]] = {
+    parser.VectorSelector: _of_selector,
+    parser.MatrixSelector: lambda node: _of(node.vector_selector),
+    parser.ParenExpr: lambda node: _of(node.expr),
+    parser.SubqueryExpr: lambda node: _of(node.expr),
+    parser.UnaryExpr: lambda node: _of(node.expr),
+    parser.AggregateExpr: _of_aggregation,
+    parser.Call: _of_call,
+    parser.BinaryExpr: _of_operation,
+}

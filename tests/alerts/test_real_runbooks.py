@@ -1,0 +1,92 @@
+"""The commands of the runbooks, on a real broker: what somebody types at night works."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.alerts.test_runbooks import COMMANDS
+from tests.cluster.cluster import Cluster
+from tests.cluster.quotas import Quotas
+from tests.cluster.tools import run_tool
+from tests.cluster.traffic import Traffic
+from tests.integration.exporter import run, settings_for, write_config
+
+pytestmark = pytest.mark.real
+
+KEYS = {
+    "producer_byte_rate": 1e9,
+    "consumer_byte_rate": 1e9,
+    "request_percentage": 1e4,
+    "controller_mutation_rate": 1e4,
+}
+ENTITIES: tuple[dict[str, str | None], ...] = (
+    {"user": "alice"},
+    {"user": None},
+    {"client-id": "app1"},
+    {"user": "alice", "client-id": "app1"},
+)
+DYNAMIC = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "max.connection.creation.rate",
+)
+NEEDS_AN_AUTHORIZER = "kafka-acls.sh"
+
+
+@pytest.fixture
+def scene(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> Iterator[Cluster]:
+    """The broker with everything set that the runbooks change or take away; all gone afterwards."""
+    traffic.topic()
+    quotas.set(*((entity, KEYS) for entity in ENTITIES))
+    quotas.set(({"ip": "192.0.2.7"}, {"connection_creation_rate": 1000.0}))
+    added = ",".join(f"{key}=1000000" for key in DYNAMIC)
+    broker = ("--entity-type", "brokers", "--entity-name", "1")
+    run_tool(kafka, "kafka-configs.sh", "--alter", "--add-config", added, *broker)
+    yield kafka
+    # what is not there cannot be taken away, so it is set again first
+    run_tool(kafka, "kafka-configs.sh", "--alter", "--add-config", added, *broker)
+    gone = ("--alter", "--delete-config", ",".join(DYNAMIC))
+    run_tool(kafka, "kafka-configs.sh", *gone, *broker)
+
+
+def kind(command: str) -> str:
+    """What a command does to what: one of each kind is tried, for each starts a JVM; `test_runbooks` checks the keys."""
+    words = shlex.split(command)
+    values = {
+        value
+        for option, value in pairwise(words)
+        if option in {"--add-config", "--delete-config", "--entity-name"}
+    }
+    return " ".join(word for word in words if word not in values)
+
+
+TRIED = sorted({kind(command): command for command in COMMANDS}.values())
+
+
+def test_commands(
+    scene: Cluster, guarded_kafka: Cluster, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    """Every command ends well: Kafka's tools on the broker, ours with a configuration that names it."""
+    config = tmp_path / "quotascope.yaml"
+    write_config(config, settings_for(scene.brokers, scene.admin))
+    # what is taken away is there only once
+    for command in sorted(TRIED, key=lambda line: "--delete-config" in line):
+        with subtests.test(msg=command):
+            program, *arguments = shlex.split(command)
+            cluster = guarded_kafka if program == NEEDS_AN_AUTHORIZER else scene
+            if program == "quotascope":
+                said = run(*_with(arguments, "/etc/quotascope.yaml", str(config)))
+                assert said.returncode == 0, said.stdout + said.stderr
+            else:
+                position = arguments.index("--bootstrap-server")
+                assert arguments[position + 1] == "broker-1:9092"
+                del arguments[position : position + 2]
+                run_tool(cluster, program, *arguments)
+
+
+def _with(arguments: list[str], old: str, new: str) -> list[str]:
+    return [new if argument == old else argument for argument in arguments]

@@ -1,0 +1,88 @@
+"""Each alert has a runbook that helps: complete, without gaps, with queries that Prometheus takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from itertools import pairwise
+
+import pytest
+from tests.alerts.expressions import FAMILIES, matched_labels, selectors
+from tests.alerts.labels import CLUSTER, RECORDED, labels_of
+from tests.cluster.tools import CLASSES
+
+from quotascope.alerts import Site
+from quotascope.alerts.book import alerts
+from quotascope.alerts.runbook import HEADINGS, blocks, runbooks
+
+RUNBOOKS = dict(runbooks())
+KEYS = {
+    "producer_byte_rate",
+    "consumer_byte_rate",
+    "request_percentage",
+    "controller_mutation_rate",
+    "connection_creation_rate",
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "max.connection.creation.rate",
+}
+QUERIES = [
+    pytest.param(block.text.strip(), id=f"{name}-{number}")
+    for name, text in RUNBOOKS.items()
+    for number, block in enumerate(blocks(text))
+    if block.language == "promql"
+]
+COMMANDS = sorted(
+    {
+        line
+        for text in RUNBOOKS.values()
+        for block in blocks(text)
+        if block.language == "sh"
+        for line in block.text.splitlines()
+    }
+)
+
+
+def test_every_alert_has_a_runbook_and_the_other_way_round() -> None:
+    """Nobody is woken up without being told what to do."""
+    assert set(RUNBOOKS) == {alert.name for alert in alerts(Site())}
+
+
+@pytest.mark.parametrize("name", RUNBOOKS)
+def test_runbook_is_complete(name: str) -> None:
+    """Title, the four parts in their order, each with text, a query or a command to begin with, and nothing left open."""
+    text = RUNBOOKS[name]
+    assert text.startswith(f"# {name}\n")
+    assert tuple(re.findall(r"^## (.+)$", text, re.MULTILINE)) == HEADINGS
+    parts = re.split(r"^## .+$", text, flags=re.MULTILINE)[1:]
+    assert all(part.strip() for part in parts)
+    assert [*blocks(parts[HEADINGS.index("Diagnosis")])]
+    assert not re.search(r"TODO|TBD|FIXME|XXX", text)
+    assert {block.language for block in blocks(text)} <= {"sh", "promql"}
+    assert text.count("```") == 2 * len([*blocks(text)])
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_query_asks_for_what_there_is(query: str) -> None:
+    """Every query parses, and its names and labels exist: also where clusters share a Prometheus."""
+    found = list(selectors(query))
+    assert found
+    for selector in found:
+        assert selector.name in FAMILIES or selector.name in RECORDED
+        assert matched_labels(selector) <= labels_of(str(selector.name))
+    assert "on (" not in query or f"on ({CLUSTER}, " in query
+    labels_of(query)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_command_is_one_that_is_tried(command: str) -> None:
+    """Every command is our own or one of Kafka's that the real tests run."""
+    program, *arguments = shlex.split(command)
+    assert program == "quotascope" or program in CLASSES
+    keys = [
+        key.partition("=")[0]
+        for option, value in pairwise(arguments)
+        if option in {"--add-config", "--delete-config"}
+        for key in value.split(",")
+    ]
+    assert set(keys) <= KEYS
