@@ -1,5 +1,5 @@
 """
-Writes what is generated: ``docs/metrics.md``, ``docs/configuration.yaml`` and ``dashboards/generated/``.
+Writes what is generated: pages in ``docs/``, ``alerts/generated/`` and ``dashboards/generated/``.
 
 ``make docs`` runs it; ``tests/test_docs.py`` and ``tests/dashboards/test_generated.py`` fail when a page differs from what it would write.
 """
@@ -10,12 +10,16 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+from quotascope.alerts import Site
+from quotascope.alerts.page import alerts_page
+from quotascope.alerts.write import rule_files
 from quotascope.dashboards.files import file_text, grafana_dashboards
 from quotascope.dashboards.scope import Scope
 from quotascope.exporter.config.reference import reference
 from quotascope.metrics.catalog import Family, families
 
 DOCS = Path(__file__).parents[1] / "docs"
+ALERTS = DOCS.parent / "alerts" / "generated"
 DASHBOARDS = DOCS.parent / "dashboards" / "generated"
 _HEAD = """\
 # Metrics
@@ -30,7 +34,8 @@ Every family that `quotascope serve` exposes. This page is written from `metrics
 - `level` is the shape of the deciding rule, strongest first: `user_client`, `user_default_client`, `user`, `default_user_client`,
   `default_user_default_client`, `default_user`, `client`, `default_client`. In `rule_user` and `rule_client_id` a default reads `<default>`.
 - `direction` is `leader`, `follower` or `alter_log_dirs` of replication, `copy` or `fetch` of the remote storage. The limits beside those of
-  clients (connections, replication, remote storage) have a `broker`, for each can have its own. Their usage comes through Jolokia only.
+  clients (connections, replication, remote storage) have a `broker`, for each can have its own. Which agents tell their usage: [dialects](dialects.md).
+- *tags* are those of a custom quota callback, a label for each: [callbacks](jmx-exporter.md#custom-quota-callbacks).
 - When `cluster` is configured, every series has the label `cluster` as well.
 """
 _TITLES = {
@@ -44,6 +49,8 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "metrics.md": metrics_page(),
         DOCS / "configuration.yaml": reference(),
+        DOCS / "alerts.md": alerts_page(),
+        **{ALERTS / name: text for name, text in rule_files(Site()).items()},
         **_dashboards(),
     }
 
@@ -71,7 +78,8 @@ def _table(group: Iterator[Family]) -> Iterator[str]:
     yield "| family | type | unit | labels | meaning | source |"
     yield "|---|---|---|---|---|---|"
     for family in group:
-        labels = ", ".join(f"`{label}`" for label in family.labels)
+        named = [f"`{label}`" for label in family.labels]
+        labels = ", ".join([*named, "*tags*"] if family.open_labels else named)
         cells = [f"`{family.name}`", family.type.value, family.unit, labels]
         row = [*cells, _cell(family.help), _cell(family.source)]
         yield f"| {' | '.join(row)} |"
