@@ -18,7 +18,7 @@ def names(**amounts: float | EntityUsage) -> Names:
 
 
 def shown(
-    slots: Slots, at: float, *, up: str = "1", **amounts: float | EntityUsage
+    slots: Slots, at: float, up: str = "1", /, **amounts: float | EntityUsage
 ) -> str:
     """The users that are shown when these nodes have answered."""
     chosen = slots.shown(names(**amounts), frozenset(up), at)
@@ -83,10 +83,10 @@ def test_a_place_is_kept_while_its_broker_is_down() -> None:
     """A failed read changes nothing for the clients of other brokers; one that stays away does."""
     slots = Slots(1)
     there = usage(user="a", broker="2", usage=2.0)
-    assert shown(slots, 0, up="12", a=there, b=1.0, c=1.0) == "a"
-    assert shown(slots, 15, up="1", b=1.0, c=1.0) == ""
-    assert shown(slots, 30, up="12", a=there, b=1.0, c=1.0) == "a"
-    assert shown(slots, 330, up="1", b=1.0, c=1.0) == "c"
+    assert shown(slots, 0, "12", a=there, b=1.0, c=1.0) == "a"
+    assert shown(slots, 15, "1", b=1.0, c=1.0) == ""
+    assert shown(slots, 30, "12", a=there, b=1.0, c=1.0) == "a"
+    assert shown(slots, 330, "1", b=1.0, c=1.0) == "c"
 
 
 def test_who_is_gone_leaves_a_place() -> None:

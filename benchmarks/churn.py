@@ -1,0 +1,174 @@
+"""
+A million client ids, one after the other, through the whole exporter: what of them stays in memory.
+
+Tables as a source reads them, the join, the cap, the page; a simulated minute has four scrapes. Each scrape sees so many
+clients, of which a part is new and the longest known are gone. Run it with ``python -m benchmarks.churn``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import resource
+import sys
+import time
+from array import array
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from math import nan
+from pathlib import Path
+from random import Random
+
+from quotascope.exporter.beans import Bean, BeanTable, Column
+from quotascope.exporter.cardinality import Cardinality
+from quotascope.exporter.config import CardinalityConfig
+from quotascope.exporter.exposition import Renderer
+from quotascope.exporter.join import Join
+from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.snapshot import (
+    LimitsHealth,
+    Snapshot,
+    SourceHealth,
+    SourceRead,
+)
+from quotascope.exporter.sources.columns import Columns
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+
+Key = tuple[str, str, str]
+"""Client id, MBean type, attribute."""
+
+SCRAPE_SECONDS = 15.0
+ATTRIBUTES = (
+    ("Produce", "byte-rate"),
+    ("Produce", "throttle-time"),
+    ("ControllerMutation", "tokens"),
+)
+CONFIG = CardinalityConfig(
+    max_entities=2_000,
+    exclude_client_ids=("console-.*",),
+    detail_above=0.5,
+    idle_after_seconds=60.0,
+)
+
+
+class Broker:
+    """A broker that has seen many clients."""
+
+    def __init__(self, node_id: str, live: int) -> None:
+        self._node_id = node_id
+        self._ids: deque[str] = deque(maxlen=live)
+        self._columns: Columns[Key] = Columns(_column)
+        self._random = Random(node_id)  # noqa: S311 - made-up numbers
+
+    def read(self, new: list[str]) -> SourceRead:
+        """What its agent answers after these clients came."""
+        self._ids.extend(new)
+        keys = [(name, *which) for name in self._ids for which in ATTRIBUTES]
+        layout, values = self._columns.place(keys, array("d", self._numbers()))
+        return SourceRead(
+            health=SourceHealth(
+                name=self._node_id, dialect="made up", up=True, duration_seconds=0.1
+            ),
+            table=BeanTable(node_id=self._node_id, layout=layout, values=values),
+        )
+
+    def _numbers(self) -> Iterator[float]:
+        draw = self._random.random
+        for _ in self._ids:
+            busy = draw()
+            throttled = busy > 0.95  # noqa: PLR2004 - one in twenty
+            yield busy * 1_000 if busy > 0.5 else 0.0  # noqa: PLR2004 - half of them rest
+            yield 100 * busy if throttled else nan
+            yield 20 - 21 * busy
+
+
+class Exporter:
+    """Everything between a table and the page, without a network."""
+
+    def __init__(self) -> None:
+        self._join = Join()
+        self._cardinality = Cardinality(CONFIG)
+        self._renderer = Renderer()
+        self._limits = _limits()
+
+    def scrape(self, reads: list[SourceRead], at: float) -> tuple[Snapshot, int]:
+        """The snapshot at this time, and the bytes of its page."""
+        joined = self._join.snapshot(reads, self._limits, LimitsHealth(), at)
+        shown = self._cardinality.apply(joined)
+        return shown, len(self._renderer.render(shown, at))
+
+
+def _column(key: Key) -> Column:
+    name, kind, attribute = key
+    tags = {"type": kind, "client-id": name}
+    if kind == "Produce":
+        tags["user"] = f"user-{len(name) % 7}"
+    return Column(Bean.of("kafka.server", tags), attribute)
+
+
+def _limits() -> Limits:
+    both = QuotaRules({QuotaEntity(DEFAULT, DEFAULT): 1_000.0})
+    client = QuotaRules({QuotaEntity(None, DEFAULT): 20.0})
+    return Limits(
+        rules={
+            QuotaType.PRODUCE: both,
+            QuotaType.CONTROLLER_MUTATION: client,
+        },
+        nodes={"1": NodeSettings()},
+        active_controller="1",
+        read_at=0.0,
+    )
+
+
+def _names() -> Iterator[str]:
+    number = 0
+    while True:
+        kind = "console" if number % 10 == 0 else "app"
+        yield f"{kind}-{number:08d}-{number * 2_654_435_761 % 2**32:08x}"
+        number += 1
+
+
+def resident_mib() -> float:
+    """What the system has given this process, in MiB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def run(
+    total: int, live: int, new: int
+) -> Iterator[tuple[int, float, int, Snapshot, int]]:
+    """Ids so far, resident MiB, blocks of Python's allocator, snapshot and bytes of the page, ten times."""
+    broker, exporter, names = Broker("1", live), Exporter(), _names()
+    scrapes = total // new
+    for number in range(1, scrapes + 1):
+        reads = [broker.read(list(islice(names, new)))]
+        shown, size = exporter.scrape(reads, number * SCRAPE_SECONDS)
+        if number * 10 // scrapes != (number - 1) * 10 // scrapes:
+            del reads
+            gc.collect()
+            yield number * new, resident_mib(), sys.getallocatedblocks(), shown, size
+
+
+def main() -> None:
+    """Print how memory goes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ids", type=int, default=1_000_000)
+    parser.add_argument("--live", type=int, default=10_000, help="ids at one time")
+    parser.add_argument("--new", type=int, default=5_000, help="new ids per scrape")
+    given = parser.parse_args()
+    print(f"{resident_mib():.0f} MiB before the first scrape")  # noqa: T201
+    started = time.perf_counter()
+    for ids, mib, blocks, shown, size in run(given.ids, given.live, given.new):
+        folds = shown.folds
+        print(  # noqa: T201
+            f"{ids:>9,} ids: {mib:6.1f} MiB, {blocks:>9,} blocks; "
+            f"{len(shown.measured):,} measured, {len(shown.entities):,} shown, {folds.overflow:,} folded, "
+            f"{folds.excluded:,} excluded, {folds.idle:,} idle; page {size:,} bytes"
+        )
+    elapsed = time.perf_counter() - started
+    print(f"{elapsed:.0f} s for {given.ids // given.new} scrapes")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
