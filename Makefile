@@ -8,7 +8,7 @@ OPS ?= 20000
 VECTORS ?= tests/conformance/kafka-vectors.json
 ROOMS := alerts cli clients dashboards demo exporter metrics
 
-.PHONY: help demo test lint types contracts unit real coverage compiled bench conformance differential docs format jars collector services clean
+.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-scrape conformance differential docs format jars collector services clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -43,13 +43,19 @@ compiled: services build/compiled/ready ## The engine's tests again, against the
 bench: services build/compiled/ready ## The compiled engine beside Kafka's own classes; fewer: make bench ARGS='--only bucket'
 	PYTHONPATH=build/compiled $(BIN)/python -m benchmarks.engine $(ARGS)
 
+bench-exposition: .venv/ready-dev ## The exporter's text beside prometheus_client's: 100,000 series, and how time grows up to 1,000,000
+	$(BIN)/python -m benchmarks.exposition $(ARGS)
+
+bench-scrape: services ## Whole scrapes of a real broker beside jmx_exporter's
+	$(BIN)/python -m benchmarks.scrape $(ARGS)
+
 conformance: .venv/ready-dev ## Conformance vectors; another file: make conformance VECTORS=FILE
 	@$(BIN)/python tools/conformance.py "$(VECTORS)"
 
 differential: services ## Random operations against Kafka's own classes; at length: make differential OPS=1000000
 	QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) $(BIN)/pytest -m java -s tests/differential
 
-docs: .venv/ready-dev ## Write the generated pages (docs/metrics.md, docs/configuration.yaml)
+docs: .venv/ready-dev ## Write what is generated: pages in docs/, rules, dashboards
 	$(BIN)/python tools/generate_docs.py
 
 format: .venv/ready-dev ## Format the code

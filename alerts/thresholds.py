@@ -222,6 +222,13 @@ SNAPSHOT_AGE: Final = Threshold(
     reason="Each scrape may collect anew: five minutes are several scrapes that showed old numbers.",
     change="Keep it above three times collection.max_age_seconds.",
 )
+DISCOVERY_FAILURES: Final = Threshold(
+    value=3.0,
+    unit="failures",
+    meaning="failed looks of a discovery within 15 minutes",
+    reason="One or two fall into the restart of a broker.",
+    change="Keep it below the number of looks in 15 minutes.",
+)
 SPARK_THROTTLED: Final = Threshold(
     value=0.2,
     unit="s/s",

@@ -68,5 +68,8 @@ def write(
         "system_users": system_users,
     }
     site = Site(**{name: value for name, value in given.items() if value is not None})
-    for path in write_all(folder, site):
+    written = list(write_all(folder, site))
+    rules = [path for path in written if path.parent == folder]
+    for path in rules:
         typer.echo(path)
+    typer.echo(f"{folder / 'runbooks'}: {len(written) - len(rules)} runbooks")

@@ -21,7 +21,7 @@ from ..promql import (
 )
 from ..rule import Alert, Group, Scope, Severity
 from ..text import DURATION, WHOLE
-from ..thresholds import LIMITS_AGE, SNAPSHOT_AGE
+from ..thresholds import DISCOVERY_FAILURES, LIMITS_AGE, SNAPSHOT_AGE
 
 
 def exporter(levels: Levels) -> Group:
@@ -36,6 +36,8 @@ def exporter(levels: Levels) -> Group:
             _no_series(levels),
             _series_dropped(levels),
             _callback(levels),
+            _discovery(levels),
+            _push(levels),
         ),
     )
 
@@ -178,4 +180,44 @@ def _callback(levels: Levels) -> Alert:
         description=f"{WHOLE} brokers have a client.quota.callback.class: what Kafka's configured quotas say is not what they enforce, so limits and utilisation are not shown for its clients.",
         dashboard=Dashboard.EXPORTER,
         spared="None: as long as this fires, alerts on limits say nothing.",
+    )
+
+
+def _discovery(levels: Levels) -> Alert:
+    labels = levels.of("instance", "discovery")
+    failed = aggregate("max", labels, increase(catalog.DISCOVERY_ERRORS, "15m"))
+    return Alert(
+        name="KafkaQuotaDiscoveryFailing",
+        expr=above(failed, DISCOVERY_FAILURES.value),
+        labels=("instance", "discovery"),
+        severity=Severity.WARNING,
+        scope=Scope.EXPORTER,
+        wait="5m",
+        keep="15m",
+        summary="quotascope cannot find out which brokers there are.",
+        description="The exporter {{ $labels.instance }} failed again and again to discover brokers ({{ $labels.discovery }}): new ones are not read, and those that are gone are not forgotten.",
+        dashboard=Dashboard.EXPORTER,
+        thresholds=(DISCOVERY_FAILURES,),
+        spared="Single failures: what was found before stays.",
+    )
+
+
+def _push(levels: Levels) -> Alert:
+    def grown(outcome: str) -> str:
+        pushes = increase(catalog.OTLP_EXPORTS, "15m", outcome)
+        return aggregate("max", levels.exporter, pushes)
+
+    failing = above(grown('outcome!="success"'), 0)
+    arriving = above(grown('outcome="success"'), 0)
+    return Alert(
+        name="KafkaQuotaPushFailing",
+        expr=but_not(failing, arriving, levels.exporter),
+        labels=("instance",),
+        severity=Severity.WARNING,
+        scope=Scope.EXPORTER,
+        wait="5m",
+        summary="quotascope cannot push to the OpenTelemetry collector.",
+        description="For a quarter of an hour no push of the exporter {{ $labels.instance }} has arrived: what reads quotas from the collector is blind. What Prometheus scrapes is not touched.",
+        dashboard=Dashboard.EXPORTER,
+        spared="Single failures among pushes that arrive; exporters that do not push.",
     )

@@ -1,0 +1,92 @@
+"""The page about alerts in the documentation, from the rules themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .book import alerts, records
+from .links import Site
+from .rule import Alert
+from .thresholds import thresholds
+
+_HEAD = """\
+# Alerts
+
+Rules for Prometheus, with a runbook for each alert. This page is written from `alerts/` by `make docs`; do not edit it.
+
+```
+quotascope alerts write DIR --grafana-url https://grafana.corp --runbook-url 'https://wiki.corp/kafka/{alert}.md'
+```
+
+writes
+
+- `quotascope-recording.yaml` and `quotascope-alerts.yaml` for `rule_files` of Prometheus (2.42 or newer); the alerts need the recording rules,
+- `quotascope-prometheusrule.yaml`, the same for the Prometheus operator: `kubectl apply -f` it, with the labels that your Prometheus selects rules by,
+- `alertmanager-example.yaml`, how they can be sent: grouped by alert and cluster, and kept back where another alert says it all,
+- `runbooks/`, to be put where `--runbook-url` points. In this repository: `alerts/runbooks/`.
+
+How they are meant:
+
+- **critical** wakes somebody up: many clients suffer now. **warning** is a ticket for the day. **info** is good to know.
+- A throttled client is no emergency: the quota does what it is for. Only what hits many clients at once, unusually, is critical.
+- Several clusters in one Prometheus are told apart by the label `cluster` (`--cluster-label`), which every rule keeps. It can come from the exporter
+  (`cluster:` in its configuration) or from Prometheus, and need not exist.
+- Two exporters of one cluster, for availability, count once; each has its own alerts about itself, by `instance`. Scrape each by its own address, not through
+  a load balancer: counters of two processes in one series look like restarts. Of two Prometheus servers with the same rules, let Alertmanager drop the
+  label that tells them apart (`alert_relabel_configs`).
+- Scrape and evaluate at least once a minute. Rates are over five minutes.
+- What is *usual* needs data: in the first half hour the critical alerts are silent, and in the first week they know less than later. A spike of yesterday is
+  part of what is usual at the same time today.
+- Some agents do not tell delay queues, exempt request time or waited time by request ([dialects](dialects.md)). Without them `KafkaQuotaThrottleSpike`,
+  `KafkaQuotaDelayQueueGrowing` and the alerts on request time have no data; `KafkaQuotaManyClientsThrottled` works with all.
+- Alerts on Spark jobs get their data from the Spark listener.
+"""
+
+
+def alerts_page() -> str:
+    """The whole page."""
+    return "\n".join([_HEAD, *_alerts(), "", *_thresholds(), "", *_records(), ""])
+
+
+def _alerts() -> Iterator[str]:
+    yield "## All alerts\n"
+    yield "| alert | severity | for | it fires when | no false alarm from |"
+    yield "|---|---|---|---|---|"
+    for alert in alerts(Site()):
+        runbook = f"[{alert.name}](../alerts/runbooks/{alert.name}.md)"
+        cells = [runbook, alert.severity.value, _wait(alert)]
+        yield _row(*cells, alert.summary, alert.spared)
+
+
+def _wait(alert: Alert) -> str:
+    return (
+        alert.wait if alert.keep is None else f"{alert.wait}, goes on for {alert.keep}"
+    )
+
+
+def _thresholds() -> Iterator[str]:
+    yield "## Thresholds\n"
+    yield "All of them are in `alerts/thresholds.py`; dashboards draw the same ones.\n"
+    yield "| threshold | value | what is compared | why | when to change it | alerts |"
+    yield "|---|---|---|---|---|---|"
+    for name, threshold in thresholds():
+        users = [
+            alert.name.removeprefix("KafkaQuota")
+            for alert in alerts(Site())
+            if threshold in alert.thresholds
+        ]
+        value = f"{threshold.value:g} {threshold.unit}"
+        texts = [threshold.meaning, threshold.reason, threshold.change]
+        yield _row(f"`{name}`", value, *texts, ", ".join(users))
+
+
+def _records() -> Iterator[str]:
+    yield "## Recorded series\n"
+    yield "| series | meaning |"
+    yield "|---|---|"
+    for record in records(Site()):
+        yield _row(f"`{record.name}`", record.meaning)
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
