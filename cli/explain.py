@@ -44,6 +44,8 @@ def explain(
     Works without traffic and without sources: only the Admin API is asked.
     """
     from quotascope.exporter.explain import explain as explain_limits
+    from quotascope.exporter.explain import overruling
+    from quotascope.exporter.untrusted import one_line
 
     from . import explain_view
 
@@ -56,7 +58,13 @@ def explain(
         sasl_password_file=sasl_password_file,
         ca_file=ca_file,
     )
-    explanations = explain_limits(asyncio.run(read_limits(settings)), user, client_id)
+    limits = asyncio.run(read_limits(settings))
+    explanations = explain_limits(limits, user, client_id)
+    for node_id, name in overruling(limits).items():
+        typer.echo(
+            f"quotascope: node {node_id} leaves quotas to {one_line(name)}: that decides there, and not what follows",
+            err=True,
+        )
     if json:
         answer = explain_view.as_json(user, client_id, explanations)
         typer.echo(jsonlib.dumps(answer, indent=2))

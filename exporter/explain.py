@@ -50,6 +50,15 @@ def explain(limits: Limits, user: str, client_id: str) -> list[Explanation]:
     ]
 
 
+def overruling(limits: Limits) -> dict[str, str]:
+    """The custom quota callback of each node that has one, by node id: there it decides, and not the configured quotas."""
+    return {
+        node_id: settings.quota_callback_class
+        for node_id, settings in limits.nodes.items()
+        if settings.quota_callback_class is not None
+    }
+
+
 def _explain(
     quota_type: QuotaType, rules: RuleTable, user: str, client_id: str
 ) -> Explanation:

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.examples import limits
 
-from quotascope.exporter.explain import Explanation, explain
+from quotascope.exporter.explain import Explanation, explain, overruling
+from quotascope.exporter.limits import NodeSettings
 from quotascope.metrics import (
     DEFAULT,
     NO_RULE,
@@ -106,3 +107,12 @@ def test_explaining_changes_nothing(entities: set[QuotaEntity], client_id: str) 
     assert dict(rules) == before
     assert explain(configured, "u", client_id) == first
     assert first[0].decision == rules.decide("u", client_id)
+
+
+def test_a_custom_callback_overrules_the_rules_of_its_node() -> None:
+    """Who explains must say so."""
+    nodes = {
+        "1": NodeSettings(),
+        "2": NodeSettings(quota_callback_class="org.acme.Quotas"),
+    }
+    assert overruling(limits(nodes=nodes)) == {"2": "org.acme.Quotas"}

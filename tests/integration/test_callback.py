@@ -88,6 +88,14 @@ def test_status_says_whose_quotas_they_are(exporter: Exporter) -> None:
     assert "leaves quotas to TenantQuotas" in done.stdout
 
 
+def test_explain_says_who_overrules_it(exporter: Exporter) -> None:
+    """What would decide by the configured quotas does not decide here."""
+    user = ("--user", "alice", "--client-id", "app")
+    done = run("explain", "--config", exporter.config, *user)
+    assert done.returncode == 0
+    assert "node 1 leaves quotas to TenantQuotas" in done.stderr
+
+
 def test_the_number_is_the_broker_s(tenant_kafka: Cluster, exporter: Exporter) -> None:
     """Both ways show the throttle time that the bean has."""
     asked = [{"type": "read", "mbean": "kafka.server:type=Produce,*"}]
