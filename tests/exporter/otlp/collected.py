@@ -26,7 +26,7 @@ def series(collector: Collector) -> dict[Key, float]:
         name = translated(
             metric["name"], metric.get("unit", ""), counts="sum" in metric
         )
-        for point in metric.get("gauge", metric.get("sum"))["dataPoints"]:
+        for point in (metric.get("gauge") or metric["sum"])["dataPoints"]:
             pairs = {
                 pair["key"]: pair["value"]["stringValue"]
                 for pair in point["attributes"]
