@@ -6,7 +6,7 @@ Who is told what is for each site to decide; grouping and inhibition are the par
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from .links import Site
@@ -14,6 +14,7 @@ from .rule import Scope, Severity
 from .yaml_text import yaml_text
 
 _NOTE: Final = "An example written by `quotascope alerts write`: copy what you need, and put your own receivers in."
+_OURS: Final = 'alertname=~"KafkaQuota.+"'
 _PAGES: Final = 'alertname=~"KafkaQuotaThrottleSpike|KafkaQuotaManyClientsThrottled"'
 _THROTTLED: Final = 'alertname=~"KafkaQuota(Produce|Fetch|Request)Throttled|KafkaQuotaThrottleBeyondClientTimeout"'
 _BY_LIMIT: Final = 'alertname=~"KafkaQuotaNearLimit|KafkaQuotaLimitPredicted|KafkaQuotaHeavyClientWithoutLimit|KafkaQuotaSystemUserThrottledByDefault"'
@@ -38,7 +39,7 @@ def _routes(site: Site) -> dict[str, Any]:
         "receiver": "nobody",
         "routes": [
             {
-                "matchers": ['alertname=~"KafkaQuota.+"'],
+                "matchers": [_OURS],
                 "receiver": "chat",
                 # a hundred throttled clients of a cluster are one message
                 "group_by": ["alertname", site.cluster_label],
@@ -66,47 +67,49 @@ def _route(severity: Severity, receiver: str, wait: str, repeat: str) -> dict[st
 
 def _inhibitions(site: Site) -> list[dict[str, Any]]:
     cluster = [site.cluster_label]
-    blind = f'scope!="{Scope.EXPORTER.value}"'
     return [
-        # what hits a whole cluster is told once, not for each client and broker
-        _inhibition(
-            [_PAGES],
-            ['alertname=~"KafkaQuota.+"', 'scope=~"entity|broker|job"'],
-            cluster,
-        ),
-        _inhibition(
-            ['alertname="KafkaQuotaThrottleSpike"'],
-            ['alertname="KafkaQuotaManyClientsThrottled"'],
-            cluster,
-        ),
-        # who is throttled is at the limit
-        _inhibition(
-            [_THROTTLED],
-            ['alertname=~"KafkaQuotaNearLimit|KafkaQuotaLimitPredicted"'],
-            [*cluster, "quota_type", "user", "client_id"],
-        ),
-        _inhibition(
-            ['alertname="KafkaQuotaThrottleBeyondClientTimeout"'],
-            ['alertname=~"KafkaQuota(Produce|Fetch)Throttled"'],
-            [*cluster, "quota_type", "user", "client_id"],
-        ),
-        # without the exporter, what else still fires is out of date
-        _inhibition(
-            ['alertname="KafkaQuotaExporterAbsent"'],
-            ['alertname=~"KafkaQuota.+"', blind],
-            cluster,
-        ),
-        _inhibition(
-            ['alertname="KafkaQuotaSnapshotStale"'],
-            ['alertname=~"KafkaQuota.+"', blind],
-            cluster,
-        ),
-        _inhibition(
-            ['alertname=~"KafkaQuotaLimitsStale|KafkaQuotaCustomCallback"'],
-            [_BY_LIMIT],
-            cluster,
-        ),
+        *_of_clusters(cluster),
+        *_of_entities([*cluster, "quota_type", "user", "client_id"]),
+        *_of_exporters(cluster),
     ]
+
+
+def _of_clusters(cluster: list[str]) -> Iterator[dict[str, Any]]:
+    # what hits a whole cluster is told once, not for each client and broker
+    yield _inhibition([_PAGES], [_OURS, 'scope=~"entity|broker|job"'], cluster)
+    yield _inhibition(
+        ['alertname="KafkaQuotaThrottleSpike"'],
+        ['alertname="KafkaQuotaManyClientsThrottled"'],
+        cluster,
+    )
+
+
+def _of_entities(entity: list[str]) -> Iterator[dict[str, Any]]:
+    # who is throttled is at the limit
+    yield _inhibition(
+        [_THROTTLED],
+        ['alertname=~"KafkaQuotaNearLimit|KafkaQuotaLimitPredicted"'],
+        entity,
+    )
+    yield _inhibition(
+        ['alertname="KafkaQuotaThrottleBeyondClientTimeout"'],
+        ['alertname=~"KafkaQuota(Produce|Fetch)Throttled"'],
+        entity,
+    )
+
+
+def _of_exporters(cluster: list[str]) -> Iterator[dict[str, Any]]:
+    # without numbers of now, what else still fires is out of date
+    yield _inhibition(
+        ['alertname=~"KafkaQuotaExporterAbsent|KafkaQuotaSnapshotStale"'],
+        [_OURS, f'scope!="{Scope.EXPORTER.value}"'],
+        cluster,
+    )
+    yield _inhibition(
+        ['alertname=~"KafkaQuotaLimitsStale|KafkaQuotaCustomCallback"'],
+        [_BY_LIMIT],
+        cluster,
+    )
 
 
 def _inhibition(

@@ -23,47 +23,47 @@ def brokers(levels: Levels) -> Group:
 
 
 def _request_time(levels: Levels) -> tuple[Record, ...]:
-    of_clients = aggregate(
-        "sum",
-        levels.broker,
-        aggregate(
-            "max",
-            levels.of("broker", "user", "client_id"),
-            select(catalog.REQUEST_THREADS),
-        ),
+    return _exempt(levels), _used(levels), _capacity(levels), _capacity_used(levels)
+
+
+def _exempt(levels: Levels) -> Record:
+    return Record(
+        name=recorded.BROKER_EXEMPT,
+        expr=aggregate("max", levels.broker, select(catalog.EXEMPT_REQUEST_THREADS)),
+        meaning="Request time that no quota counts, in threads.",
     )
-    return (
-        Record(
-            name=recorded.BROKER_EXEMPT,
-            expr=aggregate(
-                "max", levels.broker, select(catalog.EXEMPT_REQUEST_THREADS)
-            ),
-            meaning="Request time that no quota counts, in threads.",
+
+
+def _used(levels: Levels) -> Record:
+    once = aggregate(
+        "max", levels.of("broker", "user", "client_id"), select(catalog.REQUEST_THREADS)
+    )
+    of_clients = aggregate("sum", levels.broker, once)
+    return Record(
+        name=recorded.BROKER_REQUEST_USED,
+        expr=operation(of_clients, "+", series(recorded.BROKER_EXEMPT), levels.broker),
+        meaning="Request time of all clients and of the broker itself, in threads.",
+    )
+
+
+def _capacity(levels: Levels) -> Record:
+    return Record(
+        name=recorded.BROKER_CAPACITY,
+        expr=aggregate("max", levels.broker, select(catalog.REQUEST_CAPACITY_THREADS)),
+        meaning="Threads that can serve requests.",
+    )
+
+
+def _capacity_used(levels: Levels) -> Record:
+    return Record(
+        name=recorded.BROKER_CAPACITY_USED,
+        expr=operation(
+            series(recorded.BROKER_REQUEST_USED),
+            "/",
+            grouped(above(series(recorded.BROKER_CAPACITY), 0)),
+            levels.broker,
         ),
-        Record(
-            name=recorded.BROKER_REQUEST_USED,
-            expr=operation(
-                of_clients, "+", series(recorded.BROKER_EXEMPT), levels.broker
-            ),
-            meaning="Request time of all clients and of the broker itself, in threads.",
-        ),
-        Record(
-            name=recorded.BROKER_CAPACITY,
-            expr=aggregate(
-                "max", levels.broker, select(catalog.REQUEST_CAPACITY_THREADS)
-            ),
-            meaning="Threads that can serve requests.",
-        ),
-        Record(
-            name=recorded.BROKER_CAPACITY_USED,
-            expr=operation(
-                series(recorded.BROKER_REQUEST_USED),
-                "/",
-                grouped(above(series(recorded.BROKER_CAPACITY), 0)),
-                levels.broker,
-            ),
-            meaning="Used part of these threads.",
-        ),
+        meaning="Used part of these threads.",
     )
 
 
