@@ -9,7 +9,7 @@ def left_out(snapshot: Snapshot) -> str:
     """How many and why, such as ``200 folded, 30 idle``; empty when all are shown."""
     folds = snapshot.folds
     counts = (
-        (folds.overflow, "folded"),
+        (folds.overflow + snapshot.callbacks.folded, "folded"),
         (folds.excluded, "excluded"),
         (folds.idle, "idle"),
     )

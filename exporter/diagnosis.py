@@ -40,6 +40,7 @@ def diagnose(snapshot: Snapshot) -> list[Finding]:
         _limits,
         _nothing_measured,
         _crowded,
+        _crowded_callbacks,
         _controller,
         _beside_the_quotas,
         _callbacks,
@@ -150,6 +151,17 @@ def _crowded(snapshot: Snapshot) -> Iterator[Finding]:
         yield _warning(
             f"All {len(snapshot.measured)} quota entities are left out: {folds.excluded} for their names, {folds.idle} as idle.",
             "Check the section cardinality of the configuration.",
+        )
+
+
+def _crowded_callbacks(snapshot: Snapshot) -> Iterator[Finding]:
+    crowded = snapshot.callbacks.crowded
+    if crowded:
+        counts = (f"{count} of {kind.label}" for kind, count in crowded.items())
+        yield _warning(
+            f"Custom callbacks tell more entities apart than are shown one by one: {', '.join(counts)}. "
+            f"The {snapshot.folds.max_entities} that matter most are shown, the others together as {OVERFLOW}.",
+            "Raise cardinality.max_entities, or let the callback use fewer tags.",
         )
 
 

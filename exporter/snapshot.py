@@ -112,6 +112,14 @@ class Callbacks:
     usages: tuple[CallbackUsage, ...] = ()
     left_out: tuple[str, ...] = ()
     """Tags that are not shown because there are too many."""
+    stand_ins: int = 0
+    """How many of the usages, the last ones, stand for those that are folded."""
+    folded: int = 0
+    """Entities folded because there are too many, counted by node."""
+    series_dropped: int = 0
+    """Series that those would have."""
+    crowded: Mapping[QuotaType, int] = field(default_factory=dict)
+    """How many entities there are, where there are more than may be shown; the same one on two nodes is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,14 @@ from quotascope.metrics import QuotaType
 
 from ..config import CardinalityConfig, Excluded
 from ..snapshot import EntityUsage, Folds, Snapshot
+from .callbacks import CallbackCap
 from .counters import Counters
 from .detail import Detail
 from .exclusion import Exclusion
 from .identity import Name, Names, Rows, identities
 from .idle import Idle
 from .overflow import Overflow, reserved
+from .pressure import pressure
 from .series import details, series
 from .slots import Slots
 
@@ -55,7 +57,10 @@ class Cardinality:
         idle_after, detail_above = config.idle_after_seconds, config.detail_above
         self._idle = None if idle_after is None else Idle(idle_after)
         self._detail = None if detail_above is None else Detail(detail_above)
-        self._slots = {kind: Slots(config.max_entities) for kind in QuotaType}
+        self._slots: dict[QuotaType, Slots[Name, EntityUsage]] = {
+            kind: Slots(config.max_entities, pressure, _node) for kind in QuotaType
+        }
+        self._callbacks = CallbackCap(config.max_entities)
         self._overflow = Overflow()
         self._counters = Counters()
 
@@ -69,10 +74,15 @@ class Cardinality:
         result = self._sorted(joined)
         totals = self._counters.update(result.shown + result.dropped, result.folded)
         stand_ins = tuple(self._overflow.fold(result.folded, totals))
+        callbacks = self._callbacks.apply(
+            joined.callbacks, result.nodes, joined.taken_at
+        )
+        result.series["overflow"] += callbacks.series_dropped
         return replace(
             joined,
             entities=(*result.shown, *stand_ins),
             left_out=(*result.folded, *result.dropped),
+            callbacks=callbacks,
             folds=Folds(
                 overflow=result.entities["overflow"],
                 excluded=result.entities["excluded"],
@@ -133,3 +143,7 @@ class Cardinality:
         result.shown += rows
         if self._detail is not None and not self._detail.mark(kind, name, rows, at):
             result.series["detail"] += details(rows)
+
+
+def _node(usage: EntityUsage) -> str:
+    return usage.entity.broker

@@ -70,7 +70,7 @@ class Overflow:
         return entity
 
 
-def reserved(name: tuple[str, str]) -> bool:
+def reserved(name: tuple[str, ...]) -> bool:
     """Whether a real entity is called as those that stand for others."""
     return OVERFLOW in name
 

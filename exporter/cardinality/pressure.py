@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from ..snapshot import EntityUsage
-from .identity import Rows
+from ..snapshot import CallbackUsage, EntityUsage
 
 Pressure = tuple[int, float]
 """A rank, and a weight that orders within the rank."""
@@ -20,9 +20,14 @@ THROTTLED: Final = 2
 _NEAR_RATIO: Final = 0.5
 
 
-def pressure(rows: Rows) -> Pressure:
+def pressure(rows: Sequence[EntityUsage]) -> Pressure:
     """That of the node where it is highest."""
     return max(map(_pressure, rows))
+
+
+def callback_pressure(rows: Sequence[CallbackUsage]) -> Pressure:
+    """The same for what a custom callback tells apart, whose limits nobody knows."""
+    return max(map(_callback_pressure, rows))
 
 
 def throttled(usage: EntityUsage) -> bool:
@@ -43,4 +48,10 @@ def _pressure(usage: EntityUsage) -> Pressure:
     ratio = used(usage)
     if ratio >= _NEAR_RATIO:
         return NEAR, ratio
+    return QUIET, max(usage.usage or 0.0, 0.0)
+
+
+def _callback_pressure(usage: CallbackUsage) -> Pressure:
+    if usage.throttle_time_seconds > 0:
+        return THROTTLED, usage.throttle_time_seconds
     return QUIET, max(usage.usage or 0.0, 0.0)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from .identity import HOLD_SECONDS, Name, Rows
-from .pressure import QUIET, Pressure, pressure
+from .identity import HOLD_SECONDS
+from .pressure import QUIET, Pressure
 
 _CLEARLY_MORE: Final = 2.0
+
+Name = TypeVar("Name", bound=tuple[str, ...])
+Row = TypeVar("Row")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,7 +44,7 @@ class _Slot:
         return challenger[1] > _CLEARLY_MORE * self.pressure[1]
 
 
-class Slots:
+class Slots(Generic[Name, Row]):
     """
     Keeps who is shown from one snapshot to the next.
 
@@ -49,10 +52,23 @@ class Slots:
     than it had in the last five minutes, or, after five minutes, more than twice its weight. One
     whose broker is down keeps its place as long, so that a moment of that changes nothing.
     What is decided does not depend on the order of the identities.
+
+    Args:
+        most: How many there is room for.
+        pressure: How much an identity matters, by its rows.
+        node: Where a row was measured.
+
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(
+        self,
+        most: int,
+        pressure: Callable[[Sequence[Row]], Pressure],
+        node: Callable[[Row], str],
+    ) -> None:
         self._most = most
+        self._pressure = pressure
+        self._node = node
         self._slots: dict[Name, _Slot] = {}
         self._all: tuple[float, list[Name]] = (0.0, [])
         """Everybody, when last all were shown."""
@@ -61,7 +77,7 @@ class Slots:
         return len(self._slots) + len(self._all[1])
 
     def shown(
-        self, names: Mapping[Name, Rows], nodes: frozenset[str], at: float
+        self, names: Mapping[Name, Sequence[Row]], nodes: frozenset[str], at: float
     ) -> AbstractSet[Name]:
         """Those of these identities that are shown at ``at`` (Unix time in seconds), when these nodes have answered."""
         if len(names) <= self._most:
@@ -69,14 +85,14 @@ class Slots:
             self._all = at, list(names)
             return names.keys()
         self._occupy()
-        pressures = {name: pressure(rows) for name, rows in names.items()}
+        pressures = {name: self._pressure(rows) for name, rows in names.items()}
         for name in self._slots.keys() & pressures.keys():
             self._slots[name].observe(pressures[name], at)
         self._free(names, nodes, at)
         self._admit(pressures, at)
         chosen = self._slots.keys() & names.keys()
         for name in chosen:
-            self._slots[name].nodes = tuple(row.entity.broker for row in names[name])
+            self._slots[name].nodes = tuple(map(self._node, names[name]))
         return chosen
 
     def _occupy(self) -> None:
@@ -86,7 +102,10 @@ class Slots:
         self._all = before, []
 
     def _free(
-        self, names: Mapping[Name, Rows], nodes: frozenset[str], at: float
+        self,
+        names: Mapping[Name, Sequence[Row]],
+        nodes: frozenset[str],
+        at: float,
     ) -> None:
         self._slots = {
             name: slot

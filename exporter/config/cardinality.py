@@ -39,7 +39,7 @@ class CardinalityConfig(Section):
     max_entities: int = Field(
         default=10_000,
         ge=1,
-        description="Most pairs of user and client id that are shown for each quota type. The others are folded into user and client_id `__overflow__`, so that sums stay true.",
+        description="Most pairs of user and client id that are shown for each quota type, and most entities of custom quota callbacks for each. The others are folded into `__overflow__`, so that sums stay true.",
     )
     include_users: Patterns = Field(
         default=(),

@@ -42,9 +42,10 @@ def _snapshot_age(view: View) -> Iterator[_Row]:
 
 
 def _entities(view: View) -> Iterator[_Row]:
-    folds = view.snapshot.folds
-    yield ("exported",), len(view.snapshot.entities) - folds.stand_ins
-    yield ("overflow",), folds.overflow
+    folds, callbacks = view.snapshot.folds, view.snapshot.callbacks
+    own = len(view.snapshot.entities) - folds.stand_ins
+    yield ("exported",), own + len(callbacks.usages) - callbacks.stand_ins
+    yield ("overflow",), folds.overflow + callbacks.folded
     yield ("excluded",), folds.excluded
     yield ("idle",), folds.idle
     stale = (sum(node.stale_entities.values()) for node in view.snapshot.nodes)

@@ -220,6 +220,19 @@ def test_more_entities_than_are_shown() -> None:
     )
 
 
+def test_more_entities_of_callbacks_than_are_shown() -> None:
+    """Nor is a fold of what a custom callback tells apart."""
+    crowded = Callbacks(crowded={QuotaType.FETCH: 12})
+    (text,) = told(
+        replace(snapshot(usage()), callbacks=crowded, folds=Folds(max_entities=10))
+    )
+    assert text == (
+        "warning: Custom callbacks tell more entities apart than are shown one by one: 12 of fetch. "
+        "The 10 that matter most are shown, the others together as __overflow__. "
+        "Raise cardinality.max_entities, or let the callback use fewer tags."
+    )
+
+
 def test_everybody_is_left_out() -> None:
     """An empty page that was asked for is told from one without traffic."""
     folds = Folds(excluded=1, idle=1)

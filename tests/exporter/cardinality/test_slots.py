@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from tests.exporter.examples import usage
 
-from quotascope.exporter.cardinality.identity import Names, identities
+from quotascope.exporter.cardinality.identity import Name, Names, identities
+from quotascope.exporter.cardinality.pressure import pressure
 from quotascope.exporter.cardinality.slots import Slots
 from quotascope.exporter.snapshot import EntityUsage
 from quotascope.metrics import QuotaType
@@ -17,8 +18,17 @@ def names(**amounts: float | EntityUsage) -> Names:
     return identities(usages)[QuotaType.PRODUCE]
 
 
+def room(most: int) -> Slots[Name, EntityUsage]:
+    """Room for so many entities."""
+    return Slots(most, pressure, lambda usage: usage.entity.broker)
+
+
 def shown(
-    slots: Slots, at: float, up: str = "1", /, **amounts: float | EntityUsage
+    slots: Slots[Name, EntityUsage],
+    at: float,
+    up: str = "1",
+    /,
+    **amounts: float | EntityUsage,
 ) -> str:
     """The users that are shown when these nodes have answered."""
     chosen = slots.shown(names(**amounts), frozenset(up), at)
@@ -37,19 +47,19 @@ def near(user: str, ratio: float = 0.75) -> EntityUsage:
 
 def test_throttled_before_near_before_large() -> None:
     """Those that matter have the first claim."""
-    assert shown(Slots(1), 0, a=1e9, b=near("b"), c=throttled("c")) == "c"
-    assert shown(Slots(2), 0, a=1e9, b=near("b"), c=throttled("c")) == "bc"
-    assert shown(Slots(1), 0, a=1e9, b=near("b"), c=2e9) == "b"
+    assert shown(room(1), 0, a=1e9, b=near("b"), c=throttled("c")) == "c"
+    assert shown(room(2), 0, a=1e9, b=near("b"), c=throttled("c")) == "bc"
+    assert shown(room(1), 0, a=1e9, b=near("b"), c=2e9) == "b"
 
 
 def test_equal_claims_are_decided_by_name() -> None:
     """The same entities give the same series in any order."""
-    assert shown(Slots(1), 0, a=1.0, b=1.0) == shown(Slots(1), 0, b=1.0, a=1.0)
+    assert shown(room(1), 0, a=1.0, b=1.0) == shown(room(1), 0, b=1.0, a=1.0)
 
 
 def test_small_differences_move_nobody() -> None:
     """Two clients of about the same size do not take turns."""
-    slots = Slots(1)
+    slots = room(1)
     assert shown(slots, 0, a=2.0, b=1.0) == "a"
     for at in range(15, 1_000, 15):
         assert shown(slots, at, a=1.0, b=1.9) == "a"
@@ -57,7 +67,7 @@ def test_small_differences_move_nobody() -> None:
 
 def test_clearly_larger_moves_in_after_a_while() -> None:
     """Who became large is shown, but not for a peak of some seconds."""
-    slots = Slots(1)
+    slots = room(1)
     assert shown(slots, 0, a=2.0, b=1.0) == "a"
     assert shown(slots, 299, a=2.0, b=5.0) == "a"
     assert shown(slots, 300, a=2.0, b=5.0) == "b"
@@ -65,14 +75,14 @@ def test_clearly_larger_moves_in_after_a_while() -> None:
 
 def test_throttled_moves_in_at_once() -> None:
     """Nobody waits five minutes to be seen waiting."""
-    slots = Slots(2)
+    slots = room(2)
     assert shown(slots, 0, a=3.0, b=2.0, c=1.0) == "ab"
     assert shown(slots, 1, a=3.0, b=2.0, c=throttled("c")) == "ac"
 
 
 def test_a_rank_lasts_for_a_while() -> None:
     """Clients that are throttled in turn do not push each other out."""
-    slots = Slots(1)
+    slots = room(1)
     assert shown(slots, 0, a=throttled("a"), b=1.0) == "a"
     assert shown(slots, 15, a=1.0, b=throttled("b")) == "a"
     assert shown(slots, 299, a=1.0, b=throttled("b")) == "a"
@@ -81,7 +91,7 @@ def test_a_rank_lasts_for_a_while() -> None:
 
 def test_a_place_is_kept_while_its_broker_is_down() -> None:
     """A failed read changes nothing for the clients of other brokers; one that stays away does."""
-    slots = Slots(1)
+    slots = room(1)
     there = usage(user="a", broker="2", usage=2.0)
     assert shown(slots, 0, "12", a=there, b=1.0, c=1.0) == "a"
     assert shown(slots, 15, "1", b=1.0, c=1.0) == ""
@@ -91,35 +101,35 @@ def test_a_place_is_kept_while_its_broker_is_down() -> None:
 
 def test_who_is_gone_leaves_a_place() -> None:
     """Short-lived clients do not block those who are there."""
-    slots = Slots(1)
+    slots = room(1)
     assert shown(slots, 0, a=2.0, b=1.0, c=1.0) == "a"
     assert shown(slots, 15, b=1.0, c=1.0) == "c"
 
 
 def test_all_have_room_again() -> None:
     """Places are free as soon as there are enough."""
-    slots = Slots(2)
+    slots = room(2)
     assert shown(slots, 0, a=3.0, b=2.0, c=1.0) == "ab"
     assert shown(slots, 15, b=2.0, c=1.0) == "bc"
 
 
 def test_who_was_shown_when_all_were_has_a_place() -> None:
     """One client more than there is room for makes no series disappear but its own."""
-    slots = Slots(2)
+    slots = room(2)
     assert shown(slots, 0, a=1.0, b=2.0) == "ab"
     assert shown(slots, 15, a=1.0, b=2.0, c=9.0) == "ab"
 
 
 def test_a_clock_that_is_set_back_holds_nothing_for_ever() -> None:
     """What was decided in the future is over."""
-    slots = Slots(1)
+    slots = room(1)
     assert shown(slots, 10_000, a=2.0, b=1.0) == "a"
     assert shown(slots, 0, a=2.0, b=5.0) == "b"
 
 
 def test_several_move_in_at_once() -> None:
     """The strongest newcomers take the places of the weakest."""
-    slots = Slots(3)
+    slots = room(3)
     assert shown(slots, 0, a=5.0, b=4.0, c=3.0, d=1.0, e=1.0, f=1.0) == "abc"
     crowd: dict[str, float | EntityUsage] = {
         "a": 5.0,
@@ -133,7 +143,7 @@ def test_several_move_in_at_once() -> None:
 
 def test_names_are_forgotten() -> None:
     """However many come and go, no more than there is room for are remembered."""
-    slots = Slots(10)
+    slots = room(10)
     for at in range(0, 30_000, 15):
         crowd = {f"user{at}-{number}": float(number) for number in range(50)}
         shown(slots, at, **crowd)
