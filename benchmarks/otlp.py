@@ -40,13 +40,13 @@ from quotascope.exporter.exposition.series import View, known, label_names
 from quotascope.exporter.otlp.columns import FastColumns
 from quotascope.exporter.otlp.encoding import Encoder
 from quotascope.exporter.otlp.identity import resource_of
-from quotascope.exporter.otlp.names import otel_name
 from quotascope.exporter.otlp.sender import Sender
 from quotascope.exporter.otlp.settings import Target
 from quotascope.exporter.otlp.starts import Starts
-from quotascope.exporter.otlp.units import ucum
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics.catalog import Family, families
+from quotascope.metrics.catalog.otel_names import otel_name
+from quotascope.metrics.catalog.units import ucum
 
 POINTS: Final = 100_000
 NOW: Final = 1_795_251_781.0

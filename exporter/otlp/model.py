@@ -16,10 +16,11 @@ from opentelemetry.sdk.metrics.export import (
 )
 from opentelemetry.sdk.resources import Resource
 
+from quotascope.metrics.catalog.otel_names import otel_name
+from quotascope.metrics.catalog.units import ucum
+
 from .columns import Column
 from .identity import scope
-from .names import otel_name
-from .units import ucum
 
 
 def metrics_data(

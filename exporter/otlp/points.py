@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from quotascope.metrics.catalog import Family
+from quotascope.metrics.catalog.otel_names import otel_name
+from quotascope.metrics.catalog.units import ucum
 
 from .heads import GAUGE_NUMBERS, SUM_NUMBERS
-from .names import otel_name
 from .protobuf import delimited
-from .units import ucum
 
 # Field numbers of opentelemetry/proto/metrics/v1/metrics.proto.
 _NAME, _DESCRIPTION, _UNIT, _GAUGE, _SUM = 1, 2, 3, 5, 7

@@ -12,7 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import ModuleType
 
-from . import callback, limits, neighbours, node, own, push, rules, spark, usage
+from . import (
+    callback,
+    clients,
+    limits,
+    neighbours,
+    node,
+    own,
+    push,
+    rules,
+    spark,
+    usage,
+)
 from .callback import (
     CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND,
     CALLBACK_DETECTED,
@@ -20,6 +31,12 @@ from .callback import (
     CALLBACK_PRODUCE_BYTES_PER_SECOND,
     CALLBACK_REQUEST_THREADS,
     CALLBACK_THROTTLE_TIME_SECONDS,
+)
+from .clients import (
+    CLIENT_ADMIN_QUOTA_RETRIES,
+    CLIENT_THROTTLE_MAX_SECONDS,
+    CLIENT_THROTTLED_RESPONSES,
+    CLIENT_THROTTLED_SECONDS,
 )
 from .family import OVERFLOW, Family, FamilyType
 from .limits import (
@@ -132,6 +149,10 @@ __all__ = [
     "CALLBACK_PRODUCE_BYTES_PER_SECOND",
     "CALLBACK_REQUEST_THREADS",
     "CALLBACK_THROTTLE_TIME_SECONDS",
+    "CLIENT_ADMIN_QUOTA_RETRIES",
+    "CLIENT_THROTTLED_RESPONSES",
+    "CLIENT_THROTTLED_SECONDS",
+    "CLIENT_THROTTLE_MAX_SECONDS",
     "CONTROLLER_EVENTS",
     "CONTROLLER_EVENT_QUEUE_SECONDS",
     "CONTROLLER_MUTATIONS_PER_SECOND",
@@ -214,6 +235,7 @@ __all__ = [
     "UTILIZATION_MAX",
     "Family",
     "FamilyType",
+    "client_families",
     "families",
     "job_families",
 ]
@@ -223,6 +245,11 @@ def families() -> Iterator[Family]:
     """What the exporter shows, in the order in which it does."""
     for module in (usage, limits, callback, rules, node, neighbours, own, push):
         yield from _declared(module)
+
+
+def client_families() -> Iterator[Family]:
+    """What any program shows of its Kafka clients."""
+    yield from _declared(clients)
 
 
 def job_families() -> Iterator[Family]:

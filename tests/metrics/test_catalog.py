@@ -4,9 +4,15 @@ import re
 
 import pytest
 
-from quotascope.metrics.catalog import Family, FamilyType, families, job_families
+from quotascope.metrics.catalog import (
+    Family,
+    FamilyType,
+    client_families,
+    families,
+    job_families,
+)
 
-FAMILIES = [*families(), *job_families()]
+FAMILIES = [*families(), *client_families(), *job_families()]
 
 
 def test_names_are_unique() -> None:
@@ -21,7 +27,9 @@ class TestFamily:
 
     def test_name_is_ours(self, family: Family) -> None:
         """A family begins with the part of the system that it speaks of."""
-        assert re.fullmatch(r"(kafka_quota|quotascope|spark)_[a-z_]+", family.name)
+        assert re.fullmatch(
+            r"(kafka_client|kafka_quota|quotascope|spark)_[a-z_]+", family.name
+        )
 
     def test_only_counters_end_in_total(self, family: Family) -> None:
         """The suffix tells a reader that ``rate()`` may be used."""

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from quotascope.metrics.catalog import Family, FamilyType
-
+from .family import Family, FamilyType
 from .units import ucum
 
 _NAMESPACES: Final[Mapping[str, str]] = {
+    "kafka_client_": "kafka.client.",
     "kafka_quota_": "kafka.quota.",
     "quotascope_": "quotascope.",
+    "spark_": "spark.",
 }
 _SUFFIXES: Final[Mapping[str, str]] = {
     "By/s": "_bytes_per_second",

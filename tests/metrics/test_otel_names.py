@@ -5,10 +5,18 @@ import re
 import pytest
 from tests.exporter.otlp.messages import translated
 
-from quotascope.exporter.otlp.names import otel_name
-from quotascope.exporter.otlp.units import ucum
 from quotascope.metrics import catalog
-from quotascope.metrics.catalog import Family, FamilyType, families
+from quotascope.metrics.catalog import (
+    Family,
+    FamilyType,
+    client_families,
+    families,
+    job_families,
+)
+from quotascope.metrics.catalog.otel_names import otel_name
+from quotascope.metrics.catalog.units import ucum
+
+FAMILIES = [*families(), *client_families(), *job_families()]
 
 
 @pytest.mark.parametrize(
@@ -21,6 +29,8 @@ from quotascope.metrics.catalog import Family, FamilyType, families
         (catalog.THROTTLED_SECONDS, "kafka.quota.throttled"),
         (catalog.UTILIZATION, "kafka.quota.utilization"),
         (catalog.SOURCE_UP, "quotascope.source_up"),
+        (catalog.CLIENT_THROTTLED_SECONDS, "kafka.client.throttled"),
+        (catalog.SPARK_TASK_RETRIES, "spark.task_retries"),
     ],
 )
 def test_names(family: Family, name: str) -> None:
@@ -30,7 +40,7 @@ def test_names(family: Family, name: str) -> None:
 
 def test_prometheus_makes_our_names_of_them() -> None:
     """For every family, the translation of OTLP gives the name that /metrics has."""
-    for family in families():
+    for family in FAMILIES:
         counts = family.type is FamilyType.COUNTER
         name = translated(otel_name(family), ucum(family), counts=counts)
         assert name == family.name
@@ -38,6 +48,6 @@ def test_prometheus_makes_our_names_of_them() -> None:
 
 def test_they_are_names_and_differ() -> None:
     """OpenTelemetry allows them, and no two families become one."""
-    names = [otel_name(family) for family in families()]
+    names = [otel_name(family) for family in FAMILIES]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z][a-z0-9_.]{1,254}", name) for name in names)

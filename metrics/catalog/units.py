@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from quotascope.metrics.catalog import Family
+from .family import Family
 
 UCUM: Final[Mapping[str, str]] = {
     "": "",
@@ -13,22 +13,28 @@ UCUM: Final[Mapping[str, str]] = {
     "ratio": "1",
     "seconds": "s",
     # What is counted stands in braces: to UCUM a note without meaning, to readers the unit.
+    "attempts": "{attempt}",
     "changes": "{change}",
     "connections": "{connection}",
     "connections/s": "{connection}/s",
     "entities": "{entity}",
     "errors": "{error}",
     "events": "{event}",
+    "executors": "{executor}",
     "exports": "{export}",
     "mutations": "{mutation}",
     "mutations/s": "{mutation}/s",
+    "offsets": "{offset}",
     "points": "{point}",
     "readings": "{reading}",
     "requests": "{request}",
+    "responses": "{response}",
+    "retries": "{retry}",
     "rules": "{rule}",
     "samples": "{sample}",
     "series": "{series}",
     "sources": "{source}",
+    "starts": "{start}",
     "threads": "{thread}",
 }
 """By the words of the catalogue. Families whose value is always 1, or 0 or 1, have no unit: "1" is for ratios."""
