@@ -52,6 +52,7 @@ def serve(
     log_level: options.LogLevel = None,
 ) -> None:
     """Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C."""
+    from quotascope.exporter.garbage import search_rarely
     from quotascope.exporter.logs import configure_logs
 
     from .compose import build_exporter
@@ -78,6 +79,7 @@ def serve(
         log_format=log_format,
         log_level=log_level,
     )
+    search_rarely()
     configure_logs(settings.log)
     exporter = build_exporter(settings)
     asyncio.run(run_until_signal(exporter))

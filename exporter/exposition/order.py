@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from quotascope.metrics import QuotaType
 
+from ..difference import difference
 from ..snapshot import Entity, EntityUsage
-from .difference import difference
 from .section import Section
 from .splice import Splice
 

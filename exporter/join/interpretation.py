@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from quotascope.metrics import MalformedName, QuotaType, desanitize
 
 from ..beans import Bean, Column, Layout
+from ..difference import replaced
 from ..mapping import Attribute, attribute_of
 
 Tags = tuple[QuotaType, str, str]
@@ -40,12 +41,7 @@ class Interpreter:
     def found_in(self, layout: Layout) -> Sequence[Found | None]:
         """What each column says, None for columns of no use."""
         if layout is not self._layout:
-            known = self._by_identity()
-            self._found = [
-                known[id(column)] if id(column) in known else interpreted(column)
-                for column in layout.columns
-            ]
-            self._layout = layout
+            self._interpret(layout)
             self._sees_callback = any(
                 found is not None and found.callback is not None
                 for found in self._found
@@ -57,9 +53,24 @@ class Interpreter:
         self.found_in(layout)
         return self._sees_callback
 
-    def _by_identity(self) -> dict[int, Found | None]:
+    def _interpret(self, layout: Layout) -> None:
+        before, columns = self._layout.columns, layout.columns
+        places = replaced(before, columns)
         # Hashing a column would take as long as interpreting it; the layout keeps identities valid.
-        return dict(zip(map(id, self._layout.columns), self._found, strict=True))
+        known = {
+            id(before[place]): self._found[place]
+            for place in places
+            if place < len(before)
+        }
+        found = self._found[: len(columns)]
+        found += [None] * (len(columns) - len(found))
+        for place in places:
+            if place < len(columns):
+                column = columns[place]
+                found[place] = (
+                    known[id(column)] if id(column) in known else interpreted(column)
+                )
+        self._found, self._layout = found, layout
 
 
 def interpreted(column: Column) -> Found | None:

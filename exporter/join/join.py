@@ -24,7 +24,8 @@ from .cause import Causes
 from .entity_usage import usages
 from .leadership import active_controllers
 from .node_usage import NodeUsages, told_to_lead
-from .plan import Numbers, Places, Planner
+from .plan import Numbers, Places
+from .planner import Planner
 from .staleness import Staleness
 from .standing import Standing, deciding
 from .told import disagreements

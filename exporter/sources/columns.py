@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import compress
 from math import nan
-from typing import Generic, TypeVar
+from operator import ne
+from typing import Final, Generic, TypeVar
 
 from ..beans import Column, Layout
+from ..difference import difference
 
 Key = TypeVar("Key", bound=Hashable)
+
+_NOWHERE: Final = -1
+_MOST_CHANGES: Final = 4
+"""One key in so many may be another one before all is worked out anew."""
 
 
 class Columns(Generic[Key]):
@@ -18,7 +23,8 @@ class Columns(Generic[Key]):
     The columns of one source from read to read.
 
     As long as the keys are the same, in any order, the layout is the same object and
-    only numbers move. A key that disappeared is forgotten, so that memory is bounded by
+    only numbers move. When a few keys come or go, the other columns stay in their places, but for those
+    that fill a gap. A key that disappeared is forgotten, so that memory is bounded by
     the last answer.
 
     Args:
@@ -28,53 +34,100 @@ class Columns(Generic[Key]):
 
     def __init__(self, column_of: Callable[[Key], Column | None]) -> None:
         self._column_of = column_of
-        self._known: dict[Key, Column | None] = {}
-        self._order: list[Key] | None = None
-        self._wanted: list[bool] | None = None
-        self._places: dict[Key, int] = {}
         self._layout = Layout(())
+        self._order: list[Key] = []
+        """The keys of the last answer."""
+        self._targets: list[int] = []
+        """The place of each of them in the layout."""
+        self._places: dict[Key, int] = {}
+        self._keys: dict[Column, Key] = {}
+        self._plain = True
+        """Whether no key stood twice, and no column had two."""
 
     def place(
         self, keys: list[Key], values: Sequence[float]
     ) -> tuple[Layout, array[float]]:
         """The layout of ``keys`` and their ``values`` in its order."""
-        if keys == self._order:
-            return self._layout, array("d", self._selected(values))
-        if self._known.keys() == set(keys):
-            return self._layout, self._sorted(keys, values)
-        self._learn(keys)
-        return self._layout, self._sorted(keys, values)
+        if keys != self._order:
+            self._take(keys)
+        numbers = array("d", [nan]) * (len(self._layout.columns) + 1)
+        for target, value in zip(self._targets, values, strict=True):
+            numbers[target] = value
+        numbers.pop()  # where those of no use went
+        return self._layout, numbers
 
-    def _selected(self, values: Sequence[float]) -> Iterable[float]:
-        return values if self._wanted is None else compress(values, self._wanted)
-
-    def _sorted(self, keys: list[Key], values: Sequence[float]) -> array[float]:
-        numbers = array("d", [nan]) * len(self._layout.columns)
-        for key, value in zip(keys, values, strict=True):
-            place = self._places.get(key)
-            if place is not None:
-                numbers[place] = value
-        return numbers
+    def _take(self, keys: list[Key]) -> None:
+        if not (self._plain and self._updated(keys)):
+            names = set(keys)
+            if names != self._places.keys():
+                self._learn(keys)
+            self._plain = len(keys) == len(names) and len(self._keys) == sum(
+                place != _NOWHERE for place in self._places.values()
+            )
+        self._order = keys
+        self._targets = list(map(self._places.__getitem__, keys))
 
     def _learn(self, keys: list[Key]) -> None:
-        known = self._known
-        self._known = {
-            key: known[key] if key in known else self._column_of(key) for key in keys
+        columns = self._layout.columns
+        known = {
+            key: None if place == _NOWHERE else columns[place]
+            for key, place in self._places.items()
         }
         places: dict[Column, int] = {}
-        self._places = {
-            key: places.setdefault(column, len(places))
-            for key, column in self._known.items()
-            if column is not None
-        }
+        self._places, self._keys = {}, {}
+        for key in dict.fromkeys(keys):
+            column = known[key] if key in known else self._column_of(key)
+            self._places[key] = _NOWHERE
+            if column is not None:
+                self._places[key] = places.setdefault(column, len(places))
+                self._keys[column] = key
         self._layout = Layout(tuple(places))
-        self._remember_order(keys)
 
-    def _remember_order(self, keys: list[Key]) -> None:
-        # An order can be reused only if each column has one key, and each key one number.
-        seen = set(self._places.values())
-        if len(seen) == len(self._places) and len(keys) == len(self._known):
-            wanted = [key in self._places for key in keys]
-            self._order, self._wanted = keys, None if all(wanted) else wanted
-        else:
-            self._order = None
+    def _updated(self, keys: list[Key]) -> bool:
+        """Take over keys of which only a few came or left. Returns False where that is not all."""
+        gone, fresh = difference(self._order, keys, ne)
+        if _MOST_CHANGES * (len(gone) + len(fresh)) > len(keys):
+            return False
+        came = dict.fromkeys(keys[place] for place in fresh)
+        left = dict.fromkeys(self._order[place] for place in gone)
+        found = {key: self._column_of(key) for key in came if key not in left}
+        columns = [column for column in found.values() if column is not None]
+        if (
+            not found.keys().isdisjoint(self._places)
+            or len(came) < len(fresh)
+            or len({*columns}) < len(columns)
+            or any(column in self._keys for column in columns)
+        ):
+            return False
+        if found or left.keys() - came.keys():
+            self._replace([key for key in left if key not in came], found)
+        return True
+
+    def _replace(self, left: Iterable[Key], found: dict[Key, Column | None]) -> None:
+        columns: list[Column | None] = list(self._layout.columns)
+        gaps = []
+        for key in left:
+            place = self._places.pop(key)
+            if place != _NOWHERE:
+                del self._keys[self._layout.columns[place]]
+                columns[place] = None
+                gaps.append(place)
+        for key, column in found.items():
+            self._places[key] = _NOWHERE
+            if column is not None:
+                self._places[key] = place = gaps.pop() if gaps else len(columns)
+                columns[place : place + 1] = [column]
+                self._keys[column] = key
+        self._close(columns, gaps)
+
+    def _close(self, columns: list[Column | None], gaps: list[int]) -> None:
+        """Fill the gaps that are left with the last columns."""
+        for gap in sorted(gaps):
+            while columns and columns[-1] is None:
+                columns.pop()
+            if gap >= len(columns):
+                break
+            columns[gap] = last = columns.pop()
+            if last is not None:
+                self._places[self._keys[last]] = gap
+        self._layout = Layout(tuple(filter(None, columns)))

@@ -123,3 +123,34 @@ def test_every_number_is_in_the_place_of_its_column(reads: list[list[str]]) -> N
         for found, value in zip(layout.columns, placed, strict=True):
             if found in last:
                 assert value == last[found]
+
+
+CROWD = [f"name-{at}" for at in range(60)]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from("abcABC12"), max_size=4),
+            st.lists(st.sampled_from(CROWD), max_size=5),
+        ),
+        max_size=6,
+    )
+)
+def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> None:
+    """The others keep their columns, and most of them their places; each number is in the place of its column."""
+    columns = Columns(column)
+    before: dict[Column, Column] = {}
+    for passing, absent in steps:
+        keys = [*passing, *(name for name in CROWD if name not in absent)]
+        values = [float(at) for at in range(len(keys))]
+        layout, placed = columns.place(keys, values)
+        expected = {
+            found: value
+            for key, value in zip(keys, values, strict=True)
+            if (found := column(key))
+        }
+        assert dict(zip(layout.columns, placed, strict=True)) == expected
+        crowd = {each: each for each in layout.columns if "name" in str(each)}
+        assert all(before.get(each, each) is each for each in crowd)
+        before = crowd

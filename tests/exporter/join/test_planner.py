@@ -1,9 +1,14 @@
 """Where numbers are and which limit they are under: worked out once."""
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.exporter.join.world import Rules, World, entity, limits, only
 
-from quotascope.exporter.join.plan import Planner
+from quotascope.exporter.beans import Bean, Column, Layout
+from quotascope.exporter.join.interpretation import Tags
+from quotascope.exporter.join.planner import Planner
 from quotascope.exporter.limits import NodeSettings
+from quotascope.exporter.snapshot import Entity
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 PRODUCE, MUTATION = QuotaType.PRODUCE, QuotaType.CONTROLLER_MUTATION
@@ -86,3 +91,50 @@ def test_two_spellings_of_a_user_are_one_entity() -> None:
         for column, value in upper.items()
     }
     assert only(world.collect_one(upper, lower)).entity.user == "a:b"
+
+
+def column(name: str, attribute: str) -> Column:
+    """A number of one user."""
+    bean = Bean("kafka.server", (("type", "Produce"), ("user", name)))
+    return Column(bean, attribute)
+
+
+STEADY = [
+    column(f"steady-{at}", attribute)
+    for at in range(30)
+    for attribute in ("byte-rate", "throttle-time")
+]
+PASSING = [
+    *(column(name, "byte-rate") for name in ("a", "b", "x%3Ay", "x%3ay")),
+    *(column(name, "throttle-time") for name in ("a", "b", "x%3Ay")),
+    Column(Bean("kafka.server", (("type", "Produce"),)), "queue-size"),
+    Column(Bean("nobody", (("type", "Produce"),)), "knows"),
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from(PASSING), max_size=7, unique=True),
+            st.lists(st.integers(0, 59), max_size=3),
+        ),
+        max_size=6,
+    )
+)
+def test_a_plan_after_changes_is_like_one_made_anew(
+    steps: list[tuple[list[Column], list[int]]],
+) -> None:
+    """Whichever columns come, leave and change their places, each number is found, and entities stay the same objects."""
+    planner, known = Planner("1"), limits(RULES)
+    entities: dict[Tags, Entity] = {}
+    for passing, moved in steps:
+        columns = [*STEADY, *passing]
+        for at in moved:
+            columns[at], columns[-1] = columns[-1], columns[at]
+        layout = Layout(tuple(columns))
+        plan, anew = planner.plan(layout, known), Planner("1").plan(layout, known)
+        assert (plan.entities, plan.node) == (anew.entities, anew.node)
+        now = {tags: places.entity for tags, places in plan.entities.items()}
+        assert all(now[tags] is entities[tags] for tags in now.keys() & entities.keys())
+        entities = now

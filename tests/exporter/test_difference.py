@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from operator import ne
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.exporter.exposition.difference import difference
+from quotascope.exporter.difference import difference, replaced
 
 ITEMS = [object() for _ in range(400)]
 """More than are compared at once."""
@@ -40,3 +42,23 @@ def test_small_changes_are_found_as_such() -> None:
     """One that left, one that came, and one that was replaced leave all others where they are."""
     new = [*ITEMS[:100], object(), *ITEMS[100:200], *ITEMS[201:300], object()]
     assert difference(ITEMS, [*new, *ITEMS[301:]]) == ([200, 300], [100, 300])
+
+
+@given(old=lists | changed(), new=lists | changed())
+def test_replaced_are_places_with_other_items(
+    old: list[object], new: list[object]
+) -> None:
+    """A place that one of the lists does not have counts as well."""
+    longest = max(len(old), len(new))
+    assert replaced(old, new) == [
+        at
+        for at in range(longest)
+        if at >= min(len(old), len(new)) or old[at] is not new[at]
+    ]
+
+
+def test_items_may_be_compared_by_value() -> None:
+    """Names of one read and of the next are equal, but not the same."""
+    old, new = ([f"name {at}" for at in range(count)] for count in (300, 299))
+    del new[150]
+    assert difference(old, new, ne) == ([150, 299], [])
