@@ -101,8 +101,18 @@ def _of_entities(entity: list[str]) -> Iterator[dict[str, Any]]:
 def _of_exporters(cluster: list[str]) -> Iterator[dict[str, Any]]:
     # without numbers of now, what else still fires is out of date
     yield _inhibition(
-        ['alertname=~"KafkaQuotaExporterAbsent|KafkaQuotaSnapshotStale"'],
+        ['alertname="KafkaQuotaExporterAbsent"'],
         [_OURS, f'scope!="{Scope.EXPORTER.value}"'],
+        cluster,
+    )
+    # one exporter of two may hang: what the other one sees must still wake people up
+    yield _inhibition(
+        ['alertname="KafkaQuotaSnapshotStale"'],
+        [
+            _OURS,
+            f'scope!="{Scope.EXPORTER.value}"',
+            f'severity!="{Severity.CRITICAL.value}"',
+        ],
         cluster,
     )
     yield _inhibition(

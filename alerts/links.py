@@ -8,9 +8,19 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from quotascope.metrics.catalog import families, job_families
+
 from .errors import InvalidSite
 
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_TAKEN: Final = frozenset(
+    {"instance", "severity", "scope", "alertname"}.union(
+        *(family.labels for family in (*families(), *job_families()))
+    )
+)
+"""Labels that mean something else in our rules."""
+_NOT_RE2: Final = re.compile(r"\(\?(?:[=!>(]|<[=!]|P=)|\\[1-9]|[*+?}]\+")
+"""Look-around, back-references and possessive repeats: Python knows them, Prometheus does not."""
 _ADDRESS: Final = re.compile(r"https?://[^\s{}]+")
 ALERT: Final = "{alert}"
 """Stands for the name of the alert in `Site.runbook_url`."""
@@ -52,10 +62,21 @@ class Site:
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
+        self._check_label()
+        self._check_addresses()
+        self._check_users()
+
+    def _check_label(self) -> None:
         if not _LABEL.fullmatch(self.cluster_label):
             raise InvalidSite(
                 f"{self.cluster_label!r} cannot be a label: letters, digits and underscores only"
             )
+        if self.cluster_label in _TAKEN:
+            raise InvalidSite(
+                f"{self.cluster_label!r} cannot be the label of clusters: it means something else in these rules"
+            )
+
+    def _check_addresses(self) -> None:
         if not _ADDRESS.fullmatch(self.grafana_url):
             raise InvalidSite(f"{self.grafana_url!r} is not the address of a Grafana")
         if ALERT not in self.runbook_url or not _ADDRESS.fullmatch(
@@ -63,6 +84,12 @@ class Site:
         ):
             raise InvalidSite(
                 f"{self.runbook_url!r} is not an address of runbooks: it needs https:// and {ALERT}"
+            )
+
+    def _check_users(self) -> None:
+        if not self.system_users or _NOT_RE2.search(self.system_users):
+            raise InvalidSite(
+                f"{self.system_users!r} is not a regular expression of Prometheus: it must not be empty, and have no look-around and no back-references"
             )
         try:
             re.compile(self.system_users)

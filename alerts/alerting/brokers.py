@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import recorded
 from ..levels import Levels
 from ..links import Dashboard
-from ..promql import above, both, but_not, call, grouped, operation, series
+from ..promql import above, both, call, grouped, operation, series
 from ..rule import Alert, Group, Scope, Severity
 from ..text import PERCENT, WHOLE
 from ..thresholds import (
@@ -33,12 +33,12 @@ def _queue(levels: Levels) -> Alert:
         above(series(recorded.BROKER_DELAY_QUEUE), DELAY_QUEUE.value),
         levels.of(*labels),
     )
-    steady = operation(
-        now, "<=", f"({DELAY_QUEUE_GROWTH.value:g} * {before})", levels.of(*labels)
+    grown = operation(
+        now, ">", f"({DELAY_QUEUE_GROWTH.value:g} * {before})", levels.of(*labels)
     )
     return Alert(
         name="KafkaQuotaDelayQueueGrowing",
-        expr=but_not(long, steady, levels.of(*labels)),
+        expr=both(long, grown, levels.of(*labels)),
         labels=labels,
         severity=Severity.WARNING,
         scope=Scope.BROKER,
@@ -48,7 +48,7 @@ def _queue(levels: Levels) -> Alert:
         description=f"Broker {{{{ $labels.broker }}}} has muted {WHOLE} connections because of {{{{ $labels.quota_type }}}} quotas, and half an hour ago far fewer.",
         dashboard=Dashboard.BROKERS,
         thresholds=(DELAY_QUEUE, DELAY_QUEUE_GROWTH),
-        spared="Waves of minutes: the queue must be long now, too. Queues that are long but steady: some clients always run at their limit.",
+        spared="Waves of minutes: the queue must be long now, too. Queues that are long but steady: some clients always run at their limit. What was not read half an hour ago, as in the first 40 minutes: nobody knows whether it grew.",
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from quotascope.metrics.catalog import OVERFLOW
+
 from .. import recorded
 from ..levels import Levels
 from ..links import Dashboard
@@ -11,6 +13,8 @@ from ..text import DURATION, ENTITY
 from ..thresholds import CLIENT_TIMEOUT, MUTATION_THROTTLED, PERSISTENT, THROTTLED
 
 _LABELS = ("quota_type", "user", "client_id")
+_ONE_BY_ONE = f'user!="{OVERFLOW}"'
+"""What the exporter folded into one is nobody that could be told."""
 
 
 def throttled(levels: Levels) -> Group:
@@ -37,7 +41,9 @@ def _bandwidth(levels: Levels, quota_type: str, name: str, what: str) -> Alert:
     return Alert(
         name=name,
         expr=but_not(
-            above(series(recorded.ENTITY_THROTTLE, of_type), THROTTLED.value),
+            above(
+                series(recorded.ENTITY_THROTTLE, of_type, _ONE_BY_ONE), THROTTLED.value
+            ),
             compare(call("avg_over_time", utilization), "<", PERSISTENT.value),
             levels.typed,
         ),
@@ -58,7 +64,11 @@ def _mutation() -> Alert:
     return Alert(
         name="KafkaQuotaMutationThrottled",
         expr=above(
-            series(recorded.ENTITY_THROTTLE, 'quota_type="controller_mutation"'),
+            series(
+                recorded.ENTITY_THROTTLE,
+                'quota_type="controller_mutation"',
+                _ONE_BY_ONE,
+            ),
             MUTATION_THROTTLED.value,
         ),
         labels=_LABELS,
@@ -78,7 +88,11 @@ def _beyond_timeouts() -> Alert:
     return Alert(
         name="KafkaQuotaThrottleBeyondClientTimeout",
         expr=above(
-            series(recorded.ENTITY_THROTTLE, 'quota_type=~"produce|fetch"'),
+            series(
+                recorded.ENTITY_THROTTLE,
+                'quota_type=~"produce|fetch"',
+                _ONE_BY_ONE,
+            ),
             CLIENT_TIMEOUT.value,
         ),
         labels=_LABELS,
@@ -87,7 +101,7 @@ def _beyond_timeouts() -> Alert:
         wait="3m",
         keep="10m",
         summary="A client is throttled for longer than clients wait for an answer.",
-        description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after 30 s: producers may lose records, consumers may leave their group.",
+        description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after {CLIENT_TIMEOUT.value:g} s: producers may lose records, consumers may leave their group.",
         dashboard=Dashboard.ENTITY,
         thresholds=(CLIENT_TIMEOUT,),
         spared="A single long throttle: it is out of Kafka's average after a minute. Request quotas, whose throttles never exceed a second by default.",

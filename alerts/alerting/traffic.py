@@ -63,7 +63,7 @@ def _heavy(levels: Levels) -> Alert:
         wait="30m",
         keep="30m",
         summary="A client without a limit has a large part of the traffic.",
-        description=f"With {BYTES}, {ENTITY} has more than a fifth of the cluster's traffic, and no {{{{ $labels.quota_type }}}} limit holds it back: if it doubles, everybody feels it.",
+        description=f"With {BYTES}, {ENTITY} has more than {HEAVY_SHARE.value:.0%} of the cluster's traffic, and no {{{{ $labels.quota_type }}}} limit holds it back: if it doubles, everybody feels it.",
         dashboard=Dashboard.ENTITY,
         thresholds=(HEAVY_BYTES, HEAVY_SHARE),
         spared="All of them while the limits could not be read, or where a callback decides; what is folded into one entity; clusters without traffic to speak of.",

@@ -6,7 +6,7 @@ from quotascope.metrics import catalog
 
 from .. import recorded
 from ..levels import Levels
-from ..promql import above, aggregate, call, operation, rate, series
+from ..promql import above, aggregate, call, operation, rate, select, series
 from ..rule import Group, Record
 from ..thresholds import THROTTLED
 
@@ -71,14 +71,26 @@ def _throttled_entities(levels: Levels) -> Record:
     throttled = above(series(recorded.ENTITY_THROTTLE), THROTTLED.value)
     # one under two quotas is one
     entities = aggregate("group", levels.entity, throttled)
+    known = aggregate("count", levels.cluster, entities)
     nobody = operation(
         "0", "*", aggregate("group", levels.cluster, series(catalog.BUILD_INFO.name))
     )
     return Record(
         name=recorded.CLUSTER_THROTTLED_ENTITIES,
-        expr=operation(aggregate("count", levels.cluster, entities), "or", nobody),
-        meaning=f"Entities throttled by {THROTTLED.value:g} s or more on average; 0 when there are none.",
+        expr=operation(
+            _highest(levels, clients=known, callback=_of_callbacks(levels)),
+            "or",
+            nobody,
+        ),
+        meaning=f"Entities throttled by {THROTTLED.value:g} s or more on average; 0 when there are none. Of a custom callback, those of one broker and quota type: the highest.",
     )
+
+
+def _of_callbacks(levels: Levels) -> str:
+    """How many are throttled on one broker: their labels are the callback's, so that they cannot be put together."""
+    throttled = above(select(catalog.CALLBACK_THROTTLE_TIME_SECONDS), THROTTLED.value)
+    once = aggregate("count", levels.of("instance", "broker", "quota_type"), throttled)
+    return aggregate("max", levels.cluster, once)
 
 
 def _rejections(levels: Levels) -> Record:
@@ -94,14 +106,19 @@ def _rejections(levels: Levels) -> Record:
 
 
 def _usual(levels: Levels, name: str) -> str:
-    windows = {
-        "day": _over("avg_over_time", name, _DAY, _RECENT),
-        "yesterday": _over("max_over_time", name, "2h", "23h"),
-        "week": _over("max_over_time", name, "2h", "167h"),
-    }
+    return _highest(
+        levels,
+        day=_over("avg_over_time", name, _DAY, _RECENT),
+        yesterday=_over("max_over_time", name, "2h", "23h"),
+        week=_over("max_over_time", name, "2h", "167h"),
+    )
+
+
+def _highest(levels: Levels, **expressions: str) -> str:
+    """The highest of some, for each cluster; any of them may be missing."""
     told_apart = [
-        call("label_replace", window, '"of"', f'"{which}"', '""', '""')
-        for which, window in windows.items()
+        call("label_replace", expression, '"of"', f'"{which}"', '""', '""')
+        for which, expression in expressions.items()
     ]
     return aggregate("max", levels.cluster, "\nor\n".join(told_apart))
 

@@ -78,11 +78,16 @@ def test_a_site_shows_in_all_rules() -> None:
     [
         ("cluster_label", "my-cluster"),
         ("cluster_label", ""),
+        ("cluster_label", "broker"),
+        ("cluster_label", "instance"),
         ("grafana_url", "grafana"),
         ("grafana_url", "https://grafana/{{ x }}"),
         ("runbook_url", "https://wiki/runbooks"),
         ("runbook_url", "wiki/{alert}"),
         ("system_users", "(unclosed"),
+        ("system_users", "(?!app).*"),
+        ("system_users", r"(a)\1"),
+        ("system_users", ""),
     ],
 )
 def test_a_site_that_cannot_work_is_refused(field: str, value: str) -> None:

@@ -99,6 +99,10 @@ EVERYWHERE: Mapping[str, Mapping[str, str]] = {
             {*EVERYWHERE} - {"KafkaQuotaSourceDown"},
         ),
         (
+            "KafkaQuotaSnapshotStale",
+            {*EVERYWHERE} - {"KafkaQuotaSourceDown"},
+        ),
+        (
             "KafkaQuotaLimitsStale",
             {"KafkaQuotaNearLimit", "KafkaQuotaHeavyClientWithoutLimit"},
         ),
@@ -122,6 +126,22 @@ def test_one_cause_keeps_its_effects_back(
         assert not told[cause, "paris"]
 
     eventually(as_expected)
+
+
+def test_an_exporter_that_hangs_keeps_no_page_back(alertmanager: Alertmanager) -> None:
+    """Its twin still sees that many clients wait, and somebody must be woken up."""
+    alertmanager.fire("KafkaQuotaSnapshotStale", cluster="paris", instance="x:1")
+    alertmanager.fire("KafkaQuotaManyClientsThrottled", cluster="paris")
+    alertmanager.fire("KafkaQuotaRuleChanged", cluster="paris", quota_key="k")
+
+    def told() -> None:
+        assert alertmanager.kept_back() == {
+            ("KafkaQuotaSnapshotStale", "paris"): False,
+            ("KafkaQuotaManyClientsThrottled", "paris"): False,
+            ("KafkaQuotaRuleChanged", "paris"): True,
+        }
+
+    eventually(told)
 
 
 def test_another_client_is_not_kept_back(alertmanager: Alertmanager) -> None:
