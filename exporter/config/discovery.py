@@ -55,7 +55,7 @@ class FoundSourceConfig(AccessConfig, DialectConfig):
     """What all found sources share."""
 
     dialect: Dialect = Field(
-        default=Dialect.JOLOKIA, description="As `dialect` of a source."
+        default=Dialect.AUTO, description="As `dialect` of a source."
     )
 
 

@@ -60,14 +60,14 @@ def sources_override(texts: Iterable[str], origin: str) -> Override:
 
 def source_from_text(text: str) -> dict[str, object]:
     """
-    A source in its short form, ``DIALECT[:NODE_ID]=URL``.
+    A source in its short form, ``[DIALECT[:NODE_ID]=]URL``.
 
-    ``jmx_exporter:1=http://broker-1:9404/metrics``. What is missing or wrong is left to
+    ``auto:1=http://broker-1:9404/metrics``. What is missing or wrong is left to
     the checks of the configuration.
     """
     head, equals, url = text.partition("=")
     if not equals or "://" in head:  # the first = is in the URL's query
-        return {"dialect": "jolokia", "url": text}
+        return {"url": text}
     dialect, colon, node_id = head.partition(":")
     source: dict[str, object] = {"dialect": dialect, "url": url}
     return {**source, "node_id": node_id} if colon else source

@@ -15,6 +15,8 @@ from .section import Seconds, Section, TlsConfig, exactly_one
 class Dialect(StrEnum):
     """How a source is spoken to."""
 
+    AUTO = "auto"
+    """Jolokia or Prometheus text, whichever it turns out to be."""
     JOLOKIA = "jolokia"
     PROMETHEUS = "prometheus"
     """Prometheus text whose dialect is found out from each answer."""
@@ -85,8 +87,9 @@ class DialectConfig(Section):
     """How a source is spoken to."""
 
     dialect: Dialect = Field(
-        description="jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent that answers Prometheus text, whose naming is detected. Forced instead: quotascope_rules, kafka_2_0_0, confluent, strimzi, or jmx_default for an agent without rules, such as Amazon MSK has.",
-        examples=["jolokia"],
+        default=Dialect.AUTO,
+        description="auto: found out from what answers. jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent that answers Prometheus text, whose naming is detected. Forced instead: quotascope_rules, kafka_2_0_0, confluent, strimzi, or jmx_default for an agent without rules, such as Amazon MSK has.",
+        examples=["auto"],
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit
 
 from quotascope.clients.errors import InvalidConnection
 
 from ..config import Dialect, SourceConfig, secret
 from ..errors import ConfigError
 from ..tls import tls_of
+from .detected import DetectedSource
 from .http.target import HttpTarget
 from .jolokia.source import JolokiaSource
 from .prometheus_text.dialects import DIALECTS
@@ -37,10 +39,20 @@ def build_source(config: SourceConfig) -> Source:
         target = _target(config)
     except (InvalidConnection, OSError, ValueError) as error:
         raise ConfigError(subject, [_reason(error)]) from None
+    if config.dialect is Dialect.AUTO:
+        return _detected(config, target)
     if config.dialect is Dialect.JOLOKIA:
         return JolokiaSource(config.label, target)
     forced = {dialect.name: dialect for dialect in DIALECTS}.get(config.dialect)
     return PrometheusTextSource(config.label, target, forced)
+
+
+def _detected(config: SourceConfig, target: HttpTarget) -> Source:
+    jolokia = JolokiaSource(config.label, target)
+    text = PrometheusTextSource(config.label, target)
+    if "jolokia" in urlsplit(config.url).path:
+        return DetectedSource(jolokia, text)
+    return DetectedSource(text, jolokia)
 
 
 def _target(config: SourceConfig) -> HttpTarget:

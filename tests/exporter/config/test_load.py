@@ -84,10 +84,9 @@ kafka:
 """
     assert problems(text) == [
         "line 2: unknown key 'surces'; did you mean 'sources'?",
-        "line 5: sources[0].dialect: expected 'jolokia', 'prometheus', 'jmx_exporter', 'quotascope_rules', 'kafka_2_0_0', 'confluent', 'jmx_default' or 'strimzi', got 'jolokai'",
+        "line 5: sources[0].dialect: expected 'auto', 'jolokia', 'prometheus', 'jmx_exporter', 'quotascope_rules', 'kafka_2_0_0', 'confluent', 'jmx_default' or 'strimzi', got 'jolokai'",
         "line 6: sources[0].url is not a URL such as http://broker-1:8778/jolokia",
         "line 9: unknown key 'pasword' under sources[0].basic_auth; did you mean 'password'?",
-        "line 10: sources[1] lacks the key 'dialect'",
         "line 10: sources[1] lacks the key 'url'",
         "line 10: sources[1].timeout_seconds: expected a valid number, got 'long'",
         "line 12: unknown key 'prot' under server; did you mean 'port'?",
@@ -154,19 +153,19 @@ def test_section_can_begin_in_the_environment() -> None:
 
 
 def test_sources_in_short_form() -> None:
-    """Flags and one variable name sources as DIALECT[:NODE]=URL; a bare URL is Jolokia's."""
+    """Flags and one variable name sources as [DIALECT[:NODE]=]URL; without one it is found out."""
     texts = ["jmx_exporter:3=http://b3:9404/metrics", "http://b1:8778/jolokia"]
     config = build(SOURCE, [sources_override(texts, "--source")])
     assert [(s.dialect.value, s.node_id, s.url) for s in config.sources] == [
         ("jmx_exporter", 3, "http://b3:9404/metrics"),
-        ("jolokia", None, "http://b1:8778/jolokia"),
+        ("auto", None, "http://b1:8778/jolokia"),
     ]
     assert build("", QUOTASCOPE_SOURCES=" ".join(texts)) == config
     query = "http://b1:8778/jolokia?ttl=1"
     (source,) = build("", [sources_override([query], "--source")]).sources
-    assert (source.dialect.value, source.url) == ("jolokia", query)
+    assert (source.dialect.value, source.url) == ("auto", query)
     assert problems("", [sources_override(["jolokai=http://b:1"], "--source")]) == [
-        "--source: sources[0].dialect: expected 'jolokia', 'prometheus', 'jmx_exporter', 'quotascope_rules', 'kafka_2_0_0', 'confluent', 'jmx_default' or 'strimzi', got 'jolokai'"
+        "--source: sources[0].dialect: expected 'auto', 'jolokia', 'prometheus', 'jmx_exporter', 'quotascope_rules', 'kafka_2_0_0', 'confluent', 'jmx_default' or 'strimzi', got 'jolokai'"
     ]
 
 

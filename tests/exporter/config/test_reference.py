@@ -34,7 +34,7 @@ def test_it_loads_to_the_defaults_and_an_example() -> None:
     """Taken as it is, the reference sets nothing but one source and one cluster."""
     config = load(reference())
     assert config.kafka is not None
-    assert [source.dialect.value for source in config.sources] == ["jolokia"]
+    assert [source.dialect.value for source in config.sources] == ["auto"]
     assert config.model_copy(update={"sources": (), "kafka": None}) == Config()
 
 

@@ -33,12 +33,31 @@ def test_dialects() -> None:
 
 
 @pytest.mark.parametrize(
-    "dialect", sorted(set(Dialect) - {Dialect.JOLOKIA, Dialect.PROMETHEUS})
+    "dialect",
+    sorted(set(Dialect) - {Dialect.AUTO, Dialect.JOLOKIA, Dialect.PROMETHEUS}),
 )
 def test_a_dialect_of_text_can_be_forced(dialect: str) -> None:
     """Each has its own name; `jmx_exporter`, of old configurations, leaves it to detection."""
     shown = "prometheus" if dialect == "jmx_exporter" else dialect
     assert build_source(source(dialect=dialect)).dialect == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "likely"),
+    [
+        ("http://b:8778/jolokia", "jolokia"),
+        ("http://b:8161/actuator/jolokia/?ttl=1", "jolokia"),
+        ("http://b:9404/metrics", "prometheus"),
+        ("http://jolokia:9404/", "prometheus"),
+    ],
+)
+def test_the_path_says_what_is_tried_first(url: str, likely: str) -> None:
+    """Without a dialect, Jolokia is the likelier one only where the path names it."""
+    config = SourceConfig(url=url)
+    assert (build_source(config).name, build_source(config).dialect) == (
+        config.label,
+        likely,
+    )
 
 
 def test_the_configuration_knows_every_dialect() -> None:

@@ -1,0 +1,116 @@
+"""An agent of which only the URL is known."""
+
+from array import array
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from tests.exporter.recorded import CAPTURES, jolokia_bytes
+
+from quotascope.exporter.beans import BeanTable, Layout
+from quotascope.exporter.config import SourceConfig
+from quotascope.exporter.errors import (
+    SourceDenied,
+    SourceError,
+    SourceUnreachable,
+    SourceUnreadable,
+)
+from quotascope.exporter.sources.build import build_source
+from quotascope.exporter.sources.detected import DetectedSource
+
+TABLE = BeanTable(node_id="1", layout=Layout(()), values=array("d"))
+
+
+class Way:
+    """A source that answers, or raises."""
+
+    def __init__(self, dialect: str, error: SourceError | None = None) -> None:
+        self.name, self.dialect, self.error = "b", dialect, error
+        self.reads = 0
+        self.closed = False
+
+    async def read(self) -> BeanTable:
+        """The table, unless there is an error."""
+        self.reads += 1
+        if self.error is not None:
+            raise self.error
+        return TABLE
+
+    async def close(self) -> None:
+        """Remember it."""
+        self.closed = True
+
+
+async def test_what_works_is_kept() -> None:
+    """The other way is tried where the likelier one does not understand, and from then on is the likelier one."""
+    text, jolokia = Way("prometheus", SourceUnreadable("no text")), Way("jolokia")
+    source = DetectedSource(text, jolokia)
+    assert source.dialect == "prometheus"
+    assert await source.read() is TABLE
+    assert await source.read() is TABLE
+    assert (source.dialect, text.reads, jolokia.reads) == ("jolokia", 1, 2)
+
+
+async def test_another_agent_at_the_same_place_is_followed() -> None:
+    """An agent that was replaced by one of the other kind is read without a restart."""
+    text, jolokia = Way("prometheus"), Way("jolokia", SourceUnreadable("no list"))
+    source = DetectedSource(text, jolokia)
+    await source.read()
+    text.error, jolokia.error = SourceUnreadable("no text"), None
+    await source.read()
+    assert source.dialect == "jolokia"
+
+
+@pytest.mark.parametrize("other", [SourceUnreadable("b"), SourceDenied("b")])
+async def test_the_likelier_error_is_told(other: SourceError) -> None:
+    """When neither works, the reason is that of the way that the URL or the last answer suggests."""
+    source = DetectedSource(Way("x", SourceUnreadable("a")), Way("y", other))
+    with pytest.raises(SourceUnreadable, match=r"^a$"):
+        await source.read()
+    assert source.dialect == "x"
+
+
+@pytest.mark.parametrize("error", [SourceUnreachable("down"), SourceDenied("401")])
+async def test_a_node_that_is_down_is_asked_once(error: SourceError) -> None:
+    """No connection and no permission say nothing of the dialect."""
+    other = Way("y")
+    with pytest.raises(type(error)):
+        await DetectedSource(Way("x", error), other).read()
+    assert other.reads == 0
+
+
+async def test_both_are_closed() -> None:
+    """Whichever was read, both may hold a connection."""
+    ways = Way("x"), Way("y")
+    await DetectedSource(*ways).close()
+    assert all(way.closed for way in ways)
+
+
+@pytest.mark.parametrize("path", ["/", "/jolokia", "/metrics"])
+@pytest.mark.parametrize(
+    ("body", "dialect"),
+    [
+        (jolokia_bytes("dialects/jolokia2.json"), "jolokia"),
+        ((CAPTURES / "dialects/jmx_default.txt").read_bytes(), "jmx_default"),
+    ],
+    ids=["jolokia", "text"],
+)
+async def test_recorded_agents_are_told_apart_at_any_path(
+    path: str, body: bytes, dialect: str
+) -> None:
+    """An unusual path costs a request that is answered with something else, and nothing more."""
+
+    async def answer(request: web.Request) -> web.Response:
+        is_read = request.method == "POST" or dialect != "jolokia"
+        return web.Response(body=body if is_read else b'{"status": 200}')
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    async with TestServer(app) as server:
+        source = build_source(SourceConfig(url=str(server.make_url(path)), node_id=1))
+        try:
+            table = await source.read()
+        finally:
+            await source.close()
+    assert table.layout.columns
+    assert source.dialect == dialect
