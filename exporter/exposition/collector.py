@@ -13,7 +13,7 @@ from quotascope.metrics.catalog import Family, FamilyType, families
 
 from ..snapshot import Snapshot
 from . import callback, limits, neighbours, nodes, own, peaks, push, usage
-from .series import Reader, Series, View, known, label_names
+from .series import Reader, Series, View, encodable, known, label_names
 
 READERS: Final[dict[Family, Reader]] = {
     **usage.READERS,
@@ -39,7 +39,7 @@ class SnapshotCollector(Collector):
         self, snapshot: Snapshot, now: float, cluster: str | None = None
     ) -> None:
         self._view = View(snapshot, now)
-        self._cluster = cluster
+        self._cluster = None if cluster is None else encodable(cluster)
 
     def collect(self) -> Iterator[Metric]:
         """The families that have something to show."""
