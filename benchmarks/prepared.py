@@ -26,6 +26,7 @@ class PreparedLines:
 
     def __init__(self) -> None:
         self._order = Order()
+        self._snapshot = Snapshot(taken_at=0.0)
         self._ready: dict[tuple[str, int], Values] = {}
         self._families = [
             (head(family, TEXT), self._columns(family, reader))
@@ -42,16 +43,21 @@ class PreparedLines:
         ]
 
     def _values(
-        self, name: str, reader: PerEntity, usages: Sequence[EntityUsage]
+        self,
+        name: str,
+        reader: PerEntity,
+        usages: Sequence[EntityUsage],
+        snapshot: Snapshot,
     ) -> Values:
         ready = self._ready.get((name, id(usages)))
-        return reader.values(usages) if ready is None else ready
+        return reader.values(usages, snapshot) if ready is None else ready
 
     def prepare(self, snapshot: Snapshot) -> None:
         """Make lists of the numbers of a snapshot."""
+        self._snapshot = snapshot
         self._order.take(snapshot.entities)
         self._ready = {
-            (family.name, id(section.usages)): reader.values(section.usages)
+            (family.name, id(section.usages)): reader.values(section.usages, snapshot)
             for family, reader in READERS.items()
             if isinstance(reader, PerEntity)
             for section in self._order.sections.values()
@@ -61,7 +67,7 @@ class PreparedLines:
         """Write them."""
         parts: list[bytes] = []
         for above, columns in self._families:
-            lines = [column() for column in columns]
+            lines = [column(self._snapshot) for column in columns]
             if any(lines):
                 parts += (above, *lines, b"\n")
         return b"".join(parts)

@@ -52,6 +52,7 @@ class Exporter:
         self._discovery = discovery
         self._push = push
         self._refresh_seconds = refresh_seconds
+        sampled = config.collection.sample_every_seconds is not None
         keeper: LimitsKeeper = NoLimits()
         self._refresh = None
         if limits is not None:
@@ -60,7 +61,7 @@ class Exporter:
             sources,
             keeper,
             config.collection.max_age_seconds,
-            cardinality=Cardinality(config.cardinality),
+            cardinality=Cardinality(config.cardinality, maxima=sampled),
             patience_seconds=config.collection.timeout_seconds,
         )
         if push is not None:

@@ -17,7 +17,7 @@ from .identity import Name, Names, Rows, identities
 from .idle import Idle
 from .overflow import Overflow, reserved
 from .pressure import pressure
-from .series import details, series
+from .series import SeriesCount
 from .slots import Slots
 
 
@@ -34,11 +34,11 @@ class _Sorted:
     series: Counter[str] = field(default_factory=Counter)
     crowded: dict[QuotaType, int] = field(default_factory=dict)
 
-    def leave_out(self, rows: Rows, reason: str, *, fold: bool) -> None:
-        """Take these off the page, for a reason that is counted."""
+    def leave_out(self, rows: Rows, reason: str, series: int, *, fold: bool) -> None:
+        """Take these and their series off the page, for a reason that is counted."""
         (self.folded if fold else self.dropped).extend(rows)
         self.entities[reason] += len(rows)
-        self.series[reason] += series(rows)
+        self.series[reason] += series
 
 
 class Cardinality:
@@ -48,9 +48,15 @@ class Cardinality:
     In this order: names that are excluded, identities that have been idle for long, identities beyond the
     cap, details of those far from their limit. What is excluded or beyond the cap is folded into one
     entity for each node and quota type. The numbers of what is shown are not touched.
+
+    Args:
+        config: The bounds.
+        maxima: Whether there is sampling, whose maxima are series, too.
+
     """
 
-    def __init__(self, config: CardinalityConfig) -> None:
+    def __init__(self, config: CardinalityConfig, *, maxima: bool = False) -> None:
+        self._series = SeriesCount(maxima=maxima)
         self._most = config.max_entities
         self._folds_excluded = config.excluded is Excluded.OVERFLOW
         self._exclusion = Exclusion(config)
@@ -123,17 +129,17 @@ class Cardinality:
             if name in chosen:
                 self._show(kind, name, rows, at, result)
             else:
-                result.leave_out(rows, "overflow", fold=True)
+                result.leave_out(rows, "overflow", self._series.all(rows), fold=True)
 
     def _kept_back(
         self, kind: QuotaType, name: Name, rows: Rows, at: float, result: _Sorted
     ) -> bool:
         if not self._exclusion.allows(name):
             fold = self._folds_excluded or reserved(name)
-            result.leave_out(rows, "excluded", fold=fold)
+            result.leave_out(rows, "excluded", self._series.all(rows), fold=fold)
             return True
         if self._idle is not None and self._idle.idle(kind, name, rows, at):
-            result.leave_out(rows, "idle", fold=False)
+            result.leave_out(rows, "idle", self._series.all(rows), fold=False)
             return True
         return False
 
@@ -142,7 +148,7 @@ class Cardinality:
     ) -> None:
         result.shown += rows
         if self._detail is not None and not self._detail.mark(kind, name, rows, at):
-            result.series["detail"] += details(rows)
+            result.series["detail"] += self._series.details(rows)
 
 
 def _node(usage: EntityUsage) -> str:

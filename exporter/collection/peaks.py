@@ -9,7 +9,7 @@ import structlog
 
 from ..snapshot import Peaks, Snapshot
 from .slots import Slots
-from .stretch import Stretch
+from .stretch import NEVER, Stretch
 
 MOST_SCRAPERS: Final = 8
 """Of those that come when this many are remembered none is, so that nobody can push out the ones that are."""
@@ -105,19 +105,18 @@ class PeakKeeper:
         """Names that come and go between two scrapes must not add up."""
         if not self._slots.crowded(len(snapshot.entities)):
             return
-        slots = set(self._slots.of(snapshot.entities))
+        old = self._slots.keep_only(snapshot.entities)
         for stretch in self._stretches:
-            stretch.keep_only(slots)
-        self._slots.keep_only(slots, snapshot.entities)
+            stretch.renumber(old)
 
 
 def _peaks(total: Stretch, snapshot: Snapshot, slots: list[int]) -> Peaks:
     """Of the entities that this snapshot shows in detail only."""
     utilization, burst_used = (
         {
-            id(usage.entity): values[slot]
+            id(usage.entity): value
             for slot, usage in zip(slots, snapshot.entities, strict=True)
-            if slot in values and usage.detailed
+            if (value := values[slot]) > NEVER and usage.detailed
         }
         for values in (total.utilization, total.burst_used)
     )

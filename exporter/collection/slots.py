@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import count
+from collections.abc import Sequence
 from typing import Final
 
 from quotascope.metrics import QuotaType
@@ -16,37 +15,39 @@ _Key = tuple[str, QuotaType, str, str]
 
 class Slots:
     """
-    Numbers that are given once and never again.
+    Numbers from 0 on, none left out.
 
     Entities are recognised by being the same object, which costs a tenth of hashing their names; a new object
-    (its limit has changed) by broker, quota type, user and client id.
+    (its limit has changed) by broker, quota type, user and client id. All together are recognised at once where they are those
+    of the last snapshot.
     """
 
     def __init__(self) -> None:
-        self._numbers = count()
         self._by_name: dict[_Key, int] = {}
         self._by_identity: dict[int, tuple[Entity, int]] = {}
-        self._last: Sequence[EntityUsage] = ()
+        self._last: list[Entity] = []
         self._last_numbers: list[int] = []
+
+    def __len__(self) -> int:
+        """How many numbers are in use."""
+        return len(self._by_name)
 
     def of(self, usages: Sequence[EntityUsage]) -> list[int]:
         """The number of each entity."""
-        if usages is not self._last:
+        entities = [usage.entity for usage in usages]
+        if entities != self._last:
             known = self._by_identity
             self._last_numbers = [
                 found[1]
-                if (found := known.get(id(usage.entity))) is not None
-                else self._learn(usage.entity)
-                for usage in usages
+                if (found := known.get(id(entity))) is not None
+                else self._learn(entity)
+                for entity in entities
             ]
-            self._last = usages
+            self._last = entities
         return self._last_numbers
 
     def _learn(self, entity: Entity) -> int:
-        key = (entity.broker, entity.quota_type, entity.user, entity.client_id)
-        number = self._by_name.get(key)
-        if number is None:
-            number = self._by_name[key] = next(self._numbers)
+        number = self._by_name.setdefault(_key(entity), len(self._by_name))
         # kept with the object, whose identity would else be that of another one some day
         self._by_identity[id(entity)] = entity, number
         return number
@@ -55,9 +56,13 @@ class Slots:
         """Whether far more entities are remembered than there are."""
         return len(self._by_identity) > 2 * entities + _SPARE
 
-    def keep_only(self, numbers: Iterable[int], usages: Iterable[EntityUsage]) -> None:
-        """Forget all but these numbers, and all objects but those of these usages."""
-        wanted = set(numbers)
-        self._by_name = {k: n for k, n in self._by_name.items() if n in wanted}
-        kept = {id(usage.entity) for usage in usages}
-        self._by_identity = {i: v for i, v in self._by_identity.items() if i in kept}
+    def keep_only(self, usages: Sequence[EntityUsage]) -> list[int]:
+        """Forget all entities but these, and number them anew: for each new number the old one."""
+        before = self._by_name
+        self._by_name, self._by_identity, self._last = {}, {}, []
+        self.of(usages)
+        return [before[key] for key in self._by_name]
+
+
+def _key(entity: Entity) -> _Key:
+    return entity.broker, entity.quota_type, entity.user, entity.client_id

@@ -8,7 +8,7 @@ from math import isnan
 from quotascope.metrics import QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
-from ..snapshot import CallbackUsage, EntityUsage
+from ..snapshot import CallbackUsage, EntityUsage, Snapshot
 from .per_entity import PerEntity, by_type_and_node
 from .series import Reader, View, node_order
 
@@ -50,7 +50,7 @@ def _disagreements(view: View) -> Iterator[_Row]:
         yield (node.broker,), node.utilization_disagreements
 
 
-def _told(usages: Sequence[EntityUsage]) -> list[float | None]:
+def _told(usages: Sequence[EntityUsage], _: Snapshot) -> list[float | None]:
     return [
         None
         if (told := usage.told_utilization) is None or isnan(told) or not usage.detailed

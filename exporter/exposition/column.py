@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import compress, count
 from operator import ne
 
-from ..snapshot import EntityUsage
+from ..snapshot import EntityUsage, Snapshot
 from .lines import Cells, LineStart, distinct
 from .number_text import texts
 from .per_entity import PerEntity
@@ -32,14 +32,15 @@ class Column:
         """Two for each value, or none at all as long as there was no value."""
         self._text: bytes | None = b""
 
-    def text(self, section: Section) -> bytes:
-        """The lines of the section's entities; each change of the section must be shown once."""
+    def text(self, section: Section, snapshot: Snapshot) -> bytes:
+        """The lines of a section of this snapshot; each change of the section must be shown once."""
+        usages = section.usages
         if section.change is not None:
             self._rearrange(section.change)
         if not (self._family.fixed and section.detailed):
-            self._update(self._family.values(section.usages), section.usages)
+            self._update(self._family.values(usages, snapshot), usages)
         elif section.change is not None:
-            self._add(section.change.fresh_places(), section.usages)
+            self._add(section.change.fresh_places(), usages, snapshot)
         if self._text is None:
             self._text = b"".join(self._shown(section))
         return self._text
@@ -53,8 +54,10 @@ class Column:
         else:
             self._values = nothing * change.length
 
-    def _add(self, places: list[int], usages: Sequence[EntityUsage]) -> None:
-        added = self._family.values([usages[place] for place in places])
+    def _add(
+        self, places: list[int], usages: Sequence[EntityUsage], snapshot: Snapshot
+    ) -> None:
+        added = self._family.values([usages[place] for place in places], snapshot)
         for place, value in zip(places, added, strict=True):
             self._values[place] = value
         self._write(places, usages)

@@ -9,7 +9,7 @@ from quotascope.metrics import DefaultType, QuotaEntity, QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
 from ..limits import QUOTA_KEYS
-from ..snapshot import Entity, EntityUsage
+from ..snapshot import Entity, EntityUsage, Snapshot
 from .per_entity import PerEntity, by_name
 from .series import Reader, Row, View
 
@@ -22,15 +22,15 @@ def _limits_of(quota_type: QuotaType) -> PerEntity:
     )
 
 
-def _limits(usages: Sequence[EntityUsage]) -> list[float | None]:
+def _limits(usages: Sequence[EntityUsage], _: Snapshot) -> list[float | None]:
     return [usage.entity.limit for usage in usages]
 
 
-def _bursts(usages: Sequence[EntityUsage]) -> list[float | None]:
+def _bursts(usages: Sequence[EntityUsage], _: Snapshot) -> list[float | None]:
     return [usage.entity.burst_tokens for usage in usages]
 
 
-def _has_rule(usages: Sequence[EntityUsage]) -> list[float | None]:
+def _has_rule(usages: Sequence[EntityUsage], _: Snapshot) -> list[float | None]:
     return [
         1.0 if usage.detailed and _rule(usage.entity) is not None else None
         for usage in usages

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from quotascope.metrics import QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
-from .per_entity import by_node, by_type_and_node
+from ..snapshot import EntityUsage, Peaks, Snapshot
+from .per_entity import PerEntity, Values, by_node, by_type_and_node
 from .series import Reader, Row, View
 
 
-def _utilization(view: View) -> Iterator[Row]:
-    peaks = view.snapshot.peaks
-    if peaks is not None:
-        for usage in view.entities:
-            value = peaks.utilization.get(id(usage.entity))
-            if value is not None:
-                yield by_type_and_node(usage.entity), value
+def _greatest(of: Callable[[Peaks], Mapping[int, float]]) -> Values:
+    def values(usages: Sequence[EntityUsage], snapshot: Snapshot) -> list[float | None]:
+        if snapshot.peaks is None:
+            return [None] * len(usages)
+        greatest = of(snapshot.peaks).get
+        return [greatest(id(usage.entity)) for usage in usages]
 
-
-def _burst_used(view: View) -> Iterator[Row]:
-    peaks = view.snapshot.peaks
-    if peaks is not None:
-        for usage in view.by_type[QuotaType.CONTROLLER_MUTATION]:
-            value = peaks.burst_used.get(id(usage.entity))
-            if value is not None:
-                yield by_node(usage.entity), value
+    return values
 
 
 def _delay_queues(view: View) -> Iterator[Row]:
@@ -39,7 +32,13 @@ def _delay_queues(view: View) -> Iterator[Row]:
 
 
 READERS: Mapping[Family, Reader] = {
-    catalog.UTILIZATION_MAX: _utilization,
-    catalog.BURST_USED_MAX: _burst_used,
+    catalog.UTILIZATION_MAX: PerEntity(
+        labels=by_type_and_node, values=_greatest(lambda peaks: peaks.utilization)
+    ),
+    catalog.BURST_USED_MAX: PerEntity(
+        types=(QuotaType.CONTROLLER_MUTATION,),
+        labels=by_node,
+        values=_greatest(lambda peaks: peaks.burst_used),
+    ),
     catalog.DELAY_QUEUE_SIZE_MAX: _delay_queues,
 }

@@ -8,10 +8,12 @@ from typing import Final
 
 from quotascope.metrics import QuotaType
 
-from ..snapshot import Entity, EntityUsage
+from ..snapshot import Entity, EntityUsage, Snapshot
 from .series import Row, View
 
 ALL_TYPES: Final = tuple(QuotaType)
+
+Values = Callable[[Sequence[EntityUsage], Snapshot], list[float | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +24,7 @@ class PerEntity:
     Args:
         types: Whose entities it shows.
         labels: The label values of an entity; asked only where there is a value.
-        values: The values of many usages at once, None for what is not known.
+        values: The values of many usages of a snapshot at once, None for what is not known.
         shared: Whether the nodes share one series for each user and client id: the first
             of them that knows the value tells it.
         fixed: Whether values follow from the entity and ``detailed`` alone.
@@ -31,7 +33,7 @@ class PerEntity:
 
     types: tuple[QuotaType, ...] = ALL_TYPES
     labels: Callable[[Entity], tuple[str, ...]]
-    values: Callable[[Sequence[EntityUsage]], list[float | None]]
+    values: Values
     shared: bool = False
     fixed: bool = False
 
@@ -39,7 +41,8 @@ class PerEntity:
         """The series of the view's entities, unless their value is None."""
         for quota_type in self.types:
             usages = view.by_type[quota_type]
-            for usage, value in zip(usages, self.values(usages), strict=True):
+            values = self.values(usages, view.snapshot)
+            for usage, value in zip(usages, values, strict=True):
                 if value is not None:
                     yield self.labels(usage.entity), value
 

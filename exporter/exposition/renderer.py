@@ -66,7 +66,7 @@ class Renderer:
         start = line_starts(family.name, family.labels, self._cluster)
         sections = [self._order.sections[kind] for kind in reader.types]
         columns = [(Column(reader, start), section) for section in sections]
-        return lambda _: [column.text(of) for column, of in columns]
+        return lambda view: [column.text(of, view.snapshot) for column, of in columns]
 
     def _rendered(self, snapshot: Snapshot, now: float, text_format: Format) -> bytes:
         self._order.take(snapshot.entities)

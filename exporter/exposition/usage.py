@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from quotascope.metrics import QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
-from ..snapshot import EntityUsage
-from .per_entity import PerEntity, by_node, by_type_and_node
+from ..snapshot import EntityUsage, Snapshot
+from .per_entity import PerEntity, Values, by_node, by_type_and_node
 from .series import Reader, Row, View
 
-_Values = Callable[[Sequence[EntityUsage]], list[float | None]]
 
-
-def _of(quota_type: QuotaType, values: _Values) -> PerEntity:
+def _of(quota_type: QuotaType, values: Values) -> PerEntity:
     return PerEntity(types=(quota_type,), labels=by_node, values=values)
 
 
-def _typed(values: _Values) -> PerEntity:
+def _typed(values: Values) -> PerEntity:
     return PerEntity(labels=by_type_and_node, values=values)
 
 
@@ -28,11 +26,11 @@ def _causes(view: View) -> Iterator[Row]:
             yield (*by_type_and_node(usage.entity), usage.cause.value), 1
 
 
-def _amounts(usages: Sequence[EntityUsage]) -> list[float | None]:
+def _amounts(usages: Sequence[EntityUsage], _: Snapshot) -> list[float | None]:
     return [usage.usage for usage in usages]
 
 
-def _utilizations(usages: Sequence[EntityUsage]) -> list[float | None]:
+def _utilizations(usages: Sequence[EntityUsage], _: Snapshot) -> list[float | None]:
     # EntityUsage.utilization written out: calling it would take longer than all the rest
     return [
         None
@@ -45,7 +43,7 @@ def _utilizations(usages: Sequence[EntityUsage]) -> list[float | None]:
     ]
 
 
-def _burst_used(usages: Sequence[EntityUsage]) -> list[float | None]:
+def _burst_used(usages: Sequence[EntityUsage], _: Snapshot) -> list[float | None]:
     return [usage.burst_used if usage.detailed else None for usage in usages]
 
 
@@ -58,20 +56,20 @@ READERS: Mapping[Family, Reader] = {
     ),
     catalog.CONTROLLER_MUTATION_TOKENS: _of(
         QuotaType.CONTROLLER_MUTATION,
-        lambda usages: [usage.tokens for usage in usages],
+        lambda usages, _: [usage.tokens for usage in usages],
     ),
     catalog.THROTTLE_TIME_SECONDS: _typed(
-        lambda usages: [usage.throttle_time_seconds for usage in usages]
+        lambda usages, _: [usage.throttle_time_seconds for usage in usages]
     ),
     catalog.THROTTLED_SECONDS: _typed(
-        lambda usages: [usage.throttled_seconds_total for usage in usages]
+        lambda usages, _: [usage.throttled_seconds_total for usage in usages]
     ),
     catalog.THROTTLED_REQUESTS: _typed(
-        lambda usages: [usage.throttled_requests_total for usage in usages]
+        lambda usages, _: [usage.throttled_requests_total for usage in usages]
     ),
     catalog.REJECTED_MUTATIONS: _of(
         QuotaType.CONTROLLER_MUTATION,
-        lambda usages: [usage.rejected_mutations_total for usage in usages],
+        lambda usages, _: [usage.rejected_mutations_total for usage in usages],
     ),
     catalog.UTILIZATION: _typed(_utilizations),
     catalog.BURST_USED: _of(QuotaType.CONTROLLER_MUTATION, _burst_used),

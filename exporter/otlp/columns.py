@@ -81,19 +81,21 @@ class FastColumns:
         for family in families():
             reader = READERS[family]
             if isinstance(reader, PerEntity) and family.type is FamilyType.GAUGE:
-                yield self._entity_column(family, reader)
+                yield self._entity_column(family, reader, snapshot)
             else:
                 yield _column(family, view, self._starts)
         self._starts.forget(unix_ns(snapshot.taken_at))
 
-    def _entity_column(self, family: Family, reader: PerEntity) -> EntityColumn:
+    def _entity_column(
+        self, family: Family, reader: PerEntity, snapshot: Snapshot
+    ) -> EntityColumn:
         entities: list[Entity] = []
         values: list[float] = []
         repeats = reader.shared
         for kind in reader.types:
             section = self._order.sections[kind]
             repeats = repeats or section.may_repeat
-            column = reader.values(section.usages)
+            column = reader.values(section.usages, snapshot)
             for usage, value in zip(section.usages, column, strict=True):
                 if value is not None and math.isfinite(value):
                     entities.append(usage.entity)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 from tests.exporter.examples import NOW, snapshot
 
 from quotascope.exporter.cardinality import Cardinality
+from quotascope.exporter.collection.peaks import PeakKeeper
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import SnapshotCollector
 from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot
@@ -17,9 +19,9 @@ from quotascope.metrics.catalog import OVERFLOW
 Labels = tuple[tuple[str, str], ...]
 
 
-def cardinality(**config: Any) -> Cardinality:
+def cardinality(*, maxima: bool = False, **config: Any) -> Cardinality:
     """What these settings make."""
-    return Cardinality(CardinalityConfig(**config))
+    return Cardinality(CardinalityConfig(**config), maxima=maxima)
 
 
 def taken(usages: Iterable[EntityUsage], after: float = 0.0) -> Snapshot:
@@ -44,6 +46,11 @@ def fold(shown: Snapshot) -> EntityUsage:
 def folds(shown: Snapshot) -> list[EntityUsage]:
     """The entities that stand for others."""
     return [usage for usage in shown.entities if usage.entity.user == OVERFLOW]
+
+
+def with_maxima(shown: Snapshot) -> Snapshot:
+    """The snapshot as the first scrape of somebody sees it when there is sampling."""
+    return replace(shown, peaks=PeakKeeper().since_last("somebody", shown, 0.0))
 
 
 def page(shown: Snapshot) -> dict[tuple[str, Labels], float]:

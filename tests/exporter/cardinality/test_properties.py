@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from copy import copy
 from dataclasses import replace
 from math import nan
 from random import Random
@@ -16,6 +17,7 @@ from tests.exporter.cardinality.examples import (
     folds,
     page,
     taken,
+    with_maxima,
 )
 from tests.exporter.examples import usage
 from tests.strategies import texts
@@ -154,16 +156,17 @@ def test_nothing_moves_while_nothing_changes(
         assert page(kept.apply(taken(crowd, 60 * number))) == first
 
 
-@given(crowd=crowds(), config=configs)
+@given(crowd=crowds(), config=configs, maxima=st.booleans())
 def test_every_series_that_is_not_shown_is_counted(
-    crowd: list[EntityUsage], config: dict[str, Any]
+    crowd: list[EntityUsage], config: dict[str, Any], *, maxima: bool
 ) -> None:
-    """The page without bounds has as many series more as the counts say."""
+    """The page without bounds has as many series more as the counts say, the maxima of sampling included."""
     unbounded = [each for each in crowd if OVERFLOW not in key_of(each)]
-    before = set(page(taken(unbounded)))
+    scraped = with_maxima if maxima else copy
+    before = set(page(scraped(taken(unbounded))))
     config.pop("idle_after_seconds", None)
-    shown = cardinality(**config).apply(taken(unbounded))
-    after = {series for series in page(shown) if not is_fold(series)}
+    shown = cardinality(maxima=maxima, **config).apply(taken(unbounded))
+    after = {series for series in page(scraped(shown)) if not is_fold(series)}
     assert after <= before
     assert len(before - after) == sum(shown.folds.series_dropped.values())
     folded = shown.folds.overflow + shown.folds.excluded
