@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from .dialect import TextDialect, line_beginning
+from .dialect import LineBeginnings, TextDialect
 from .dialects import DIALECTS
 
-_KAFKA: Final = line_beginning(("kafka_",))
+_KAFKA: Final = LineBeginnings(("kafka_",))
 
 
 def detected(page: str) -> TextDialect | None:
@@ -17,4 +17,4 @@ def detected(page: str) -> TextDialect | None:
 
 def is_kafka(page: str) -> bool:
     """Whether there is any metric of Kafka in a page, which begins with a line end."""
-    return bool(_KAFKA.search(page))
+    return _KAFKA.are_in(page)

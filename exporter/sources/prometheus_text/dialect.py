@@ -5,8 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from ...beans import Column
+
+
+class LineBeginnings:
+    """
+    Looks for lines that begin with one of some texts.
+
+    In a pattern whose alternatives begin alike, that is what a page is searched for first, a hundred times as fast.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        ordered = sorted(texts)
+        self._patterns = [
+            re.compile("|".join(re.escape(f"\n{text}") for text in alike))
+            for _, alike in groupby(ordered, key=lambda text: text[0])
+        ]
+
+    def are_in(self, page: str) -> bool:
+        """Whether there is such a line in a page, which begins with a line end."""
+        return any(pattern.search(page) for pattern in self._patterns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,21 +51,14 @@ class TextDialect:
     """What a number of the page is to be multiplied by to be Kafka's; None when all are."""
     advice: str
     """What to check when there are quotas, but no series of any entity."""
-    _marks: re.Pattern[str] = field(init=False, repr=False, compare=False)
-    _not_beside: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _marks: LineBeginnings = field(init=False, repr=False, compare=False)
+    _not_beside: LineBeginnings = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Prepare the search."""
-        object.__setattr__(self, "_marks", line_beginning(self.marks))
-        object.__setattr__(self, "_not_beside", line_beginning(self.not_beside))
+        object.__setattr__(self, "_marks", LineBeginnings(self.marks))
+        object.__setattr__(self, "_not_beside", LineBeginnings(self.not_beside))
 
     def is_in(self, page: str) -> bool:
         """Whether a page, which begins with a line end, shows it."""
-        return bool(self._marks.search(page)) and not (
-            self.not_beside and self._not_beside.search(page)
-        )
-
-
-def line_beginning(texts: Iterable[str]) -> re.Pattern[str]:
-    """What finds a line that begins with one of the texts; a line end before it must be there."""
-    return re.compile("|".join(re.escape(f"\n{text}") for text in texts))
+        return self._marks.are_in(page) and not self._not_beside.are_in(page)

@@ -23,6 +23,12 @@ _QUOTAS: Final = tuple(
     f"kafka_server_{kind}_"
     for kind in ("Produce", "Fetch", "Request", "ControllerMutation")
 )
+_UNTYPED: Final = tuple(
+    f"# TYPE {name} {kind}"
+    for name in _PLACES
+    if name.startswith(tuple(map(str.lower, _QUOTAS)))
+    for kind in ("untyped", "unknown")
+)
 _LEADS: Final = "kafka_controller_KafkaController_Value{"
 
 
@@ -44,8 +50,8 @@ def column_of(name: str, labels: Mapping[str, str]) -> Column | None:
 
 JMX_DEFAULT: Final = TextDialect(
     name="jmx_default",
-    # in lower case, the quotas' names are those of other dialects as well
-    marks=(*_QUOTAS, _LEADS, _LEADS.lower()),
+    # in lower case, the quotas' names are those of other dialects as well, but there a rule gives them a type
+    marks=(*_QUOTAS, _LEADS, _LEADS.lower(), *_UNTYPED),
     prefixes=with_both_cases(
         (
             *_QUOTAS,

@@ -47,7 +47,8 @@ STRIMZI: Final = TextDialect(
         if kind in {"Produce", "Fetch", "Request", "ControllerMutation"}
         for end in "{ "
     ),
-    not_beside=("jmx_",),  # a jmx_exporter
+    # a jmx_exporter, which unlike the reporter explains each metric
+    not_beside=("jmx_", "# HELP kafka_server_"),
     prefixes=(
         "kafka_server_produce_",
         "kafka_server_fetch_",

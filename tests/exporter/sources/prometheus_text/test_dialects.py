@@ -14,6 +14,7 @@ from quotascope.exporter.join.interpretation import interpreted
 from quotascope.exporter.sources.prometheus_text.confluent import CONFLUENT
 from quotascope.exporter.sources.prometheus_text.dialect import TextDialect
 from quotascope.exporter.sources.prometheus_text.jmx_default import JMX_DEFAULT
+from quotascope.exporter.sources.prometheus_text.kafka_2_0_0 import KAFKA_2_0_0
 from quotascope.exporter.sources.prometheus_text.strimzi import STRIMZI
 from quotascope.metrics import QuotaType, quote_tag_value, sanitize
 
@@ -133,6 +134,30 @@ def test_names_that_were_cut_in_the_wrong_place_come_back() -> None:
     column = CONFLUENT.column_of("kafka_server_produce_byte_rate", labels)
     assert column is not None
     assert column.bean.get("client-id") == "a, client-id=b"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "label"),
+    [(JMX_DEFAULT, r'"a:b\*"'), (STRIMZI, "a:b*")],
+)
+def test_tags_of_a_custom_callback_come_as_they_are(
+    dialect: TextDialect, label: str
+) -> None:
+    """Where whole beans are given, any tag is; the rules of others know no tag but user and client-id."""
+    labels = {"tenant": label, "user": "x"}
+    name = "kafka_server_Produce_byte_rate"
+    for spelled in {name.lower(), name if dialect is JMX_DEFAULT else name.lower()}:
+        column = dialect.column_of(spelled, labels)
+        assert column is not None
+        found = interpreted(column)
+        assert found is not None
+        assert found.callback == (
+            QuotaType.PRODUCE,
+            (("tenant", "a:b*"), ("user", "x")),
+        )
+    assert CONFLUENT.column_of(name.lower(), labels) is None
+    cut = {"resource": "Produce", "user": "x, tenant=y", "clientId": "z"}
+    assert KAFKA_2_0_0.column_of("kafka_server_quota_byte_rate", cut) is None
 
 
 def test_refusals_and_leadership_have_a_name_in_each_dialect() -> None:

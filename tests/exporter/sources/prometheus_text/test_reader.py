@@ -1,5 +1,6 @@
 """Pages of every dialect: found out, read, changed on the way, forced, and not to be made sense of."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -86,11 +87,23 @@ def test_a_forced_dialect_is_never_left() -> None:
 
 
 def test_forcing_settles_what_a_page_leaves_open() -> None:
-    """Without its own lines, a jmx_exporter passes for Strimzi's reporter, which quotes no client-id."""
-    stripped = lines(page("confluent.txt"), b"jmx_")
+    """Without its own lines and comments, a jmx_exporter passes for Strimzi's reporter, which quotes no client-id."""
+    stripped = lines(page("confluent.txt"), b"jmx_", b"#")
     quoted = '"a, client-id=b"'
     assert quoted in clients(TextReader(), stripped)
     assert quoted not in clients(TextReader(CONFLUENT), stripped)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_that_was_asked_for_quotas_only_is_told_apart(name: str) -> None:
+    """With `?name[]=`, nothing is left but the quotas of clients and their comments."""
+    kept = re.compile(
+        rb"(?:# \w+ )?kafka_server_(?:quota|produce|fetch|request)_", re.IGNORECASE
+    )
+    few = b"\n".join(filter(kept.match, page(name).split(b"\n")))
+    reader = TextReader()
+    assert reader.read(few).layout.columns
+    assert reader.dialect == PAGES[name]
 
 
 def clients(reader: TextReader, text: bytes) -> set[str | None]:
