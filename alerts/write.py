@@ -41,6 +41,10 @@ def _written(path: Path, text: str) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    except FileExistsError as error:
+        raise CannotWrite(
+            f"{path} cannot be written: {path.parent} is not a folder"
+        ) from error
     except OSError as error:
         raise CannotWrite(f"{path} cannot be written: {error.strerror}") from error
     return path

@@ -12,46 +12,56 @@ alerts = typer.Typer(
     help="Write alerts, recording rules and runbooks for Prometheus.",
     no_args_is_help=True,
 )
-EXAMPLES = """
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="Folder to write to; it is made.")
+]
+ClusterLabel = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Label that tells the clusters of one Prometheus apart (cluster); it need not exist.",
+    ),
+]
+GrafanaUrl = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Where the dashboards are; without it, links in alerts lead to an example.",
+    ),
+]
+RunbookUrl = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Where the runbooks are; {alert} stands for the alert's name. Without it, links in alerts lead to an example.",
+    ),
+]
+SystemUsers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REGEX",
+        help="Users and client ids of the platform's own programs, which a default quota should not hold back.",
+    ),
+]
+
+_WRITE = """
 Examples:
 
-quotascope alerts write /etc/prometheus/rules
+  quotascope alerts write /etc/prometheus/rules
 
-quotascope alerts write rules --grafana-url https://grafana.corp --runbook-url 'https://wiki.corp/kafka/{alert}' --cluster-label kafka_cluster
+  quotascope alerts write rules --grafana-url https://grafana.corp --runbook-url 'https://wiki.corp/kafka/{alert}' --cluster-label kafka_cluster
 """
 
 
-@alerts.command(epilog=EXAMPLES)
+@alerts.command(epilog=_WRITE)
 def write(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder to write to; it is made.")
-    ],
+    folder: Folder,
     *,
-    cluster_label: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Label that tells the clusters of one Prometheus apart (cluster).",
-        ),
-    ] = None,
-    grafana_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Where the dashboards are."),
-    ] = None,
-    runbook_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Where the runbooks are; {alert} stands for the alert's name.",
-        ),
-    ] = None,
-    system_users: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGEX",
-            help="Users and client ids of the platform's own programs.",
-        ),
-    ] = None,
+    cluster_label: ClusterLabel = None,
+    grafana_url: GrafanaUrl = None,
+    runbook_url: RunbookUrl = None,
+    system_users: SystemUsers = None,
 ) -> None:
     """
     Write rule files for Prometheus and for its operator, an Alertmanager example, and a runbook for each alert.

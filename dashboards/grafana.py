@@ -13,6 +13,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -54,7 +55,7 @@ def push_all(
 async def _push(
     grafana: Grafana, dashboards: Mapping[str, Mapping[str, Json]]
 ) -> list[str]:
-    _refuse_passwords(grafana.url)
+    _check(grafana.url)
     connector = aiohttp.TCPConnector(ssl=_tls(grafana))
     async with aiohttp.ClientSession(
         connector=connector, timeout=_TIMEOUT, headers=_headers(grafana)
@@ -64,12 +65,25 @@ async def _push(
         return [await client.save(each) for each in dashboards.values()]
 
 
-def _refuse_passwords(url: str) -> None:
+def _check(url: str) -> None:
     """An address is shown in messages: nothing secret may be part of it."""
     if "@" in url:
         raise GrafanaError(
             "the address of the Grafana must not hold a user or password: a token lets you in"
         )
+    if not _is_address(url):
+        raise GrafanaError(
+            f"{url!r} is not the address of a Grafana: it needs http:// or https://, and a host"
+        )
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
 
 
 def _headers(grafana: Grafana) -> dict[str, str]:

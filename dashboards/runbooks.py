@@ -54,6 +54,7 @@ RUNBOOKS: Final[Mapping[str, Mapping[str, str]]] = {
         "Users and client-ids shown": "KafkaQuotaNoQuotaSeries",
         "Sources": "KafkaQuotaSourceDown",
         "Age of the limits": "KafkaQuotaLimitsStale",
+        "Utilisation that brokers tell otherwise": "KafkaQuotaUtilizationDisagrees",
         "Age of the numbers": "KafkaQuotaSnapshotStale",
         "Series left out": "KafkaQuotaSeriesDropped",
         "Custom quota callbacks": "KafkaQuotaCustomCallback",

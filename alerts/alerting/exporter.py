@@ -32,6 +32,7 @@ def exporter(levels: Levels) -> Group:
             _absent(levels),
             _source_down(levels),
             _limits_stale(levels),
+            _disagreement(levels),
             _snapshot_stale(levels),
             _no_series(levels),
             _series_dropped(levels),
@@ -105,6 +106,23 @@ def _limits_stale(levels: Levels) -> Alert:
         dashboard=Dashboard.EXPORTER,
         thresholds=(LIMITS_AGE,),
         spared="Single failures; exporters that were told of no Admin API.",
+    )
+
+
+def _disagreement(levels: Levels) -> Alert:
+    labels = levels.of("instance", "broker")
+    differing = aggregate("max", labels, select(catalog.UTILIZATION_DISAGREEMENTS))
+    return Alert(
+        name="KafkaQuotaUtilizationDisagrees",
+        expr=above(differing, 0),
+        labels=("instance", "broker"),
+        severity=Severity.INFO,
+        scope=Scope.EXPORTER,
+        wait="30m",
+        summary="A broker and quotascope do not agree on how much of a quota is used.",
+        description=f"For {WHOLE} clients broker {{{{ $labels.broker }}}} tells another utilisation than the exporter {{{{ $labels.instance }}}} computes: one of the two has old limits.",
+        dashboard=Dashboard.EXPORTER,
+        spared="The minutes after a change of limits. Brokers that do not tell utilisation, which are all before KIP-1373.",
     )
 
 

@@ -9,6 +9,7 @@ from ..promql import above, both, but_not, call, series
 from ..rule import Alert, Group, Scope, Severity
 from ..text import ENTITY, PERCENT
 from ..thresholds import NEAR_LIMIT, PREDICTION
+from ..trend import WINDOW, in_three_hours
 
 _LABELS = ("quota_type", "user", "client_id")
 _RECENT = call("avg_over_time", series(recorded.ENTITY_UTILIZATION, window="30m"))
@@ -42,8 +43,8 @@ def _near(levels: Levels) -> Alert:
 
 
 def _predicted(levels: Levels) -> Alert:
-    history = series(recorded.ENTITY_UTILIZATION, window="6h")
-    trend = above(call("predict_linear", history, "3 * 3600"), 1)
+    history = series(recorded.ENTITY_UTILIZATION, window=WINDOW)
+    trend = above(in_three_hours(history), 1)
     here = series(recorded.ENTITY_UTILIZATION)
     known_for_long = both(
         here, series(recorded.ENTITY_UTILIZATION, offset="4h"), levels.typed

@@ -9,6 +9,7 @@ import pytest
 from tests.dashboards.promql import expressions, names_and_labels, parsed, walk
 
 from quotascope.alerts import recorded
+from quotascope.alerts.trend import WINDOW
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.scope import Scope
 from quotascope.metrics.catalog import FamilyType, families, job_families
@@ -80,7 +81,7 @@ def test_rates_are_of_counters_over_the_rate_interval(every: Expressions) -> Non
         assert function in COUNTER_FUNCTIONS, title
         assert FAMILIES[name].type is FamilyType.COUNTER, title
     windows = {each for _, text in every for each in re.findall(r"\[([^]]*)\]", text)}
-    assert windows == {"$__rate_interval"}
+    assert windows - {WINDOW, f"{WINDOW}:10m"} == {"$__rate_interval"}
 
 
 def test_counters_are_never_shown_as_they_are(every: Expressions) -> None:
@@ -92,6 +93,22 @@ def test_counters_are_never_shown_as_they_are(every: Expressions) -> None:
             inner = node.expr
             if type(inner).__name__ == "VectorSelector" and inner.name in FAMILIES:
                 assert FAMILIES[inner.name].type is FamilyType.GAUGE, title
+
+
+def test_two_exporters_of_a_cluster_count_once(variant: Scope) -> None:
+    """A sum is over what was made one for each broker before; jobs, and the exporters' own health, are another matter."""
+    made = grafana_dashboards(variant)
+    sums = [
+        (title, node)
+        for uid in ("quotascope-overview", "quotascope-brokers", "quotascope-mutations")
+        for title, expression in expressions(made[uid])
+        for node in walk(parsed(expression))
+        if type(node).__name__ == "AggregateExpr" and str(node.op) == "sum"
+    ]
+    assert len(sums) > len(made)
+    for title, node in sums:
+        below = [type(each).__name__ for each in walk(node.expr)]
+        assert below.index("AggregateExpr") < below.index("VectorSelector"), title
 
 
 def test_every_aggregation_keeps_the_cluster(

@@ -7,7 +7,7 @@ from quotascope.alerts.promql import either
 from quotascope.metrics import catalog
 
 from ... import steps
-from ...expressions import counter_rate, ratio
+from ...expressions import ratio, total
 from ...model import Board, Row
 from ...scope import Scope
 from ...shortcuts import graph, limit, line
@@ -45,9 +45,18 @@ def waiting(scope: Scope) -> Row:
     """Who makes clients wait."""
     muted = graph(
         "Connections waiting, by broker",
-        "Connections that each broker has muted at that moment, by quota.",
+        "Connections that each broker has muted at that moment, by quota, and the most that were seen between two scrapes where the exporter samples.",
         "short",
         of(scope, catalog.DELAY_QUEUE_SIZE, "broker", "quota_type"),
+        line(
+            scope.by(
+                "max",
+                scope.of(catalog.DELAY_QUEUE_SIZE_MAX, CHOSEN),
+                "broker",
+                "quota_type",
+            ),
+            "{{quota_type}} on {{broker}}, peak",
+        ),
         steps=steps.MUTED,
     )
     told = graph(
@@ -55,11 +64,12 @@ def waiting(scope: Scope) -> Row:
         "Seconds of delay per second, by request: about the number of connections that do nothing but wait.",
         "short",
         line(
-            scope.by(
-                "sum",
-                counter_rate(scope, catalog.REQUEST_THROTTLED_SECONDS, CHOSEN),
+            total(
+                scope,
+                catalog.REQUEST_THROTTLED_SECONDS,
                 "broker",
                 "request",
+                matchers=(CHOSEN,),
             ),
             "{{request}} on {{broker}}",
         ),
@@ -70,7 +80,7 @@ def waiting(scope: Scope) -> Row:
 
 def request_capacity(scope: Scope) -> Row:
     """How much of the broker is used, and by what."""
-    clients = scope.by("sum", scope.of(catalog.REQUEST_THREADS, CHOSEN), "broker")
+    clients = total(scope, catalog.REQUEST_THREADS, "broker", matchers=(CHOSEN,))
     exempt = scope.by("max", scope.of(catalog.EXEMPT_REQUEST_THREADS, CHOSEN), "broker")
     capacity = scope.by(
         "max", scope.of(catalog.REQUEST_CAPACITY_THREADS, CHOSEN), "broker"

@@ -70,11 +70,15 @@ def utilization_and_delay(scope: Scope) -> Row:
     """How near the limit, and the price of reaching it."""
     share = graph(
         "Share of the limit, by broker",
-        "Usage divided by limit on each broker: from 100 % on Kafka delays.",
+        "Usage divided by limit on each broker: from 100 % on Kafka delays. The peak is the most that was seen between two scrapes where the exporter samples.",
         "percentunit",
         line(
             _per_broker(scope, catalog.UTILIZATION, "quota_type"),
             f"{{{{quota_type}}}} {WHO} on {{{{broker}}}}",
+        ),
+        line(
+            _per_broker(scope, catalog.UTILIZATION_MAX, "quota_type"),
+            f"{{{{quota_type}}}} {WHO} on {{{{broker}}}}, peak",
         ),
         steps=steps.USED,
     )

@@ -100,7 +100,17 @@ def limits(scope: Scope) -> Row:
             "errors",
         ),
     )
-    return Row(title="Limits", panels=((12, age), (12, errors)))
+    differing = graph(
+        "Utilisation that brokers tell otherwise",
+        catalog.UTILIZATION_DISAGREEMENTS.help,
+        "short",
+        line(
+            scope.by("max", scope.of(catalog.UTILIZATION_DISAGREEMENTS), "broker"),
+            "broker {{broker}}",
+        ),
+    )
+    panels = tuple((8, each) for each in (age, errors, differing))
+    return Row(title="Limits", panels=panels)
 
 
 def entities(scope: Scope) -> Row:

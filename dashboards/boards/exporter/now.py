@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from quotascope.alerts.promql import compare
 from quotascope.metrics import catalog
 
 from ... import steps
+from ...expressions import sources_down
 from ...model import Row, Stat
 from ...scope import Scope
 from ...shortcuts import stat
@@ -42,7 +42,7 @@ def _sources_down(scope: Scope) -> Stat:
         "Sources down",
         "Brokers and controllers whose last read failed.",
         "short",
-        scope.or_zero(scope.by("count", compare(scope.of(catalog.SOURCE_UP), "==", 0))),
+        scope.or_zero(scope.by("count", sources_down(scope))),
         steps=steps.DOWN,
     )
 

@@ -8,7 +8,7 @@ from quotascope.metrics import catalog
 
 from ... import steps
 from ...columns import cluster, gauge, number, rule, who
-from ...expressions import counter_rate, ratio, throttled, top
+from ...expressions import ratio, top, total
 from ...model import Board, Row
 from ...scope import Scope
 from ...shortcuts import WHO, graph, limit, line, table
@@ -16,9 +16,8 @@ from ...variables import common, text
 from ..changes import limit_changes
 from .now import now
 from .series import (
-    CHOSEN,
-    MUTATION,
     NAMES,
+    delayed,
     of,
     rules,
     seconds_until_allowed,
@@ -98,7 +97,17 @@ def over_time(scope: Scope) -> Row:
         line(of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min"), WHO),
         limit(of(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {WHO}"),
     )
-    return Row(title="Over time", panels=((12, pace), (12, tokens)))
+    used = graph(
+        "Share of the burst that is used up",
+        "1 is an empty bucket, more is debt; and the most that was seen between two scrapes where the exporter samples.",
+        "percentunit",
+        line(of(scope, catalog.BURST_USED), WHO),
+        line(of(scope, catalog.BURST_USED_MAX), f"{WHO}, peak"),
+        steps=steps.BURST,
+    )
+    return Row(
+        title="Over time", panels=tuple((8, each) for each in (pace, tokens, used))
+    )
 
 
 def refusals(scope: Scope) -> Row:
@@ -108,13 +117,12 @@ def refusals(scope: Scope) -> Row:
         "Answers with THROTTLING_QUOTA_EXCEEDED (error 89), by node and request. Clients that know the error wait and try again by themselves.",
         "cps",
         line(
-            scope.by(
-                "sum",
-                counter_rate(scope, catalog.THROTTLING_ERRORS),
-                "broker",
-                "request",
-            ),
+            total(scope, catalog.THROTTLING_ERRORS, "broker", "request"),
             "{{request}} on {{broker}}",
+        ),
+        line(
+            total(scope, catalog.REJECTED_MUTATIONS, "broker"),
+            "partitions on {{broker}}, by an embedded engine",
         ),
         stacked=True,
     )
@@ -122,7 +130,7 @@ def refusals(scope: Scope) -> Row:
         "Delay",
         "Average delay that was told to those whose topic changes were throttled.",
         "s",
-        line(throttled(scope, MUTATION, *CHOSEN), WHO),
+        line(delayed(scope), WHO),
         steps=steps.DELAY,
     )
     return Row(title="Refused and delayed", panels=((12, errors), (12, delays)))
@@ -130,13 +138,9 @@ def refusals(scope: Scope) -> Row:
 
 def controller(scope: Scope) -> Row:
     """What the quota protects."""
-    seconds = counter_rate(scope, catalog.CONTROLLER_EVENT_QUEUE_SECONDS)
-    events = counter_rate(scope, catalog.CONTROLLER_EVENTS)
-    wait = ratio(
-        scope.by("sum", seconds, "broker"),
-        scope.by("sum", events, "broker"),
-        scope.keys("broker"),
-    )
+    seconds = total(scope, catalog.CONTROLLER_EVENT_QUEUE_SECONDS, "broker")
+    events = total(scope, catalog.CONTROLLER_EVENTS, "broker")
+    wait = ratio(seconds, events, scope.keys("broker"))
     waits = graph(
         "How long the controller's events wait",
         "Average time in the active controller's queue. While it stays low, the quota can be raised; when it grows, topic changes come faster than the controller handles them.",
@@ -147,6 +151,6 @@ def controller(scope: Scope) -> Row:
         "Events of the controller per second",
         "What the active controller handles, topic changes among them.",
         "cps",
-        line(scope.by("sum", events, "broker"), "controller {{broker}}"),
+        line(events, "controller {{broker}}"),
     )
     return Row(title="The controller", panels=((12, waits), (12, pace)))

@@ -5,16 +5,11 @@ from __future__ import annotations
 from quotascope.metrics import catalog
 
 from ... import steps
-from ...expressions import counter_rate, throttled
+from ...expressions import total
 from ...model import Row, Stat
 from ...scope import Scope
 from ...shortcuts import stat
-from .series import (
-    CHOSEN,
-    MUTATION,
-    of,
-    seconds_until_allowed,
-)
+from .series import delayed, of, seconds_until_allowed
 
 
 def now(scope: Scope) -> Row:
@@ -30,7 +25,7 @@ def _throttled(scope: Scope) -> Stat:
         "Throttled",
         "Users and client-ids whose topic changes were held back within the last minute.",
         "short",
-        scope.or_zero(scope.by("count", throttled(scope, MUTATION, *CHOSEN))),
+        scope.or_zero(scope.by("count", delayed(scope))),
         steps=steps.ENTITIES,
     )
 
@@ -64,7 +59,7 @@ def _refused(scope: Scope) -> Stat:
         "Refused per second",
         "Answers with THROTTLING_QUOTA_EXCEEDED. KRaft counts each twice, on the broker and on the controller.",
         "cps",
-        scope.by("sum", counter_rate(scope, catalog.THROTTLING_ERRORS)),
+        total(scope, catalog.THROTTLING_ERRORS),
         steps=steps.REFUSED,
         nothing="none seen",
     )

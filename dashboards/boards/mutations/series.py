@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from quotascope.alerts.promql import grouped, operation
+from quotascope.alerts.promql import above, both, grouped, operation
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
-from ...expressions import RULE, ratio
+from ...expressions import RULE, ratio, throttled
 from ...scope import Scope
 from ...variables import contains
 
 NAMES = ("user", "client_id")
 MUTATION = 'quota_type="controller_mutation"'
+_REQUEST = 'quota_type="request"'
+_BY_MUTATIONS = 'cause="controller_mutation"'
 CHOSEN = (contains("user"), contains("client_id"))
 
 
@@ -24,6 +26,28 @@ def rules(scope: Scope) -> str:
     """The rules that decide."""
     rules = scope.of(catalog.RULE_INFO, MUTATION, *CHOSEN)
     return scope.by("max", rules, *NAMES, *RULE)
+
+
+def delayed(scope: Scope) -> str:
+    """
+    Seconds by which topic changes are held back; only of those that are.
+
+    Under KRaft the broker that forwards a change counts its delay as request throttle, and only the
+    cause that the exporter found tells it from a lack of request time.
+    """
+    if scope.recorded:
+        return throttled(scope, MUTATION, *CHOSEN)
+    own = above(_throttle_time(scope, MUTATION), 0)
+    requests = above(_throttle_time(scope, _REQUEST), 0)
+    forwarded = scope.of(catalog.THROTTLE_CAUSE_INFO, _REQUEST, _BY_MUTATIONS, *CHOSEN)
+    caused = scope.by("max", forwarded, *NAMES)
+    of_requests = both(requests, caused, scope.keys(*NAMES))
+    return operation(grouped(own), "or", grouped(of_requests))
+
+
+def _throttle_time(scope: Scope, quota_type: str) -> str:
+    times = scope.of(catalog.THROTTLE_TIME_SECONDS, quota_type, *CHOSEN)
+    return scope.by("max", times, *NAMES)
 
 
 def seconds_until_full(scope: Scope) -> str:

@@ -8,16 +8,17 @@ from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
 from ... import columns, steps
-from ...columns import cluster, delayed, number, quota_type, rule, used, who
+from ...columns import cluster, delayed, gauge, number, quota_type, rule, used, who
 from ...expressions import (
     ENTITY,
     cause,
-    counter_rate,
     deciding_rule,
     of_entities,
+    predicted,
     steady_top,
     throttled,
     top,
+    total,
     utilization,
 )
 from ...model import Board, Graph, Row, Table
@@ -81,11 +82,16 @@ def who_is_next(scope: Scope) -> Row:
     chosen = top(_ROWS, but_not(utilization(scope), throttled(scope), on))
     closest = table(
         "Closest to the limit, not throttled yet",
-        "Share of the limit that is used on the busiest broker; each broker applies the limit by itself. At 100 % Kafka begins to delay.",
-        (chosen, deciding_rule(scope, chosen)),
+        "Share of the limit that is used on the busiest broker; each broker applies the limit by itself. At 100 % Kafka begins to delay. In 3 hours: if the trend of the last six goes on.",
+        (
+            chosen,
+            deciding_rule(scope, chosen),
+            of_entities(scope, predicted(scope), chosen),
+        ),
         quota_type(),
         *who(scope.site),
         used("A"),
+        gauge("In 3 hours", "C", steps.USED, 120),
         *rule()[:1],
         cluster(scope.site),
         sort="Used",
@@ -142,7 +148,7 @@ def over_time(scope: Scope) -> Row:
             "Connections that brokers have muted, by quota.",
             "short",
             line(
-                scope.by("sum", scope.of(catalog.DELAY_QUEUE_SIZE), "quota_type"),
+                total(scope, catalog.DELAY_QUEUE_SIZE, "quota_type"),
                 "{{quota_type}}",
             ),
             stacked=True,
@@ -152,11 +158,7 @@ def over_time(scope: Scope) -> Row:
             "Seconds of delay per second, by request: about the number of connections that do nothing but wait. Every delay counts, however short.",
             "short",
             line(
-                scope.by(
-                    "sum",
-                    counter_rate(scope, catalog.REQUEST_THROTTLED_SECONDS),
-                    "request",
-                ),
+                total(scope, catalog.REQUEST_THROTTLED_SECONDS, "request"),
                 "{{request}}",
             ),
             stacked=True,

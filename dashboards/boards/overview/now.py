@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import above, compare
+from quotascope.alerts.promql import above
 from quotascope.metrics import catalog
 
 from ... import steps
-from ...expressions import counter_rate, throttled, utilization
+from ...expressions import sources_down, throttled, total, utilization
 from ...links import to_dashboard
 from ...model import Row, Stat
 from ...scope import Scope
@@ -38,7 +38,7 @@ def _waiting(scope: Scope) -> Stat:
         "Connections waiting",
         "Connections that brokers have muted at this moment: the live signal that somebody is held back.",
         "short",
-        scope.by("sum", scope.of(catalog.DELAY_QUEUE_SIZE)),
+        total(scope, catalog.DELAY_QUEUE_SIZE),
         to_dashboard(Dashboard.BROKERS, "On which brokers"),
         steps=steps.MUTED,
     )
@@ -72,7 +72,7 @@ def _refused(scope: Scope) -> Stat:
         "Topic changes refused",
         "Answers with THROTTLING_QUOTA_EXCEEDED per second: creating or deleting topics, adding partitions. KRaft counts each twice, on the broker and on the controller.",
         "cps",
-        scope.by("sum", counter_rate(scope, catalog.THROTTLING_ERRORS)),
+        total(scope, catalog.THROTTLING_ERRORS),
         to_dashboard(Dashboard.MUTATIONS, "Who changes topics"),
         steps=steps.REFUSED,
         nothing="none seen",
@@ -85,7 +85,7 @@ def _sources_down(scope: Scope) -> Stat:
         "Sources down",
         "Brokers and controllers that the exporter cannot read: whoever is throttled there is missing on this page.",
         "short",
-        scope.or_zero(scope.by("count", compare(scope.of(catalog.SOURCE_UP), "==", 0))),
+        scope.or_zero(scope.by("count", sources_down(scope))),
         to_dashboard(Dashboard.EXPORTER, "Which, and why"),
         steps=steps.DOWN,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quotascope.metrics import catalog
 
 from ... import steps
-from ...model import Row
+from ...model import Graph, Row
 from ...scope import Scope
 from ...shortcuts import graph, line
 from .series import grown, of_query, pace, worst
@@ -13,36 +13,46 @@ from .series import grown, of_query, pace, worst
 
 def queries(scope: Scope) -> Row:
     """Streaming queries: do they keep up."""
-    age = graph(
+    graphs = (_age(scope), _behind(scope), _duration(scope), _restarts(scope))
+    panels = tuple((6, each) for each in graphs)
+    return Row(title="Streaming queries", panels=panels)
+
+
+def _age(scope: Scope) -> Graph:
+    return graph(
         "Time since the last progress",
         catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS.help,
         "s",
         of_query(scope, catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS),
         steps=steps.QUERY_STALLED,
     )
-    behind = graph(
+
+
+def _behind(scope: Scope) -> Graph:
+    return graph(
         "Offsets behind",
         "How far the worst partition, and all on average, are behind the newest offset.",
         "short",
         of_query(scope, catalog.SPARK_QUERY_MAX_OFFSETS_BEHIND, " worst"),
         of_query(scope, catalog.SPARK_QUERY_AVG_OFFSETS_BEHIND, " average"),
     )
-    duration = graph(
+
+
+def _duration(scope: Scope) -> Graph:
+    family = catalog.SPARK_QUERY_BATCH_DURATION_SECONDS
+    return graph(
         "Duration of the last batch, by phase",
-        catalog.SPARK_QUERY_BATCH_DURATION_SECONDS.help,
+        family.help,
         "s",
         line(
-            worst(
-                scope,
-                catalog.SPARK_QUERY_BATCH_DURATION_SECONDS,
-                "app",
-                "query",
-                "phase",
-            ),
+            worst(scope, family, "app", "query", "phase"),
             "{{app}} {{query}} {{phase}}",
         ),
     )
-    restarts = graph(
+
+
+def _restarts(scope: Scope) -> Graph:
+    return graph(
         "Restarts",
         catalog.SPARK_QUERY_RESTARTS.help,
         "short",
@@ -51,8 +61,6 @@ def queries(scope: Scope) -> Row:
             "{{app}} {{query}}",
         ),
     )
-    panels = tuple((6, each) for each in (age, behind, duration, restarts))
-    return Row(title="Streaming queries", panels=panels)
 
 
 def listener(scope: Scope) -> Row:
