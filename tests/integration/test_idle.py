@@ -1,4 +1,7 @@
-"""A broker after the load: averages linger while nothing happens."""
+"""A broker after the load: averages linger while nothing happens, and maxima tell what was missed."""
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.cluster.cluster import Cluster
@@ -6,20 +9,35 @@ from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.integration import agent
 from tests.integration.eventually import eventually
-from tests.integration.exporter import Exporter
+from tests.integration.exporter import Exporter, serving, settings_for
 from tests.integration.readings import agree, readings_of
 
 pytestmark = pytest.mark.real
 
 
+@pytest.fixture
+def sampling(kafka: Cluster, tmp_path: Path) -> Iterator[Exporter]:
+    """An exporter that reads the broker twice a second, scraped or not."""
+    settings = settings_for(kafka.brokers, kafka.admin)
+    settings["collection"]["sample_every_seconds"] = 0.5
+    with serving(tmp_path / "sampling", settings) as running:
+        yield running
+
+
 def test_throttle_lingers_while_nobody_is_muted(
-    kafka: Cluster, quotas: Quotas, traffic: Traffic, exporter: Exporter
+    kafka: Cluster,
+    quotas: Quotas,
+    traffic: Traffic,
+    exporter: Exporter,
+    sampling: Exporter,
 ) -> None:
     """
     The average of the last throttles stays after the load, exactly as the broker gives it, with no usage beside it.
 
-    What tells that it is over is the delay queue, which is empty.
+    What tells that it is over is the delay queue, which is empty. A scrape before and one after have seen nothing of the
+    burst; the maxima of samples in between have.
     """
+    sampling.page()
     quotas.set(({"user": "alice"}, {"producer_byte_rate": 20_000.0}))
     topic = traffic.topic()
     assert traffic.produce("alice", "idle", topic, 2).throttled
@@ -38,3 +56,15 @@ def test_throttle_lingers_while_nobody_is_muted(
     assert page.value("kafka_quota_produce_bytes_per_second", user="alice") == 0
     assert page.value("kafka_quota_utilization_ratio", user="alice", **labels) == 0
     assert page.value("kafka_quota_delay_queue_size", **labels) == 0
+    _shows_the_burst(sampling, labels)
+
+
+def _shows_the_burst(sampling: Exporter, labels: dict[str, str]) -> None:
+    first, second = sampling.page(), sampling.page()
+    alice = {"user": "alice", **labels}
+    assert first.value("kafka_quota_utilization_ratio", **alice) == 0
+    assert first.value("kafka_quota_utilization_max_ratio", **alice) > 0.5
+    assert first.value("kafka_quota_delay_queue_size", **labels) == 0
+    assert first.value("kafka_quota_delay_queue_size_max", **labels) >= 1
+    assert first.value("quotascope_samples_total") > 2
+    assert second.value("kafka_quota_utilization_max_ratio", **alice) == 0

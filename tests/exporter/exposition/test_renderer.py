@@ -6,6 +6,7 @@ import math
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -22,7 +23,14 @@ from quotascope.exporter.exposition import (
     Renderer,
     exposition,
 )
-from quotascope.exporter.snapshot import Cause, Entity, EntityUsage, NodeUsage, Snapshot
+from quotascope.exporter.snapshot import (
+    Cause,
+    Entity,
+    EntityUsage,
+    NodeUsage,
+    Peaks,
+    Snapshot,
+)
 from quotascope.metrics import DEFAULT, Level, QuotaEntity, QuotaType, Resolution
 
 FORMATS = (TEXT, OPENMETRICS)
@@ -71,6 +79,17 @@ figures: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 )
 
 
+def peaks(shown: list[Entity]) -> st.SearchStrategy[Peaks | None]:
+    """Maxima of some of these, if there is sampling."""
+    some = st.dictionaries(st.sampled_from([*map(id, shown), 0]), st.floats())
+    return st.none() | st.builds(
+        Peaks,
+        utilization=some,
+        burst_used=some,
+        delay_queue_size=st.just({("2", QuotaType.FETCH): 3.0}),
+    )
+
+
 @st.composite
 def histories(draw: st.DrawFn) -> list[Snapshot]:
     """Snapshots that share entities: these come, go, stay, change their place and their numbers."""
@@ -84,7 +103,10 @@ def histories(draw: st.DrawFn) -> list[Snapshot]:
         usages = [EntityUsage(entity=each, **draw(figures)) for each in chosen]
         node = NodeUsage(broker="2", throttling_errors={draw(names): 1.0})
         rules = draw(st.sampled_from((None, limits(), limits(rules={}))))
-        history.append(snapshot(*usages, nodes=(node,), limits=rules))
+        shown = snapshot(
+            *usages, nodes=(node,), limits=rules, peaks=draw(peaks(chosen))
+        )
+        history.append(shown)
     return history
 
 
@@ -115,11 +137,20 @@ def test_recorded_nodes_one_after_the_other(
 
 
 def many(step: int, count: int = 300) -> list[EntityUsage]:
-    """Entities of which a few are others with each step."""
+    """Entities of which a few are others with each step, and the others the same objects."""
     return [
-        usage(user=f"user-{at + (step if at % 50 == 0 else 0)}", usage=at * step / 7)
+        EntityUsage(
+            entity=one_of_many(f"user-{at}-{step if at % 50 == 0 else 0}"),
+            usage=at * step / 7,
+        )
         for at in range(count)
     ]
+
+
+@cache
+def one_of_many(user: str) -> Entity:
+    """Always the same object."""
+    return usage(user=user).entity
 
 
 def test_scrapes_at_the_same_time() -> None:
