@@ -35,6 +35,10 @@ class _Slot:
         if now[0] >= self.pressure[0] or _past(self.pressed_at, at):
             self.pressure, self.pressed_at = now, at
 
+    def may_return(self, nodes: frozenset[str], at: float) -> bool:
+        """Whether it may be there, but on a node that has not answered."""
+        return not (nodes.issuperset(self.nodes) or _past(self.seen_at, at))
+
     def yields(self, challenger: Pressure, at: float) -> bool | None:
         """Whether it makes way; None when it does not yet, but a weaker challenger will not move others either."""
         if challenger[0] != self.pressure[0]:
@@ -80,7 +84,8 @@ class Slots(Generic[Name, Row]):
         self, names: Mapping[Name, Sequence[Row]], nodes: frozenset[str], at: float
     ) -> AbstractSet[Name]:
         """Those of these identities that are shown at ``at`` (Unix time in seconds), when these nodes have answered."""
-        if len(names) <= self._most:
+        fits = len(names) <= self._most
+        if fits and not self._awaits(names, nodes, at):
             self._slots.clear()
             self._all = at, list(names)
             return names.keys()
@@ -92,8 +97,19 @@ class Slots(Generic[Name, Row]):
         self._admit(pressures, at)
         chosen = self._slots.keys() & names.keys()
         for name in chosen:
-            self._slots[name].nodes = tuple(map(self._node, names[name]))
-        return chosen
+            slot = self._slots[name]
+            silent = (node for node in slot.nodes if node not in nodes)
+            slot.nodes = (*map(self._node, names[name]), *silent)
+        return names.keys() if fits else chosen
+
+    def _awaits(
+        self, names: Mapping[Name, Sequence[Row]], nodes: frozenset[str], at: float
+    ) -> bool:
+        """Whether somebody who has a place is away because a node has not answered."""
+        return any(
+            name not in names and slot.may_return(nodes, at)
+            for name, slot in self._slots.items()
+        )
 
     def _occupy(self) -> None:
         before, names = self._all
@@ -110,8 +126,7 @@ class Slots(Generic[Name, Row]):
         self._slots = {
             name: slot
             for name, slot in self._slots.items()
-            if name in names
-            or not (nodes.issuperset(slot.nodes) or _past(slot.seen_at, at))
+            if name in names or slot.may_return(nodes, at)
         }
 
     def _admit(self, pressures: Mapping[Name, Pressure], at: float) -> None:

@@ -99,6 +99,16 @@ def test_a_place_is_kept_while_its_broker_is_down() -> None:
     assert shown(slots, 330, "1", b=1.0, c=1.0) == "c"
 
 
+def test_places_outlast_a_moment_in_which_all_fit() -> None:
+    """An answer without one of the nodes shows everybody who is there, and changes nothing afterwards."""
+    slots = room(2)
+    there = [usage(user=name, broker="2", usage=4.0) for name in "ab"]
+    everybody = {"a": there[0], "b": there[1], "c": 1.0, "d": 1.0}
+    assert shown(slots, 0, "12", **everybody) == "ab"
+    assert shown(slots, 0, "1", c=1.0, d=1.0) == "cd"
+    assert shown(slots, 15, "12", **everybody) == "ab"
+
+
 def test_who_is_gone_leaves_a_place() -> None:
     """Short-lived clients do not block those who are there."""
     slots = room(1)

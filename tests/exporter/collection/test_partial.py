@@ -1,0 +1,127 @@
+"""Partial answers to an impatient scraper: the same tables are joined and capped more than once, and nothing counts twice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.exporter.cardinality.examples import cardinality, page
+from tests.exporter.join.world import Numbers, World, entity, limits
+
+from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.snapshot import Snapshot
+from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.metrics.catalog import OVERFLOW
+
+PRODUCE = QuotaType.PRODUCE
+RULES = {PRODUCE: {QuotaEntity(user): 100.0 for user in "abcd"}}
+Moment = Mapping[str, Mapping[str, float]]
+"""How often each user was throttled so far, by node."""
+Totals = Mapping[tuple[str, str], float]
+
+growths = st.fixed_dictionaries(
+    {node: st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9)) for node in "12"}
+)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Moment]:
+    """What two nodes with an embedded engine have counted, from moment to moment; which users there are stays the same."""
+    users = st.sets(st.sampled_from("abcd"))
+    counted = {node: dict.fromkeys(sorted(draw(users)), 0.0) for node in "12"}
+    moments = []
+    for _ in range(draw(st.integers(2, 6))):
+        for node, users in draw(growths).items():
+            for user in counted[node].keys() & users.keys():
+                counted[node][user] += users[user]
+        moments.append({node: dict(users) for node, users in counted.items()})
+    return moments
+
+
+class Exporter:
+    """What the collection keeps from one answer to the next."""
+
+    def __init__(self) -> None:
+        self._world = World(limits(RULES, nodes=("1", "2")))
+        self._cap = cardinality(max_entities=2)
+
+    def answer(self, moment: Moment, nodes: str, after: float) -> Snapshot:
+        """What is told when these nodes have answered."""
+        parts = {node: _beans(moment[node]) for node in nodes}
+        return self._cap.apply(self._world.collect(parts, after))
+
+
+def _beans(counted: Mapping[str, float]) -> Sequence[Numbers]:
+    return [
+        {**entity(PRODUCE, user, usage=float(ord(user))), **_count(user, count)}
+        for user, count in counted.items()
+    ]
+
+
+def _count(user: str, count: float) -> Numbers:
+    bean = Bean.of("kafka.server", {"type": PRODUCE.group, "user": user})
+    return {Column(bean, "throttle-count"): count}
+
+
+def counters(shown: Snapshot) -> dict[tuple[str, str], float]:
+    """The counters of a page, by node and user."""
+    return {
+        (each.entity.broker, each.entity.user): each.throttled_requests_total
+        for each in shown.entities
+        if each.throttled_requests_total is not None
+    }
+
+
+@given(history=histories(), again=st.integers(1, 2))
+def test_the_same_tables_again_change_nothing(
+    history: list[Moment], again: int
+) -> None:
+    """Whoever scrapes next sees the page that is shown without those answers."""
+    one, other = Exporter(), Exporter()
+    for moment in history:
+        other.answer(moment, "12", 15)
+        expected = page(one.answer(moment, "12", 15))
+        for _ in range(again):
+            assert page(other.answer(moment, "12", 0)) == expected
+
+
+@given(history=histories(), early=st.lists(st.sampled_from(("", "1", "2", "12"))))
+def test_counters_are_right_whatever_was_told_before(
+    history: list[Moment], early: list[str]
+) -> None:
+    """None goes back in any answer, and those of complete answers together grow by what all nodes counted."""
+    exporter = Exporter()
+    highest: dict[tuple[str, str], float] = defaultdict(float)
+    before: Totals = {}
+    for number, moment in enumerate(history):
+        for nodes in early[number::3]:
+            rises(highest, counters(exporter.answer(moment, nodes, 0)))
+        now = counters(exporter.answer(moment, "12", 15))
+        rises(highest, now)
+        if number:
+            grew = growth(before, now)
+            assert grew == counted(moment) - counted(history[number - 1])
+        before = now
+
+
+def rises(highest: dict[tuple[str, str], float], told: Totals) -> None:
+    """No counter is below what it was."""
+    for key, value in told.items():
+        assert value >= highest[key]
+        highest[key] = value
+
+
+def growth(before: Totals, now: Totals) -> float:
+    """What Prometheus adds up: series that are new begin at what they show, the folds at nothing."""
+    return sum(
+        value - before.get(key, 0.0)
+        for key, value in now.items()
+        if key in before or key[1] == OVERFLOW
+    )
+
+
+def counted(moment: Moment) -> float:
+    """What all users have counted."""
+    return sum(sum(users.values()) for users in moment.values())
