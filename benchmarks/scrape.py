@@ -42,6 +42,7 @@ GOALS = {"jmx_exporter, complete": 5.0, "jmx_exporter, allowlisted": 1.0}
 OURS = "quotascope"
 TICKS = os.sysconf("SC_CLK_TCK")
 READY_SECONDS = 60
+IDLE_SECONDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +144,8 @@ def wait_until_ready(url: str) -> None:
             return
 
 
-def run(rounds: int, rules: Path) -> dict[str, Rival]:
-    """Let everybody scrape the same broker in turns."""
+def run(rounds: int, rules: Path) -> tuple[dict[str, Rival], float]:
+    """Let everybody scrape the same broker in turns. Returns also the CPU seconds that it uses in a second by itself."""
     chance = random.Random(7)  # noqa: S311 - no secrets here
     names = [f"client-{at:06d}" for at in range(CLIENTS)]
     with tempfile.TemporaryDirectory(prefix="quotascope-bench-") as name:
@@ -162,9 +163,12 @@ def run(rounds: int, rules: Path) -> dict[str, Rival]:
                     fresh = [f"fresh-{step}-{at}" for at in range(CLIENTS // 100)]
                     broker.use([*chance.sample(names, CLIENTS // 10), *fresh])
                     one_round(list(rivals.values()), broker, step)
+                idle = -cpu(broker.pid)
+                time.sleep(IDLE_SECONDS)
+                idle = (idle + cpu(broker.pid)) / IDLE_SECONDS
     for rival in rivals.values():
         del rival.scrapes[:WARM_UP]
-    return rivals
+    return rivals, idle
 
 
 def one_round(rivals: Sequence[Rival], broker: Broker, step: int) -> None:
@@ -215,8 +219,9 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, help="file to write the results to")
     options = parser.parse_args()
-    rivals = run(options.rounds, options.rules)
+    rivals, idle = run(options.rounds, options.rules)
     Console().print(table(rivals))
+    Console().print(f"Nobody asking, the broker uses {idle:.2f} CPU s in a second.")
     if options.json:
         content = {name: asdict(rival) for name, rival in rivals.items()}
         options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

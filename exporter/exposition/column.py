@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress, count
 from operator import ne
 
 from ..snapshot import EntityUsage, Snapshot
-from .lines import Cells, LineStart, distinct
+from .lines import LineStart, distinct
 from .number_text import texts
 from .per_entity import PerEntity
 from .section import Section
@@ -28,8 +28,8 @@ class Column:
         self._family = family
         self._start = start
         self._values: list[float | None] = []
-        self._cells: Cells = []
-        """Two for each value, or none at all as long as there was no value."""
+        self._lines: list[bytes] = []
+        """One for each value, empty where it is not shown; none at all as long as there was no value."""
         self._text: bytes | None = b""
 
     def text(self, section: Section, snapshot: Snapshot) -> bytes:
@@ -47,9 +47,9 @@ class Column:
 
     def _rearrange(self, change: Splice) -> None:
         nothing: list[float | None] = [None]
-        if self._cells:
+        if self._lines:
             self._values = change.apply(self._values, nothing * change.fresh)
-            self._cells = change.apply(self._cells, [b""] * 2 * change.fresh, 2)
+            self._lines = change.apply(self._lines, [b""] * change.fresh)
             self._text = None
         else:
             self._values = nothing * change.length
@@ -70,20 +70,21 @@ class Column:
             self._write(list(compress(count(), map(ne, before, values))), usages)
 
     def _write(self, places: list[int], usages: Sequence[EntityUsage]) -> None:
-        values, cells = self._values, self._cells
-        if not cells:
-            cells = self._cells = [b""] * 2 * len(values)
+        values, lines = self._values, self._lines
+        if not lines:
+            lines = self._lines = [b""] * len(values)
         start, labels = self._start, self._family.labels
         written = texts([values[place] for place in places])
         for place, text in zip(places, written, strict=True):
-            at = 2 * place
-            cells[at + 1] = text
-            if not text:
-                cells[at] = b""
-            elif not cells[at]:
-                cells[at] = start(labels(usages[place].entity))
+            line = lines[place]
+            if text and line:
+                lines[place] = line[: line.rindex(b" ") + 1] + text
+            elif text:
+                lines[place] = start(labels(usages[place].entity)) + text
+            else:
+                lines[place] = b""
         self._text = None
 
-    def _shown(self, section: Section) -> Cells:
+    def _shown(self, section: Section) -> Iterable[bytes]:
         shared = self._family.shared and section.many_nodes
-        return distinct(self._cells) if shared or section.may_repeat else self._cells
+        return distinct(self._lines) if shared or section.may_repeat else self._lines

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Sequence
 
 from .series import encodable
 
 LineStart = Callable[[Sequence[str]], bytes]
 """Makes the start of a line of label values."""
-Cells = list[bytes]
-"""The start of a line and its value, in turns; both empty for a series that is not shown."""
 
 
 def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> LineStart:
@@ -39,14 +36,13 @@ def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> Line
     return start
 
 
-def distinct(cells: Cells) -> Cells:
-    """Each series once: where it first comes, with its first value."""
-    starts, values = cells[::2], cells[1::2]
-    once = dict.fromkeys(starts)
-    if len(once) == len(starts):
-        return cells
-    first = dict(zip(reversed(starts), reversed(values), strict=True))
-    return list(chain.from_iterable((start, first[start]) for start in once))
+def distinct(lines: Iterable[bytes]) -> Iterable[bytes]:
+    """Each series once: where it first comes, with its first value. Empty lines are left out."""
+    first: dict[bytes, bytes] = {}
+    for line in lines:
+        if line:
+            first.setdefault(line[: line.rindex(b" ")], line)
+    return first.values()
 
 
 def _escaped(label: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 from quotascope.metrics.catalog import Family
 
 from .lines import distinct, line_starts
@@ -42,13 +40,13 @@ class Rows:
             self._prepare(names, labels)
         elif values == self._values:
             return self._text
-        shown = (
-            (start, text)
+        lines = (
+            start + text
             for start, text in zip(self._starts, texts(values), strict=True)
             if text
         )
         self._values = values
-        self._text = b"".join(distinct(list(chain.from_iterable(shown))))
+        self._text = b"".join(distinct(lines))
         return self._text
 
     def _prepare(self, names: tuple[str, ...], labels: list[tuple[str, ...]]) -> None:

@@ -31,6 +31,8 @@ class Section:
         self._all_detailed = True
         self._keys: list[_Key] = []
         self._places: list[int] = []
+        self._together = slice(0, 0)
+        """The places, where they follow each other."""
         self._nodes: set[str] = set()
         self._spelled_out = False
         self._equals = False
@@ -56,7 +58,7 @@ class Section:
         self._spelled_out = False
         keyed = self._keyed(usages, mine)
         self._keys = [key for key, _ in keyed]
-        self._places = [place for _, place in keyed]
+        self._set_places([place for _, place in keyed])
         self._equals = any(map(eq, self._keys, islice(self._keys, 1, None)))
         self.change = Splice.anew(len(keyed))
         self._pick(usages)
@@ -89,8 +91,8 @@ class Section:
             sorted(bisect_left(self._keys, entity_order(entity)) for entity in gone),
             [bisect_left(self._keys, key) for key in keys],
         )
-        kept = [moved[place] for place in self._places]
-        self._places = change.apply(kept, [place for _, place in keyed])
+        kept = list(map(moved.__getitem__, self._places))
+        self._set_places(change.apply(kept, [place for _, place in keyed]))
         self._keys = change.apply(self._keys, keys)
         if any(map(self._has_equal, change.fresh_places())):
             return False
@@ -102,8 +104,18 @@ class Section:
         around = self._keys[max(row - 1, 0) : row + 2]
         return len(set(around)) < len(around)
 
+    def _set_places(self, places: list[int]) -> None:
+        first = places[0] if places else 0
+        together = range(first, first + len(places))
+        self._places = places
+        self._together = slice(0, 0)
+        if places == list(together):
+            self._together = slice(together.start, together.stop)
+
     def _pick(self, usages: Sequence[EntityUsage]) -> None:
-        self.usages = list(map(usages.__getitem__, self._places))
+        self.usages = list(usages[self._together])
+        if len(self.usages) < len(self._places):
+            self.usages = list(map(usages.__getitem__, self._places))
         flags = [usage.detailed for usage in self.usages]
         detailed = all(flags)
         self.detailed = detailed and self._all_detailed
