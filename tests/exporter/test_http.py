@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable
+from unittest.mock import Mock
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
 from aiohttp.web import Application, Request
 from structlog.testing import capture_logs
 from tests.exporter.examples import NOW, ScriptedSource
@@ -54,6 +55,29 @@ async def test_metrics_as_text(serve: Serve) -> None:
     assert SERIES in (await answer.text()).splitlines()
 
 
+@pytest.mark.parametrize("hung_up", [True, False])
+async def test_who_hung_up_has_seen_no_maximum(
+    hung_up: bool,  # noqa: FBT001 - a case
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A scrape that nobody waits for any more leaves the maxima to the next one."""
+    shown_to: list[str] = []
+
+    def note(scraper: str, snapshot: Snapshot) -> Snapshot:
+        shown_to.append(scraper)
+        return snapshot
+
+    collection = Collection([ScriptedSource()], NoLimits(), 0, clock=lambda: NOW)
+    monkeypatch.setattr(collection, "shown_to", note)
+    connection = None if hung_up else Mock()
+    request = make_mocked_request(
+        "GET", "/", transport=connection, protocol=Mock(transport=connection)
+    )
+    await Handlers(collection, CONFIG, clock=lambda: NOW).metrics(request)
+    assert bool(shown_to) is not hung_up
+    await collection.close()
+
+
 async def test_metrics_as_openmetrics_and_gzip(serve: Serve) -> None:
     """Prometheus gets the format and the encoding that it asks for."""
     client = await serve(ScriptedSource())
@@ -67,6 +91,7 @@ async def test_metrics_as_openmetrics_and_gzip(serve: Serve) -> None:
         == "application/openmetrics-text; version=1.0.0; charset=utf-8"
     )
     assert answer.headers["Content-Encoding"] == "gzip"
+    assert answer.headers["Vary"] == "Accept, Accept-Encoding"
     text = gzip.decompress(await answer.read()).decode()
     assert SERIES in text.splitlines()
     assert text.endswith("# EOF\n")

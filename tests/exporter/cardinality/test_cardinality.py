@@ -157,6 +157,7 @@ def test_idle_entities_leave_until_they_move() -> None:
         shown = kept.apply(taken([usage(user="a", usage=amount)], after))
         assert (after, users(shown)) == (after, expected)
         assert shown.folds.idle == 1 - len(expected)
+        assert folds(shown) == []
 
 
 def test_a_throttle_or_a_debt_is_no_idleness() -> None:

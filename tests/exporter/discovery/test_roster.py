@@ -102,6 +102,23 @@ async def test_node_that_is_found_twice_is_read_once() -> None:
     await roster.close()
 
 
+async def test_found_twins_are_read_again_when_other_sources_are_found() -> None:
+    """Which of two addresses is which node may have changed with the others."""
+    roster = Roster((), Workshop())
+    await roster.follow([config("a"), config("b", "http://b:1")])
+    reads = [
+        SourceRead(health=health(source.name), table=await source.read())
+        for source in roster.sources
+    ]
+    roster.once_each(reads)
+    assert names(roster) == ["a"]
+    await roster.follow([config("a"), config("b", "http://b:1")])
+    assert names(roster) == ["a"]
+    await roster.follow([config("a"), config("b", "http://b:1"), config("c")])
+    assert names(roster) == ["a", "b", "c"]
+    await roster.close()
+
+
 async def test_configured_twins_are_left_to_the_join() -> None:
     """That is a mistake of the configuration, which has to be told."""
     roster = Roster([ScriptedSource("a"), ScriptedSource("b")])

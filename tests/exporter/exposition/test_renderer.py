@@ -165,6 +165,17 @@ def test_scrapes_at_the_same_time() -> None:
     assert answers == [exposition(each, NOW, kind) for each, kind in asked]
 
 
+@pytest.mark.parametrize("both_at_first", [True, False])
+def test_names_that_look_alike_in_utf8_are_one_series(both_at_first: bool) -> None:  # noqa: FBT001 - a case
+    """Half of a surrogate pair is spelled out, which is what another name may be; the first of them is shown."""
+    half, spelled = usage(user="\ud800", usage=1.0), usage(user="\\ud800", usage=2.0)
+    others = [usage(user=f"user-{at}", usage=0.5) for at in range(3)]
+    renderer = Renderer()
+    for each in ((half, spelled) if both_at_first else (spelled,), (half, spelled)):
+        shown = snapshot(*others, *each)
+        assert renderer.render(shown, NOW) == exposition(shown, NOW)
+
+
 def test_failure_leaves_nothing_behind() -> None:
     """A scrape that failed half way does not spoil the next one."""
     renderer = Renderer()

@@ -67,6 +67,14 @@ def test_an_agent_that_is_configured_anew_is_followed() -> None:
         assert columns == TextReader().read(page(name)).layout.columns
 
 
+def test_what_a_series_meant_in_another_dialect_is_forgotten() -> None:
+    """The same text is a client id in quotes to one, and one with quotes in it to the other."""
+    reader = TextReader()
+    quoted = b'kafka_server_produce_byte_rate{client_id="\\"a\\"",user="x"} 1\n'
+    assert clients(reader, AGENT + quoted) == {"a"}
+    assert clients(reader, quoted) == {'"a"'}
+
+
 def test_a_page_without_marks_leaves_the_dialect_as_it_was() -> None:
     """Confluent's rules show nothing of their own until somebody is under a quota."""
     reader = TextReader()
