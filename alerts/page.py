@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .book import alerts, records
+from .gaps import GAPS
 from .links import Site
 from .rule import Alert
 from .thresholds import thresholds
@@ -37,15 +38,21 @@ How they are meant:
 - Scrape and evaluate at least once a minute. Rates are over five minutes.
 - What is *usual* needs data: in the first half hour the critical alerts are silent, and in the first week they know less than later. A spike of yesterday is
   part of what is usual at the same time today.
-- Some agents do not tell delay queues, exempt request time or waited time by request ([dialects](dialects.md)). Without them `KafkaQuotaThrottleSpike`,
-  `KafkaQuotaDelayQueueGrowing` and the alerts on request time have no data; `KafkaQuotaManyClientsThrottled` works with all.
+- A scrape each minute is enough for all of them, without [samples in between](scrape-interval.md): they compare averages of many minutes, counters, and
+  throttle times, which linger for 30 to 60 s. No alert is about bursts of seconds: what these reach is on the dashboards, where the exporter samples. Of clients that
+  are throttled for less than a second at a time, a look at the delay queues each minute may miss all; when five in a row find nobody waiting,
+  `KafkaQuotaManyClientsThrottled` is silent. Scrape every 15 s where such clients matter at night.
+- What the exporter folds into `__overflow__` ([cardinality](cardinality.md)) is part of sums and counts as one throttled client; no alert is about it by name.
+- Clients of a custom quota callback count for `KafkaQuotaThrottleSpike` and `KafkaQuotaManyClientsThrottled`. Alerts on single clients need users and client ids.
 - Alerts on Spark jobs get their data from the Spark listener.
 """
 
 
 def alerts_page() -> str:
     """The whole page."""
-    return "\n".join([_HEAD, *_alerts(), "", *_thresholds(), "", *_records(), ""])
+    return "\n".join(
+        [_HEAD, *_alerts(), "", *_gaps(), "", *_thresholds(), "", *_records(), ""]
+    )
 
 
 def _alerts() -> Iterator[str]:
@@ -62,6 +69,16 @@ def _wait(alert: Alert) -> str:
     return (
         alert.wait if alert.keep is None else f"{alert.wait}, goes on for {alert.keep}"
     )
+
+
+def _gaps() -> Iterator[str]:
+    yield "## What agents do not tell\n"
+    yield "Some agents leave something out ([dialects](dialects.md)). Alerts that need it never fire then; others know less.\n"
+    yield "| missing | with | silent | know less |"
+    yield "|---|---|---|---|"
+    for gap in GAPS:
+        dialects = ", ".join(f"`{name}`" for name in gap.dialects)
+        yield _row(gap.what, dialects, ", ".join(gap.silent), ", ".join(gap.weaker))
 
 
 def _thresholds() -> Iterator[str]:
