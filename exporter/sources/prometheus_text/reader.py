@@ -32,6 +32,8 @@ class Reading:
     """What is wrong with it although it could be read."""
     hint: str | None = None
     """What to check, because it has no series of any entity."""
+    mistake: str | None = None
+    """Which dialect it is in instead of the one that is forced, when it has no series of any entity."""
 
 
 class TextReader:
@@ -67,8 +69,11 @@ class TextReader:
         if self._factors is not None:
             values = array("d", map(mul, values, self._factors))
         remark = self._remark(page)
-        hint = None if self._has_entities else self._hint(page)
-        return Reading(layout=layout, values=values, remark=remark, hint=hint)
+        mistake = None if self._has_entities else self._mistake(page)
+        hint = None if self._has_entities else mistake or self._advice()
+        return Reading(
+            layout=layout, values=values, remark=remark, hint=hint, mistake=mistake
+        )
 
     def _settle(self, page: str) -> None:
         if self._forced is not None:
@@ -106,12 +111,15 @@ class TextReader:
             raise SourceUnreadable(text)
         return text
 
-    def _hint(self, page: str) -> str:
+    def _mistake(self, page: str) -> str | None:
+        other = detected(page) if self._forced else None
+        if self._forced is None or other is None or other is self._forced:
+            return None
+        return f"the configuration says dialect {self._forced.name}, but the answer is in {other.name}"
+
+    def _advice(self) -> str:
         if self._dialect is None:
             return "no name of a metric is one that a known dialect has for quotas: check the agent's rules, or use those that `quotascope rules jmx-exporter` writes"
-        other = detected(page) if self._forced else None
-        if other is not None and other is not self._forced:
-            return f"the configuration says dialect {self._dialect.name}, but the answer is in {other.name}"
         return self._dialect.advice
 
     def _column_of(self, key: Key) -> Column | None:

@@ -6,6 +6,7 @@ import asyncio
 from threading import Lock
 
 from ...beans import BeanTable
+from ...errors import SourceUnreadable
 from ..http.fetch import HttpFetch
 from ..http.target import HttpTarget
 from ..node_id import NodeId
@@ -46,12 +47,18 @@ class PrometheusTextSource:
         # Long enough on a large cluster to keep health checks waiting.
         reading = await asyncio.to_thread(self._read, answer)
         return BeanTable(
-            node_id=self._node_id.of(reading.layout),
+            node_id=self._node_of(reading),
             layout=reading.layout,
             values=reading.values,
             remark=reading.remark,
             hint=reading.hint,
         )
+
+    def _node_of(self, reading: Reading) -> str:
+        try:
+            return self._node_id.of(reading.layout)
+        except SourceUnreadable as error:
+            raise SourceUnreadable(reading.mistake or str(error)) from None
 
     def _read(self, answer: bytes) -> Reading:
         # The thread of a read that was cancelled may still be at work.
