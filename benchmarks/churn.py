@@ -1,8 +1,9 @@
 """
 A million client ids, one after the other, through the whole exporter: what of them stays in memory.
 
-Tables as a source reads them, the join, the cap, the page; a simulated minute has four scrapes. Each scrape sees so many
-clients, of which a part is new and the longest known are gone. Run it with ``python -m benchmarks.churn``.
+Tables as a source reads them, the join, the cap, the maxima of sampling, the page, and a push over OTLP but for the sending; a simulated minute has
+four scrapes, each with a sample before it. Each scrape sees so many clients, of which a part is new and the longest known are gone. Run it with
+``python -m benchmarks.churn``; with ``--tenants`` the ids are a tag of a custom quota callback.
 """
 
 from __future__ import annotations
@@ -14,18 +15,25 @@ import sys
 import time
 from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 from math import nan
 from pathlib import Path
 from random import Random
 
+from opentelemetry.sdk.resources import Resource
+
 from quotascope.exporter.beans import Bean, BeanTable, Column
 from quotascope.exporter.cardinality import Cardinality
+from quotascope.exporter.collection.peaks import PeakKeeper
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.otlp.columns import FastColumns, unix_ns
+from quotascope.exporter.otlp.encoding import Encoder
+from quotascope.exporter.otlp.starts import Starts
 from quotascope.exporter.snapshot import (
     LimitsHealth,
     Snapshot,
@@ -37,8 +45,10 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 Key = tuple[str, str, str]
 """Client id, MBean type, attribute."""
+ColumnOf = Callable[[Key], Column]
 
 SCRAPE_SECONDS = 15.0
+PUSH_BYTES = 4 * 2**20
 ATTRIBUTES = (
     ("Produce", "byte-rate"),
     ("Produce", "throttle-time"),
@@ -55,10 +65,10 @@ CONFIG = CardinalityConfig(
 class Broker:
     """A broker that has seen many clients."""
 
-    def __init__(self, node_id: str, live: int) -> None:
+    def __init__(self, node_id: str, live: int, column: ColumnOf) -> None:
         self._node_id = node_id
         self._ids: deque[str] = deque(maxlen=live)
-        self._columns: Columns[Key] = Columns(_column)
+        self._columns: Columns[Key] = Columns(column)
         self._random = Random(node_id)  # noqa: S311 - made-up numbers
 
     def read(self, new: list[str]) -> SourceRead:
@@ -89,14 +99,33 @@ class Exporter:
     def __init__(self) -> None:
         self._join = Join()
         self._cardinality = Cardinality(CONFIG)
+        self._peaks = PeakKeeper()
         self._renderer = Renderer()
+        self._columns = FastColumns(Starts(began_ns=0))
+        self._encoder = Encoder(Resource({}), None, PUSH_BYTES)
         self._limits = _limits()
+
+    def sample(self, reads: list[SourceRead], at: float) -> Snapshot:
+        """The snapshot at this time."""
+        joined = self._join.snapshot(reads, self._limits, LimitsHealth(), at)
+        shown = self._cardinality.apply(joined)
+        self._peaks.note(shown, at)
+        return shown
 
     def scrape(self, reads: list[SourceRead], at: float) -> tuple[Snapshot, int]:
         """The snapshot at this time, and the bytes of its page."""
-        joined = self._join.snapshot(reads, self._limits, LimitsHealth(), at)
-        shown = self._cardinality.apply(joined)
+        shown = self.sample(reads, at)
+        self._push(self._shown_to("otlp", shown, at), at)
+        shown = self._shown_to("prometheus", shown, at)
         return shown, len(self._renderer.render(shown, at))
+
+    def _shown_to(self, scraper: str, shown: Snapshot, at: float) -> Snapshot:
+        return replace(shown, peaks=self._peaks.since_last(scraper, shown, at))
+
+    def _push(self, shown: Snapshot, at: float) -> None:
+        families = self._encoder.points(self._columns.of(shown, at), unix_ns(at))
+        for _ in self._encoder.requests(families):
+            pass
 
 
 def _column(key: Key) -> Column:
@@ -105,6 +134,11 @@ def _column(key: Key) -> Column:
     if kind == "Produce":
         tags["user"] = f"user-{len(name) % 7}"
     return Column(Bean.of("kafka.server", tags), attribute)
+
+
+def _tenant(key: Key) -> Column:
+    name, kind, attribute = key
+    return Column(Bean.of("kafka.server", {"type": kind, "tenant": name}), attribute)
 
 
 def _limits() -> Limits:
@@ -136,14 +170,17 @@ def resident_mib() -> float:
 
 
 def run(
-    total: int, live: int, new: int
+    total: int, live: int, new: int, column: ColumnOf
 ) -> Iterator[tuple[int, float, int, Snapshot, int]]:
     """Ids so far, resident MiB, blocks of Python's allocator, snapshot and bytes of the page, ten times."""
-    broker, exporter, names = Broker("1", live), Exporter(), _names()
+    broker, exporter, names = Broker("1", live, column), Exporter(), _names()
     scrapes = total // new
     for number in range(1, scrapes + 1):
-        reads = [broker.read(list(islice(names, new)))]
-        shown, size = exporter.scrape(reads, number * SCRAPE_SECONDS)
+        at = number * SCRAPE_SECONDS
+        reads = [broker.read(list(islice(names, new // 2)))]
+        exporter.sample(reads, at - SCRAPE_SECONDS / 2)
+        reads = [broker.read(list(islice(names, new - new // 2)))]
+        shown, size = exporter.scrape(reads, at)
         if number * 10 // scrapes != (number - 1) * 10 // scrapes:
             del reads
             gc.collect()
@@ -156,15 +193,19 @@ def main() -> None:
     parser.add_argument("--ids", type=int, default=1_000_000)
     parser.add_argument("--live", type=int, default=10_000, help="ids at one time")
     parser.add_argument("--new", type=int, default=5_000, help="new ids per scrape")
+    parser.add_argument("--tenants", action="store_true", help="ids are tenants")
     given = parser.parse_args()
+    column = _tenant if given.tenants else _column
     print(f"{resident_mib():.0f} MiB before the first scrape")  # noqa: T201
     started = time.perf_counter()
-    for ids, mib, blocks, shown, size in run(given.ids, given.live, given.new):
-        folds = shown.folds
+    for ids, mib, blocks, shown, size in run(given.ids, given.live, given.new, column):
+        folds, callbacks = shown.folds, shown.callbacks
+        peaks = 0 if shown.peaks is None else len(shown.peaks.utilization)
         print(  # noqa: T201
             f"{ids:>9,} ids: {mib:6.1f} MiB, {blocks:>9,} blocks; "
             f"{len(shown.measured):,} measured, {len(shown.entities):,} shown, {folds.overflow:,} folded, "
-            f"{folds.excluded:,} excluded, {folds.idle:,} idle; page {size:,} bytes"
+            f"{folds.excluded:,} excluded, {folds.idle:,} idle, {peaks:,} maxima; "
+            f"{len(callbacks.usages):,} of callbacks, {callbacks.folded:,} folded; page {size:,} bytes"
         )
     elapsed = time.perf_counter() - started
     print(f"{elapsed:.0f} s for {given.ids // given.new} scrapes")  # noqa: T201

@@ -103,7 +103,12 @@ def test_places_outlast_a_moment_in_which_all_fit() -> None:
     """An answer without one of the nodes shows everybody who is there, and changes nothing afterwards."""
     slots = room(2)
     there = [usage(user=name, broker="2", usage=4.0) for name in "ab"]
-    everybody = {"a": there[0], "b": there[1], "c": 1.0, "d": 1.0}
+    everybody: dict[str, float | EntityUsage] = {
+        "a": there[0],
+        "b": there[1],
+        "c": 1.0,
+        "d": 1.0,
+    }
     assert shown(slots, 0, "12", **everybody) == "ab"
     assert shown(slots, 0, "1", c=1.0, d=1.0) == "cd"
     assert shown(slots, 15, "12", **everybody) == "ab"

@@ -29,9 +29,9 @@ growths = st.fixed_dictionaries(
 @st.composite
 def histories(draw: st.DrawFn) -> list[Moment]:
     """What two nodes with an embedded engine have counted, from moment to moment; which users there are stays the same."""
-    users = st.sets(st.sampled_from("abcd"))
-    counted = {node: dict.fromkeys(sorted(draw(users)), 0.0) for node in "12"}
-    moments = []
+    names = st.sets(st.sampled_from("abcd"))
+    counted = {node: dict.fromkeys(sorted(draw(names)), 0.0) for node in "12"}
+    moments: list[Moment] = []
     for _ in range(draw(st.integers(2, 6))):
         for node, users in draw(growths).items():
             for user in counted[node].keys() & users.keys():
