@@ -1,0 +1,113 @@
+"""Counts throttle times, from any thread and in bounded space."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from .recent import RecentLongest
+from .totals import OVERFLOW, Client, ClientTotals, Side
+
+_SIDES = ("read", "write", "admin")
+_RECENT_SECONDS = 60.0
+
+
+class ClientAccount:
+    """The counts of one client. Made by `ThrottleAccount.client`; all methods may be called from any thread."""
+
+    __slots__ = ("_clock", "_lock", "_recent", "_totals")
+
+    def __init__(self, client: Client, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._totals = ClientTotals(client)
+        self._recent = RecentLongest(_RECENT_SECONDS, clock())
+
+    def told(self, throttle_ms: int) -> None:
+        """Count the throttle time of a response; one of 0 says that there is none, and is not counted."""
+        if throttle_ms > 0:
+            self._count(throttle_ms, 1, throttle_ms, 0)
+
+    def retried(self) -> None:
+        """Count an admin call that is repeated because a quota refused it (error 89)."""
+        self._count(0, 0, 0, 1)
+
+    def add(self, totals: ClientTotals) -> None:
+        """Count what somebody else has counted, of whatever client."""
+        self._count(
+            totals.throttled_ms,
+            totals.responses,
+            totals.longest_ms,
+            totals.quota_retries,
+        )
+
+    @property
+    def totals(self) -> ClientTotals:
+        """The counts so far."""
+        with self._lock:
+            recent = self._recent.value(self._clock())
+            return self._totals._replace(recent_longest_ms=recent)
+
+    def _count(
+        self, throttled_ms: int, responses: int, longest_ms: int, quota_retries: int
+    ) -> None:
+        with self._lock:
+            before = self._totals
+            self._totals = before._replace(
+                throttled_ms=before.throttled_ms + throttled_ms,
+                responses=before.responses + responses,
+                longest_ms=max(before.longest_ms, longest_ms),
+                quota_retries=before.quota_retries + quota_retries,
+            )
+            self._recent.record(longest_ms, self._clock())
+
+
+class ThrottleAccount:
+    """
+    The counts of all clients of a program.
+
+    Args:
+        most_clients: how many are counted one by one; those that come later are counted together, by side, as `OVERFLOW`.
+        clock: seconds that do not go back.
+
+    """
+
+    def __init__(
+        self, most_clients: int = 1_000, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._most_clients = most_clients
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._clients: dict[Client, ClientAccount] = {}
+
+    def client(self, user: str, client_id: str, side: Side) -> ClientAccount:
+        """
+        The counts of one client, which are shown from now on, as zeros at first.
+
+        Clients with the same user, client id and side are counted as one, as a quota does. Raises `ValueError` for another side
+        than read, write and admin.
+        """
+        if side not in _SIDES:
+            raise ValueError(f"side is one of {', '.join(_SIDES)}, not {side!r}")
+        with self._lock:
+            return self._known(Client(user, client_id, side))
+
+    def add(self, totals: ClientTotals) -> None:
+        """Count what was counted elsewhere, such as in a task."""
+        self.client(*totals.client).add(totals)
+
+    def totals(self) -> tuple[ClientTotals, ...]:
+        """The counts of each client so far, sorted by user, client id and side."""
+        with self._lock:
+            clients = [self._clients[client] for client in sorted(self._clients)]
+        return tuple(each.totals for each in clients)
+
+    def _known(self, client: Client) -> ClientAccount:
+        found = self._clients.get(client)
+        if found is None and len(self._clients) >= self._most_clients:
+            client = Client(OVERFLOW, OVERFLOW, client.side)
+            found = self._clients.get(client)
+        if found is None:
+            found = self._clients[client] = ClientAccount(client, self._clock)
+        return found

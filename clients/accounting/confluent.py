@@ -1,0 +1,59 @@
+"""Clients of confluent-kafka, which tell each throttle time to a callback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from .account import ClientAccount, ThrottleAccount
+from .totals import Side
+
+_DEFAULT_CLIENT_ID = "rdkafka"  # librdkafka: client.id
+
+
+class ThrottleEvent(Protocol):
+    """What confluent-kafka gives to `throttle_cb`."""
+
+    throttle_time: float
+    """Seconds."""
+
+
+def confluent_kafka_config(
+    config: Mapping[str, Any],
+    account: ThrottleAccount,
+    *,
+    side: Side,
+    user: str | None = None,
+) -> dict[str, Any]:
+    """
+    The configuration of a client with a `throttle_cb` that counts; one that is there already is called as well.
+
+    librdkafka calls it for each response with a throttle time, and once with 0 when that is over; from `poll`, `flush` and
+    `consume` only, so poll once more before the numbers are read for the last time.
+
+    Args:
+        config: of a Producer, a Consumer or an AdminClient.
+        account: where to count.
+        side: read for a Consumer, write for a Producer, admin for an AdminClient.
+        user: the principal; by default `sasl.username`, and empty when that is not set.
+
+    """
+    client = client_account(config, account, side, user)
+    other: Callable[[ThrottleEvent], object] | None = config.get("throttle_cb")
+
+    def count(event: ThrottleEvent) -> None:
+        client.told(round(event.throttle_time * 1_000))
+        if other is not None:
+            other(event)
+
+    return {**config, "throttle_cb": count}
+
+
+def client_account(
+    config: Mapping[str, Any], account: ThrottleAccount, side: Side, user: str | None
+) -> ClientAccount:
+    """The account of the client that has this configuration."""
+    name = config.get("sasl.username", "") if user is None else user
+    return account.client(
+        str(name), str(config.get("client.id", _DEFAULT_CLIENT_ID)), side
+    )

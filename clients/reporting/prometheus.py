@@ -1,0 +1,43 @@
+"""For programs that serve or push by prometheus-client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from quotascope.metrics.catalog import Family, FamilyType
+
+from ..accounting import ThrottleAccount
+from .rows import READINGS
+
+
+class ThrottleCollector(Collector):
+    """
+    Shows an account in a registry: `REGISTRY.register(ThrottleCollector(account))`.
+
+    Nothing is copied or remembered: each scrape reads the account.
+    """
+
+    def __init__(self, account: ThrottleAccount) -> None:
+        self._account = account
+
+    def describe(self) -> Iterator[Metric]:
+        """The families without series."""
+        for reading in READINGS:
+            yield _metric(reading.family)
+
+    def collect(self) -> Iterator[Metric]:
+        """The families as they are now."""
+        for reading in READINGS:
+            metric = _metric(reading.family)
+            for labels, value in reading.rows(self._account):
+                metric.add_metric(labels, value)
+            yield metric
+
+
+def _metric(family: Family) -> CounterMetricFamily | GaugeMetricFamily:
+    if family.type is FamilyType.COUNTER:
+        return CounterMetricFamily(family.name, family.help, labels=family.labels)
+    return GaugeMetricFamily(family.name, family.help, labels=family.labels)

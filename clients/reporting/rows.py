@@ -1,0 +1,51 @@
+"""The families of the catalogue out of what was counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from quotascope.metrics.catalog import (
+    CLIENT_ADMIN_QUOTA_RETRIES,
+    CLIENT_THROTTLE_MAX_SECONDS,
+    CLIENT_THROTTLED_RESPONSES,
+    CLIENT_THROTTLED_SECONDS,
+    Family,
+)
+
+from ..accounting import ClientTotals, ThrottleAccount
+
+
+class Reading(NamedTuple):
+    """A family, and its number of one client; None where the client has none."""
+
+    family: Family
+    number: Callable[[ClientTotals], float | None]
+
+    def rows(self, account: ThrottleAccount) -> Iterator[tuple[tuple[str, ...], float]]:
+        """The label values and the number of each series. Text that UTF-8 cannot hold is spelled out."""
+        for totals in account.totals():
+            value = self.number(totals)
+            if value is not None:
+                labels = totals.client._asdict()
+                values = (_encodable(labels[name]) for name in self.family.labels)
+                yield tuple(values), value
+
+
+def _retries(totals: ClientTotals) -> float | None:
+    return totals.quota_retries if totals.client.side == "admin" else None
+
+
+READINGS: Final = (
+    Reading(CLIENT_THROTTLED_SECONDS, lambda totals: totals.throttled_ms / 1_000),
+    Reading(CLIENT_THROTTLED_RESPONSES, lambda totals: totals.responses),
+    Reading(
+        CLIENT_THROTTLE_MAX_SECONDS, lambda totals: totals.recent_longest_ms / 1_000
+    ),
+    Reading(CLIENT_ADMIN_QUOTA_RETRIES, _retries),
+)
+"""Every family of a client, in the order of the catalogue."""
+
+
+def _encodable(text: str) -> str:
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()

@@ -1,0 +1,35 @@
+"""Counts what `mutate` repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from ..accounting import ClientAccount
+from ..throttling import ApiError, MutationAnswer
+from ..throttling.mutation import THROTTLING_QUOTA_EXCEEDED, K
+
+Send: TypeAlias = Callable[[tuple[K, ...], int], MutationAnswer[K]]
+"""What `mutate` calls: sends a request for some topics with a timeout in ms."""
+
+
+def counted(send: Send[K], client: ClientAccount) -> Send[K]:
+    """The same, and a request that follows a refusal is counted as a retry; one that repeats it for another reason is not."""
+    refused = False
+
+    def sending(keys: tuple[K, ...], timeout_ms: int) -> MutationAnswer[K]:
+        nonlocal refused
+        if refused:
+            client.retried()
+            refused = False
+        answer = send(keys, timeout_ms)
+        refused = any_refused(answer.results)
+        return answer
+
+    return sending
+
+
+def any_refused(results: Mapping[K, ApiError | None]) -> bool:
+    """Whether a quota refused any of the topics."""
+    codes = (error.code for error in results.values() if error is not None)
+    return THROTTLING_QUOTA_EXCEEDED in codes

@@ -1,0 +1,86 @@
+"""What became of topics, in the words of kafka-python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from kafka import errors
+
+from ..errors import AdminRequestFailed, AdminTimeout, ClientError, MutationThrottled
+from ..throttling import ApiError
+
+Topic: TypeAlias = str | UUID
+Entry: TypeAlias = dict[str, Any]
+"""What a response says of one topic."""
+
+_REQUEST_TIMED_OUT = 7
+_UNKNOWN = -1
+
+
+class QuotaExceeded(MutationThrottled, errors.ThrottlingQuotaExceededError):  # type: ignore[misc]
+    """Error 89 when no time is left to try again; `throttle_time_ms` is what is left of the throttle."""
+
+
+class Outcomes:
+    """The last that was said of each topic."""
+
+    def __init__(self, topics: Iterable[Topic]) -> None:
+        self._topics = {str(topic): topic for topic in topics}
+        self._entries: dict[Topic, Entry] = {}
+
+    def answered(self, entries: Sequence[Entry]) -> dict[Topic, ApiError | None]:
+        """Take in a response; return the error of each topic, None for success."""
+        found = {self._topic(entry): entry for entry in entries}
+        self._entries.update(found)
+        return {topic: _error(entry) for topic, entry in found.items()}
+
+    def entries(
+        self, results: Mapping[Topic, ClientError | None], *, raise_errors: bool
+    ) -> list[Entry]:
+        """
+        One entry for each topic, in the order in which they were asked for; one that is throttled has `throttle_time_ms`.
+
+        Raises the first error as the library would, if that is wanted: `QuotaExceeded` or another `KafkaError`.
+        """
+        for topic in self._topics.values():
+            error = results[topic]
+            if raise_errors and error is not None:
+                raise _as_library(error) from error
+        return [
+            {**self._entries.get(topic, {}), **_changed(name, results[topic])}
+            for name, topic in self._topics.items()
+        ]
+
+    def _topic(self, entry: Entry) -> Topic:
+        """The topic of an entry: who asked by id is told the name as well."""
+        told = str(entry["name"])
+        by_name = self._topics.get(told, told)
+        return self._topics.get(str(entry.get("topic_id")), by_name)
+
+
+def _error(entry: Entry) -> ApiError | None:
+    code = entry["error_code"]
+    return ApiError(code, entry.get("error_message")) if code else None
+
+
+def _changed(name: str, error: ClientError | None) -> Entry:
+    """What an entry says otherwise than the response, which may be missing or out of date."""
+    if isinstance(error, MutationThrottled):
+        return {"throttle_time_ms": error.throttle_time_ms}
+    if isinstance(error, AdminTimeout):
+        return {"name": name, "error_code": _REQUEST_TIMED_OUT, "error_message": str(error)}  # fmt: skip
+    if isinstance(error, AdminRequestFailed) and error.code is None:
+        return {"name": name, "error_code": _UNKNOWN, "error_message": str(error)}
+    return {}
+
+
+def _as_library(error: ClientError) -> Exception:
+    if isinstance(error, MutationThrottled):
+        return QuotaExceeded(error.request, error.throttle_time_ms, error.message)
+    if isinstance(error, AdminTimeout):
+        return errors.KafkaTimeoutError(str(error))
+    code = getattr(error, "code", None)
+    raised: Exception = errors.for_code(_UNKNOWN if code is None else code)(str(error))
+    return raised

@@ -1,0 +1,131 @@
+"""One call of confluent-kafka's admin client, with all that is tried again, behind the futures that it returns."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import TypeAlias
+
+from confluent_kafka import KafkaError, KafkaException
+
+from ..accounting import ClientAccount
+from ..errors import AdminTimeout, ClientError, MutationThrottled
+from ..throttling import (
+    ApiError,
+    ApiKey,
+    MutationAnswer,
+    RetryOptions,
+    first_waiting_version,
+    mutate,
+)
+from ..throttling.mutation import THROTTLING_QUOTA_EXCEEDED
+from .counted import counted
+
+Futures: TypeAlias = Mapping[str, Future[object]]
+Ask: TypeAlias = Callable[[Sequence[str], float], Futures]
+"""Sends a request for some topics, to be answered within so many seconds."""
+Told: TypeAlias = Callable[[float], int]
+"""The longest throttle time in ms that the client was told since a time (`time.monotonic`)."""
+
+
+class QuotaExceeded(MutationThrottled, KafkaException):
+    """Error 89 when no time is left to try again; `throttle_time_ms` is what is left of the throttle."""
+
+    def __init__(
+        self, request: str, throttle_time_ms: int, message: str | None
+    ) -> None:
+        super().__init__(request, throttle_time_ms, message)
+        self.args = (KafkaError(THROTTLING_QUOTA_EXCEEDED, str(self)),)
+
+
+class PacedFutures:
+    """
+    Futures of topics, each settled as soon as it is known what became of its topic.
+
+    The first request goes out at once, so that wrong arguments are told to the caller; a thread waits for its answer and does the
+    rest.
+    """
+
+    def __init__(
+        self,
+        api: ApiKey,
+        ask: Ask,
+        told: Told,
+        client: ClientAccount,
+        options: RetryOptions,
+    ) -> None:
+        self._api = api
+        self._ask = ask
+        self._told = told
+        self._client = client
+        self._options = options
+        self._futures: dict[str, Future[object]] = {}
+        self._first: tuple[float, Futures] | None = None
+        self._errors: dict[str, BaseException] = {}
+
+    def start(self, topics: Sequence[str]) -> dict[str, Future[object]]:
+        """Send the first request, and return the futures."""
+        seconds = self._options.timeout_ms / 1_000
+        self._first = (time.monotonic(), self._ask(topics, seconds))
+        for topic in topics:
+            future = self._futures[topic] = Future()
+            future.set_running_or_notify_cancel()
+        threading.Thread(target=self._run, name=f"paced {self._api.name}", daemon=True).start()  # fmt: skip
+        return dict(self._futures)
+
+    def _run(self) -> None:
+        try:
+            send = counted(self._send, self._client)
+            results = mutate(self._api, self._futures, send, options=self._options)
+            for topic, error in results.items():
+                self._settle(topic, self._as_library(topic, error))
+        except Exception as error:  # noqa: BLE001 - whoever waits for the futures must be told
+            for topic in self._futures:
+                self._settle(topic, error)
+
+    def _send(self, topics: tuple[str, ...], left_ms: int) -> MutationAnswer[str]:
+        if self._first is None:
+            asked = (time.monotonic(), self._ask(topics, max(left_ms, 1) / 1_000))
+        else:
+            asked, self._first = self._first, None
+        since, futures = asked
+        results = {topic: self._result(topic, futures[topic]) for topic in topics}
+        return MutationAnswer(
+            version=first_waiting_version(self._api) or 0,
+            throttle_time_ms=self._told(since),
+            results=results,
+        )
+
+    def _result(self, topic: str, future: Future[object]) -> ApiError | None:
+        """Wait for the answer; whatever it is but a refusal for a quota, it is the last word on this topic."""
+        problem = future.exception()
+        if problem is None:
+            self._settle(topic, None)
+            return None
+        self._errors[topic] = problem
+        if not isinstance(problem, KafkaException):
+            raise problem
+        error: KafkaError = problem.args[0]
+        if error.code() != THROTTLING_QUOTA_EXCEEDED:
+            self._settle(topic, problem)
+        return ApiError(error.code(), error.str())
+
+    def _as_library(
+        self, topic: str, error: ClientError | None
+    ) -> BaseException | None:
+        if isinstance(error, MutationThrottled):
+            return QuotaExceeded(error.request, error.throttle_time_ms, error.message)
+        if isinstance(error, AdminTimeout):
+            return KafkaException(KafkaError(KafkaError._TIMED_OUT, str(error)))  # noqa: SLF001 - public, despite its name
+        return None if error is None else self._errors.get(topic, error)
+
+    def _settle(self, topic: str, error: BaseException | None) -> None:
+        future = self._futures[topic]
+        if future.done():
+            return
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)

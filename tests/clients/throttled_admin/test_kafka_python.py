@@ -1,0 +1,102 @@
+import inspect
+import threading
+from typing import Any, cast
+
+import kafka
+import pytest
+from kafka import errors
+from kafka.protocol.admin import CreateTopicsResponse
+
+from quotascope.clients.accounting import ThrottleAccount
+from quotascope.clients.throttled_admin.kafka_python import ThrottleAwareAdmin
+
+PUBLIC = ("create_topics", "delete_topics", "create_partitions")
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_library_still_has_what_is_overridden(name: str) -> None:
+    """A version of kafka-python without this inside breaks the client: pin another one, or change it."""
+    library = getattr(kafka.KafkaAdminClient, name)
+    assert "self._manager.run(self._send_request_to_controller, request, response_errors, raise_errors)" in inspect.getsource(library)  # fmt: skip
+    theirs = list(inspect.signature(library).parameters)
+    ours = list(inspect.signature(getattr(ThrottleAwareAdmin, name)).parameters)
+    assert ours == [*theirs, "retry_on_quota_violation"]
+
+
+class Scripted(ThrottleAwareAdmin):
+    """A client without a network: responses and errors come from a list."""
+
+    def __init__(self, *script: Any) -> None:
+        self.account = ThrottleAccount()
+        self._turn = threading.Lock()
+        self._answered = (0, 0)
+        self._throttles = self.account.client("", "topics", "admin")
+        self._script = list(script)
+        self.config = {"request_timeout_ms": 30_000, "bootstrap_servers": "broker:9092"}
+        self.sent: list[list[str]] = []
+        self._manager = cast("Any", self)
+
+    broker_version = (4, 3)
+
+    def run(self, _send: Any, request: Any, *_: Any) -> Any:
+        """As the library's event loop, with the next thing of the list."""
+        self.sent.append([topic.name for topic in request.topics])
+        event = self._script.pop(0)
+        if isinstance(event, Exception):
+            raise event
+        throttle_ms, codes = event
+        self._answered = (7, throttle_ms)
+        topic = CreateTopicsResponse.CreatableTopicResult
+        topics = [
+            topic(name=name, error_code=code, error_message=None)
+            for name, code in codes.items()
+        ]
+        return CreateTopicsResponse(
+            version=7, throttle_time_ms=throttle_ms, topics=topics
+        )
+
+
+NewTopic: Any = vars(kafka.admin)["NewTopic"]
+NEW_TOPIC = [NewTopic(name, 1, 1) for name in ("a", "b")]
+
+
+@pytest.mark.parametrize(
+    "topics", [["a", "b"], {"a": {}, "b": {"num_partitions": 3}}, NEW_TOPIC]
+)
+def test_only_what_was_refused_is_sent_again(topics: Any) -> None:
+    """In each of the shapes that the library takes; the other result stands."""
+    admin = Scripted((1, {"a": 0, "b": 89}), (0, {"b": 0}))
+    result = admin.create_topics(topics)
+    assert [each["name"] for each in result["topics"]] == ["a", "b"]
+    assert admin.sent == [["a", "b"], ["b"]]
+    assert admin.account.totals()[0].quota_retries == 1
+
+
+def test_a_lost_connection_is_tried_again() -> None:
+    """As is no answer in time, until the call has no time left."""
+    admin = Scripted(errors.NodeNotReadyError("paused"), (0, {"a": 0}))
+    assert admin.create_topics(["a"])["topics"][0]["error_code"] == 0
+    assert admin.account.totals()[0].quota_retries == 0
+
+
+def test_an_error_that_stays_is_raised_as_it_is() -> None:
+    """The library's own, at once."""
+    error = errors.ClusterAuthorizationFailedError("no")
+    with pytest.raises(errors.ClusterAuthorizationFailedError):
+        Scripted(error).create_topics(["a"])
+
+
+def test_the_other_topics_keep_their_results() -> None:
+    """When the time is over, who asks not to be raised at gets them all."""
+    admin = Scripted((5_000, {"a": 0, "b": 89}))
+    done, refused = admin.create_topics(["a", "b"], 1, raise_errors=False)["topics"]
+    assert (done["error_code"], refused["error_code"]) == (0, 89)
+    assert 0 < refused["throttle_time_ms"] <= 5_000
+
+
+def test_wrong_arguments_are_the_librarys_to_tell() -> None:
+    """No topics at all, and a wait for what will not be there."""
+    with pytest.raises(ValueError, match="No valid topics"):
+        Scripted().create_topics([])
+    with pytest.raises(ValueError, match="exclude each other"):
+        Scripted().create_topics(["a"], validate_only=True, wait_for_metadata=True)

@@ -1,0 +1,98 @@
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from quotascope.clients import MutationThrottled
+from quotascope.clients.accounting import ThrottleAccount
+from quotascope.clients.throttled_admin.paced_futures import (
+    Futures,
+    PacedFutures,
+    QuotaExceeded,
+)
+from quotascope.clients.throttling import ApiKey, RetryOptions
+
+Codes = dict[str, int]
+REFUSED = KafkaError.THROTTLING_QUOTA_EXCEEDED
+
+
+class Library:
+    """Answers with codes from a list, as a librdkafka that is refused would."""
+
+    def __init__(self, *answers: Codes, throttle_ms: int = 1) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self.account = ThrottleAccount()
+        self._answers = list(answers)
+        self._throttle_ms = throttle_ms
+
+    def ask(self, topics: Sequence[str], _: float) -> Futures:
+        """Futures that are settled."""
+        self.asked.append(tuple(topics))
+        codes = self._answers.pop(0)
+        return {topic: settled(codes[topic]) for topic in topics}
+
+    def start(self, *topics: str, options: RetryOptions) -> dict[str, Future[object]]:
+        """The call."""
+        client = self.account.client("", "topics", "admin")
+        told = lambda _: self._throttle_ms  # noqa: E731 - a stand-in for a method
+        paced = PacedFutures(ApiKey.CREATE_TOPICS, self.ask, told, client, options)
+        return paced.start(topics)
+
+
+def settled(code: int) -> Future[object]:
+    """A future with this code."""
+    future: Future[object] = Future()
+    if code:
+        future.set_exception(KafkaException(KafkaError(code)))
+    else:
+        future.set_result(None)
+    return future
+
+
+def test_only_what_was_refused_is_asked_for_again() -> None:
+    """The futures of the others have their results, errors as the library gave them."""
+    exists = KafkaError.TOPIC_ALREADY_EXISTS
+    library = Library({"a": 0, "b": REFUSED, "c": exists}, {"b": 0})
+    futures = library.start("a", "b", "c", options=RetryOptions())
+    assert [futures[topic].result(20) for topic in "ab"] == [None, None]
+    with pytest.raises(KafkaException) as caught:
+        futures["c"].result(20)
+    assert caught.value.args[0].code() == exists
+    assert library.asked == [("a", "b", "c"), ("b",)]
+    assert library.account.totals()[0].quota_retries == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [RetryOptions(retry_on_quota_violation=False), RetryOptions(timeout_ms=1)],
+)
+def test_a_refusal_is_the_librarys_error_and_ours(options: RetryOptions) -> None:
+    """Programs find the code where they look for it, and the throttle time."""
+    library = Library({"a": REFUSED}, throttle_ms=5_000)
+    with pytest.raises(QuotaExceeded) as caught:
+        library.start("a", options=options)["a"].result(20)
+    refusal = caught.value
+    assert isinstance(refusal, MutationThrottled)
+    assert isinstance(refusal, KafkaException)
+    assert refusal.args[0].code() == REFUSED
+    assert 0 < refusal.throttle_time_ms <= 5_000
+
+
+def test_wrong_arguments_are_told_at_once() -> None:
+    """Before there is a future."""
+
+    def ask(_: Sequence[str], __: float) -> Futures:
+        raise TypeError("expected a list")
+
+    client = ThrottleAccount().client("", "topics", "admin")
+    paced = PacedFutures(ApiKey.CREATE_TOPICS, ask, lambda _: 0, client, RetryOptions())
+    with pytest.raises(TypeError):
+        paced.start(["a"])
+
+
+def test_no_future_is_left_open() -> None:
+    """Whatever happens on the thread, it is told."""
+    library = Library({"a": REFUSED}, {})
+    with pytest.raises(KeyError):
+        library.start("a", options=RetryOptions())["a"].result(20)
