@@ -16,22 +16,28 @@ config = typer.Typer(
 )
 
 
-@config.command(epilog="Examples:\n\nquotascope config check /etc/quotascope.yaml")
+@config.command(
+    epilog="Examples:\n\nquotascope config check /etc/quotascope.yaml\n\nquotascope config example | quotascope config check -"
+)
 def check(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="YAML file; - is standard input.")
+    ],
 ) -> None:
     """
     Tell everything that is wrong with a configuration; nothing is connected to.
 
     Exit code 0: it can be used, as far as that can be told without connecting. 1: it cannot.
     """
+    from quotascope.exporter.config.file import named
+
     from .compose import build_exporter
 
     settings = configuration(file)
     build_exporter(settings)
     count = len(settings.sources)
     found = ", and those that are found" if settings.discovery.wanted else ""
-    typer.echo(f"{file}: fine, {count} source{'' if count == 1 else 's'}{found}")
+    typer.echo(f"{named(file)}: fine, {count} source{'' if count == 1 else 's'}{found}")
 
 
 @config.command(epilog="Examples:\n\nquotascope config example > /etc/quotascope.yaml")

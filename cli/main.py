@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import version
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
-
-from quotascope.alerts.errors import AlertsError
-from quotascope.clients.errors import ClientError
-from quotascope.dashboards.errors import DashboardsError
-from quotascope.exporter.errors import ExporterError
-from quotascope.exporter.untrusted import one_line
 
 from . import demo, explain, serve, status
 from .alerts import alerts
@@ -41,6 +34,8 @@ app.add_typer(rules)
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"quotascope {version('quotascope')}")
         raise typer.Exit
 
@@ -66,15 +61,29 @@ def main() -> None:
     _never_fail_to_encode()
     try:
         app()
-    except (AlertsError, DashboardsError, ExporterError, ClientError) as error:
-        _fail(str(error))
     except Exception as error:
+        from quotascope.exporter.untrusted import one_line
+
+        if _expected(error):
+            _fail(str(error))
         if "QUOTASCOPE_TRACEBACK" in os.environ:
             raise
         _fail(
             f"unexpected {type(error).__name__}: {one_line(str(error))}\n"
             "This is a defect of quotascope. QUOTASCOPE_TRACEBACK=1 shows where it is."
         )
+
+
+def _expected(error: Exception) -> bool:
+    # imported once something has failed: these rooms take longer to load than --help may
+    from quotascope.alerts.errors import AlertsError
+    from quotascope.clients.errors import ClientError
+    from quotascope.dashboards.errors import DashboardsError
+    from quotascope.exporter.errors import ExporterError
+
+    return isinstance(
+        error, AlertsError | DashboardsError | ExporterError | ClientError
+    )
 
 
 def _never_fail_to_encode() -> None:
@@ -84,6 +93,6 @@ def _never_fail_to_encode() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _fail(message: str) -> None:
+def _fail(message: str) -> NoReturn:
     typer.echo(f"quotascope: {message}", err=True)
     sys.exit(1)

@@ -11,6 +11,13 @@ import typer
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
 
+_READING = "What is read"
+_KAFKA = "Kafka's Admin API, which knows the configured quotas"
+_SERVING = "What is served, and where"
+_NUMBER = "How many series, and whose"
+_PUSHING = "Push over OTLP"
+_LOGGING = "Log"
+
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
@@ -25,8 +32,9 @@ Sources = Annotated[
     list[str] | None,
     typer.Option(
         "--source",
-        metavar="DIALECT[:NODE]=URL",
-        help="A broker or controller to read, such as jolokia=http://broker-1:8778/jolokia or prometheus:1=http://broker-1:9404/metrics, whose dialect is detected; a dialect's own name forces it; may be repeated.",
+        metavar="[DIALECT[:NODE]=]URL",
+        help="A broker or controller to read, such as http://broker-1:8778/jolokia; its dialect is found out, or forced as in jmx_exporter:1=http://broker-1:9404/metrics, where 1 is the node id; may be repeated.",
+        rich_help_panel=_READING,
     ),
 ]
 Discover = Annotated[
@@ -34,6 +42,7 @@ Discover = Annotated[
     typer.Option(
         metavar="[DIALECT=]URL",
         help="Read all brokers and controllers of the cluster: where their agents answer, such as 'http://{host}:8778/jolokia'; also {node_id} and {rack}.",
+        rich_help_panel=_READING,
     ),
 ]
 Targets = Annotated[
@@ -42,6 +51,7 @@ Targets = Annotated[
         "--targets",
         metavar="FILE",
         help="Read the targets of a file_sd file of Prometheus, or of several with *; may be repeated.",
+        rich_help_panel=_READING,
     ),
 ]
 SampleEvery = Annotated[
@@ -50,16 +60,23 @@ SampleEvery = Annotated[
         "--sample-every",
         metavar="TIME",
         help="Read the brokers between scrapes as well, such as 5s, and show the maxima.",
+        rich_help_panel=_READING,
     ),
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Adds the label `cluster` to every series."),
+    typer.Option(
+        metavar="NAME",
+        help="Adds the label `cluster` to every series.",
+        rich_help_panel=_SERVING,
+    ),
 ]
 BootstrapServers = Annotated[
     str | None,
     typer.Option(
-        metavar="HOST:PORT,…", help="Brokers whose Admin API knows the quotas."
+        metavar="HOST:PORT,…",
+        help="Brokers whose Admin API knows the quotas.",
+        rich_help_panel=_KAFKA,
     ),
 ]
 Protocol = Annotated[
@@ -68,6 +85,7 @@ Protocol = Annotated[
         "--security-protocol",
         metavar="PROTOCOL",
         help="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
+        rich_help_panel=_KAFKA,
     ),
 ]
 Mechanism = Annotated[
@@ -76,11 +94,17 @@ Mechanism = Annotated[
         "--sasl-mechanism",
         metavar="NAME",
         help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.",
+        rich_help_panel=_KAFKA,
     ),
 ]
 Username = Annotated[
     str | None,
-    typer.Option("--sasl-username", metavar="NAME", help="Who we are to Kafka."),
+    typer.Option(
+        "--sasl-username",
+        metavar="NAME",
+        help="Who we are to Kafka.",
+        rich_help_panel=_KAFKA,
+    ),
 ]
 PasswordFile = Annotated[
     str | None,
@@ -88,6 +112,7 @@ PasswordFile = Annotated[
         "--sasl-password-file",
         metavar="FILE",
         help="File with the password. It can also be in QUOTASCOPE_KAFKA__SASL__PASSWORD.",
+        rich_help_panel=_KAFKA,
     ),
 ]
 CaFile = Annotated[
@@ -96,15 +121,23 @@ CaFile = Annotated[
         "--ca-file",
         metavar="FILE",
         help="PEM file of the authorities to trust for Kafka's TLS.",
+        rich_help_panel=_KAFKA,
     ),
 ]
 
 Address = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Address to listen on (0.0.0.0)."),
+    typer.Option(
+        metavar="ADDRESS",
+        help="Address to listen on (0.0.0.0).",
+        rich_help_panel=_SERVING,
+    ),
 ]
 Port = Annotated[
-    int | None, typer.Option(metavar="PORT", help="Port to listen on (9749).")
+    int | None,
+    typer.Option(
+        metavar="PORT", help="Port to listen on (9749).", rich_help_panel=_SERVING
+    ),
 ]
 OtlpEndpoint = Annotated[
     str | None,
@@ -112,25 +145,36 @@ OtlpEndpoint = Annotated[
         "--otlp-endpoint",
         metavar="URL",
         help="Also push to this OpenTelemetry receiver, such as http://collector:4318.",
+        rich_help_panel=_PUSHING,
     ),
 ]
 OtlpProtocol = Annotated[
     str | None,
     typer.Option(
-        "--otlp-protocol", metavar="PROTOCOL", help="http/protobuf (default) or grpc."
+        "--otlp-protocol",
+        metavar="PROTOCOL",
+        help="http/protobuf (default) or grpc.",
+        rich_help_panel=_PUSHING,
     ),
 ]
 LogFormat = Annotated[
-    str | None, typer.Option(metavar="FORMAT", help="auto, human, logfmt or json.")
+    str | None,
+    typer.Option(
+        metavar="FORMAT", help="auto, human, logfmt or json.", rich_help_panel=_LOGGING
+    ),
 ]
 LogLevel = Annotated[
-    str | None, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")
+    str | None,
+    typer.Option(
+        metavar="LEVEL", help="debug, info, warning or error.", rich_help_panel=_LOGGING
+    ),
 ]
 MaxEntities = Annotated[
     int | None,
     typer.Option(
         metavar="N",
         help="Most pairs of user and client id shown for each quota type (10000); the others are folded into one.",
+        rich_help_panel=_NUMBER,
     ),
 ]
 IncludeUsers = Annotated[
@@ -139,6 +183,7 @@ IncludeUsers = Annotated[
         "--include-user",
         metavar="RE2",
         help="Show only users whose whole name matches; may be repeated.",
+        rich_help_panel=_NUMBER,
     ),
 ]
 ExcludeUsers = Annotated[
@@ -147,6 +192,7 @@ ExcludeUsers = Annotated[
         "--exclude-user",
         metavar="RE2",
         help="Fold users whose whole name matches; may be repeated.",
+        rich_help_panel=_NUMBER,
     ),
 ]
 IncludeClientIds = Annotated[
@@ -155,6 +201,7 @@ IncludeClientIds = Annotated[
         "--include-client-id",
         metavar="RE2",
         help="Show only client ids that match as a whole; may be repeated.",
+        rich_help_panel=_NUMBER,
     ),
 ]
 ExcludeClientIds = Annotated[
@@ -163,6 +210,7 @@ ExcludeClientIds = Annotated[
         "--exclude-client-id",
         metavar="RE2",
         help="Fold client ids that match as a whole; may be repeated.",
+        rich_help_panel=_NUMBER,
     ),
 ]
 DetailAbove = Annotated[
@@ -170,12 +218,15 @@ DetailAbove = Annotated[
     typer.Option(
         metavar="RATIO",
         help="Show utilisation, rule and cause only of who is throttled or above this utilisation, such as 0.5.",
+        rich_help_panel=_NUMBER,
     ),
 ]
 IdleAfter = Annotated[
-    float | None,
+    str | None,
     typer.Option(
-        metavar="SECONDS", help="Leave out who has not moved for so long, such as 900."
+        metavar="TIME",
+        help="Leave out who has not moved for so long, such as 15m.",
+        rich_help_panel=_NUMBER,
     ),
 ]
 User = Annotated[

@@ -16,13 +16,15 @@ Examples:
 
 quotascope serve --config /etc/quotascope.yaml
 
-quotascope serve --source jolokia=http://broker-1:8778/jolokia --bootstrap-servers broker-1:9092
+quotascope serve --source http://broker-1:8778/jolokia --bootstrap-servers broker-1:9092
 
 quotascope serve --bootstrap-servers broker-1:9092 --discover 'http://{host}:8778/jolokia' --sample-every 5s
 
+quotascope serve --discover 'http://{host}:9404/metrics' --bootstrap-servers broker-1:9093 --security-protocol SASL_SSL --sasl-username me --sasl-password-file pw
+
 quotascope serve --source jmx_exporter:1=http://broker-1:9404/metrics --port 9750 --log-format json
 
-quotascope serve --config /etc/quotascope.yaml --max-entities 2000 --exclude-client-id 'console-.*' --detail-above 0.5 --idle-after 900
+quotascope serve --config /etc/quotascope.yaml --max-entities 2000 --exclude-client-id 'console-.*' --detail-above 0.5 --idle-after 15m
 
 quotascope serve --config /etc/quotascope.yaml --otlp-endpoint https://collector:4317 --otlp-protocol grpc
 """
@@ -35,6 +37,11 @@ def serve(
     discover: options.Discover = None,
     targets: options.Targets = None,
     bootstrap_servers: options.BootstrapServers = None,
+    security_protocol: options.Protocol = None,
+    sasl_mechanism: options.Mechanism = None,
+    sasl_username: options.Username = None,
+    sasl_password_file: options.PasswordFile = None,
+    ca_file: options.CaFile = None,
     cluster: options.Cluster = None,
     sample_every: options.SampleEvery = None,
     address: options.Address = None,
@@ -64,6 +71,11 @@ def serve(
         targets=targets,
         sample_every=sample_every,
         bootstrap_servers=bootstrap_servers,
+        security_protocol=security_protocol,
+        sasl_mechanism=sasl_mechanism,
+        sasl_username=sasl_username,
+        sasl_password_file=sasl_password_file,
+        ca_file=ca_file,
         cluster=cluster,
         address=address,
         port=port,

@@ -18,7 +18,7 @@ Examples:
 
 quotascope status --config /etc/quotascope.yaml
 
-quotascope status --source jolokia=http://broker-1:8778/jolokia --bootstrap-servers broker-1:9092 --top 20
+quotascope status --source http://broker-1:8778/jolokia --bootstrap-servers broker-1:9092 --top 20
 
 quotascope status --bootstrap-servers broker-1:9092 --discover 'http://{host}:8778/jolokia'
 
@@ -33,6 +33,11 @@ def status(
     discover: options.Discover = None,
     targets: options.Targets = None,
     bootstrap_servers: options.BootstrapServers = None,
+    security_protocol: options.Protocol = None,
+    sasl_mechanism: options.Mechanism = None,
+    sasl_username: options.Username = None,
+    sasl_password_file: options.PasswordFile = None,
+    ca_file: options.CaFile = None,
     top: Annotated[
         int, typer.Option(min=0, metavar="N", help="How many entities to show.")
     ] = 10,
@@ -50,6 +55,11 @@ def status(
         discover,
         targets=targets,
         bootstrap_servers=bootstrap_servers,
+        security_protocol=security_protocol,
+        sasl_mechanism=sasl_mechanism,
+        sasl_username=sasl_username,
+        sasl_password_file=sasl_password_file,
+        ca_file=ca_file,
         log_level="error",
     )
     snapshot = asyncio.run(read_once(settings))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import yaml
 
 from ..errors import ConfigError
+
+STDIN: Final = Path("-")
+"""Stands for standard input."""
 
 Place = tuple[str | int, ...]
 """The way to a value: keys and list indices from the top."""
@@ -35,16 +40,23 @@ class Document:
 
 
 def read_document(path: Path, environ: Mapping[str, str]) -> Document:
-    """Read a configuration file. Raises ``ConfigError`` when it cannot be read at all."""
+    """Read a configuration file, or standard input for ``-``. Raises ``ConfigError`` when it cannot be read at all."""
+    subject = named(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        data = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+        text = data.decode("utf-8-sig")
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}"
-        raise ConfigError(str(path), [problem]) from None
+        raise ConfigError(subject, [problem]) from None
     except UnicodeDecodeError as error:
         problem = f"is not UTF-8 text (byte {error.start})"
-        raise ConfigError(str(path), [problem]) from None
-    return parse_document(text, str(path), environ)
+        raise ConfigError(subject, [problem]) from None
+    return parse_document(text, subject, environ)
+
+
+def named(path: Path) -> str:
+    """How messages call a configuration file."""
+    return "standard input" if path == STDIN else str(path)
 
 
 def parse_document(text: str, subject: str, environ: Mapping[str, str]) -> Document:

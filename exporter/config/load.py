@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import ConfigError
-from .file import Document, Place, read_document
+from .file import Document, Place, named, read_document
 from .model import Config
 from .override import Override, environment_overrides
 from .problems import Origins, problems
@@ -26,7 +26,8 @@ def load_config(
     Raises ``ConfigError`` with all mistakes at once.
     """
     document = read_document(path, environ) if path else Document()
-    return build_config(document, str(path or "configuration"), environ, flags)
+    subject = named(path) if path else "configuration"
+    return build_config(document, subject, environ, flags)
 
 
 def build_config(

@@ -133,13 +133,13 @@ def test_reader_that_goes_away_is_no_error_message() -> None:
 
 
 def test_help_is_quick() -> None:
-    """Neither HTTP, nor Kafka, nor the configuration's models are loaded for a help text."""
+    """Neither HTTP, nor Kafka, nor the engine, nor the configuration's models are loaded for a help text."""
     code = (
         "import sys; sys.argv = ['quotascope', '--help']\n"
         "from quotascope.cli.main import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print(sorted({'aiohttp', 'kafka', 'pydantic', 'prometheus_client', 'structlog'} & set(sys.modules)))"
+        "print(sorted({'aiohttp', 'kafka', 'pydantic', 'prometheus_client', 'quotascope.metrics', 'structlog'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -149,3 +149,45 @@ def test_help_is_quick() -> None:
         env={**os.environ, "COLUMNS": "80"},
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", ["serve", "status", "explain"])
+def test_every_command_reaches_kafka_in_the_same_way(
+    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is needed to connect can be said to each of them, not to one alone."""
+    monkeypatch.setenv("COLUMNS", "200")
+    _, shown, _ = run(command, "--help")
+    for flag in (
+        "--bootstrap-servers",
+        "--security-protocol",
+        "--sasl-mechanism",
+        "--sasl-username",
+        "--sasl-password-file",
+        "--ca-file",
+    ):
+        assert flag in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "told"),
+    [
+        (
+            b"sources: [{name: a, url: 'http://a:1/jolokia'}]",
+            0,
+            "standard input: fine, 1 source",
+        ),
+        (b"prot: 1", 1, "quotascope: standard input"),
+        (b"\xff", 1, "standard input: is not UTF-8 text (byte 0)"),
+    ],
+)
+def test_configuration_from_standard_input(text: bytes, code: int, told: str) -> None:
+    """A pipe can be checked as well as a file, and messages say where the text came from."""
+    done = subprocess.run(
+        [QUOTASCOPE, "config", "check", "-"],
+        input=text,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == code
+    assert told in (done.stdout + done.stderr).decode()
