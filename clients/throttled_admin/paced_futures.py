@@ -91,16 +91,18 @@ class PacedFutures:
         else:
             asked, self._first = self._first, None
         since, futures = asked
-        results = {topic: self._result(topic, futures[topic]) for topic in topics}
+        problems = {topic: futures[topic].exception() for topic in topics}
+        throttle_time_ms = self._told(since)  # counted before anybody knows the result
         return MutationAnswer(
             version=first_waiting_version(self._api) or 0,
-            throttle_time_ms=self._told(since),
-            results=results,
+            throttle_time_ms=throttle_time_ms,
+            results={
+                topic: self._result(topic, each) for topic, each in problems.items()
+            },
         )
 
-    def _result(self, topic: str, future: Future[object]) -> ApiError | None:
-        """Wait for the answer; whatever it is but a refusal for a quota, it is the last word on this topic."""
-        problem = future.exception()
+    def _result(self, topic: str, problem: BaseException | None) -> ApiError | None:
+        """Whatever it is but a refusal for a quota, it is the last word on this topic."""
         if problem is None:
             self._settle(topic, None)
             return None

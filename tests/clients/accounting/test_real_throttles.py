@@ -28,9 +28,9 @@ from quotascope.clients.accounting import (
 
 pytestmark = pytest.mark.real
 
-RATE = 12_000.0
+RATE = 100_000.0
 """Bytes/s, over some ten seconds: enough for most of the records, which have 1000 bytes each."""
-RECORDS = 140
+RECORDS = 1_050
 
 
 @pytest.fixture
@@ -128,8 +128,9 @@ def filled(kafka: Cluster, traffic: Traffic) -> str:
 def confluent_produce(config: dict[str, Any], topic: str) -> None:
     """Write the records."""
     producer = confluent_kafka.Producer(config)
-    for _ in range(RECORDS):
-        producer.produce(topic, bytes(1_000))
+    for _ in range(RECORDS // 10):
+        for _ in range(10):
+            producer.produce(topic, bytes(1_000))
         producer.flush(20)
     producer.poll(0)
 
@@ -244,7 +245,7 @@ def test_a_client_that_runs_can_be_watched(
         seen = len(told.times_ms)
         deadline = time.monotonic() + 60
         while len(told.times_ms) < seen + 2 and time.monotonic() < deadline:
-            producer.send(topic, bytes(20_000)).get(20)
+            producer.send(topic, bytes(200_000)).get(20)
         totals = only(account)
         agrees(totals, told.times_ms[seen:])
         own = producer.metrics()["quotascope"]["throttle-time-total"]

@@ -1,0 +1,188 @@
+"""Topics of a user whose mutations are limited, by both libraries' admin clients, on a real broker."""
+
+import logging
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, cast
+
+import pytest
+from confluent_kafka.cimpl import NewPartitions, NewTopic
+from kafka import KafkaAdminClient
+from tests.cluster.cluster import Cluster
+from tests.cluster.quotas import Quotas
+from tests.cluster.traffic import Traffic
+from tests.cluster.users import USERS
+from tests.integration import agent
+from tests.integration.eventually import eventually
+
+from quotascope.clients.accounting import ThrottleAccount
+from quotascope.clients.throttled_admin import confluent, kafka_python
+
+pytestmark = pytest.mark.real
+
+RATE = 5.0
+"""Partitions/s; Kafka lets a bucket hold eleven seconds of it."""
+PARTITIONS = 10
+TOPICS = 7
+"""One after the bucket is in debt."""
+
+
+@pytest.fixture
+def client_id(quotas: Quotas, traffic: Traffic) -> str:
+    """A client id of carol's with a bucket that is full; it refills slowly."""
+    name, canary = (f"{role}-{uuid.uuid4().hex[:12]}" for role in ("paced", "canary"))
+    limit = {"controller_mutation_rate": RATE}
+    quotas.set(*(({"user": "carol", "client-id": each}, limit) for each in (name, canary)))  # fmt: skip
+
+    def applied() -> None:
+        answer = traffic.mutate("carol", canary, 1_000, validate_only=True)
+        assert answer.error == 89
+
+    eventually(applied)
+    return name
+
+
+@pytest.fixture
+def names(kafka: Cluster) -> Iterator[list[str]]:
+    """Names of topics, which together overdraw the bucket; those that are there in the end are deleted."""
+    names = [f"paced-{uuid.uuid4().hex[:12]}" for _ in range(TOPICS)]
+    yield names
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
+        admin.delete_topics(names, raise_errors=False)
+
+
+def pure_python(
+    kafka: Cluster, client_id: str, account: ThrottleAccount
+) -> kafka_python.ThrottleAwareAdmin:
+    """Carol."""
+    return kafka_python.ThrottleAwareAdmin(
+        account,
+        bootstrap_servers=kafka.sasl,
+        client_id=client_id,
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="PLAIN",
+        sasl_plain_username="carol",
+        sasl_plain_password=USERS["carol"],
+    )
+
+
+def librdkafka(
+    kafka: Cluster, client_id: str, account: ThrottleAccount
+) -> confluent.ThrottleAwareAdmin:
+    """Carol."""
+    config = {
+        "bootstrap.servers": kafka.sasl,
+        "client.id": client_id,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "carol",
+        "sasl.password": USERS["carol"],
+        "log_level": 0,
+    }
+    return confluent.ThrottleAwareAdmin(config, account)
+
+
+def throttles_logged(caplog: pytest.LogCaptureFixture) -> list[int]:
+    """The throttle times in ms that kafka-python logged, one for each response that told one."""
+    return [
+        int(str(record.args[-1]))
+        for record in caplog.records
+        if "throttled by broker" in str(record.msg) and isinstance(record.args, tuple)
+    ]
+
+
+def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
+    kafka: Cluster,
+    client_id: str,
+    names: list[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nothing fails, though the quota refuses some of it, and the account is exactly what the responses said."""
+    account = ThrottleAccount()
+    shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
+    with (
+        caplog.at_level(logging.WARNING, "kafka.net.connection"),
+        closing(pure_python(kafka, client_id, account)) as admin,
+    ):
+        created = admin.create_topics(dict.fromkeys(names, shape), wait_for_metadata=True)  # fmt: skip
+        assert [each["error_code"] for each in created["topics"]] == [0] * TOPICS
+        counted = account.totals()[0].quota_retries
+        assert counted > 0
+        extended = admin.create_partitions(dict.fromkeys(names[:2], PARTITIONS + 1))
+        assert [each.error_code for each in extended.results] == [0, 0]
+        deleted = admin.delete_topics(names[:2])
+        assert [each["error_code"] for each in deleted["topics"]] == [0, 0]
+        assert not set(names[:2]) & set(cast("Any", admin).list_topics())
+    (totals,) = account.totals()
+    told = throttles_logged(caplog)
+    assert totals.client == ("carol", client_id, "admin")
+    assert (totals.throttled_ms, totals.responses) == (sum(told), len(told))
+    assert totals.quota_retries > counted
+
+
+def test_kafka_python_tells_the_wait_to_who_will_not_wait(
+    kafka: Cluster, client_id: str, names: list[str]
+) -> None:
+    """Without retries, and when the time is over, the error has what is left of the throttle."""
+    account = ThrottleAccount()
+    shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
+    with closing(pure_python(kafka, client_id, account)) as admin:
+        with pytest.raises(kafka_python.QuotaExceeded) as caught:
+            admin.create_topics(
+                dict.fromkeys(names, shape), retry_on_quota_violation=False
+            )
+        assert caught.value.throttle_time_ms == account.totals()[0].longest_ms > 0
+    told_ms = account.totals()[0].longest_ms
+    with closing(pure_python(kafka, client_id, account)) as admin:
+        with pytest.raises(kafka_python.QuotaExceeded) as late:
+            admin.create_partitions(
+                dict.fromkeys(names[:1], 2 * PARTITIONS), timeout_ms=200
+            )
+        assert late.value.throttle_time_ms < told_ms
+    assert account.totals()[0].quota_retries == 0
+
+
+def versions(kafka: Cluster, request: str) -> set[int]:
+    """In which versions the broker was asked for it so far."""
+    bean = f"kafka.network:type=RequestMetrics,name=RequestsPerSec,request={request},*"
+    (item,) = agent.ask(
+        kafka.brokers[0].agents.jolokia, [{"type": "read", "mbean": bean}]
+    )
+    return {int(name.rpartition("version=")[2]) for name in item["value"]}
+
+
+def test_librdkafka_is_never_refused(
+    kafka: Cluster, client_id: str, names: list[str]
+) -> None:
+    """It asks in versions without error 89: everything is done at once, and the throttle that follows is counted."""
+    account = ThrottleAccount()
+    admin = librdkafka(kafka, client_id, account)
+    topics = [NewTopic(name, PARTITIONS, 1) for name in names]
+    created = admin.create_topics(topics)
+    assert [future.result(30) for future in created.values()] == [None] * TOPICS
+    (totals,) = account.totals()
+    assert totals.client == ("carol", client_id, "admin")
+    debt = TOPICS * PARTITIONS - RATE * 11
+    assert 0 < totals.throttled_ms <= debt / RATE * 1_000
+    assert (totals.responses, totals.quota_retries) == (1, 0)
+    extended = admin.create_partitions([NewPartitions(names[0], PARTITIONS + 1)])
+    assert extended[names[0]].result(30) is None
+    deleted = admin.delete_topics(names[:1])
+    assert deleted[names[0]].result(30) is None
+    strict = {"CreateTopics": 6, "CreatePartitions": 3, "DeleteTopics": 5}
+    for request, first in strict.items():
+        assert min(versions(kafka, request)) < first
+
+
+def test_librdkafka_tells_errors_as_ever(
+    kafka: Cluster, client_id: str, names: list[str]
+) -> None:
+    """Of topics that exist, and of wrong arguments."""
+    admin = librdkafka(kafka, client_id, ThrottleAccount())
+    topic = [NewTopic(names[0], 1, 1)]
+    admin.create_topics(topic)[names[0]].result(30)
+    problem: Any = admin.create_topics(topic)[names[0]].exception(30)
+    assert problem.args[0].name() == "TOPIC_ALREADY_EXISTS"
+    with pytest.raises(TypeError):
+        admin.create_topics(topic, nonsense=1)
