@@ -1,6 +1,7 @@
 """A call of the admin client that a controller mutation quota may refuse in part (KIP-599)."""
 
-from collections.abc import Hashable, Iterable, Mapping
+import random
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
@@ -14,7 +15,14 @@ THROTTLING_QUOTA_EXCEEDED: Final = 89
 _FIRST_BACKOFF_MS: Final = 100
 _LONGEST_BACKOFF_MS: Final = 1_000
 
+_JITTER: Final = 0.2
+
 K = TypeVar("K", bound=Hashable)
+
+
+def kafka_spread() -> float:
+    """What Kafka multiplies a backoff by, so that clients that failed together do not come back together (KIP-580)."""
+    return random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - not a secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +35,8 @@ class RetryOptions:
     """For the call with all that is tried again (`default.api.timeout.ms`)."""
     retries: int = INT_MAX
     """How often a request that failed as a whole is tried again (`retries`)."""
+    spread: Callable[[], float] = kafka_spread
+    """What to multiply its next backoff by. A refusal for a quota has none: the broker gives each client its own throttle time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +81,7 @@ class MutationCall(Generic[K]):
         self.tries: int = 0
         """Failures of the request as a whole since the last answer."""
         self.next_try_ms: int = 0
-        """When such a failure allows another try; Kafka spreads its backoff by 20 % at random, this does not."""
+        """When such a failure allows another try."""
 
     @property
     def pending(self) -> tuple[K, ...]:
@@ -129,7 +139,8 @@ class MutationCall(Generic[K]):
         Otherwise every unfinished topic fails: with `error` when it is final, else as `expire` says.
         """
         backoff_ms = _FIRST_BACKOFF_MS * 2 ** min(self.tries, 10)
-        self.next_try_ms = now_ms + min(backoff_ms, _LONGEST_BACKOFF_MS)
+        spread_ms = int(self._options.spread() * min(backoff_ms, _LONGEST_BACKOFF_MS))
+        self.next_try_ms = now_ms + min(spread_ms, _LONGEST_BACKOFF_MS)
         self.tries += 1
         if self.remaining_ms(now_ms) <= 0:
             self._time_out(now_ms)

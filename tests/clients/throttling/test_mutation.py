@@ -14,6 +14,7 @@ from quotascope.clients import (
     MutationThrottled,
 )
 from quotascope.clients.throttling import ApiError, MutationCall, RetryOptions
+from quotascope.clients.throttling.mutation import kafka_spread
 
 NOW_MS = 1_700_000_000_000
 REFUSED = ApiError(89, "The throttling quota has been exceeded.")
@@ -23,7 +24,8 @@ LOST = AdminUnreachable(["broker:9092"], "the connection ended")
 
 def call(*keys: str, **options: Unpack[Options]) -> MutationCall[str]:
     """A call that begins now."""
-    return MutationCall("CREATE_TOPICS", keys, NOW_MS, RetryOptions(**options))
+    chosen = RetryOptions(**options, spread=lambda: 1.0)
+    return MutationCall("CREATE_TOPICS", keys, NOW_MS, chosen)
 
 
 def throttle_of(results: Mapping[str, ClientError | None], key: str) -> int:
@@ -218,3 +220,26 @@ def test_a_message_from_the_broker_stays_one_line() -> None:
     """A refusal can be logged whatever the broker wrote."""
     refusal = MutationThrottled("CREATE_TOPICS", 5, "too\nmuch")
     assert str(refusal) == "CREATE_TOPICS failed (error 89): too much (wait 5 ms)"
+
+
+@pytest.mark.parametrize(
+    ("spread", "waits"),
+    [(0.8, [80, 160, 320, 640, 800]), (1.2, [120, 240, 480, 960, 1_000])],
+)
+def test_a_backoff_is_spread(spread: float, waits: list[int]) -> None:
+    """As Kafka's `ExponentialBackoff` does it: a fifth up or down, and never over the longest."""
+    creation = MutationCall(
+        "CREATE_TOPICS", ["a"], NOW_MS, RetryOptions(spread=lambda: spread)
+    )
+    found = []
+    for _ in waits:
+        creation.failed(LOST, NOW_MS, retriable=True)
+        found.append(creation.next_try_ms - NOW_MS)
+    assert found == waits
+
+
+def test_the_spread_is_kafkas() -> None:
+    """Between four fifths and six, and not always the same."""
+    found = [kafka_spread() for _ in range(1_000)]
+    assert 0.8 <= min(found) < 0.85
+    assert 1.15 < max(found) <= 1.2

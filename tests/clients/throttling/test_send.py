@@ -67,7 +67,7 @@ class Broker:
                 ApiKey.CREATE_TOPICS,
                 topics,
                 self.send,
-                options=RetryOptions(**options),
+                options=RetryOptions(**options, spread=lambda: 1.0),
                 clock=self.clock,
                 sleep=self.sleep,
             )
