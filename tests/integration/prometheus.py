@@ -23,26 +23,25 @@ class PrometheusMissing(Exception):
 
 class Prometheus:
     """
-    A Prometheus that scrapes each target every two seconds.
+    A Prometheus with a configuration.
 
     Args:
         folder: For its configuration, data and log.
-        targets: Address by job.
-        apart: A job whose metric names begin with its own name, so that queries do not meet it beside another.
+        config: What `prometheus.yml` holds.
 
     """
 
-    def __init__(self, folder: Path, targets: Mapping[str, str], apart: str) -> None:
+    def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
         program = shutil.which("prometheus")
         if program is None:
             raise PrometheusMissing("no `prometheus`: run `make services`")
         folder.mkdir(parents=True)
         self.address = f"127.0.0.1:{free_port()}"
-        config = folder / "prometheus.yml"
-        config.write_text(yaml.safe_dump(_config(targets, apart)))
+        path = folder / "prometheus.yml"
+        path.write_text(yaml.safe_dump(dict(config)))
         command = [
             program,
-            f"--config.file={config}",
+            f"--config.file={path}",
             f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address={self.address}",
         ]
@@ -54,36 +53,53 @@ class Prometheus:
 
         A label that is not there reads as empty, which is the same to Prometheus.
         """
-        answer = self._get(f"/api/v1/query?{urllib.parse.urlencode({'query': promql})}")
-        assert answer["status"] == "success", answer
-        assert answer["data"]["resultType"] == "vector", answer
+        data = self.get("query", query=promql)
+        assert data["resultType"] == "vector", data
         return [
             (defaultdict(str, series["metric"]), float(series["value"][1]))
-            for series in answer["data"]["result"]
+            for series in data["result"]
         ]
 
     def targets(self) -> dict[str, dict[str, Any]]:
         """How scraping goes, by job."""
-        active = self._get("/api/v1/targets")["data"]["activeTargets"]
+        active = self.get("targets")["activeTargets"]
         return {target["labels"]["job"]: target for target in active}
 
-    def _get(self, path: str) -> Any:
+    def get(self, path: str, **parameters: str) -> Any:
+        """What its API answers at a path, such as `rules`."""
         self.child.must_run()
-        answer = web.ask(f"http://{self.address}{path}")
+        query = urllib.parse.urlencode(parameters)
+        answer = web.ask(f"http://{self.address}/api/v1/{path}?{query}")
         assert answer.status == 200, answer.text
-        return json.loads(answer.body)
+        return json.loads(answer.body)["data"]
 
 
 @contextmanager
 def scraping(
     folder: Path, targets: Mapping[str, str], *, apart: str
 ) -> Iterator[Prometheus]:
-    """A Prometheus for the length of a `with` block, after its first scrape of every target."""
-    prometheus = Prometheus(folder, targets, apart)
+    """
+    A Prometheus that scrapes each target every two seconds, for the length of a `with` block.
+
+    Args:
+        folder: For its configuration, data and log.
+        targets: Address by job.
+        apart: A job whose metric names begin with its own name, so that queries do not meet it beside another.
+
+    """
+    with running(folder, _config(targets, apart)) as prometheus:
+        yield prometheus
+
+
+@contextmanager
+def running(folder: Path, config: Mapping[str, Any]) -> Iterator[Prometheus]:
+    """A Prometheus for the length of a `with` block, after its first scrape of every job."""
+    prometheus = Prometheus(folder, config)
+    jobs = {job["job_name"] for job in config["scrape_configs"]}
 
     def scraped() -> None:
         health = {job: target["health"] for job, target in prometheus.targets().items()}
-        assert health.keys() == targets.keys()
+        assert health.keys() == jobs
         assert "unknown" not in health.values()
 
     try:

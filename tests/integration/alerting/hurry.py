@@ -1,0 +1,58 @@
+"""
+The generated files with a minute made a second, so that a test need not wait for a quarter of an hour.
+
+Only durations change, all by the same factor: `for`, `keep_firing_for` and `interval` of rules, ranges, subqueries and
+offsets in expressions, and the waits of Alertmanager. Thresholds and everything else in an expression stay.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+FACTOR: Final = 60
+_MS: Final = {
+    "ms": 1,
+    "s": 1_000,
+    "m": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+    "w": 604_800_000,
+}
+_WAITS: Final = frozenset(
+    {
+        "for",
+        "keep_firing_for",
+        "interval",
+        "group_wait",
+        "group_interval",
+        "repeat_interval",
+    }
+)
+_LOOKS_BACK: Final = re.compile(r"(?<=\[)\w+(?::\w+)?(?=\])|(?<=offset )\w+")
+_DURATION: Final = re.compile(r"(\d+)(ms|[smhdw])")
+
+
+def hurried(document: Any) -> Any:
+    """Rules, or a configuration of Alertmanager, with their durations divided by `FACTOR`."""
+    if isinstance(document, Mapping):
+        return {key: _by_key(key)(value) for key, value in document.items()}
+    if isinstance(document, list):
+        return [hurried(each) for each in document]
+    return document
+
+
+def expression(promql: str) -> str:
+    """The expression, looking back less far."""
+    return _LOOKS_BACK.sub(lambda found: _shortened(found[0]), promql)
+
+
+def _by_key(key: str) -> Callable[[Any], Any]:
+    if key in _WAITS:
+        return _shortened
+    return expression if key == "expr" else hurried
+
+
+def _shortened(durations: str) -> str:
+    return _DURATION.sub(
+        lambda found: f"{int(found[1]) * _MS[found[2]] // FACTOR}ms", durations
+    )

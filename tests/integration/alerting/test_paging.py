@@ -1,0 +1,99 @@
+"""From a throttled broker to somebody's pager and back: every program on the way is the real one."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.cluster.cluster import Cluster
+from tests.cluster.quotas import Quotas
+from tests.integration.alerting import links
+from tests.integration.alerting.pager import Message
+from tests.integration.alerting.storm import CLIENTS, HIGH, USER, storm
+from tests.integration.alerting.watch import CLUSTER, Watch, watching
+from tests.integration.eventually import eventually, some
+from tests.integration.exporter import Exporter
+
+pytestmark = pytest.mark.real
+
+PAGE = "KafkaQuotaThrottleSpike"
+TICKET = "KafkaQuotaProduceThrottled"
+RATE = "cluster:kafka_quota_request_throttled_seconds:rate5m"
+BASELINE = "cluster:kafka_quota_request_throttled_seconds:baseline"
+THRESHOLD = 25
+
+
+@pytest.fixture(scope="module")
+def watch(
+    exporter: Exporter, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Watch]:
+    """Prometheus, Alertmanager and a pager, once Prometheus knows what is usual."""
+    with watching(tmp_path_factory.mktemp("watch"), exporter) as watch:
+        eventually(lambda: some(watch.prometheus.query(BASELINE)), seconds=60)
+        yield watch
+
+
+def test_somebody_is_paged_until_the_quota_is_raised(
+    kafka: Cluster, quotas: Quotas, watch: Watch
+) -> None:
+    """One page for the cluster instead of a ticket for each client, with links that help; it ends with the cause."""
+    with storm(kafka, quotas):
+        page = eventually(lambda: _page(watch), seconds=60)
+        _leads_somewhere(page)
+        eventually(lambda: _tickets_are_silenced(watch), seconds=60)
+        assert _throttled_seconds(watch) > THRESHOLD
+        assert watch.pager.told("resolved", alertname=PAGE) == []
+        quotas.set(HIGH)
+        ended = eventually(lambda: _end_of_page(watch), seconds=60)
+        assert _throttled_seconds(watch) < THRESHOLD
+    assert ended.labels == page.labels
+
+
+def _page(watch: Watch) -> Message:
+    return some(watch.pager.told("firing", alertname=PAGE))[0]
+
+
+def _end_of_page(watch: Watch) -> Message:
+    return some(watch.pager.told("resolved", alertname=PAGE))[0]
+
+
+def _throttled_seconds(watch: Watch) -> float:
+    ((_, value),) = watch.prometheus.query(RATE)
+    return value
+
+
+def _leads_somewhere(page: Message) -> None:
+    """The right one is called, for the right cluster, and both links lead to what is committed."""
+    assert page.receiver == "on-call"
+    assert page.labels == {
+        "alertname": PAGE,
+        "severity": "critical",
+        "scope": "cluster",
+        "cluster": CLUSTER,
+    }
+    assert page.annotations["summary"]
+    assert page.annotations["description"].startswith(f"[{CLUSTER}] ")
+    assert "## Mitigation" in links.runbook(page.annotations["runbook_url"])
+    dashboard, variables = links.dashboard(page.annotations["dashboard_url"])
+    assert dashboard["uid"] == "quotascope-overview"
+    assert variables == {"cluster": CLUSTER}
+
+
+def _tickets_are_silenced(watch: Watch) -> None:
+    """The alerts of most clients are there, and say nothing because of the page."""
+    suppressed = watch.alertmanager.alerts("suppressed")
+    tickets = [
+        alert
+        for alert in suppressed
+        if alert["labels"]["alertname"] == TICKET and alert["labels"]["user"] == USER
+    ]
+    assert len(tickets) > CLIENTS / 2
+    pages = {
+        alert["fingerprint"]
+        for alert in (*watch.alertmanager.alerts("active"), *suppressed)
+        if alert["labels"]["severity"] == "critical"
+    }
+    for ticket in tickets:
+        assert pages >= {*ticket["status"]["inhibitedBy"]}
+        model, variables = links.dashboard(ticket["annotations"]["dashboard_url"])
+        assert model["uid"] == "quotascope-entity"
+        assert variables["client_id"] == ticket["labels"]["client_id"]
+    assert watch.pager.told("firing", alertname=TICKET, user=USER) == []

@@ -1,0 +1,179 @@
+"""Every query of every dashboard, runbook and rule, asked of a Prometheus that watches a real broker."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import Any, Final
+
+import pytest
+from tests.cluster.cluster import Cluster
+from tests.cluster.configs import Configs
+from tests.cluster.quotas import Quotas, Rule
+from tests.dashboards.promql import names_and_labels
+from tests.integration.alerting import links
+from tests.integration.alerting.questions import Question, questions
+from tests.integration.alerting.watch import CLUSTER, Watch, watching
+from tests.integration.eventually import eventually
+from tests.integration.exporter import Exporter, serving, settings_for
+from tools.pictures.prometheus import Prometheus
+
+from quotascope.alerts import Site
+from quotascope.alerts.book import alerts, records
+from quotascope.alerts.runbook import blocks, runbooks
+from quotascope.dashboards.files import grafana_dashboards
+from quotascope.dashboards.scope import Scope
+from quotascope.metrics import catalog
+
+pytestmark = pytest.mark.real
+
+ADDRESS: Final[Rule] = ({"ip": "127.0.0.1"}, {"connection_creation_rate": 1000.0})
+DYNAMIC: Final = {
+    "max.connection.creation.rate": "1000",
+    "leader.replication.throttled.rate": "1000000",
+    "follower.replication.throttled.rate": "1000000",
+}
+CHOICES: Final = (
+    {"user": "alice", "client_id": "scene-app"},
+    {"user": "carol", "client_id": ""},
+    {"user": "bob", "client_id": ""},
+    {"user": "", "client_id": "scene-spam"},
+    {"user": "", "client_id": ""},
+)
+"""What somebody types into the boxes of a dashboard: an entity of each quota type, and nothing."""
+EMPTY: Final[Mapping[str, str]] = {
+    **{family.name: "no Spark job runs here" for family in catalog.job_families()},
+    catalog.UTILIZATION_DISAGREEMENTS.name: "this Kafka tells no utilisation (KIP-1373)",
+    catalog.REJECTED_MUTATIONS.name: "no embedded engine",
+    catalog.REPLICATION_BYTES_PER_SECOND.name: "a single broker replicates nothing",
+    catalog.REMOTE_STORAGE_BYTES_PER_SECOND.name: "no remote storage",
+    catalog.REMOTE_STORAGE_LIMIT.name: "no remote storage",
+    catalog.REMOTE_STORAGE_THROTTLE_SECONDS.name: "no remote storage",
+}
+"""The families without series in this scene, and why: queries that need one of them may have no answer."""
+
+
+@pytest.fixture(scope="module")
+def sampling(
+    kafka: Cluster, scene: Exporter, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Exporter]:
+    """Another exporter of the scene, which reads the broker between scrapes, too."""
+    assert scene.child.running
+    settings = settings_for(kafka.brokers, kafka.admin)
+    settings["collection"]["sample_every_seconds"] = 0.5
+    with serving(tmp_path_factory.mktemp("sampling") / "serve", settings) as exporter:
+        yield exporter
+
+
+@pytest.fixture(scope="module")
+def watch(
+    kafka: Cluster, sampling: Exporter, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Watch]:
+    """All that watches the scene, on a broker that limits connections and replication as well."""
+    with (
+        closing(Quotas(kafka.connection())) as quotas,
+        closing(Configs(kafka)) as configs,
+        watching(tmp_path_factory.mktemp("questions"), sampling) as watch,
+        configs.with_broker(1, DYNAMIC),
+    ):
+        quotas.set(ADDRESS)
+        yield watch
+
+
+def models() -> Iterator[dict[str, Any]]:
+    """Every dashboard: the committed JSON, and what reads recorded series instead."""
+    for path in sorted(links.GENERATED.glob("*.json")):
+        yield json.loads(path.read_text())
+    for model in grafana_dashboards(Scope(recorded=True)).values():
+        yield {**model, "uid": f"{model['uid']}, recorded"}
+
+
+def written() -> Iterator[tuple[str, str]]:
+    """Name and expression of every rule."""
+    yield from ((record.name, record.expr) for record in records(Site()))
+    yield from ((alert.name, alert.expr) for alert in alerts(Site()))
+
+
+@pytest.mark.parametrize("model", [*models()], ids=lambda model: model["uid"])
+def test_every_panel_has_an_answer(model: dict[str, Any], watch: Watch) -> None:
+    """Prometheus takes each query of panels, annotations and variables, and has something for it."""
+    left = list(questions(model))
+    assert len(left) > 10
+
+    def answered() -> None:
+        left[:] = [each for each in left if not _answered(each, watch)]
+        assert [str(each) for each in left if not _excused(each)] == []
+
+    eventually(answered, seconds=30, pause=1)
+
+
+@pytest.mark.parametrize("family", EMPTY)
+def test_what_is_said_to_be_empty_is(family: str, watch: Watch) -> None:
+    """The list of excuses holds nothing that this scene could show."""
+    assert watch.prometheus.query(family) == []
+
+
+def test_every_query_of_a_runbook_is_taken(
+    watch: Watch, subtests: pytest.Subtests
+) -> None:
+    """Whoever copies a query at night gets an answer, and no complaint."""
+    for name, text in runbooks():
+        for block in blocks(text):
+            if block.language == "promql":
+                with subtests.test(runbook=name, query=block.text):
+                    watch.prometheus.get("query", query=block.text)
+
+
+def test_every_rule_is_evaluated(watch: Watch) -> None:
+    """Prometheus has each rule, and evaluates it without an error on what a real broker gives."""
+    expected = {name for name, _ in written()}
+
+    def healthy() -> None:
+        rules = [
+            rule
+            for group in watch.prometheus.get("rules")["groups"]
+            for rule in group["rules"]
+        ]
+        assert {rule["name"] for rule in rules} == expected
+        assert {
+            rule["name"]: rule.get("lastError")
+            for rule in rules
+            if rule["health"] != "ok"
+        } == {}
+
+    eventually(healthy)
+
+
+def test_every_expression_is_taken_as_it_is_written(
+    watch: Watch, subtests: pytest.Subtests
+) -> None:
+    """The same with the durations of the generated files, which this Prometheus does not evaluate."""
+    for name, expression in written():
+        with subtests.test(rule=name):
+            watch.prometheus.get("query", query=expression)
+
+
+def _answered(question: Question, watch: Watch) -> bool:
+    return any(_answers(question, watch, choice) for choice in CHOICES)
+
+
+def _answers(
+    question: Question, watch: Watch, choice: Mapping[str, str]
+) -> list[object]:
+    grafana = Prometheus(
+        f"http://{watch.prometheus.address}",
+        end=time.time(),
+        minutes=10,
+        variables={"cluster": CLUSTER, **choice},
+        scrape_seconds=1,
+    )
+    found = question.hurried().answered(grafana)
+    assert grafana.refused == []
+    return found
+
+
+def _excused(question: Question) -> bool:
+    query = question.query
+    if question.kind == "values":
+        query = query.removeprefix("label_values(").rpartition(",")[0]
+    return any(name in EMPTY for name, _ in names_and_labels(query))

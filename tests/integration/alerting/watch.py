@@ -1,0 +1,93 @@
+"""Prometheus with our rules, Alertmanager with our example, and who is paged: all as written, but in a hurry."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from tests.integration.alerting.alertmanager import Alertmanager, alerting
+from tests.integration.alerting.hurry import hurried
+from tests.integration.alerting.pager import Pager, paged
+from tests.integration.exporter import Exporter, run
+from tests.integration.prometheus import Prometheus, running
+
+CLUSTER: Final = "paris"
+"""What the scrape configuration calls the cluster."""
+RULES: Final = ("quotascope-recording.yaml", "quotascope-alerts.yaml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """All that watches an exporter."""
+
+    prometheus: Prometheus
+    alertmanager: Alertmanager
+    pager: Pager
+
+
+@contextmanager
+def watching(folder: Path, exporter: Exporter) -> Iterator[Watch]:
+    """All of it for the length of a `with` block."""
+    written = folder / "written"
+    with ExitStack() as stack:
+        pager = stack.enter_context(paged(written))
+        _write(written, pager)
+        alertmanager = stack.enter_context(
+            alerting(folder / "alertmanager", _to_pager(written, pager))
+        )
+        _hurry(written)
+        config = _config(exporter, alertmanager, written)
+        prometheus = stack.enter_context(running(folder / "prometheus", config))
+        yield Watch(prometheus=prometheus, alertmanager=alertmanager, pager=pager)
+
+
+def _write(folder: Path, pager: Pager) -> None:
+    runbooks = f"{pager.url}/files/runbooks/{{alert}}.md"
+    links = ("--runbook-url", runbooks, "--grafana-url", f"{pager.url}/grafana")
+    done = run("alerts", "write", folder, *links)
+    assert done.returncode == 0, done.stderr
+
+
+def _to_pager(folder: Path, pager: Pager) -> Mapping[str, Any]:
+    """The example, with an address for every receiver but nobody."""
+    config = yaml.safe_load((folder / "alertmanager-example.yaml").read_text())
+    for receiver in config["receivers"]:
+        if receiver["name"] != "nobody":
+            receiver["webhook_configs"] = [{"url": pager.url}]
+    shortened: dict[str, Any] = hurried(config)
+    return shortened
+
+
+def _hurry(folder: Path) -> None:
+    for name in RULES:
+        rules = yaml.safe_load((folder / name).read_text())
+        (folder / f"hurried-{name}").write_text(yaml.safe_dump(hurried(rules)))
+
+
+def _config(
+    exporter: Exporter, alertmanager: Alertmanager, folder: Path
+) -> Mapping[str, Any]:
+    return {
+        "global": {
+            "scrape_interval": "1s",
+            "scrape_timeout": "1s",
+            "evaluation_interval": "1s",
+        },
+        "rule_files": [str(folder / f"hurried-{name}") for name in RULES],
+        "alerting": {
+            "alertmanagers": [{"static_configs": [{"targets": [alertmanager.address]}]}]
+        },
+        "scrape_configs": [
+            {
+                "job_name": "quotascope",
+                "static_configs": [
+                    {
+                        "targets": [exporter.url.removeprefix("http://")],
+                        "labels": {"cluster": CLUSTER},
+                    }
+                ],
+            }
+        ],
+    }
