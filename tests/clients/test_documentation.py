@@ -37,6 +37,9 @@ def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:
     program = tmp_path / "examples.py"
     text = "\n".join(blocks).replace("broker-1:9092", kafka.admin)
     program.write_text(text)
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
+        shape = {"num_partitions": 1, "replication_factor": 1}
+        admin.create_topics({"orders": shape}, wait_for_metadata=True)
     done = subprocess.run(
         [sys.executable, str(program)],
         capture_output=True,
