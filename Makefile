@@ -8,7 +8,7 @@ OPS ?= 20000
 VECTORS ?= tests/conformance/kafka-vectors.json
 ROOMS := alerts cli clients dashboards demo exporter metrics
 
-.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-scrape conformance differential docs format jars collector services clean
+.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-scrape bench-rules conformance differential docs format jars collector services clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ bench-exposition: .venv/ready-dev ## The exporter's text beside prometheus_clien
 
 bench-scrape: services ## Whole scrapes of a real broker beside jmx_exporter's
 	$(BIN)/python -m benchmarks.scrape $(ARGS)
+
+bench-rules: services ## Our rules and dashboards' queries in a real Prometheus, 10,000 entities on ten brokers; less: ARGS='--scale 0.02'
+	$(BIN)/python -m benchmarks.rules $(ARGS)
 
 conformance: .venv/ready-dev ## Conformance vectors; another file: make conformance VECTORS=FILE
 	@$(BIN)/python tools/conformance.py "$(VECTORS)"

@@ -26,16 +26,17 @@ class Prometheus:
     A Prometheus with a configuration.
 
     Args:
-        folder: For its configuration, data and log.
+        folder: For its configuration, data and log; there may be data in `data`.
         config: What `prometheus.yml` holds.
+        flags: Further ones of its command line.
 
     """
 
-    def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, config: Mapping[str, Any], *flags: str) -> None:
         program = shutil.which("prometheus")
         if program is None:
             raise PrometheusMissing("no `prometheus`: run `make services`")
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         self.address = f"127.0.0.1:{free_port()}"
         path = folder / "prometheus.yml"
         path.write_text(yaml.safe_dump(dict(config)))
@@ -44,6 +45,7 @@ class Prometheus:
             f"--config.file={path}",
             f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address={self.address}",
+            *flags,
         ]
         self.child = Child(command, folder / "prometheus.log")
 
