@@ -165,10 +165,9 @@ async def test_impatient_scrape_takes_nothing_from_others(make: Make) -> None:
     slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")
     slow.answers.clear()
     collection = make(slow, quick)
-    hasty = await collection.snapshot(0.001)
+    await collection.snapshot(0.001)  # on a busy machine too little to ask anybody
     patient = asyncio.create_task(collection.snapshot(LONG))
     await turn()
-    assert up(hasty) == {"slow": False, "quick": True}
     hasty = await collection.snapshot(0.001)
     assert up(hasty) == {"slow": False, "quick": True}
     slow.answers.set()
@@ -196,7 +195,9 @@ async def test_collection_that_nobody_waits_for_gives_way(make: Make) -> None:
     slow.answers.clear()
     collection = make(slow, quick, max_age=0)
     await collection.snapshot(0.001)
+    await turn()
     await collection.snapshot(0.001)
+    await turn()
     assert (slow.reads, quick.reads, slow.cancelled) == (2, 2, 1)
 
 
