@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 OPS ?= 20000
 VECTORS ?= tests/conformance/kafka-vectors.json
-ROOMS := alerts cli clients dashboards demo exporter metrics
+ROOMS := alerts cli clients dashboards demo exporter metrics spark_listener
 
 .PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-scrape bench-rules conformance differential docs format jars collector services clean
 

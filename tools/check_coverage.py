@@ -17,6 +17,7 @@ FLOORS = {
     "metrics": 95,
     "exporter": 90,
     "clients": 90,
+    "spark_listener": 90,
     "demo": 80,
     "cli": 80,
 }

@@ -1,0 +1,1 @@
+"""Reads the event logs of finished and of running applications."""

@@ -1,0 +1,1 @@
+"""Spark's listener events, as its JsonProtocol writes them: typed records, and the cause of a failed task."""

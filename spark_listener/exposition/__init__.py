@@ -1,0 +1,1 @@
+"""Shows the books of a job to Prometheus and over OTLP."""

@@ -1,0 +1,1 @@
+"""What an application waited for, as tables and as a picture."""
