@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from .site import ClusterLabel, RunbookUrl, site
+
 alerts = typer.Typer(
     name="alerts",
     help="Write alerts, recording rules and runbooks for Prometheus.",
@@ -16,25 +18,11 @@ alerts = typer.Typer(
 Folder = Annotated[
     Path, typer.Argument(metavar="DIR", help="Folder to write to; it is made.")
 ]
-ClusterLabel = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Label that tells the clusters of one Prometheus apart (cluster); it need not exist.",
-    ),
-]
 GrafanaUrl = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
         help="Where the dashboards are; without it, links in alerts lead to an example.",
-    ),
-]
-RunbookUrl = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="Where the runbooks are; {alert} stands for the alert's name. Without it, links in alerts lead to an example.",
     ),
 ]
 SystemUsers = Annotated[
@@ -68,17 +56,15 @@ def write(
 
     Files of the same names are replaced.
     """
-    from quotascope.alerts import Site
     from quotascope.alerts.write import write as write_all
 
-    given = {
-        "cluster_label": cluster_label,
-        "grafana_url": grafana_url,
-        "runbook_url": runbook_url,
-        "system_users": system_users,
-    }
-    site = Site(**{name: value for name, value in given.items() if value is not None})
-    written = list(write_all(folder, site))
+    ours = site(
+        cluster_label=cluster_label,
+        grafana_url=grafana_url,
+        runbook_url=runbook_url,
+        system_users=system_users,
+    )
+    written = list(write_all(folder, ours))
     rules = [path for path in written if path.parent == folder]
     for path in rules:
         typer.echo(path)

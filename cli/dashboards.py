@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .site import ClusterLabel, RunbookUrl, site
+
 if TYPE_CHECKING:
     from quotascope.dashboards.scope import Scope
 
@@ -16,20 +18,6 @@ dashboards = typer.Typer(
     no_args_is_help=True,
 )
 
-ClusterLabel = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Label that tells the clusters of one Prometheus apart (cluster); it need not exist.",
-    ),
-]
-RunbookUrl = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="Where the runbooks are; {alert} stands for the alert's name.",
-    ),
-]
 Recorded = Annotated[
     bool,
     typer.Option(
@@ -110,9 +98,7 @@ def push(
 def _scope(
     cluster_label: str | None, runbook_url: str | None, *, recorded: bool
 ) -> Scope:
-    from quotascope.alerts import Site
     from quotascope.dashboards.scope import Scope
 
-    given = {"cluster_label": cluster_label, "runbook_url": runbook_url}
-    site = Site(**{key: value for key, value in given.items() if value is not None})
-    return Scope(site=site, recorded=recorded)
+    ours = site(cluster_label=cluster_label, runbook_url=runbook_url)
+    return Scope(site=ours, recorded=recorded)
