@@ -8,7 +8,7 @@ OPS ?= 20000
 VECTORS ?= tests/conformance/kafka-vectors.json
 ROOMS := alerts cli clients dashboards demo exporter metrics spark_listener
 
-.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-scrape bench-rules conformance differential docs format jars collector services clean
+.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-scrape bench-rules conformance differential docs format jars collector services spark spark-matrix clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -71,7 +71,14 @@ jars: .venv/ready-dev ## Fetch Kafka's jars and the agents through Maven
 collector: .venv/ready-dev ## Build the OpenTelemetry Collector that the tests of the push need
 	tools/setup collector
 
-services: .venv/ready-dev ## Install what the real tests need: a JDK, Maven, Prometheus, Kafka's jars, Grafana's npm packages
+spark: .venv/ready-dev ## Install the older Spark whose Kafka connector the tests run
+	tools/setup spark
+
+spark-matrix: .venv/ready-dev ## The tests that start Spark, under each older version; fewer: make spark-matrix ARGS='tests/spark -k name'
+	tools/setup spark
+	$(BIN)/python -m tests.spark.matrix $(ARGS)
+
+services: .venv/ready-dev ## Install what the real tests need: a JDK, Maven, Prometheus, Kafka's jars, Grafana's npm packages, an older Spark
 	tools/setup services
 
 clean: ## Remove everything that was built, but not the caches outside this folder

@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.cluster.fixtures"]
+pytest_plugins = ["tests.cluster.fixtures", "tests.spark.fixtures"]
 
 # Contract tests run once per class that inherits them; a busy machine is no reason to fail.
 settings.register_profile(

@@ -1,0 +1,36 @@
+"""Runs these tests under each older version of Spark: `python -m tests.spark.matrix [arguments of pytest]`."""
+
+import os
+import subprocess
+import sys
+
+from tests.spark.provision import SparkMissing, provision
+from tests.spark.versions import OLDER
+
+LEFT_OPEN = "ignore:unclosed <socket.socket:ResourceWarning"
+"""Spark 3.5 leaves the sockets of its results to the collector."""
+
+
+def run(version: str, arguments: list[str]) -> int:
+    """The exit code of pytest under that version. Raises `SparkMissing`."""
+    folder = provision(version)
+    path = {"PYTHONPATH": str(folder), "SPARK_HOME": str(folder / "pyspark")}
+    sys.stdout.write(f"=== Spark {version}\n")
+    sys.stdout.flush()
+    pytest = [sys.executable, "-m", "pytest", "-W", LEFT_OPEN]
+    command = [*pytest, *(arguments or ["tests/spark"])]
+    return subprocess.run(command, env={**os.environ, **path}, check=False).returncode
+
+
+def main(arguments: list[str]) -> int:
+    """0 when the tests pass under all versions."""
+    try:
+        codes = [run(version, arguments) for version in OLDER]
+    except SparkMissing as error:
+        sys.stderr.write(f"matrix: {error}\n")
+        return 1
+    return int(any(codes))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,141 @@
+"""Spark in a process of its own: another version, another configuration, or several sessions at once."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from pyspark.sql import SparkSession
+from tests.spark import sessions
+from tests.spark.provision import installed
+from tests.spark.versions import NEWEST, RUNNING, python_path
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+Job = Callable[Concatenate[SparkSession, Arguments], Answer]
+
+
+class JobFailed(Exception):
+    """A job raised something in its process, or the process ended; the message holds what it wrote."""
+
+
+def variables(version: str, folder: Path) -> dict[str, str]:
+    """The environment of a process that is to import that version. Raises `SparkMissing`."""
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SPARK_", "PYSPARK_", "PYTHONPATH", "COV_CORE"))
+    }
+    if version != NEWEST:
+        own["SPARK_HOME"] = str(installed(version) / "pyspark")
+    path = os.pathsep.join(python_path(version))
+    return {**own, **sessions.environment(folder), "PYTHONPATH": path}
+
+
+@dataclass(frozen=True, slots=True)
+class SparkProcess:
+    """A driver that waits for jobs."""
+
+    popen: "subprocess.Popen[bytes]"
+    log: Path
+
+    @property
+    def pid(self) -> int:
+        """The driver's Python process; its JVM is a child of it."""
+        return self.popen.pid
+
+    def call(
+        self,
+        job: Job[Arguments, Answer],
+        *arguments: Arguments.args,
+        **keywords: Arguments.kwargs,
+    ) -> Answer:
+        """
+        Let the driver call a function of an importable module, with its session first; both ways as JSON.
+
+        Raises `JobFailed`.
+        """
+        name = f"{job.__module__}:{job.__qualname__}"
+        self.send([name, arguments, keywords])
+        answer: Answer = self.receive()
+        return answer
+
+    def send(self, request: list[Any]) -> None:
+        """Ask for a job without waiting for its answer."""
+        assert self.popen.stdin is not None
+        self.popen.stdin.write(json.dumps(request).encode() + b"\n")
+        self.popen.stdin.flush()
+
+    def receive(self) -> Any:
+        """The answer to the oldest request that has none yet. Raises `JobFailed`."""
+        assert self.popen.stdout is not None
+        line = self.popen.stdout.readline()
+        if not line:
+            raise JobFailed(f"the driver ended:\n{self.output()[-4000:]}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise JobFailed(answer["error"])
+        return answer["result"]
+
+    def output(self) -> str:
+        """What the driver, its JVM and its workers wrote so far."""
+        return self.log.read_text(errors="replace")
+
+
+@contextmanager
+def spark_process(
+    folder: Path,
+    *,
+    version: str = RUNNING,
+    master: str = sessions.LOCAL,
+    conf: Mapping[str, str] | None = None,
+) -> Iterator[SparkProcess]:
+    """A driver with a session, and all that it needs in `folder`, until the block ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "driver.log"
+    with log.open("wb") as errors:
+        popen = subprocess.Popen(
+            [*_tether(), sys.executable, "-m", "tests.spark.driver"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=variables(version, folder),
+        )
+    with popen:
+        process = SparkProcess(popen, log)
+        try:
+            process.send([str(folder), master, dict(conf or {})])
+            process.receive()
+            yield process
+            _finish(process)
+        finally:
+            popen.kill()
+
+
+def _finish(process: SparkProcess) -> None:
+    if process.popen.poll() is None and process.popen.stdin is not None:
+        process.popen.stdin.close()
+        process.popen.wait(60)
+
+
+def run_with(
+    version: str,
+    job: Job[Arguments, Answer],
+    folder: Path,
+    *arguments: Arguments.args,
+    **keywords: Arguments.kwargs,
+) -> Answer:
+    """What one job answers under one version, on local[2]."""
+    with spark_process(folder, version=version) as process:
+        return process.call(job, *arguments, **keywords)
+
+
+def _tether() -> list[str]:
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL"] if setpriv else []

@@ -1,0 +1,66 @@
+"""Starts Spark so that it is quick, quiet and on loopback only."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[2,4]"
+"""Two cores, and four attempts at each task, as on a cluster."""
+CLUSTER = "local-cluster[1,2,1024]"
+"""One executor in a process of its own, with two cores and a GiB."""
+QUIET = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.default.parallelism": "2",
+    "spark.eventLog.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Variables that Spark reads when it starts its JVM; its temporary files go into that folder."""
+    return {
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
+        "SPARK_LOCAL_HOSTNAME": "localhost",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_WORKER_DIR": str(folder / "work"),
+    }
+
+
+def start(
+    folder: Path, master: str = LOCAL, conf: Mapping[str, str] | None = None
+) -> "SparkSession":
+    """A session in this process. Stop it with `end`, before another one starts."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - not before it is wanted
+
+    builder = SparkSession.builder.master(master).appName("tests")
+    warehouse = {"spark.sql.warehouse.dir": str(folder / "warehouse")}
+    for key, value in {**QUIET, **warehouse, **(conf or {})}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def end(session: "SparkSession") -> None:
+    """Stop it, and its JVM, too: nothing is left for the interpreter's own end."""
+    from pyspark import SparkContext  # noqa: PLC0415 - as above
+
+    session.stop()
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(60)
+        SparkContext._gateway = SparkContext._jvm = None

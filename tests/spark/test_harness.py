@@ -1,0 +1,57 @@
+"""The Sparks of the tests are what they say."""
+
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+from tests.spark.process import JobFailed, SparkProcess, run_with, spark_process
+from tests.spark.sessions import CLUSTER, LOCAL
+from tests.spark.versions import CONNECTOR, RUNNING
+
+pytestmark = pytest.mark.real
+
+
+def facts(spark: SparkSession) -> list[str | None]:
+    """What a session is."""
+    return [spark.version, pyspark.__version__, spark.sparkContext.master]
+
+
+def count(spark: SparkSession, partitions: int) -> int:
+    """A job with workers that import this module."""
+    rows = spark.sparkContext.parallelize(range(100), partitions)
+    return rows.map(_same).count()
+
+
+def _same(row: int) -> int:
+    return row
+
+
+def mistake(_: SparkSession) -> None:
+    """A job that fails before Spark is asked anything."""
+    raise ValueError("no such thing")
+
+
+def test_shared_session_runs_python(spark: SparkSession) -> None:
+    """The shared session is of the version under test, and its workers import the tests."""
+    assert facts(spark) == [RUNNING, RUNNING, LOCAL]
+    assert count(spark, 3) == 100
+
+
+def test_executor_of_the_cluster_runs_python(local_cluster: SparkProcess) -> None:
+    """The executor is another process, which imports the tests as well."""
+    assert local_cluster.call(facts)[2] == CLUSTER
+    assert local_cluster.call(count, partitions=3) == 100
+
+
+def test_other_version_runs_beside_it(tmp_path: Path) -> None:
+    """The version that the connector's tests use is the one that it says."""
+    assert run_with(CONNECTOR, facts, tmp_path)[:2] == [CONNECTOR, CONNECTOR]
+
+
+def test_job_that_fails_tells_why(tmp_path: Path) -> None:
+    """An error of a job comes back with its traceback, and the driver lives on."""
+    with spark_process(tmp_path) as process:
+        with pytest.raises(JobFailed, match="no such thing"):
+            process.call(mistake)
+        assert process.call(facts)[0] == RUNNING

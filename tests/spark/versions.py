@@ -1,0 +1,33 @@
+"""The versions of Spark that are listened to: the newest is installed with the tests, the others lie beside it."""
+
+import os
+import sysconfig
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+OLDER = ("4.0.5", "3.5.9")
+CONNECTOR = "4.0.5"
+"""The version whose Kafka connector the gate runs; the others are for `make spark-matrix`."""
+
+
+def _installed() -> str:
+    found = metadata.distributions(name="pyspark", path=[sysconfig.get_path("purelib")])
+    return next(iter(found)).version
+
+
+NEWEST = _installed()
+VERSIONS = (NEWEST, *OLDER)
+RUNNING = metadata.version("pyspark")
+"""The version that this process imports: the newest, or one that stands first in PYTHONPATH."""
+
+
+def folder(version: str) -> Path:
+    """Where an older version lies, or will lie."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "quotascope" / f"pyspark-{version}"
+
+
+def python_path(version: str) -> list[str]:
+    """What PYTHONPATH has to hold for a process to import that version, and these tests."""
+    return [*([] if version == NEWEST else [str(folder(version))]), str(ROOT)]
