@@ -1,0 +1,55 @@
+"""Which attempt at a task runs in this process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext, TaskContext
+
+QUERY_PROPERTY = "sql.streaming.queryId"
+"""The local property by which Spark names the streaming query that a task works for (StreamExecution.QUERY_ID_KEY)."""
+
+
+class Attempt(NamedTuple):
+    """One try at a task, by the numbers that Spark's events give it, too."""
+
+    stage: int
+    number: int
+    """0 for the first try of this task in this attempt of the stage."""
+    task: int
+    """Unique in the application: `TaskContext.taskAttemptId()`, "Task ID" in events."""
+
+
+def running_task() -> TaskContext | None:
+    """The task that runs in this process; None in a driver, and where there is no Spark."""
+    try:
+        from pyspark import TaskContext  # noqa: PLC0415 - there is none outside of Spark
+    except ImportError:
+        return None
+    return TaskContext.get()
+
+
+def attempt_of(task: TaskContext) -> Attempt:
+    """The numbers of a running task."""
+    return Attempt(task.stageId(), task.attemptNumber(), task.taskAttemptId())
+
+
+def query_of(task: TaskContext) -> str:
+    """The id of the streaming query that it works for; empty when it is none."""
+    return task.getLocalProperty(QUERY_PROPERTY) or ""
+
+
+def active_context() -> SparkContext | None:
+    """The driver's context; None where none runs in this process."""
+    try:
+        from pyspark import SparkContext  # noqa: PLC0415 - as above
+    except ImportError:
+        return None
+    return SparkContext._active_spark_context  # noqa: SLF001 - what getOrCreate() asks, which would create one
+
+
+def query_of_thread() -> str:
+    """In a driver: the id of the streaming query that calls this thread (foreachBatch); empty when there is none."""
+    context = active_context()
+    return (context and context.getLocalProperty(QUERY_PROPERTY)) or ""

@@ -1,0 +1,59 @@
+"""What tasks import, as a zip for `--py-files` or `SparkContext.addPyFile`."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from quotascope.clients import accounting
+
+HOME = "_quotascope_driver"
+"""The module that tells tasks where to send what they count."""
+_FOLDERS = {
+    "quotascope/clients/accounting": Path(accounting.__file__).parent,
+    "quotascope/spark_listener/task": Path(__file__).parent,
+}
+_PARENTS = ("quotascope/", "quotascope/clients/", "quotascope/spark_listener/")
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same content is the same file
+
+
+def write_py_files(path: str | Path, *, accumulator: int | None = None) -> None:
+    """
+    Write the zip, which works on Python 3.8 with nothing else of ours installed, and beside it as well.
+
+    Args:
+        path: of a file whose name ends in ".zip", as Spark wants it.
+        accumulator: the number of the driver's accumulator, with which `throttle_scope()` needs no `Throttles`.
+
+    Raises:
+        OSError: the file cannot be written.
+
+    """
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in _entries(accumulator):
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
+
+
+def temporary_py_files(accumulator: int | None) -> str:
+    """The path of such a zip, which lies there as long as this process lives: Spark's driver serves the file itself."""
+    folder = tempfile.mkdtemp(prefix="quotascope-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder, "quotascope_tasks.zip")
+    write_py_files(path, accumulator=accumulator)
+    return str(path)
+
+
+def _entries(accumulator: int | None) -> Iterator[tuple[str, bytes]]:
+    for parent in (
+        _PARENTS
+    ):  # without a module each, so that an installed quotascope keeps its own
+        yield parent, b""  # Python finds them by these entries only (before 3.13)
+    for name, folder in _FOLDERS.items():
+        for module in sorted(folder.glob("*.py")):
+            yield f"{name}/{module.name}", module.read_bytes()
+    if accumulator is not None:
+        yield f"{HOME}.py", f"ACCUMULATOR = {accumulator}\n".encode()
