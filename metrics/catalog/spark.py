@@ -5,7 +5,10 @@ from __future__ import annotations
 from .family import counter, gauge
 
 CLIENT_LABELS = ("app", "query", "side", "user", "client_id")
-"""``app`` is spark.app.name, ``side`` is read, write or admin, ``user`` the configured principal."""
+"""
+``app`` is spark.app.name, ``query`` a streaming query and empty for everything else, ``side`` read, write or admin, and
+``user`` the configured principal.
+"""
 
 SPARK_THROTTLED_SECONDS = counter(
     "spark_kafka_throttled_seconds_total",
@@ -23,7 +26,7 @@ SPARK_THROTTLED_RESPONSES = counter(
 )
 SPARK_THROTTLE_MAX_SECONDS = gauge(
     "spark_kafka_throttle_max_seconds",
-    "Longest throttle time told to the Kafka clients of this job since the last scrape.",
+    "Longest throttle time that the Kafka clients of this job reported in the last minute, or in up to two.",
     CLIENT_LABELS,
     "seconds",
     "throttle_time_ms of the responses",

@@ -1,0 +1,100 @@
+"""
+How Prometheus finds the driver: an entry for its `file_sd_configs`.
+
+The entry belongs to a running driver, which touches its file once a minute. A driver that was killed cannot remove
+it; so a file that was not touched for ten minutes is dead, and the next driver that writes into the same folder
+removes it. Ages are differences between times of one file system: no clock of any machine matters.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+BEAT_SECONDS: Final = 60.0
+DEAD_AFTER_SECONDS: Final = 600.0
+APP_ID: Final = "{app_id}"
+_MARK = "__meta_quotascope_spark_app"
+"""Tells our files from others; Prometheus drops labels with two underscores after relabelling."""
+
+
+class Entry:
+    """
+    The entry of one driver.
+
+    `app_id` becomes a label of every series of the driver. The job's name only is a `__meta` label: as `app` it would
+    push aside the label of the same name that the series have already.
+
+    Args:
+        path: of the file; ends in `.json`. `{app_id}` in its name is replaced.
+        app: `spark.app.name`.
+        app_id: `spark.app.id`.
+
+    """
+
+    def __init__(self, path: str, *, app: str, app_id: str) -> None:
+        self.path = Path(path.replace(APP_ID, _as_file_name(app_id)))
+        self._shares_folder = APP_ID in Path(path).name
+        self._labels = {"app_id": app_id, _MARK: app}
+        self._text = ""
+
+    def write(self, target: str) -> None:
+        """Put the entry in place, complete at any time, and remove the dead of the same folder. Raises `OSError`."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        entry = {"targets": [target], "labels": self._labels}
+        self._text = json.dumps([entry], indent=2) + "\n"
+        self._put()
+        if self._shares_folder:
+            _remove_dead(self.path)
+
+    def beat(self) -> None:
+        """Say that the driver lives. Raises `OSError`."""
+        try:
+            os.utime(self.path)
+        except FileNotFoundError:  # somebody thought it dead: a laptop that slept
+            self._put()
+
+    def remove(self) -> None:
+        """Take the entry away, unless another driver has put its own into the same place. Raises `OSError`."""
+        with contextlib.suppress(FileNotFoundError):
+            if self.path.read_text(encoding="utf-8") == self._text:
+                self.path.unlink()
+
+    def _put(self) -> None:
+        # a name that no pattern of Prometheus's matches
+        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        try:
+            partial.write_text(self._text, encoding="utf-8")
+            partial.replace(self.path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def _remove_dead(ours: Path) -> None:
+    now = ours.stat().st_mtime
+    for file in ours.parent.glob("*.json"):
+        with contextlib.suppress(OSError):
+            old = now - file.stat().st_mtime > DEAD_AFTER_SECONDS
+            if old and any(_MARK in labels for labels in _labels_in(file)):
+                file.unlink()
+
+
+def _labels_in(file: Path) -> Iterator[Mapping[str, Any]]:
+    """The labels of each entry of a file; nothing of one that is not like ours."""
+    try:
+        groups = json.loads(file.read_bytes())
+    except ValueError:
+        return
+    for group in groups if isinstance(groups, list) else ():
+        labels = group.get("labels") if isinstance(group, dict) else None
+        if isinstance(labels, dict):
+            yield labels
+
+
+def _as_file_name(app_id: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", app_id)[:128].lstrip(".") or "_"

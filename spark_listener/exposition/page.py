@@ -1,0 +1,134 @@
+"""The page that Prometheus scrapes in the driver."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import socketserver
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client.registry import Collector
+
+_LOG = logging.getLogger(__name__)
+PATH: Final = "/metrics"
+_MOST_AT_ONCE = 16
+"""Scrapes; whoever comes beyond is turned away, so that no flood takes the driver's threads."""
+_PATIENCE_SECONDS = 10.0
+"""For somebody who connects and says nothing."""
+
+
+class Page:
+    """
+    Serves a collector over HTTP until it is closed.
+
+    Args:
+        collector: asked for every scrape, in a thread of its own.
+        bind_address: a name or an address of this machine; empty for all of its addresses.
+        port: 0 for any free one.
+
+    Raises:
+        OSError: the address cannot be bound.
+
+    """
+
+    def __init__(self, collector: Collector, bind_address: str, port: int) -> None:
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(collector)
+        self._server = _server(bind_address, port)
+        self._server.set_app(_only_metrics(make_wsgi_app(registry)))
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="quotascope-page", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._server.server_port
+
+    def close(self) -> None:
+        """Stop listening; a scrape that is under way may end."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(socketserver.ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed on
+        self._free = threading.BoundedSemaphore(_MOST_AT_ONCE)
+        super().__init__(*args, **kwargs)
+
+    def server_bind(self) -> None:
+        # without the look-up of the host's full name that HTTPServer makes, which can take seconds
+        socketserver.TCPServer.server_bind(self)
+        self.server_name = "localhost"
+        self.server_port = self.socket.getsockname()[1]
+        self.setup_environ()
+
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as declared
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as declared
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: a scrape that broke off is no affair of the job's log."""
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = _PATIENCE_SECONDS
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as declared
+        """Say nothing."""
+
+
+def _server(bind_address: str, port: int) -> WSGIServer:
+    infos = socket.getaddrinfo(
+        bind_address or None,
+        port,
+        type=socket.SOCK_STREAM,
+        flags=socket.AI_PASSIVE,
+    )
+    family, _, _, _, address = infos[0]
+
+    class Server(_Server):
+        address_family = family
+
+    return Server(address[:2], _Handler)
+
+
+Application = Callable[..., Iterable[bytes]]
+
+
+def _only_metrics(metrics: Application) -> Application:
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        if environ.get("PATH_INFO") != PATH:
+            return _say(
+                start, "404 Not Found", f"The metrics of this Spark job are at {PATH}"
+            )
+        try:
+            return metrics(environ, start)
+        except Exception as error:  # noqa: BLE001 - or else wsgiref prints it into the job's log
+            _LOG.debug("a scrape failed", exc_info=True)
+            reason = f"The books of this job cannot be read: {type(error).__name__}"
+            return _say(start, "500 Internal Server Error", reason)
+
+    return answer
+
+
+def _say(start: Callable[..., Any], status: str, text: str) -> Iterable[bytes]:
+    start(status, [("Content-Type", "text/plain; charset=utf-8")])
+    return [f"{text}\n".encode()]

@@ -1,0 +1,56 @@
+"""Calls something again and again in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+_LOG = logging.getLogger(__name__)
+
+
+class Repeating:
+    """
+    Calls at once, then after every interval, until it is closed. Keeps nobody from exiting.
+
+    Args:
+        call: what raises is a line in the log, and called again.
+        interval_seconds: from the end of one call to the beginning of the next.
+        name: of the thread.
+        last: called in that thread when it is closed.
+
+    """
+
+    def __init__(
+        self,
+        call: Callable[[], None],
+        interval_seconds: float,
+        name: str,
+        last: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._call = call
+        self._interval_seconds = interval_seconds
+        self._last = last
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def close(self, timeout_seconds: float) -> bool:
+        """Stop; return whether what was under way, and the last call, ended in time."""
+        self._over.set()
+        self._thread.join(timeout_seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            _guarded(self._call)
+            self._over.wait(self._interval_seconds)
+        _guarded(self._last)
+
+
+def _guarded(call: Callable[[], None]) -> None:
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001 - a job must not suffer from being watched
+        # no text of it: it can hold whatever a job's data holds
+        _LOG.warning("reporting of a Spark job failed: %s", type(error).__name__)

@@ -1,0 +1,78 @@
+"""Books of jobs to show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from prometheus_client import CollectorRegistry
+
+from quotascope.clients.accounting import Client, ClientTotals
+from quotascope.spark_listener.events import Cause
+from quotascope.spark_listener.exposition import JobCollector
+from quotascope.spark_listener.job import JobSnapshot, QuerySnapshot
+
+Key = tuple[str, tuple[tuple[str, str], ...]]
+"""Name and labels, the empty ones left out."""
+
+HOSTILE = 'a"b\\c\n# HELP evil\r\n<b>\u2028é😀' + "x" * 10_000
+BROKEN = "half \ud800 a pair"
+"""Text that UTF-8 cannot hold."""
+
+
+def job(app: str = "nightly", query: str = "clicks") -> JobSnapshot:
+    """A job that has everything that can be shown."""
+    reader = Client("alice", "app1", "read")
+    admin = Client("alice", "topics", "admin")
+    return JobSnapshot(
+        app=app,
+        failures=dict.fromkeys(Cause, 0) | {Cause.KAFKA_QUOTA: 3, Cause.OTHER: 1},
+        retries=dict.fromkeys(Cause, 0) | {Cause.KAFKA_QUOTA: 2},
+        stage_retries=1,
+        executors_lost=1,
+        queries=(
+            QuerySnapshot(
+                name=query,
+                active=True,
+                restarts=2,
+                phases={"addBatch": 1.5, "triggerExecution": 2.0},
+                progress_age_seconds=12.5,
+                max_offsets_behind=700.0,
+                avg_offsets_behind=350.5,
+            ),
+        ),
+        throttles=(
+            ("", ClientTotals(admin, 250, 1, 250, 250, 4)),
+            ("", ClientTotals(reader, 1_500, 6, 1_000, 0, 0)),
+            (query, ClientTotals(reader, 750, 3, 250, 250, 0)),
+        ),
+        events=1_000,
+        lost_events=7,
+        lag_seconds=0.5,
+        sources=("pull",),
+    )
+
+
+def hostile() -> JobSnapshot:
+    """One whose names try to break a page."""
+    shown = job(HOSTILE, HOSTILE)
+    client = Client(HOSTILE, BROKEN, "write")
+    return replace(shown, throttles=((BROKEN, ClientTotals(client, 1_000, 1)),))
+
+
+def scraped(*jobs: JobSnapshot, cluster: str | None = None) -> dict[Key, float]:
+    """The series of jobs as Prometheus would keep them; an assertion that there is none twice."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(JobCollector(lambda: jobs, cluster))
+    found: dict[Key, float] = {}
+    for metric in registry.collect():
+        for sample in metric.samples:
+            labels = sorted((k, v) for k, v in sample.labels.items() if v)
+            key = (sample.name, tuple(labels))
+            assert key not in found
+            found[key] = sample.value
+    return found
+
+
+def value(series: dict[Key, float], name: str, **labels: str) -> float:
+    """The value of one series."""
+    return series[name, tuple(sorted(labels.items()))]

@@ -1,0 +1,100 @@
+import json
+import os
+from pathlib import Path
+
+from tests.spark_listener.exposition.jobs import HOSTILE
+
+from quotascope.spark_listener.exposition.discovery import DEAD_AFTER_SECONDS, Entry
+
+
+def entry(folder: Path, app_id: str = "app-1", name: str = "{app_id}.json") -> Entry:
+    """The entry of a driver."""
+    return Entry(str(folder / "spark" / name), app="nightly", app_id=app_id)
+
+
+def age(file: Path, seconds: float) -> None:
+    """Let a file be older than now."""
+    then = file.stat().st_mtime - seconds
+    os.utime(file, (then, then))
+
+
+def test_the_file_is_as_prometheus_reads_it(tmp_path: Path) -> None:
+    """One target, its application as a label, its name as one that is dropped, and nothing else in the folder."""
+    ours = entry(tmp_path)
+    ours.write("driver-1:4567")
+    (file,) = (tmp_path / "spark").iterdir()
+    assert file.name == "app-1.json"
+    labels = {"app_id": "app-1", "__meta_quotascope_spark_app": "nightly"}
+    assert json.loads(file.read_text()) == [
+        {"targets": ["driver-1:4567"], "labels": labels}
+    ]
+
+
+def test_names_that_are_no_file_names(tmp_path: Path) -> None:
+    """An id cannot lead out of the folder, and a name holds what it likes."""
+    ours = Entry(str(tmp_path / "{app_id}.json"), app=HOSTILE, app_id="../../etc/x\n")
+    ours.write("driver-1:4567")
+    (file,) = tmp_path.iterdir()
+    assert file == ours.path
+    assert json.loads(file.read_text())[0]["labels"]["app_id"] == "../../etc/x\n"
+
+
+def test_it_is_removed(tmp_path: Path) -> None:
+    """And that it is gone already does not matter."""
+    ours = entry(tmp_path)
+    ours.write("driver-1:4567")
+    ours.remove()
+    ours.remove()
+    assert not ours.path.exists()
+
+
+def test_the_entry_of_another_driver_stays(tmp_path: Path) -> None:
+    """Who shares one file removes it only while it is the own one."""
+    first = entry(tmp_path, "app-1", "driver.json")
+    second = entry(tmp_path, "app-2", "driver.json")
+    first.write("driver-1:4567")
+    second.write("driver-2:4567")
+    first.remove()
+    assert "driver-2" in second.path.read_text()
+
+
+def test_a_beat_makes_it_young(tmp_path: Path) -> None:
+    """And puts it back where somebody took it away."""
+    ours = entry(tmp_path)
+    ours.write("driver-1:4567")
+    age(ours.path, 500)
+    old = ours.path.stat().st_mtime
+    ours.beat()
+    assert ours.path.stat().st_mtime > old
+    ours.path.unlink()
+    ours.beat()
+    assert "driver-1" in ours.path.read_text()
+
+
+def test_entries_of_dead_drivers_are_removed_by_the_next(tmp_path: Path) -> None:
+    """Only ours, and only when nobody touched them for ten minutes."""
+    for app_id in ("app-dead", "app-alive"):
+        entry(tmp_path, app_id).write("driver-1:4567")
+    age(tmp_path / "spark/app-dead.json", DEAD_AFTER_SECONDS + 60)
+    age(tmp_path / "spark/app-alive.json", DEAD_AFTER_SECONDS - 60)
+    strangers = {
+        "node.json": '[{"targets": ["node:1"], "labels": {"app_id": "x"}}]',
+        "odd.json": '{"__meta_quotascope_spark_app": 1}',
+        "list.json": '["__meta_quotascope_spark_app"]',
+        "broken.json": "{",
+        "binary.json": "\x00",
+    }
+    for name, text in strangers.items():
+        (tmp_path / "spark" / name).write_text(text)
+        age(tmp_path / "spark" / name, DEAD_AFTER_SECONDS + 60)
+    entry(tmp_path, "app-new").write("driver-2:4567")
+    left = {file.name for file in (tmp_path / "spark").iterdir()}
+    assert left == {"app-alive.json", "app-new.json", *strangers}
+
+
+def test_one_file_for_all_removes_nobody(tmp_path: Path) -> None:
+    """Without `{app_id}` in the name, the folder is not this driver's affair."""
+    entry(tmp_path, "app-dead").write("driver-1:4567")
+    age(tmp_path / "spark/app-dead.json", DEAD_AFTER_SECONDS + 60)
+    entry(tmp_path, "app-new", "driver.json").write("driver-2:4567")
+    assert (tmp_path / "spark/app-dead.json").exists()
