@@ -1,1 +1,19 @@
-"""What the Kafka clients in the JVMs of a job were told: an executor plugin, and who reads it."""
+"""
+What the Kafka clients in the JVMs of a job were told, such as those of Spark's Kafka connector.
+
+`write_jar` writes a plugin for Spark (`spark.plugins`, `PLUGIN`) whose Java is in `java/`; `PluginTotals` reads its counts in the
+driver. `REPORTER` makes the counts of a source or a sink exact.
+"""
+
+from .jar import JarUnavailable, write_jar
+from .plugin import KEYS, PLUGIN, REPORTER, PluginTotals, PluginUnreadable
+
+__all__ = [
+    "KEYS",
+    "PLUGIN",
+    "REPORTER",
+    "JarUnavailable",
+    "PluginTotals",
+    "PluginUnreadable",
+    "write_jar",
+]

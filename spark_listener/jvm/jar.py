@@ -1,0 +1,31 @@
+"""Where a user gets the executor plugin's jar from."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from ..errors import SparkListenerError
+from .building import JAR, BuildFailed, build
+
+
+class JarUnavailable(SparkListenerError):
+    """The jar is neither in this installation nor can it be built here."""
+
+
+def write_jar(target: Path) -> None:
+    """
+    Write the executor plugin's jar: the one that the wheel carries, else one that is built now.
+
+    Raises `JarUnavailable`.
+    """
+    shipped = Path(__file__).with_name(JAR)
+    try:
+        if shipped.exists():
+            shutil.copyfile(shipped, target)
+        else:
+            build(target)
+    except (BuildFailed, OSError) as error:
+        raise JarUnavailable(
+            f"the plugin's jar is not written to {target}: {error}"
+        ) from error

@@ -1,0 +1,105 @@
+package io.quotascope.spark;
+
+import java.lang.management.ManagementFactory;
+import java.util.HashMap;
+import java.util.Hashtable;
+import java.util.Map;
+import java.util.Set;
+import javax.management.Attribute;
+import javax.management.JMException;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
+
+/** Estimates from the MBeans of the Kafka clients of this JVM, but for those that a `ThrottleReporter` counts. */
+final class ClientBeans {
+  private static final String RESPONSES = "response-total";
+  private static final int READINGS = 4;
+
+  private final MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+  private final Map<ObjectName, Seen> clients = new HashMap<>();
+  private final Ledger ledger;
+
+  ClientBeans(Ledger ledger) {
+    this.ledger = ledger;
+  }
+
+  /** A client that is there, and what is known of it. */
+  private static final class Seen {
+    final WindowedSum sum = new WindowedSum();
+    final Account account;
+    double toldMs;
+
+    Seen(Account account) {
+      this.account = account;
+    }
+  }
+
+  /** Take in what the clients tell now; those that are gone were told all that was seen of them. */
+  void read(long nowMs) throws JMException {
+    Set<ObjectName> producers = names("kafka.producer:type=producer-metrics,client-id=*");
+    Set<ObjectName> consumers = names("kafka.consumer:type=consumer-fetch-manager-metrics,client-id=*");
+    clients.keySet().removeIf(name -> !producers.contains(name) && !consumers.contains(name));
+    for (ObjectName name : producers) {
+      read(nowMs, name, name, "write", "produce-throttle-time");
+    }
+    for (ObjectName name : consumers) {
+      read(nowMs, name, sibling(name, "consumer-metrics"), "read", "fetch-throttle-time");
+    }
+  }
+
+  private void read(long nowMs, ObjectName name, ObjectName network, String side, String sensor) throws JMException {
+    for (int reading = 0; reading < READINGS; reading++) {
+      Map<String, Double> before = values(network, RESPONSES);
+      Map<String, Double> client = values(name, sensor + "-avg", sensor + "-max", ThrottleReporter.MARK);
+      boolean quiet = before.equals(values(network, RESPONSES));
+      if (client.containsKey(ThrottleReporter.MARK) || before.isEmpty() || !client.containsKey(sensor + "-avg")) {
+        return;
+      }
+      if (quiet || reading == READINGS - 1) {
+        Seen seen = clients.computeIfAbsent(name, any -> new Seen(account(name, side)));
+        tell(seen, nowMs, before.get(RESPONSES).longValue(), client.get(sensor + "-avg"), client.get(sensor + "-max"));
+        return;
+      }
+    }
+  }
+
+  /** The number of throttled responses is not told: as few as the longest throttle time allows. */
+  private static void tell(Seen seen, long nowMs, long responses, double average, Double longest) {
+    double sum = seen.sum.observe(nowMs, responses, average);
+    double more = sum - seen.toldMs;
+    if (more > 0 && longest != null && longest > 0) {
+      seen.account.told((long) more, (long) Math.ceil(more / longest), longest.longValue(), nowMs);
+      seen.toldMs = sum;
+    }
+  }
+
+  private Account account(ObjectName name, String side) {
+    String id = name.getKeyProperty("client-id");
+    return ledger.account("", "", Labels.client(id.startsWith("\"") ? ObjectName.unquote(id) : id), side);
+  }
+
+  private Set<ObjectName> names(String pattern) throws JMException {
+    return server.queryNames(new ObjectName(pattern), null);
+  }
+
+  private static ObjectName sibling(ObjectName name, String type) throws JMException {
+    Hashtable<String, String> properties = new Hashtable<>(name.getKeyPropertyList());
+    properties.put("type", type);
+    return new ObjectName(name.getDomain(), properties);
+  }
+
+  /** The numbers among these attributes, as far as the client is still there. */
+  private Map<String, Double> values(ObjectName name, String... attributes) {
+    Map<String, Double> values = new HashMap<>();
+    try {
+      for (Attribute attribute : server.getAttributes(name, attributes).asList()) {
+        if (attribute.getValue() instanceof Number) {
+          values.put(attribute.getName(), ((Number) attribute.getValue()).doubleValue());
+        }
+      }
+    } catch (JMException gone) {
+      return values;
+    }
+    return values;
+  }
+}

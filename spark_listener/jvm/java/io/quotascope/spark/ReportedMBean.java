@@ -1,0 +1,8 @@
+package io.quotascope.spark;
+
+import java.util.HashMap;
+
+/** What `Reported` shows. */
+public interface ReportedMBean {
+  HashMap<String, long[]> getTotals();
+}

@@ -1,0 +1,19 @@
+package io.quotascope.spark;
+
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/** Says once what does not work. Messages of exceptions are left out: they may hold a client's configuration. */
+final class Trouble {
+  private static final Set<String> SAID = ConcurrentHashMap.newKeySet();
+
+  private Trouble() {}
+
+  static void with(String what, Throwable error) {
+    if (SAID.add(what)) {
+      Logger.getLogger("io.quotascope.spark").log(Level.WARNING, "quotascope: {0}: {1}", new Object[] {what, error.getClass().getName()});
+    }
+  }
+}

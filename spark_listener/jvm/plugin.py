@@ -1,0 +1,88 @@
+"""Reads in the driver what the plugin's executors have told it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, get_args
+
+from quotascope.clients.accounting import Client, ClientTotals, Side
+
+from ..errors import SparkListenerError
+
+PLUGIN: Final = "io.quotascope.spark.ThrottlePlugin"
+"""For `spark.plugins`."""
+REPORTER: Final = "io.quotascope.spark.ThrottleReporter"
+"""For the option `kafka.metric.reporters` of a source or a sink."""
+KEYS: Final = ("spark.quotascope.jvm.intervalSeconds",)
+"""Properties that the plugin reads: how often a JVM reads its Kafka clients, in seconds, 1 by default."""
+
+
+class PluginUnreadable(SparkListenerError):
+    """The plugin answers otherwise than this version expects."""
+
+
+class PluginTotals:
+    """
+    What the Kafka clients in the JVMs of an application were told: in its executors, and in its driver.
+
+    Executors tell it once a second. What an executor told before it was lost stays counted.
+    """
+
+    def __init__(self, plugin: Any, application: str) -> None:  # noqa: ANN401 - a class of the JVM
+        self._plugin = plugin
+        self._application = application
+
+    @classmethod
+    def of(cls, spark: Any) -> PluginTotals | None:  # noqa: ANN401 - a session, of Spark Connect, too
+        """The plugin of a session's application; None when it has none, or its JVM cannot be reached. Never raises."""
+        try:
+            context = spark.sparkContext
+            named = str(context.getConf().get("spark.plugins", ""))
+            if PLUGIN not in (name.strip() for name in named.split(",")):
+                return None
+            plugin = getattr(context._jvm, PLUGIN)  # noqa: SLF001 - there is no other way to the JVM
+            return cls(plugin, str(context.applicationId))
+        except Exception:  # noqa: BLE001 - Spark's and py4j's errors have no common root
+            return None
+
+    def totals(self) -> list[tuple[str, ClientTotals]]:
+        """
+        The absolute counts by streaming query (its id; empty where it is none or not known) and client.
+
+        Answers after the end of the application, too, as long as the driver's JVM lives. Raises `PluginUnreadable`, and py4j's errors
+        when that is gone.
+        """
+        return read(str(self._plugin.totals(self._application)))
+
+
+def read(answer: str) -> list[tuple[str, ClientTotals]]:
+    """The counts in the plugin's answer; nothing in an empty one. Raises `PluginUnreadable`."""
+    if not answer:
+        return []
+    try:
+        return [_totals(*pair) for pair in json.loads(answer)]
+    except (TypeError, ValueError) as error:
+        raise PluginUnreadable(
+            "the plugin's answer is not understood: take its jar from this version of quotascope"
+        ) from error
+
+
+def _totals(client: list[str], counts: list[int]) -> tuple[str, ClientTotals]:
+    query, user, client_id, side = (_valid(text) for text in client)
+    ms, responses, longest, recent = (int(count) for count in counts)
+    return query, ClientTotals(
+        Client(user, client_id, _side(side)), ms, responses, longest, recent
+    )
+
+
+def _side(text: str) -> Side:
+    for side in get_args(Side):
+        if side == text:
+            known: Side = side
+            return known
+    raise ValueError(text)
+
+
+def _valid(text: str) -> str:
+    """Without the halves of characters that Java's texts may hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

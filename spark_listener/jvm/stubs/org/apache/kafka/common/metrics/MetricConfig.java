@@ -1,0 +1,3 @@
+package org.apache.kafka.common.metrics;
+
+public class MetricConfig {}

@@ -1,0 +1,5 @@
+package org.apache.kafka.common.metrics;
+
+public class Metrics {
+  public native Sensor getSensor(String name);
+}

@@ -1,0 +1,5 @@
+package org.apache.spark;
+
+public class SparkConf {
+  public native String get(String key, String otherwise);
+}
