@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .note import PREFIX
 
 
 class _Line(str):
-    """Shown on a line of its own, also as one of several arguments of an exception."""
+    """Shown on a line of its own, whether it is the only argument of an exception or one of several."""
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return f"\n{self}\n"
+    def __str__(self) -> str:
+        return f"\n{super().__str__()}\n"
+
+    __repr__ = __str__
 
 
 class _Noted(Exception):
@@ -21,13 +25,14 @@ class _Noted(Exception):
         return f"\n{self.args[0]}"
 
 
-def put_note(error: BaseException, text: str) -> None:
+def put_note(error: BaseException, write: Callable[[], str]) -> None:
     """
     Let the traceback of this exception have the note, in place of an older one.
 
     Where Python has no notes on exceptions (before 3.11), it is one more of its arguments. Never raises.
     """
     try:
+        text = write()
         if hasattr(error, "add_note"):
             _drop_notes(error)
             error.add_note(text)
@@ -46,9 +51,16 @@ def _drop_notes(error: BaseException) -> None:
 def _add_argument(error: BaseException, text: str) -> None:
     kept = tuple(each for each in error.args if not isinstance(each, _Line))
     error.args = (*kept, _Line(text))
-    if text not in str(error):
+    if not _shows(error, text):
         error.args = kept
         _extend_chain(error, _Noted(text))
+
+
+def _shows(error: BaseException, text: str) -> bool:
+    try:
+        return text in str(error)
+    except Exception:  # noqa: BLE001 - somebody's own
+        return False
 
 
 def _extend_chain(error: BaseException, note: _Noted) -> None:

@@ -18,14 +18,18 @@ class StrangeRow(ValueError):
 
 
 def row(totals: ClientTotals) -> tuple[Any, ...]:
-    """User, client id, side, throttled ms, responses, longest ms, quota retries: without what only the driver's clock can tell."""
+    """
+    User, client id, side, throttled ms, responses, longest ms, quota retries: without what only the driver's clock can tell.
+
+    They are Python's own types, whatever they were counted with: the driver may not have somebody's numpy.
+    """
     counts = (
         totals.throttled_ms,
         totals.responses,
         totals.longest_ms,
         totals.quota_retries,
     )
-    return (*totals.client, *counts)
+    return (*map(str, totals.client), *map(int, counts))
 
 
 def totals_of(values: object) -> ClientTotals:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from .worker import Worker
 
 if TYPE_CHECKING:
     from pyspark import TaskContext
+
+_LOG = logging.getLogger(__name__)
 
 
 class TaskScope:
@@ -26,7 +29,10 @@ class TaskScope:
         self._task = task
 
     def __enter__(self) -> ThrottleAccount:
-        self._worker.begin(self._task)
+        try:
+            self._worker.begin(self._task)
+        except Exception:  # noqa: BLE001 - the program's task matters more than its counts
+            _LOG.exception("what this task is told will not be counted with it")
         return self._worker.account
 
     def __exit__(
@@ -36,4 +42,4 @@ class TaskScope:
         _traceback: TracebackType | None,
     ) -> None:
         if error is not None and not isinstance(error, GeneratorExit):
-            put_note(error, self._worker.note())
+            put_note(error, self._worker.note)

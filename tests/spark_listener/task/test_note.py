@@ -1,0 +1,156 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals, Side
+from quotascope.spark_listener.task.names import clipped
+from quotascope.spark_listener.task.note import PREFIX, Attempt, Note, read, text_of
+
+ATTEMPT = Attempt(stage=3, number=1, task=17)
+ALICE = ClientTotals(Client("alice", "etl", "write"), 880, 4, 250, quota_retries=2)
+NOTE = Note("", (ALICE,))
+LINE = text_of(ATTEMPT, NOTE)
+TRACEBACK = f"""Traceback (most recent call last):
+  File "job.py", line 3, in send
+    raise ValueError("no")
+ValueError: no
+{LINE}
+"""
+
+NAMES = st.text(
+    st.one_of(st.characters(), st.sampled_from("\n\r\"'\\<\u2028\ud800😀")),
+    max_size=300,
+)
+SIDES: list[Side] = ["read", "write", "admin"]
+TOTALS = st.builds(
+    lambda user, client_id, side, counts: ClientTotals(
+        Client(clipped(user), clipped(client_id), side),
+        *counts[:3],
+        quota_retries=counts[3],
+    ),
+    NAMES,
+    NAMES,
+    st.sampled_from(SIDES),
+    st.tuples(*[st.integers(0, 10**12)] * 4),
+)
+
+
+def test_the_driver_reads_what_the_task_wrote() -> None:
+    """In whatever text a version of Spark puts the traceback."""
+    newest = f"[PYTHON_EXCEPTION] An exception was thrown from the Python worker: {TRACEBACK} SQLSTATE: 38000"
+    joined = f"{TRACEBACK.rstrip()} SQLSTATE: 38000"
+    cut = TRACEBACK.rstrip()
+    for text in (TRACEBACK, newest, joined, cut, LINE, f"\n{LINE}\n"):
+        assert read(text, ATTEMPT) == NOTE
+
+
+@given(st.lists(TOTALS, max_size=12, unique_by=lambda each: each.client), NAMES)
+def test_any_names_come_home(totals: list[ClientTotals], query: str) -> None:
+    """Whatever strangers call themselves, the note is one line of ASCII."""
+    note = Note(query[:100], tuple(totals))
+    text = text_of(ATTEMPT, note)
+    assert text.isascii()
+    assert text.isprintable()
+    found = read(f"ValueError: no\n{text}\n", ATTEMPT)
+    assert found is not None
+    assert sorted(found.totals) == sorted(note.totals)
+    assert found.query == note.query
+
+
+def test_a_note_of_another_attempt_is_not_this_ones() -> None:
+    """Texts that are handed on, or made up, name other numbers."""
+    for other in (Attempt(3, 1, 18), Attempt(3, 0, 17), Attempt(4, 1, 17)):
+        assert read(TRACEBACK, other) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"ValueError: {LINE}",
+        f'    raise ValueError("{LINE}")',
+        f"ValueError: no\nsaid {LINE}",
+        f"ValueError: no\n{LINE} and more",
+        f"ValueError: no\n{LINE[:-1]}",
+        f"ValueError: no\n{' ' * 41}{LINE}",
+        "",
+        PREFIX,
+        f"{PREFIX}{'[' * 5_000}",
+        f"{PREFIX}{{}}",
+        f"{PREFIX}null",
+        f"{PREFIX}{'9' * 6_000}",
+    ],
+)
+def test_what_only_looks_like_a_note_is_none(text: str) -> None:
+    """A line that quotes one is the program's own text."""
+    assert read(text, ATTEMPT) is None
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ["alice", "etl", "write", -1, 1, 1, 0],
+        ["alice", "etl", "write", 1.5, 1, 1, 0],
+        ["alice", "etl", "write", True, 1, 1, 0],
+        ["alice", "etl", "write", 2**60, 1, 1, 0],
+        ["alice", "etl", "sideways", 1, 1, 1, 0],
+        ["alice", "etl", [], 1, 1, 1, 0],
+        ["alice", None, "write", 1, 1, 1, 0],
+        ["alice", "etl", "write", 1, 1, 1],
+        "alice",
+    ],
+)
+def test_strange_rows_make_no_note(row: object) -> None:
+    """Numbers that cannot be counts are not counted."""
+    values = {**ATTEMPT._asdict(), "query": "", "clients": [row]}
+    assert read(PREFIX + json.dumps(values), ATTEMPT) is None
+
+
+def test_numbers_of_the_attempt_are_numbers() -> None:
+    """True is not 1 here."""
+    values = {"stage": 3, "number": True, "task": 17, "query": "", "clients": []}
+    assert read(PREFIX + json.dumps(values), ATTEMPT) is None
+
+
+def test_the_fullest_note_stands() -> None:
+    """Each note of an attempt holds all that went before; a chain prints them in any order."""
+    more = Note("", (ALICE._replace(throttled_ms=900, responses=5),))
+    later = text_of(ATTEMPT, more)
+    for notes in ((LINE, later), (later, LINE)):
+        assert read("\n".join(notes), ATTEMPT) == more
+
+
+def test_a_note_within_an_exception_group_counts() -> None:
+    """Python draws a margin there."""
+    assert read(f"  | ValueError: no\n  | {LINE}\n  +----", ATTEMPT) == NOTE
+
+
+def test_a_note_is_of_bounded_length_and_its_sums_are_true() -> None:
+    """Those that waited least are counted together, by side."""
+    names = [f"client-{number}-" + "\U0001f600" * 150 for number in range(100)]
+    totals = tuple(
+        ClientTotals(Client("", clipped(name), "read"), number, 1, number)
+        for number, name in enumerate(names)
+    )
+    text = text_of(ATTEMPT, Note("", totals))
+    assert len(text) <= 8_000
+    note = read(text, ATTEMPT)
+    assert note is not None
+    assert sum(each.throttled_ms for each in note.totals) == sum(range(100))
+    assert sum(each.responses for each in note.totals) == 100
+    assert note.totals[0].throttled_ms == 99
+    assert note.totals[-1].client == (OVERFLOW, OVERFLOW, "read")
+
+
+def test_a_flood_does_not_hide_the_note_after_it() -> None:
+    """A huge message of a stranger, full of guesses, stands before the note on its exception."""
+    guesses = [text_of(Attempt(3, 1, task), NOTE) for task in range(1_000, 2_000)]
+    text = "\n".join(["ValueError: ", *guesses, "x" * 1_000_000, LINE])
+    assert read(text, ATTEMPT) == NOTE
+
+
+def test_too_many_guesses_are_not_tried() -> None:
+    """Who writes a line for each number that an attempt may have is not believed."""
+    guesses = [text_of(Attempt(3, 1, task), NOTE) for task in range(1_000)]
+    assert read("\n".join(guesses), ATTEMPT) is None
