@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from typing import Callable
 
 from quotascope.clients.accounting import (
     Client,

@@ -27,7 +27,9 @@ SIDES: list[Side] = ["read", "write", "admin"]
 TOTALS = st.builds(
     lambda user, client_id, side, counts: ClientTotals(
         Client(clipped(user), clipped(client_id), side),
-        *counts[:3],
+        throttled_ms=counts[0],
+        responses=counts[1],
+        longest_ms=counts[2],
         quota_retries=counts[3],
     ),
     NAMES,

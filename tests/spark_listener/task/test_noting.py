@@ -20,19 +20,19 @@ class Old:
         raise AttributeError
 
 
-class OldValue(Old, ValueError):
+class OldValue(Old, ValueError):  # type: ignore[misc]  # on purpose
     """Shows its arguments."""
 
 
-class OldKey(Old, KeyError):
+class OldKey(Old, KeyError):  # type: ignore[misc]  # on purpose
     """Shows them in its own way."""
 
 
-class OldFile(Old, FileNotFoundError):
+class OldFile(Old, FileNotFoundError):  # type: ignore[misc]  # on purpose
     """Shows others."""
 
 
-class OldMute(Old, Exception):
+class OldMute(Old, Exception):  # type: ignore[misc]  # on purpose
     """Cannot be shown."""
 
     def __str__(self) -> str:

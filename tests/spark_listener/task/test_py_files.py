@@ -1,0 +1,153 @@
+"""The zip works by itself, on Python 3.8 as on this one, and beside an installed quotascope."""
+
+import ast
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import quotascope.spark_listener.task
+from quotascope.spark_listener.task.py_files import HOME, write_py_files
+
+PYTHONS = [sys.executable, *sorted(map(str, Path.home().glob(".pyenv/versions/3.8.*/bin/python")))[:1]]  # fmt: skip
+"""This one, and the oldest that is supported where it is at hand."""
+USE = """
+import sys
+sys.path.insert(1, sys.argv[1])
+from quotascope.clients.accounting import ThrottleAccount, confluent_kafka_config
+from quotascope.spark_listener.task import throttle_scope
+from quotascope.spark_listener.task import note, noting, tally, worker
+from quotascope.spark_listener.task.scope import TaskScope
+import pickle, traceback
+
+
+class Task:
+    stageId = attemptNumber = taskAttemptId = lambda self: 5
+    getLocalProperty = lambda self, key: None
+
+
+with throttle_scope() as account:
+    account.client("alice", "etl", "write").told(1)
+here = worker.Worker(None)
+try:
+    with TaskScope(here, Task()) as account:
+        confluent_kafka_config({}, account, side="write")
+        account.client("alice", "etl", "write").told(7)
+        raise KeyError("no")
+except KeyError:
+    found = note.read(traceback.format_exc(), note.Attempt(5, 5, 5))
+assert [each.throttled_ms for each in found.totals] == [7, 0], found
+assert pickle.loads(pickle.dumps(here._tally))[0] == 1
+ours = {name: sys.modules[name].__file__ for name in sys.modules if name.startswith("quotascope.")}
+print(sorted(name for name, file in ours.items() if file and file.startswith(sys.argv[1])))
+"""
+BESIDE = """
+import sys
+sys.path.insert(1, sys.argv[1])
+import quotascope.spark_listener.task, quotascope.clients.accounting, quotascope.clients.reporting
+print(quotascope.spark_listener.task.__file__, quotascope.clients.accounting.__file__)
+"""
+
+
+def run(python: str, code: str, *arguments: str) -> str:
+    """What the code prints there."""
+    done = subprocess.run(
+        [python, "-IS", "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """The zip."""
+    path = tmp_path / "tasks.zip"
+    write_py_files(path)
+    return path
+
+
+def test_it_holds_what_tasks_need(archive: Path, tmp_path: Path) -> None:
+    """Both packages, no parents' code, and the driver's number if there is one; the same twice."""
+    names = zipfile.ZipFile(archive).namelist()
+    folders = {name.rpartition("/")[0] for name in names if not name.endswith("/")}
+    assert folders == {"quotascope/clients/accounting", "quotascope/spark_listener/task"}  # fmt: skip
+    assert "quotascope/clients/accounting/confluent.py" in names
+    again, numbered = tmp_path / "again.zip", tmp_path / "numbered.zip"
+    write_py_files(again)
+    assert again.read_bytes() == archive.read_bytes()
+    write_py_files(numbered, accumulator=4)
+    assert zipfile.ZipFile(numbered).read(f"{HOME}.py") == b"ACCUMULATOR = 4\n"
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_it_needs_nothing_of_ours(python: str, archive: Path) -> None:
+    """Both imports work from it alone, in a Python without Spark and without site-packages, and so do counts and notes."""
+    loaded = run(python, USE, str(archive))
+    assert "quotascope.spark_listener.task.throttles" in loaded
+    assert "quotascope.clients.accounting.account" in loaded
+
+
+def test_an_installed_quotascope_stays_whole(archive: Path, tmp_path: Path) -> None:
+    """Its packages have parents of their own, which win over the zip's folders; everything beside them can still be imported."""
+    installed = tmp_path / "site"
+    repository = Path(quotascope.spark_listener.task.__file__).parents[2]
+    for room in ("clients", "metrics", "spark_listener"):
+        shutil.copytree(repository / room, installed / "quotascope" / room)
+    code = f"import sys; sys.path.append({str(installed)!r})\n{BESIDE}"
+    task, accounting = run(sys.executable, code, str(archive)).split()
+    assert task.startswith(str(installed))
+    assert accounting.startswith(str(installed))
+
+
+def test_it_needs_no_newer_python() -> None:
+    """Vermin knows which version of Python brought each part of the language and of its library."""
+    vermin = shutil.which("vermin", path=str(Path(sys.executable).parent))
+    assert vermin, "vermin is not installed"
+    folder = str(Path(quotascope.spark_listener.task.__file__).parent)
+    command = [vermin, "--no-tips", "--violations", "--target=3.8-", folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+class Subscripts(ast.NodeVisitor):
+    """Finds `Callable[…]` and its like where they are values and not only annotations: Python 3.8 has none of the kind."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.generic = {"dict", "frozenset", "list", "set", "tuple", "type"}
+        self.found: list[str] = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module != "typing":
+                self.generic |= {each.name for each in node.names}
+        self.visit(tree)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        """But for the annotation."""
+        if node.value is not None:
+            self.visit(node.value)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        """But for the annotations."""
+        for each in (*node.decorator_list, *node.args.defaults, *node.body):
+            self.visit(each)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        """One."""
+        if isinstance(node.value, ast.Name) and node.value.id in self.generic:
+            self.found.append(ast.unparse(node))
+        self.generic_visit(node)
+
+
+def test_it_makes_no_types_that_old_pythons_have_not(archive: Path) -> None:
+    """Which vermin does not see."""
+    packed = zipfile.ZipFile(archive)
+    modules = [name for name in packed.namelist() if name.endswith(".py")]
+    found = {name: Subscripts(ast.parse(packed.read(name))).found for name in modules}
+    assert {name: each for name, each in found.items() if each} == {}
+    assert Subscripts(ast.parse("from x import Y\ndef f(a: Y[int]): Y[str]")).found == ["Y[str]"]  # fmt: skip

@@ -1,0 +1,123 @@
+import logging
+import pickle
+from typing import Any
+
+import pytest
+from pyspark import accumulators
+
+from quotascope.clients.accounting import ThrottleAccount
+from quotascope.spark_listener.task import Throttles, throttle_scope, throttles
+
+
+class Context:
+    """As far as `Throttles` looks, a `SparkContext`."""
+
+    def __init__(self, number: int = 4711) -> None:
+        self.number = number
+        self.files: list[str] = []
+
+    def accumulator(self, value: object, param: Any) -> Any:
+        """As Spark's."""
+        return accumulators.Accumulator(self.number, value, param)
+
+    def addPyFile(self, path: str) -> None:  # noqa: N802 - Spark's name
+        """Note it."""
+        self.files.append(path)
+
+
+class Session:
+    """A classic one."""
+
+    def __init__(self, context: Any) -> None:
+        self.sparkContext = context
+
+
+class Connected:
+    """One of Spark Connect, which has no context."""
+
+    def __init__(self) -> None:
+        self.artifacts: list[str] = []
+
+    def addArtifacts(self, path: str, *, pyfile: bool) -> None:  # noqa: N802 - Spark's name
+        """Note it."""
+        assert pyfile
+        self.artifacts.append(path)
+
+
+@pytest.fixture(autouse=True)
+def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accumulators, "_accumulatorRegistry", {})
+
+
+def test_an_application_has_one() -> None:
+    """Whoever asks, and the modules are sent once."""
+    context = Context()
+    one, other = (Throttles.of(Session(context)) for _ in range(2))
+    assert one is other
+    assert one.carries_successes
+    assert [each.rpartition("/")[2] for each in context.files] == ["quotascope_tasks.zip"]  # fmt: skip
+    assert Throttles.of(Session(Context(4712))) is not one
+
+
+def test_files_are_sent_only_if_wanted() -> None:
+    """A cluster may have them already."""
+    context = Context()
+    Throttles.of(Session(context), ship_task_files=False)
+    assert context.files == []
+
+
+def test_what_arrives_in_a_task_knows_its_driver() -> None:
+    """It is a number, whatever was counted so far; back in the driver it is itself."""
+    context = Context()
+    made = Throttles.of(Session(context))
+    assert pickle.loads(pickle.dumps(made)) is made  # noqa: S301 - as Spark does
+    del context
+    stranger = pickle.loads(pickle.dumps(Throttles(5)))  # noqa: S301
+    assert (stranger.accumulator, stranger.totals()) == (5, ())
+
+
+def test_the_driver_counts_at_once() -> None:
+    """Nothing is lost there when something fails."""
+    made = Throttles.of(Session(context := Context()))
+    error = ValueError("no")
+    with pytest.raises(ValueError, match="no"), made.scope() as account:
+        raise _retried(account, error)
+    assert not hasattr(error, "__notes__")
+    ((query, totals),) = made.totals()
+    assert (query, totals.quota_retries) == ("", 1)
+    assert context.files
+
+
+def _retried(account: ThrottleAccount, error: ValueError) -> ValueError:
+    account.client("alice", "etl", "admin").retried()
+    return error
+
+
+def test_under_connect_only_failures_tell(caplog: pytest.LogCaptureFixture) -> None:
+    """A warning says so, and the modules are sent all the same."""
+    session = Connected()
+    with caplog.at_level(logging.WARNING):
+        made = Throttles.of(session)
+    assert not made.carries_successes
+    assert "only tasks that fail will tell" in caplog.text
+    assert len(session.artifacts) == 1
+
+
+def test_a_session_that_refuses_is_left_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whatever it is."""
+    with caplog.at_level(logging.WARNING):
+        assert not Throttles.of(object()).carries_successes
+    assert "could not be sent" in caplog.text
+
+
+def test_without_spark_a_scope_still_counts(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program runs as it would with one, and a warning says that nobody listens."""
+    monkeypatch.setattr(throttles, "active_context", lambda: None)
+    with caplog.at_level(logging.WARNING), throttle_scope() as account:
+        account.client("alice", "etl", "write").told(7)
+    assert account.totals()[0].throttled_ms == 7
+    assert "no listener is attached" in caplog.text

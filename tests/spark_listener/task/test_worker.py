@@ -1,0 +1,168 @@
+"""What a worker's process does for the tasks that it runs, one after the other."""
+
+import logging
+import pickle
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+from pyspark import accumulators
+
+from quotascope.spark_listener.task import note, worker
+from quotascope.spark_listener.task.scope import TaskScope
+from quotascope.spark_listener.task.worker import Worker, worker_of
+
+NUMBER = 4711
+
+
+@dataclass(frozen=True)
+class Task:
+    """As far as a scope looks, a `TaskContext`."""
+
+    task: int
+    query: str | None = None
+
+    def stageId(self) -> int:  # noqa: N802 - Spark's names
+        """Of all."""
+        return 3
+
+    def attemptNumber(self) -> int:  # noqa: N802
+        """Of the first."""
+        return 0
+
+    def taskAttemptId(self) -> int:  # noqa: N802
+        """Of this one."""
+        return self.task
+
+    def getLocalProperty(self, key: str) -> str | None:  # noqa: N802
+        """The only one."""
+        return self.query if key == "sql.streaming.queryId" else None
+
+
+@pytest.fixture(autouse=True)
+def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[int, Any]]:
+    """What Spark's worker sends when a task has succeeded."""
+    registered: dict[int, Any] = {}
+    monkeypatch.setattr(accumulators, "_accumulatorRegistry", registered)
+    monkeypatch.setattr(worker, "_WORKERS", {})
+    yield registered
+    registered.clear()
+
+
+def scope_of(task: int, query: str | None = None) -> TaskScope:
+    """A scope in this task."""
+    return TaskScope(worker_of(NUMBER), cast("Any", Task(task, query)))
+
+
+def sent(registry: dict[int, Any]) -> Any:
+    """What comes home from the task that ends now; Spark forgets it before the next."""
+    update = pickle.loads(pickle.dumps(registry[NUMBER]._value))  # noqa: S301 - as Spark does
+    registry.clear()
+    return update
+
+
+def test_a_task_sends_all_that_it_was_told(registry: dict[int, Any]) -> None:
+    """From scopes that follow each other, that are nested, and after them."""
+    with scope_of(5, "a-query") as account:
+        client = account.client("alice", "etl", "write")
+        client.told(1)
+        with scope_of(5, "a-query") as inner:
+            inner.client("alice", "etl", "write").told(2)
+    with scope_of(5, "a-query") as later:
+        later.client("alice", "etl", "write").told(4)
+    client.told(8)
+    rows = (("alice", "etl", "write", 15, 4, 8, 0),)
+    assert sent(registry) == (1, 3, "a-query", rows)
+
+
+def test_a_kept_client_counts_in_the_task_that_runs(registry: dict[int, Any]) -> None:
+    """And what it is told between two tasks, in the second."""
+    with scope_of(5) as account:
+        client = account.client("alice", "etl", "write")
+        client.told(1)
+    first = sent(registry)
+    client.told(2)
+    with scope_of(6):
+        client.told(4)
+    second = sent(registry)
+    assert [each[3][0][3] for each in (first, second)] == [1, 6]
+
+
+def test_a_task_without_a_scope_sends_nothing(registry: dict[int, Any]) -> None:
+    """A kept client's times wait for the next scope."""
+    with scope_of(5) as account:
+        client = account.client("alice", "etl", "write")
+    registry.clear()
+    client.told(2)
+    assert registry == {}
+
+
+def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
+    """Each scope that the exception leaves puts it there anew."""
+    error = ValueError("no")
+
+    def work() -> None:
+        with scope_of(5, "a-query") as account:
+            client = account.client("alice", "etl", "write")
+            client.told(1)
+            try:
+                with scope_of(5, "a-query"):
+                    raise error
+            finally:
+                client.told(2)
+
+    with pytest.raises(ValueError, match="no"):
+        work()
+    (text,) = error.__notes__
+    found = note.read(text, note.Attempt(3, 0, 5))
+    assert found is not None
+    assert found.query == "a-query"
+    assert [each.throttled_ms for each in found.totals] == [3]
+
+
+def test_an_exception_that_is_swallowed_counts_once(registry: dict[int, Any]) -> None:
+    """The note goes nowhere, and the accumulator has it all."""
+    with scope_of(5) as account:
+        account.client("alice", "etl", "write").told(1)
+        with pytest.raises(ValueError, match="no"), scope_of(5):
+            raise ValueError("no")
+    assert sent(registry)[3][0][3] == 1
+
+
+def test_a_closed_generator_is_no_failure() -> None:
+    """Spark closes those whose rows it does not want."""
+
+    def rows() -> Generator[int, None, None]:
+        with scope_of(5):
+            yield 1
+
+    generator = rows()
+    next(generator)
+    closing = GeneratorExit()
+    with pytest.raises(GeneratorExit):
+        generator.throw(closing)
+    assert not hasattr(closing, "__notes__")
+
+
+def test_a_worker_without_an_accumulator_says_so(
+    registry: dict[int, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once, and failures still have their notes."""
+    error = ValueError("no")
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            scope = TaskScope(worker_of(None), cast("Any", Task(5)))
+            with pytest.raises(ValueError, match="no"), scope:
+                raise error
+    assert len(caplog.records) == 1
+    assert "only notes on failed attempts" in caplog.text
+    assert registry == {}
+    assert note.read(error.__notes__[0], note.Attempt(3, 0, 5)) is not None
+
+
+def test_a_task_that_cannot_be_asked_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    """The program matters more than its counts."""
+    with TaskScope(Worker(NUMBER), cast("Any", object())) as account:
+        account.client("alice", "etl", "write").told(1)
+    assert "will not be counted" in caplog.text
