@@ -1,0 +1,194 @@
+"""The events that matter, as typed records. Times are seconds since 1970."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from .failure import Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationStarted:
+    """SparkListenerApplicationStart."""
+
+    name: str
+    app_id: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationEnded:
+    """SparkListenerApplicationEnd."""
+
+    time: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStarted:
+    """SparkListenerJobStart."""
+
+    job: int
+    stages: tuple[int, ...]
+    query: str
+    """Id of the streaming query that it is a part of; empty when there is none."""
+    time: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEnded:
+    """SparkListenerJobEnd."""
+
+    job: int
+    succeeded: bool
+    time: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageSubmitted:
+    """SparkListenerStageSubmitted."""
+
+    stage: int
+    attempt: int
+    name: str
+    tasks: int
+    query: str
+    """As in JobStarted."""
+    time: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageCompleted:
+    """SparkListenerStageCompleted."""
+
+    stage: int
+    attempt: int
+    name: str
+    failed: bool
+    began: float | None
+    time: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One try at a task."""
+
+    stage: int
+    stage_attempt: int
+    partition: int
+    """What it works on; stays the same over attempts of the task and of the stage."""
+    number: int
+    """0 for the first in this attempt of the stage."""
+    task: int
+    """Unique in the application."""
+    speculative: bool
+    """Whether it races another attempt."""
+    executor: str
+    began: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStarted:
+    """SparkListenerTaskStart."""
+
+    attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEnded:
+    """SparkListenerTaskEnd."""
+
+    attempt: Attempt
+    reason: str
+    """Success, ExceptionFailure, FetchFailed and so on."""
+    failure: Failure | None
+    """None when it did not fail, see `classify`."""
+    text: str = field(repr=False)
+    """Where a note may be; empty when it did not fail. Holds anything, passwords too."""
+    time: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorRemoved:
+    """SparkListenerExecutorRemoved."""
+
+    executor: str
+    planned: bool
+    """Whether the driver wanted it to go."""
+    time: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryStarted:
+    """StreamingQueryListener.QueryStartedEvent."""
+
+    query: str
+    run: str
+    name: str
+    time: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryProgressed:
+    """StreamingQueryListener.QueryProgressEvent, told at the end of a micro-batch."""
+
+    query: str
+    run: str
+    name: str
+    batch: int
+    began: float | None
+    phases: Mapping[str, float]
+    """Seconds by phase; triggerExecution is all of them."""
+    rows: int
+    offsets_behind: OffsetsBehind | None
+
+    @property
+    def ended(self) -> float | None:
+        """When the micro-batch was over."""
+        if self.began is None:
+            return None
+        return self.began + self.phases.get("triggerExecution", 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetsBehind:
+    """How far the partitions of a Kafka source are behind the newest offset; of several sources, that of the worst."""
+
+    most: float
+    average: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryIdle:
+    """StreamingQueryListener.QueryIdleEvent: there is nothing to do."""
+
+    query: str
+    run: str
+    time: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryTerminated:
+    """StreamingQueryListener.QueryTerminatedEvent."""
+
+    query: str
+    run: str
+    failed: bool
+
+
+Record: TypeAlias = (
+    ApplicationStarted
+    | ApplicationEnded
+    | JobStarted
+    | JobEnded
+    | StageSubmitted
+    | StageCompleted
+    | TaskStarted
+    | TaskEnded
+    | ExecutorRemoved
+    | QueryStarted
+    | QueryProgressed
+    | QueryIdle
+    | QueryTerminated
+)
