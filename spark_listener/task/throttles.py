@@ -84,7 +84,7 @@ class Throttles:
         """In the driver: the counts so far by id of the streaming query (empty for none) and client, without notes on failures."""
         return self.ledger.totals()
 
-    def stages(self) -> Container[int]:
+    def scoped_stages(self) -> Container[int]:
         """In the driver: the ids of the stages in which a scope was open."""
         return self.ledger.stages()
 
