@@ -1,0 +1,114 @@
+"""Jobs that lose what they cannot help losing: executors, shuffle files, tasks that are cancelled."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from tempfile import mkdtemp
+
+from pyspark import StatusTracker
+from pyspark.sql import SparkSession
+from tests.spark.failures import _silent, run
+from tests.spark.settling import settle
+
+
+def executor_killed(spark: SparkSession) -> None:
+    """The executor is killed by the first attempt at the first task; needs a cluster."""
+    run(spark, _kill_executor)
+
+
+def _kill_executor() -> None:
+    os.kill(_executor(), signal.SIGKILL)
+    time.sleep(60)
+
+
+def _executor() -> int:
+    """The JVM above this Python worker; never a driver's, which has a gateway."""
+    pid = os.getppid()
+    while True:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        if any(word.endswith(b"ExecutorBackend") for word in command):
+            return pid
+        status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+        pid = int(status.split()[1])
+        assert pid > 1, "no executor above this worker"
+
+
+def shuffle_lost(spark: SparkSession) -> None:
+    """The files of a shuffle vanish between two jobs, so that the second has to make them again."""
+    pairs = spark.sparkContext.parallelize(range(100), 2).map(_pair)
+    grouped = pairs.groupByKey(1)
+    grouped.count()
+    folder = Path(os.environ["SPARK_LOCAL_DIRS"])
+    files = [*folder.rglob("shuffle_*.data")]
+    assert files, f"no shuffle files in {folder}"
+    for file in files:
+        file.unlink()
+    grouped.count()
+
+
+def shuffle_lost_with_executor(spark: SparkSession) -> None:
+    """The executor is killed while it reads a shuffle, so that both stages run again; needs a cluster."""
+    once = Path(mkdtemp(prefix="shuffle-")) / "killed"
+
+    def killed_once(rows: Iterable[object]) -> Iterable[object]:
+        if not once.exists():
+            once.touch()
+            _kill_executor()
+        return rows
+
+    pairs = spark.sparkContext.parallelize(range(100), 2).map(_pair)
+    pairs.groupByKey(1).mapPartitions(killed_once).count()
+
+
+def _pair(number: int) -> tuple[int, int]:
+    return number % 10, number
+
+
+def cancelled(spark: SparkSession) -> None:
+    """Both tasks are cancelled while they run."""
+    job = threading.Thread(target=_cancelled, args=(spark,))
+    job.start()
+    tracker = spark.sparkContext.statusTracker()
+    while not _running(tracker, 2):
+        time.sleep(0.05)
+    spark.sparkContext.cancelJobGroup("cancelled")
+    job.join()
+    settle(spark)
+
+
+def _cancelled(spark: SparkSession) -> None:
+    context = spark.sparkContext
+    context.setJobGroup("cancelled", "to be cancelled", interruptOnCancel=True)
+    with suppress(Exception):
+        context.parallelize(range(2), 2).mapPartitions(_sleep).count()
+
+
+def _running(tracker: StatusTracker, tasks: int) -> bool:
+    told = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return sum(stage.numActiveTasks for stage in told if stage) >= tasks
+
+
+def _sleep(rows: Iterable[int]) -> Iterable[int]:
+    time.sleep(60)
+    return rows
+
+
+def jvm_quota(spark: SparkSession) -> None:
+    """A function in the JVM raises the Java client's error 89."""
+    _refused(spark, "quota")
+
+
+def jvm_timeout(spark: SparkSession) -> None:
+    """A consumer in the JVM gets no answer in time."""
+    with _silent() as address:
+        _refused(spark, address)
+
+
+def _refused(spark: SparkSession, how: str) -> None:
+    spark.udf.registerJavaFunction("refused", "Refused", "long")
+    rows = spark.range(0, 4, 1, 2).selectExpr(f"refused(id, '{how}')")
+    rows.write.format("noop").mode("overwrite").save()
