@@ -1,6 +1,20 @@
 """The books of one application: failures and retries by cause, streaming queries, and who waited for Kafka."""
 
-from .job import Job, ThrottleReader
+from .job import Job, Watcher
 from .snapshot import JobSnapshot, QuerySnapshot, QueryTotals
+from .summary import UnreadableSummary, read_summary, write_summary
+from .throttles import ThrottleReader
+from .untold import StageReader
 
-__all__ = ["Job", "JobSnapshot", "QuerySnapshot", "QueryTotals", "ThrottleReader"]
+__all__ = [
+    "Job",
+    "JobSnapshot",
+    "QuerySnapshot",
+    "QueryTotals",
+    "StageReader",
+    "ThrottleReader",
+    "UnreadableSummary",
+    "Watcher",
+    "read_summary",
+    "write_summary",
+]

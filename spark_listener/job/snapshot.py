@@ -51,11 +51,18 @@ class JobSnapshot:
     """Sorted by name."""
     throttles: tuple[QueryTotals, ...]
     """One for each query and client, sorted."""
+    unknown_attempts: int
+    """
+    Attempts that neither succeeded nor left a note, in stages whose attempts do tell what their Kafka clients were told: what
+    `throttles` lacks.
+    """
     events: int
-    """Events that were handled."""
+    """Events that were handled, or left out on purpose."""
     lost_events: int
     """Events that sources missed or that could not be read."""
     lag_seconds: float
     """How far the source is behind."""
     sources: tuple[str, ...]
     """Where the events come from: pull, callbacks, streaming or event_log; empty while none is live."""
+    problems: tuple[tuple[str, int], ...]
+    """How often which part of the listener failed."""

@@ -1,0 +1,127 @@
+"""Streaming queries: how often they started, and how far they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ..events import (
+    OffsetsBehind,
+    QueryIdle,
+    QueryProgressed,
+    QueryStarted,
+    QueryTerminated,
+)
+from .recent import Recent
+from .snapshot import QuerySnapshot
+
+_MOST_RUNS = 100
+
+
+@dataclass(slots=True)
+class _Query:
+    """One id, which a checkpoint keeps over restarts."""
+
+    name: str
+    active: bool = True
+    starts: int = 0
+    runs: Recent[str, None] = field(default_factory=lambda: Recent(_MOST_RUNS))
+    told: float = 0.0
+    phases: Mapping[str, float] = field(default_factory=dict)
+    offsets_behind: OffsetsBehind | None = None
+
+    def run(self, run: str) -> None:
+        """Count a run that was not seen before."""
+        if run not in self.runs:
+            self.starts += 1
+            self.active = True
+        self.runs[run] = None
+
+    def tell(self, time: float | None) -> None:
+        """A sign of life."""
+        if time is not None:
+            self.told = max(self.told, time)
+
+
+class QueryBook:
+    """
+    The queries of an application, by id.
+
+    Args:
+        most: how many are known at a time; when there are more, one that ended is forgotten, if there is one.
+
+    """
+
+    def __init__(self, most: int = 1_000) -> None:
+        self._most = most
+        self._queries: dict[str, _Query] = {}
+        self.forgotten = 0
+
+    def started(self, event: QueryStarted) -> None:
+        """A query starts or is started again."""
+        query = self._known(event.query, event.name)
+        query.run(event.run)
+        query.tell(event.time)
+
+    def progressed(self, event: QueryProgressed) -> None:
+        """A micro-batch ended."""
+        query = self._known(event.query, event.name)
+        query.run(event.run)
+        query.tell(event.ended)
+        query.phases = event.phases
+        query.offsets_behind = event.offsets_behind
+
+    def idle(self, event: QueryIdle) -> None:
+        """A query has nothing to do."""
+        query = self._known(event.query, "")
+        query.run(event.run)
+        query.tell(event.time)
+
+    def terminated(self, event: QueryTerminated) -> None:
+        """A run ended; it may have been followed by another already."""
+        query = self._queries.get(event.query)
+        if query is not None and next(reversed(query.runs), None) == event.run:
+            query.active = False
+
+    def name(self, query: str) -> str:
+        """The name of the query with this id; the id itself where there is none."""
+        known = self._queries.get(query)
+        return query if known is None else known.name
+
+    def snapshots(self, now: float) -> tuple[QuerySnapshot, ...]:
+        """One for each name, sorted. `now` is in seconds since 1970."""
+        by_name: dict[str, list[_Query]] = {}
+        for query in self._queries.values():
+            by_name.setdefault(query.name, []).append(query)
+        return tuple(_snapshot(by_name[name], now) for name in sorted(by_name))
+
+    def _known(self, query: str, name: str) -> _Query:
+        known = self._queries.get(query)
+        if known is None:
+            self._make_room()
+            known = self._queries[query] = _Query(name or query)
+        elif name:
+            known.name = name
+        return known
+
+    def _make_room(self) -> None:
+        if len(self._queries) >= self._most:
+            ended = (key for key, query in self._queries.items() if not query.active)
+            del self._queries[next(ended, next(iter(self._queries)))]
+            self.forgotten += 1
+
+
+def _snapshot(queries: Iterable[_Query], now: float) -> QuerySnapshot:
+    """Of queries with the same name, the numbers of the one that was last heard of, and the restarts of all."""
+    queries = list(queries)
+    latest = max(queries, key=lambda query: (query.active, query.told))
+    behind = latest.offsets_behind
+    return QuerySnapshot(
+        name=latest.name,
+        active=latest.active,
+        restarts=sum(max(0, query.starts - 1) for query in queries),
+        phases=latest.phases,
+        progress_age_seconds=max(0.0, now - latest.told) if latest.active else None,
+        max_offsets_behind=None if behind is None else behind.most,
+        avg_offsets_behind=None if behind is None else behind.average,
+    )

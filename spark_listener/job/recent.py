@@ -1,0 +1,23 @@
+"""A dictionary that forgets."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class Recent(dict[_Key, _Value], Generic[_Key, _Value]):
+    """Keeps the `most` entries that were set last, so that an application may run for years."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: _Key, value: _Value) -> None:
+        """Set an entry; when there are too many, the oldest is forgotten."""
+        self.pop(key, None)
+        super().__setitem__(key, value)
+        if len(self) > self._most:
+            del self[next(iter(self))]
