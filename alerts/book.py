@@ -15,6 +15,7 @@ def recording_groups(site: Site) -> tuple[Group, ...]:
     levels = Levels(site)
     return (
         recording.entities(levels),
+        recording.trends(),
         recording.brokers(levels),
         recording.clusters(levels),
         recording.baselines(levels),

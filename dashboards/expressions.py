@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from quotascope.alerts.promql import above, both, call, compare, grouped, rate, series
-from quotascope.alerts.recorded import ENTITY_THROTTLE, ENTITY_UTILIZATION
+from quotascope.alerts.promql import above, both, call, compare, grouped, rate
+from quotascope.alerts.recorded import (
+    ENTITY_THROTTLE,
+    ENTITY_UTILIZATION,
+    ENTITY_UTILIZATION_PREDICTED,
+)
 from quotascope.alerts.trend import WINDOW, in_three_hours
 from quotascope.metrics.catalog import (
     RULE_INFO,
@@ -25,8 +29,8 @@ def throttled(scope: Scope, *matchers: str) -> str:
     """Seconds by which entities are throttled on their worst broker; only of those that are."""
     if scope.recorded:
         return scope.recorded_of(ENTITY_THROTTLE, *matchers)
-    worst = scope.by("max", scope.of(THROTTLE_TIME_SECONDS, *matchers), *ENTITY)
-    return above(worst, 0)
+    delayed = above(scope.of(THROTTLE_TIME_SECONDS, *matchers), 0)
+    return scope.by("max", delayed, *ENTITY)
 
 
 def utilization(scope: Scope, *matchers: str, at: str = "") -> str:
@@ -43,10 +47,10 @@ def predicted(scope: Scope) -> str:
     Without recorded series every entity is looked at 36 times, instead of at each scrape.
     """
     if scope.recorded:
-        history = series(ENTITY_UTILIZATION, scope.chosen, window=WINDOW)
+        future = scope.recorded_of(ENTITY_UTILIZATION_PREDICTED)
     else:
-        history = f"{grouped(utilization(scope))}[{WINDOW}:10m]"
-    return call("clamp_min", in_three_hours(history), "0")
+        future = in_three_hours(f"{grouped(utilization(scope))}[{WINDOW}:10m]")
+    return call("clamp_min", future, "0")
 
 
 def _at(selector: str, modifier: str) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from .. import recorded
 from ..levels import Levels
 from ..links import Dashboard
-from ..promql import above, both, but_not, call, series
+from ..promql import above, both, but_not, series
 from ..rule import Alert, Group, Scope, Severity
 from ..text import ENTITY, PERCENT
 from ..thresholds import NEAR_LIMIT, PREDICTION
-from ..trend import WINDOW, in_three_hours
 
 _LABELS = ("quota_type", "user", "client_id")
-_RECENT = call("avg_over_time", series(recorded.ENTITY_UTILIZATION, window="30m"))
+_RECENT = series(recorded.ENTITY_UTILIZATION_RECENT)
 
 
 def near_limit(levels: Levels) -> Group:
@@ -43,8 +42,7 @@ def _near(levels: Levels) -> Alert:
 
 
 def _predicted(levels: Levels) -> Alert:
-    history = series(recorded.ENTITY_UTILIZATION, window=WINDOW)
-    trend = above(in_three_hours(history), 1)
+    trend = above(series(recorded.ENTITY_UTILIZATION_PREDICTED), 1)
     here = series(recorded.ENTITY_UTILIZATION)
     known_for_long = both(
         here, series(recorded.ENTITY_UTILIZATION, offset="4h"), levels.typed

@@ -2,7 +2,7 @@
 
 from .brokers import brokers
 from .clusters import baselines, clusters
-from .entities import entities
+from .entities import entities, trends
 from .jobs import jobs
 
-__all__ = ["baselines", "brokers", "clusters", "entities", "jobs"]
+__all__ = ["baselines", "brokers", "clusters", "entities", "jobs", "trends"]

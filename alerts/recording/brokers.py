@@ -23,7 +23,12 @@ def brokers(levels: Levels) -> Group:
 
 
 def _request_time(levels: Levels) -> tuple[Record, ...]:
-    return _exempt(levels), _used(levels), _capacity(levels), _capacity_used(levels)
+    return (
+        _exempt(levels),
+        _of_clients(levels),
+        _capacity(levels),
+        _capacity_used(levels),
+    )
 
 
 def _exempt(levels: Levels) -> Record:
@@ -34,15 +39,14 @@ def _exempt(levels: Levels) -> Record:
     )
 
 
-def _used(levels: Levels) -> Record:
+def _of_clients(levels: Levels) -> Record:
     once = aggregate(
         "max", levels.of("broker", "user", "client_id"), select(catalog.REQUEST_THREADS)
     )
-    of_clients = aggregate("sum", levels.broker, once)
     return Record(
-        name=recorded.BROKER_REQUEST_USED,
-        expr=operation(of_clients, "+", series(recorded.BROKER_EXEMPT), levels.broker),
-        meaning="Request time of all clients and of the broker itself, in threads.",
+        name=recorded.BROKER_REQUEST,
+        expr=aggregate("sum", levels.broker, once),
+        meaning="Request time of all clients, in threads.",
     )
 
 
@@ -55,15 +59,21 @@ def _capacity(levels: Levels) -> Record:
 
 
 def _capacity_used(levels: Levels) -> Record:
+    used = operation(
+        series(recorded.BROKER_REQUEST),
+        "+",
+        series(recorded.BROKER_EXEMPT),
+        levels.broker,
+    )
     return Record(
         name=recorded.BROKER_CAPACITY_USED,
         expr=operation(
-            series(recorded.BROKER_REQUEST_USED),
+            grouped(used),
             "/",
             grouped(above(series(recorded.BROKER_CAPACITY), 0)),
             levels.broker,
         ),
-        meaning="Used part of these threads.",
+        meaning="Part of these threads that clients and the broker itself use.",
     )
 
 

@@ -10,6 +10,7 @@ from ..levels import Levels
 from ..promql import aggregate, call, compare, operation, select, series
 from ..rule import Group, Record
 from ..throttles import by_deciding_quota
+from ..trend import WINDOW, in_three_hours
 
 
 def entities(levels: Levels) -> Group:
@@ -40,6 +41,28 @@ def entities(levels: Levels) -> Group:
             ),
             _user_bytes(levels),
             _cluster_bytes(levels),
+        ),
+    )
+
+
+def trends() -> Group:
+    """How full the limits have been and will be: looks back far, and changes slowly."""
+    recent = series(recorded.ENTITY_UTILIZATION, window="30m")
+    history = series(recorded.ENTITY_UTILIZATION, window=WINDOW)
+    return Group(
+        name="quotascope-trends",
+        interval="2m",
+        rules=(
+            Record(
+                name=recorded.ENTITY_UTILIZATION_RECENT,
+                expr=call("avg_over_time", recent),
+                meaning="Utilisation on the busiest broker, on average of half an hour; of those that left, too, for that long.",
+            ),
+            Record(
+                name=recorded.ENTITY_UTILIZATION_PREDICTED,
+                expr=in_three_hours(history),
+                meaning="Utilisation on the busiest broker in three hours if the trend of the last six goes on; of those that left, too, for that long.",
+            ),
         ),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -133,27 +133,29 @@ def _needed(text: str) -> set[str]:
     return found.union(*(_needed(RULES[name]["rules"][0]["expr"]) for name in found))
 
 
-def _of_case(case: Case) -> list[dict[str, Any]]:
-    """The generated groups that a case is about: all others would only take time."""
-    asked = [RULES[case.subject]["rules"][0]["expr"]] if case.subject in RULES else []
+def _of_case(case: Case, rules: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The groups that a case is about: all others would only take time."""
+    asked = [rules[case.subject]["rules"][0]["expr"]] if case.subject in rules else []
     asked += [look["expr"] for look in case.content.get("records", [])]
     needed = {case.subject}.union(*map(_needed, asked))
     return [
         {**group, "name": str(number)}
-        for number, (name, group) in enumerate(RULES.items())
+        for number, (name, group) in enumerate(rules.items())
         if name in needed
     ]
 
 
-def try_case(case: Case, folder: Path) -> str:
-    """What promtool says about a case, empty when all came out as expected."""
-    groups = _of_case(case)
+def try_case(
+    case: Case, folder: Path, *others: Case, rules: Mapping[str, Any] = RULES
+) -> str:
+    """What promtool says about cases of one subject, empty when all came out as expected."""
+    groups = _of_case(case, rules)
     (folder / "rules.yaml").write_text(yaml.safe_dump({"groups": groups}))
     document = {
         "rule_files": ["rules.yaml"],
         "evaluation_interval": case.content.get("every", "1m"),
         "group_eval_order": [group["name"] for group in groups],
-        "tests": [case.as_test()],
+        "tests": [each.as_test() for each in (case, *others)],
     }
     path = folder / "case.yaml"
     path.write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8")

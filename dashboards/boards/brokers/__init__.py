@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import either
 from quotascope.metrics import catalog
 
 from ... import steps
-from ...expressions import ratio, total
+from ...expressions import total
 from ...model import Board, Row
 from ...scope import Scope
-from ...shortcuts import graph, limit, line
+from ...shortcuts import graph, line
 from ...variables import common, values
 from ..changes import limit_changes
+from .capacity import request_capacity
 from .connections import addresses, connections
 from .series import CHOSEN, of
 from .transfers import remote_storage, replication
@@ -76,40 +76,6 @@ def waiting(scope: Scope) -> Row:
         stacked=True,
     )
     return Row(title="Clients that wait", panels=((12, muted), (12, told)))
-
-
-def request_capacity(scope: Scope) -> Row:
-    """How much of the broker is used, and by what."""
-    clients = total(scope, catalog.REQUEST_THREADS, "broker", matchers=(CHOSEN,))
-    exempt = scope.by("max", scope.of(catalog.EXEMPT_REQUEST_THREADS, CHOSEN), "broker")
-    capacity = scope.by(
-        "max", scope.of(catalog.REQUEST_CAPACITY_THREADS, CHOSEN), "broker"
-    )
-    everything = scope.by("sum", _both_kinds(scope), "broker")
-    share = graph(
-        "Share of the request threads that is busy",
-        "Request time of clients under a quota and of what no quota counts, of all I/O and network threads. Near 1 every request waits in the queue.",
-        "percentunit",
-        line(ratio(everything, capacity, scope.keys("broker")), "broker {{broker}}"),
-        steps=steps.CAPACITY,
-    )
-    threads = graph(
-        "Request time, in threads",
-        "What clients and the broker itself use; the dashed line is what there is.",
-        "short",
-        line(clients, "clients on {{broker}}"),
-        line(exempt, "counted by no quota on {{broker}}"),
-        limit(capacity, "threads of {{broker}}"),
-    )
-    return Row(title="Request capacity", panels=((12, share), (12, threads)))
-
-
-def _both_kinds(scope: Scope) -> str:
-    clients = scope.by(
-        "max", scope.of(catalog.REQUEST_THREADS, CHOSEN), "broker", "user", "client_id"
-    )
-    exempt = scope.by("max", scope.of(catalog.EXEMPT_REQUEST_THREADS, CHOSEN), "broker")
-    return either(clients, exempt)
 
 
 def leftovers(scope: Scope) -> Row:

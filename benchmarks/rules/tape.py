@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
-from benchmarks.fleet import Fleet
+from benchmarks.rules.fleet import Fleet
 
 from quotascope.alerts.recorded import ENTITY_UTILIZATION
 from quotascope.exporter.exposition import Renderer

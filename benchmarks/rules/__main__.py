@@ -1,0 +1,159 @@
+"""
+Times our rules and the queries of our dashboards in a real Prometheus: `make bench-rules`.
+
+10,000 quota entities on ten brokers, as the exporter writes them, a minute apart for 50 minutes, and six hours of what
+alerts look back at. Rules are then evaluated every 30 s. When they have been, each query of each dashboard is asked as
+Grafana asks it for the last hour: of the dashboards as they are, and of those that read recorded series (`--recorded`).
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from benchmarks.rules.costs import Cost, table
+from benchmarks.rules.stage import STDERR, Stage, prepared
+from benchmarks.rules.tape import STEP_SECONDS
+from rich.console import Console
+from tests.integration.alerting.questions import Question, questions
+from tools.pictures.prometheus import Prometheus as Grafana
+
+from quotascope.alerts import Site
+from quotascope.alerts.write import rule_files
+from quotascope.dashboards.files import grafana_dashboards
+from quotascope.dashboards.scope import Scope
+
+GOAL_SECONDS: Final = 1.0
+REPEATS: Final = 3
+CHOSEN: Final = {
+    "cluster": "bench",
+    "user": "user-0007",
+    "client_id": "Produce-client-00007",
+}
+
+
+def evaluations(stage: Stage, rounds: int) -> list[Cost]:
+    """Time so many evaluations of each group, as Prometheus tells; the first one, which finds nothing in memory, is left out."""
+    seen: dict[str, dict[str, float]] = {}
+    while not seen or min(map(len, seen.values())) <= rounds:
+        for group in stage.prometheus.get("rules")["groups"]:
+            times = seen.setdefault(group["name"], {})
+            if not group["lastEvaluation"].startswith("0001"):
+                times[group["lastEvaluation"]] = group["evaluationTime"]
+            _must_be_well(group)
+        time.sleep(1)
+    intervals = _intervals()
+    return [
+        Cost(name=name, seconds=tuple(times.values())[1:], interval=intervals[name])
+        for name, times in seen.items()
+    ]
+
+
+def _must_be_well(group: dict[str, Any]) -> None:
+    for rule in group["rules"]:
+        if rule["health"] == "err":
+            raise RuntimeError(f"{rule['name']}: {rule['lastError']}")
+
+
+def _intervals() -> dict[str, float]:
+    """How many seconds each group may take at most; Prometheus' default is a minute."""
+    files = rule_files(Site())
+    return {
+        group["name"]: 60 * float(group.get("interval", "1m").removesuffix("m"))
+        for name in ("quotascope-recording.yaml", "quotascope-alerts.yaml")
+        for group in yaml.safe_load(files[name])["groups"]
+    }
+
+
+def queries(stage: Stage, end: float, *, recorded: bool) -> list[Cost]:
+    """Time every query of every dashboard over the hour before a moment, the slowest first."""
+    grafana = Grafana(
+        f"http://{stage.prometheus.address}",
+        end=end,
+        minutes=60,
+        variables=CHOSEN,
+        scrape_seconds=STEP_SECONDS,
+    )
+    models = grafana_dashboards(Scope(recorded=recorded)).values()
+    costs = [
+        asked(each, grafana, stage) for model in models for each in questions(model)
+    ]
+    if grafana.refused:
+        raise RuntimeError("\n".join(grafana.refused))
+    return sorted(costs, key=lambda cost: -cost.median)
+
+
+def asked(question: Question, grafana: Grafana, stage: Stage) -> Cost:
+    """Ask one several times."""
+    seconds, cpu_seconds = [], []
+    for _ in range(REPEATS):
+        worked = stage.told("process_cpu_seconds_total")
+        start = time.perf_counter()
+        found = question.answered(grafana)
+        seconds.append(time.perf_counter() - start)
+        cpu_seconds.append(stage.told("process_cpu_seconds_total") - worked)
+    return Cost(
+        name=str(question),
+        seconds=tuple(seconds),
+        cpu_seconds=tuple(cpu_seconds),
+        series=len(found),
+    )
+
+
+def measured(options: argparse.Namespace) -> Iterator[tuple[str, list[Cost]]]:
+    """Yield what was timed, and what it cost."""
+    with (
+        tempfile.TemporaryDirectory(prefix="quotascope-rules-") as name,
+        prepared(options.scale, Path(name)) as stage,
+    ):
+        STDERR.log("evaluating the rules")
+        stage.evaluate_rules()
+        yield "rules", evaluations(stage, options.rounds)
+        end = time.time()
+        stage.rest()
+        for kind in ("plain", "recorded"):
+            STDERR.log(f"asking the dashboards' queries, {kind}")
+            yield kind, queries(stage, end, recorded=kind == "recorded")
+        used = stage.told("process_resident_memory_bytes")
+        STDERR.log(f"{stage.tape.series:,} series, {used / (1 << 30):.1f} GiB")
+
+
+def print_costs(kind: str, costs: list[Cost], slowest: int) -> None:
+    """Print a table."""
+    console = Console(width=150)
+    load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    if kind == "rules":
+        total = sum(cost.median for cost in costs)
+        console.print(table(f"rules, all {total:.2f} s; {load}", costs))
+        return
+    slow = sum(cost.median > GOAL_SECONDS for cost in costs)
+    title = f"dashboards, {kind}: {slow} of {len(costs)} queries above 1 s; {load}"
+    console.print(table(title, costs[:slowest], GOAL_SECONDS))
+
+
+def main() -> int:
+    """Print the tables and perhaps write them as JSON."""
+    parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0])
+    parser.add_argument("--scale", type=float, default=1.0, help="share of 10,000")
+    parser.add_argument("--rounds", type=int, default=5, help="evaluations")
+    parser.add_argument("--slowest", type=int, default=15, help="queries to show")
+    parser.add_argument("--json", type=Path, help="file to write the results to")
+    options = parser.parse_args()
+    results = {}
+    for kind, costs in measured(options):
+        print_costs(kind, costs, options.slowest)
+        results[kind] = [asdict(each) for each in costs]
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
