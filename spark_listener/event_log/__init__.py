@@ -1,1 +1,13 @@
 """Reads the event logs of finished and of running applications."""
+
+from .errors import CodecUnusable, EventLogDamaged, EventLogError, NoEventLog
+from .log import EventLog, Position
+
+__all__ = [
+    "CodecUnusable",
+    "EventLog",
+    "EventLogDamaged",
+    "EventLogError",
+    "NoEventLog",
+    "Position",
+]

@@ -1,0 +1,71 @@
+"""Reads one file of an event log as it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from .codec import decoder
+from .layout import LogFile
+
+_CHUNK = 256 * 1024
+_LONGEST_LINE = 64 * 1024 * 1024
+
+
+class LogReader:
+    """
+    The lines of a file, each once, as soon as it is complete.
+
+    Args:
+        file: what to read.
+        skip: bytes that were read before, decompressed.
+
+    Raises `CodecUnusable`, `EventLogDamaged` and `OSError`.
+
+    """
+
+    def __init__(self, file: LogFile, skip: int = 0) -> None:
+        self.file = file
+        self.offset = 0
+        """Bytes of the lines that were read, decompressed."""
+        self.raw_bytes = 0
+        """Bytes that were read, as they are in the file."""
+        self.dropped = 0
+        """Lines that were too long to be one."""
+        self._skip = skip
+        self._decode = decoder(file.path, file.suffix)
+        self._open: BinaryIO = file.path.open("rb")
+        self._rest: list[bytes] = []
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether there is a beginning of a line that was not read."""
+        return bool(self._rest)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._open.close()
+
+    def lines(self) -> Iterator[bytes]:
+        """Those that were completed since the last time."""
+        while data := self._open.read(_CHUNK):
+            self.raw_bytes += len(data)
+            yield from self._complete(self._decode(data))
+
+    def _complete(self, data: bytes) -> Iterator[bytes]:
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            whole = b"".join((*self._rest, line))
+            self._hold([])
+            self.offset += len(whole) + 1
+            if self.offset > self._skip:
+                yield whole
+        self._hold([*self._rest, rest] if rest else self._rest)
+
+    def _hold(self, rest: list[bytes]) -> None:
+        size = sum(map(len, rest))
+        if size > _LONGEST_LINE:
+            self.dropped += 1
+            self.offset += size
+            rest = []
+        self._rest = rest
