@@ -6,7 +6,7 @@ from quotascope.alerts import Site
 
 from .links import to_entity
 from .model import Column, Link, Look, Step
-from .steps import DELAY_IF_ANY, USED
+from .steps import DELAY_IF_ANY, JOB_WAITS, USED
 
 LEVELS = {
     "user_client": "1  user + client-id",
@@ -88,6 +88,18 @@ def delayed(letter: str) -> Column:
         look=Look.BACKGROUND,
         steps=DELAY_IF_ANY,
         width=90,
+    )
+
+
+def waiting(letter: str) -> Column:
+    """How long a job waits, on its colour."""
+    return Column(
+        title="Waiting",
+        source=letter,
+        unit="short",
+        look=Look.BACKGROUND,
+        steps=JOB_WAITS,
+        width=100,
     )
 
 

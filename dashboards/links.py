@@ -50,6 +50,12 @@ def to_entity_in_chosen_clusters() -> Link:
     return Link(title="The brokers' view", url=url)
 
 
+def to_job() -> Link:
+    """The dashboard about the job of a row."""
+    url = f"/d/{Dashboard.SPARK.uid}?{_HERE}&${{cluster:queryparam}}&var-app={cell('app')}"
+    return Link(title="This job", url=url)
+
+
 def to_dashboard(dashboard: Dashboard, title: str) -> Link:
     """A link from a panel: to a dashboard about the same clusters."""
     return Link(title=title, url=f"/d/{dashboard.uid}?{_HERE}&${{cluster:queryparam}}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from quotascope.metrics import catalog
 
 from .. import recorded
+from ..job_waits import waiting
 from ..levels import Levels
-from ..promql import aggregate, rate
+from ..promql import aggregate
 from ..rule import Group, Record
 
 
@@ -15,7 +16,7 @@ def jobs(levels: Levels) -> Group:
     once = aggregate(
         "max",
         levels.of(*catalog.SPARK_THROTTLED_SECONDS.labels),
-        rate(catalog.SPARK_THROTTLED_SECONDS, "10m"),
+        waiting(),
     )
     return Group(
         name="quotascope-jobs",

@@ -38,6 +38,13 @@ SPARK_ADMIN_QUOTA_RETRIES = counter(
     "retries",
     "the throttle-aware Admin client",
 )
+SPARK_UNKNOWN_ATTEMPTS = counter(
+    "spark_kafka_unknown_attempts_total",
+    "Task attempts of this job that ended without telling what their Kafka clients were told: the throttle times lack theirs.",
+    ("app",),
+    "attempts",
+    "SparkListenerTaskEnd",
+)
 SPARK_TASK_FAILURES = counter(
     "spark_task_failures_total",
     "Failed task attempts of this job, by cause.",
@@ -113,6 +120,13 @@ SPARK_LISTENER_LOST_EVENTS = counter(
     "Events of this job that the listener could not handle.",
     ("app",),
     "events",
+    "the Spark listener",
+)
+SPARK_LISTENER_PROBLEMS = counter(
+    "spark_listener_problems_total",
+    "How often a part of the listener of this job failed.",
+    ("app", "part"),
+    "errors",
     "the Spark listener",
 )
 SPARK_LISTENER_LAG_SECONDS = gauge(

@@ -86,6 +86,11 @@ def _phases(job: JobSnapshot) -> Iterator[Series]:
             yield (job.app, query.name, phase), seconds
 
 
+def _problems(job: JobSnapshot) -> Iterator[Series]:
+    for part, count in job.problems:
+        yield (job.app, part), count
+
+
 def _sources(job: JobSnapshot) -> Iterator[Series]:
     for source in job.sources:
         yield (job.app, source), 1
@@ -100,6 +105,7 @@ READERS: Final[Mapping[Family, Reader]] = {
         lambda totals: totals.recent_longest_ms / 1_000
     ),
     catalog.SPARK_ADMIN_QUOTA_RETRIES: _admin_retries,
+    catalog.SPARK_UNKNOWN_ATTEMPTS: _of_job(lambda job: job.unknown_attempts),
     catalog.SPARK_TASK_FAILURES: _by_cause(lambda job: job.failures),
     catalog.SPARK_TASK_RETRIES: _by_cause(lambda job: job.retries),
     catalog.SPARK_STAGE_RETRIES: _of_job(lambda job: job.stage_retries),
@@ -117,6 +123,7 @@ READERS: Final[Mapping[Family, Reader]] = {
     ),
     catalog.SPARK_LISTENER_EVENTS: _of_job(lambda job: job.events),
     catalog.SPARK_LISTENER_LOST_EVENTS: _of_job(lambda job: job.lost_events),
+    catalog.SPARK_LISTENER_PROBLEMS: _problems,
     catalog.SPARK_LISTENER_LAG_SECONDS: _of_job(lambda job: job.lag_seconds),
     catalog.SPARK_LISTENER_SOURCE_INFO: _sources,
 }

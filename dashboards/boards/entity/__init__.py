@@ -12,12 +12,11 @@ from ...expressions import ENTITY, RULE, cause, throttled, utilization
 from ...model import Board, Graph, Row
 from ...scope import Scope
 from ...shortcuts import WHO, graph, limit, line, table
-from ...variables import common, entity, exactly_or_none, text
+from ...variables import common, entity, text
 from ..changes import limit_changes
+from .jobs import jobs
 from .others import others
-
-_SELECTED = (exactly_or_none("user"), exactly_or_none("client_id"))
-"""The pair, the user alone and the client-id alone: any of them can be what a quota is about."""
+from .selected import SELECTED
 
 
 def board(scope: Scope) -> Board:
@@ -38,6 +37,7 @@ def board(scope: Scope) -> Board:
             bytes_used(scope),
             request_time(scope),
             topic_changes(scope),
+            jobs(scope),
             others(scope),
         ),
     )
@@ -49,10 +49,10 @@ def quotas(scope: Scope) -> Row:
         "Quotas that apply, by which rule",
         "Each quota of this user, of this client-id and of both together: the rule that decides, the share of the limit used on the busiest broker, and the average delay there.",
         (
-            scope.by("max", scope.of(catalog.RULE_INFO, *_SELECTED), *ENTITY, *RULE),
-            utilization(scope, *_SELECTED),
-            throttled(scope, *_SELECTED),
-            cause(scope, throttled(scope, *_SELECTED), *_SELECTED),
+            scope.by("max", scope.of(catalog.RULE_INFO, *SELECTED), *ENTITY, *RULE),
+            utilization(scope, *SELECTED),
+            throttled(scope, *SELECTED),
+            cause(scope, throttled(scope, *SELECTED), *SELECTED),
         ),
         quota_type(),
         *who(scope.site),
@@ -157,9 +157,9 @@ def _against_limit(
 
 
 def _per_broker(scope: Scope, family: Family, *labels: str) -> str:
-    selected = scope.of(family, *_SELECTED)
+    selected = scope.of(family, *SELECTED)
     return scope.by("max", selected, *labels, "broker", "user", "client_id")
 
 
 def _limit(scope: Scope, family: Family) -> str:
-    return scope.by("max", scope.of(family, *_SELECTED), "user", "client_id")
+    return scope.by("max", scope.of(family, *SELECTED), "user", "client_id")

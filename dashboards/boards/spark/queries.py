@@ -78,5 +78,15 @@ def listener(scope: Scope) -> Row:
         "s",
         line(worst(scope, catalog.SPARK_LISTENER_LAG_SECONDS, "app"), "{{app}}"),
     )
-    panels = ((12, events), (12, lag))
+    holes = graph(
+        "What is missing",
+        "Attempts of tasks that could not tell their waits (their executor was lost, or their Python died), and failures of parts of the listener.",
+        "short",
+        line(grown(scope, catalog.SPARK_UNKNOWN_ATTEMPTS, "app"), "{{app}} attempts"),
+        line(
+            grown(scope, catalog.SPARK_LISTENER_PROBLEMS, "app", "part"),
+            "{{app}} {{part}}",
+        ),
+    )
+    panels = ((8, events), (8, lag), (8, holes))
     return Row(title="The listener", panels=panels, collapsed=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from quotascope.alerts.promql import increase, rate, select
+from quotascope.alerts.job_waits import growth
+from quotascope.alerts.promql import rate, select
 from quotascope.metrics.catalog import Family
 
 from ...model import Query
@@ -27,18 +28,12 @@ def worst(scope: Scope, family: Family, *labels: str) -> str:
 
 def pace(scope: Scope, family: Family) -> str:
     """How fast a counter of each job grows, per second."""
-    return scope.by("sum", per_second(family, *chosen(family)), "app")
+    return scope.by("sum", rate(family, RATE_INTERVAL, *chosen(family)), "app")
 
 
 def grown(scope: Scope, family: Family, *labels: str) -> str:
     """How much a counter of the chosen jobs grew."""
-    grown = increase(family, RATE_INTERVAL, *chosen(family))
-    return scope.by("sum", grown, *labels)
-
-
-def per_second(family: Family, *matchers: str) -> str:
-    """How fast a counter of the chosen jobs grows."""
-    return rate(family, RATE_INTERVAL, *matchers)
+    return scope.by("sum", growth(family, RATE_INTERVAL, *chosen(family)), *labels)
 
 
 def chosen(family: Family) -> tuple[str, ...]:

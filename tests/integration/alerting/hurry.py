@@ -29,6 +29,8 @@ _WAITS: Final = frozenset(
     }
 )
 _LOOKS_BACK: Final = re.compile(r"(?<=\[)\w+(?::\w+)?(?=\])|(?<=offset )\w+")
+_MINUTES: Final = re.compile(r"(?<=\()(\d+) \* 60(?=\))")
+"""Seconds, in expressions that divide by a duration."""
 _DURATION: Final = re.compile(r"(\d+)(ms|[smhdw])")
 
 
@@ -43,7 +45,8 @@ def hurried(document: Any) -> Any:
 
 def expression(promql: str) -> str:
     """The expression, looking back less far."""
-    return _LOOKS_BACK.sub(lambda found: _shortened(found[0]), promql)
+    shortened = _LOOKS_BACK.sub(lambda found: _shortened(found[0]), promql)
+    return _MINUTES.sub(lambda found: f"{found[1]} * {60 // FACTOR}", shortened)
 
 
 def _by_key(key: str) -> Callable[[Any], Any]:

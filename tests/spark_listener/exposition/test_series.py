@@ -100,10 +100,12 @@ def test_nothing_to_show() -> None:
         executors_lost=0,
         queries=(),
         throttles=(),
+        unknown_attempts=0,
         events=0,
         lost_events=0,
         lag_seconds=0.0,
         sources=(),
+        problems=(),
     )
     assert scraped() == {}
     assert value(scraped(empty), "spark_listener_events_total", app="new") == 0

@@ -1,0 +1,106 @@
+"""
+The Kafka clients of jobs, beside what brokers say of them.
+
+A rule makes brokers speak of a user, of a client-id, or of a pair: a job's client is looked for as all three. The
+cluster is no part of it, for few jobs tell theirs (`spark.quotascope.cluster`): who has the same names in two clusters chooses one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import reduce
+from typing import Final
+
+from quotascope.alerts.job_waits import waiting
+from quotascope.alerts.promql import aggregate, both, either, grouped, select
+from quotascope.metrics import catalog
+
+from .expressions import utilization
+from .scope import Scope
+
+CLIENT: Final = ("app", "query", "side", "user", "client_id")
+"""One client of one job."""
+SEEN_AS: Final = {
+    "3": "user + client-id",
+    "2": "user",
+    "1": "client-id",
+    "0": "not seen",
+}
+"""By the numbers of `seen_as`."""
+_SHAPES: Final = (
+    (("user", "client_id"), ('user!=""', 'client_id!=""')),
+    (("user",), ('user!=""', 'client_id=""')),
+    (("client_id",), ('user=""', 'client_id!=""')),
+)
+"""The labels that an entity has, and the matchers of such entities; the strongest first."""
+
+View = Callable[..., str]
+"""Some number of the brokers' for each entity, restricted by matchers."""
+
+
+def waits(scope: Scope, *chosen: str) -> str:
+    """How long each client of the chosen jobs waits."""
+    return scope.by("max", waiting(*chosen), *CLIENT)
+
+
+def of_jobs(view: View, *chosen: str) -> str:
+    """What brokers say of entities that the chosen jobs are."""
+    return _any(
+        both(view(*matchers), _jobs(on, chosen), on) for on, matchers in _SHAPES
+    )
+
+
+def behind(scope: Scope, view: View) -> str:
+    """How long the clients of jobs wait that are entities of a view."""
+    return _any(
+        both(waits(scope, *_named(on)), view(*matchers), on) for on, matchers in _SHAPES
+    )
+
+
+def beside(scope: Scope, view: View, *chosen: str) -> str:
+    """What brokers say, with the labels of the jobs' clients: nothing for those of whom they say nothing."""
+    return _any(_beside(scope, view(*matchers), on, chosen) for on, matchers in _SHAPES)
+
+
+def seen_as(scope: Scope, *chosen: str) -> str:
+    """As what brokers know each client of the chosen jobs: a number of `SEEN_AS`."""
+    found = [
+        _beside(scope, _present(scope, matchers, code), on, chosen)
+        for code, (on, matchers) in zip((3, 2, 1), _SHAPES, strict=True)
+    ]
+    return _any([*found, _zero(scope, (), chosen)])
+
+
+def keyed(expression: str) -> str:
+    """Rows of a table are the same when all these labels are: one label by which Grafana can tell, see `shortcuts.table`."""
+    names = ", ".join(f'"{label}"' for label in CLIENT)
+    return f'label_join({expression}, "client", " / ", {names})'
+
+
+def _present(scope: Scope, matchers: tuple[str, ...], code: int) -> str:
+    return f"{code} + 0 * {grouped(utilization(scope, *matchers))}"
+
+
+def _beside(
+    scope: Scope, view: str, on: tuple[str, ...], chosen: tuple[str, ...]
+) -> str:
+    """One number for each combination of the labels in `on`, for every client that has them."""
+    best = aggregate("max", on, view)
+    zero = _zero(scope, on, chosen)
+    return f"{zero} + on ({', '.join(on)}) group_left () {best}"
+
+
+def _zero(scope: Scope, on: tuple[str, ...], chosen: tuple[str, ...]) -> str:
+    return f"0 * {scope.by('max', _jobs(on, chosen), *CLIENT)}"
+
+
+def _jobs(on: tuple[str, ...], chosen: tuple[str, ...]) -> str:
+    return select(catalog.SPARK_THROTTLE_MAX_SECONDS, *chosen, *_named(on))
+
+
+def _named(on: tuple[str, ...]) -> list[str]:
+    return [f'{label}!=""' for label in on]
+
+
+def _any(expressions: Iterable[str]) -> str:
+    return reduce(either, expressions)
