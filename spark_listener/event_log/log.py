@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..job import Job
+from ..job import Books
 from .errors import NoEventLog
 from .layout import LogFile, files, is_running, locate
 from .lines import event_of, is_wanted
 from .reading import LogReader
 
 _BEGINS = b"{"
+_OFTEN = 5_000
+"""Lines between two signs of progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +70,16 @@ class EventLog:
         """Bytes of the files now. Raises `OSError`."""
         return sum(each.path.stat().st_size for each in files(locate(self.path)))
 
-    def feed(self, job: Job) -> int:
+    def feed(self, job: Books, progress: Callable[[int], None] | None = None) -> int:
         """
         Hand over what is new to the books of a job; return how many lines that were.
 
-        Raises `EventLogError` and `OSError`.
+        `progress` is told now and then how many bytes of the files were read. Raises `EventLogError` and `OSError`.
         """
         count = 0
-        for count, line in enumerate(self.lines(), start=1):  # noqa: B007 - the last is returned
+        for count, line in enumerate(self.lines(), start=1):
+            if progress is not None and count % _OFTEN == 0:
+                progress(self.raw_bytes)
             if not is_wanted(line):
                 job.passed(1)
             elif (event := event_of(line)) is None:

@@ -1,5 +1,6 @@
 """The books of one application: failures and retries by cause, streaming queries, and who waited for Kafka."""
 
+from .books import Books
 from .job import Job, Watcher
 from .snapshot import JobSnapshot, QuerySnapshot, QueryTotals
 from .summary import UnreadableSummary, read_summary, write_summary
@@ -7,6 +8,7 @@ from .throttles import ThrottleReader
 from .untold import StageReader
 
 __all__ = [
+    "Books",
     "Job",
     "JobSnapshot",
     "QuerySnapshot",
