@@ -1,0 +1,80 @@
+"""Attaches a listener to every application of the process whose properties say so."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from .attaching import attach
+from .driver import Driver
+from .errors import brief
+from .foreign import Spark
+from .listener import Listener
+from .properties import resolve
+
+_LOG = logging.getLogger("quotascope.spark_listener")
+_LOCK = threading.Lock()
+_WATCHING: list[str] = []
+_HELD: dict[object, Listener] = {}
+
+
+def enable(spark: object | None = None) -> Listener | None:
+    """
+    Attach where ``spark.quotascope.enabled`` is true; otherwise do nothing. Never raises.
+
+    Args:
+        spark: a SparkSession or a SparkContext; without it, each one that the process has or makes from now on.
+
+    Returns:
+        The listener of `spark`, when there is one; it is closed when Python ends.
+
+    """
+    try:
+        if spark is not None:
+            return _attached(spark)
+        with _LOCK:
+            if not _WATCHING:
+                _watch()
+                _WATCHING.append("PySpark")
+    except Exception as error:  # noqa: BLE001 - a job must not suffer from being watched
+        _LOG.warning("cannot watch the jobs of this process: %s", brief(error))
+    return None
+
+
+def _attached(spark: Spark) -> Listener | None:
+    driver = Driver(spark)
+    if not resolve(driver.properties, {}).settings.enabled:
+        return None
+    with _LOCK:
+        listener = _HELD.get(driver.key)
+        if listener is None or listener.ended:
+            _HELD.clear()
+            listener = _HELD[driver.key] = attach(spark)
+        return listener
+
+
+def _watch() -> None:
+    """PySpark tells nobody of a new session: what makes them is wrapped."""
+    from pyspark import SparkContext  # noqa: PLC0415 - heavy, and not there for who only imports us
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    running = SparkContext._active_spark_context  # noqa: SLF001 - PySpark has no other way to ask without making one
+    if running is not None:
+        enable(running)
+    _wrap(SparkContext, "__init__", lambda context, _: enable(context))
+    _wrap(SparkSession.Builder, "getOrCreate", lambda _, session: enable(session))
+
+
+def _wrap(owner: type, name: str, then: Callable[[Spark, Spark], object]) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapped(self: Spark, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever PySpark passes
+        result = original(self, *arguments, **named)
+        then(self, result)
+        return result
+
+    setattr(owner, name, wrapped)

@@ -1,0 +1,197 @@
+"""What watches one application."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from .errors import brief
+from .job import Job, JobSnapshot
+from .sources.source import Source
+
+if TYPE_CHECKING:
+    from .task import Throttles
+
+_LOG = logging.getLogger("quotascope.spark_listener")
+_MOST_PROBLEMS = 50
+_STRIKES = 3
+_LAST_WAIT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that does not work; the job goes on."""
+
+    part: str
+    """What of the listener: attach, properties, the name of a source, throttles, reporting or summary."""
+    text: str
+
+
+class Listener:
+    """
+    Watches an application until it ends or `close` is called. Made by `attach`; nothing here raises because of Spark.
+
+    As a context manager it is closed at the end of the block.
+    """
+
+    def __init__(self, job: Job, interval_seconds: float = 1.0) -> None:
+        self.job = job
+        self.throttles: Throttles | None = None
+        """What the Python clients of this application were told, None when they cannot be counted."""
+        self.url: str | None = None
+        """The page for Prometheus, None when there is none."""
+        self._interval_seconds = interval_seconds
+        self._sources: list[Source] = []
+        self._strikes: dict[str, int] = {}
+        self._problems: list[Problem] = []
+        self._at_end: list[tuple[str, Callable[[], None]]] = []
+        self._stop = threading.Event()
+        self._lock = threading.RLock()
+        self._thread: threading.Thread | None = None
+        self._holders = 0
+        self._pid = os.getpid()
+
+    @property
+    def source(self) -> str:
+        """Where events come from now: pull, callbacks, streaming, event_log, two of them with a + between, or none."""
+        return "+".join(each.name for each in self._sources) or "none"
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What did not work, each once; these are in the log as well."""
+        return tuple(self._problems)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is watched any more; the numbers stay."""
+        return self._stop.is_set()
+
+    def snapshot(self) -> JobSnapshot:
+        """What is known by the last fetch."""
+        return self.job.snapshot()
+
+    def collect(self) -> JobSnapshot:
+        """Fetch what has happened, without waiting for the next turn, and say what is known."""
+        with self._lock:
+            latest = 0.0
+            for source in tuple(self._sources):
+                latest = max(latest, self._collect(source))
+            self.job.lag(latest)
+        return self.job.snapshot()
+
+    def throttle_scope(self) -> AbstractContextManager[Any]:
+        """
+        In the driver: what counts the throttle times of its own Kafka clients, such as those of `foreachBatch`.
+
+        A listener cannot be sent to tasks; what runs there takes `throttle_scope` from `quotascope.spark_listener.task`.
+        """
+        from .task import throttle_scope  # noqa: PLC0415 - only who uses it needs it
+
+        return throttle_scope() if self.throttles is None else self.throttles.scope()
+
+    def close(self) -> None:
+        """
+        Fetch what is left, leave Spark alone, and report for the last time.
+
+        After `attach` was called several times for an application, only the last of as many calls does so. Further calls do nothing.
+        """
+        with self._lock:
+            self._holders -= 1
+            if self._holders > 0:
+                return
+        self.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def hold(self) -> Self:
+        """Let `close` be called once more before it closes."""
+        with self._lock:
+            self._holders += 1
+        return self
+
+    def start(self, sources: tuple[Source, ...]) -> None:
+        """Watch by these sources, from a thread of its own."""
+        self._sources.extend(sources)
+        for source in sources:
+            self.job.source(source.name)
+        self._thread = threading.Thread(
+            target=self._run, name="quotascope-listener", daemon=True
+        )
+        self._thread.start()
+        atexit.register(self.end)
+
+    def at_end(self, part: str, call: Callable[[], None]) -> None:
+        """Call this when everything was fetched, in the order given."""
+        self._at_end.append((part, call))
+
+    def problem(self, part: str, text: str) -> None:
+        """Something does not work: told in the log when it is new, and counted each time."""
+        self.job.problem(part, text)
+        problem = Problem(part, text)
+        if problem not in self._problems and len(self._problems) < _MOST_PROBLEMS:
+            self._problems.append(problem)
+            _LOG.warning("watching this job, %s: %s", part, text)
+
+    def attempt(self, part: str, call: Callable[[], object]) -> None:
+        """Call; what goes wrong is a problem and nothing more."""
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - a job must not suffer from being watched
+            self.problem(part, brief(error))
+
+    def end(self) -> None:
+        """Close, however many may hold it. In a process that was forked from the driver, do nothing: Spark is not its."""
+        atexit.unregister(self.end)
+        if os.getpid() != self._pid:
+            return
+        self._detach()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_LAST_WAIT_SECONDS)
+        with self._lock:
+            calls, self._at_end = self._at_end, []
+        for part, call in calls:
+            self.attempt(part, call)
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._interval_seconds):
+            self.attempt("attach", self.collect)
+            if all(source.ended for source in self._sources):
+                self._detach()
+
+    def _detach(self) -> None:
+        """Close the sources, with all that they still hold. The page stays until the end, so that the last numbers can be scraped."""
+        with self._lock:
+            self._stop.set()
+            sources, self._sources = self._sources, []
+            for source in sources:
+                self.attempt(source.name, source.close)
+                self.job.source_ended(source.name)
+            self.job.lag(0.0)
+
+    def _collect(self, source: Source) -> float:
+        try:
+            latest = source.collect()
+        except Exception as error:  # noqa: BLE001 - whatever py4j and gRPC raise when Spark is gone
+            self._strike(source, error)
+            return 0.0
+        self._strikes[source.name] = 0
+        return latest
+
+    def _strike(self, source: Source, error: Exception) -> None:
+        """A source that fails again and again is gone."""
+        self.problem(source.name, brief(error))
+        self._strikes[source.name] = self._strikes.get(source.name, 0) + 1
+        if self._strikes[source.name] >= _STRIKES:
+            self._sources.remove(source)
+            self.job.source_ended(source.name)

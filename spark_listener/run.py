@@ -1,0 +1,31 @@
+"""
+Runs a job that knows nothing of us: ``spark-submit --conf spark.quotascope.enabled=true run.py job.py arguments…``.
+
+``quotascope spark runner`` prints where this file is.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    """Run the script that is named first, as Python would, after `enable`."""
+    if len(sys.argv) < 2:  # noqa: PLR2004 - our own name is one
+        raise SystemExit(
+            f"usage: spark-submit --conf spark.quotascope.enabled=true {__file__} job.py [arguments…]"
+        )
+    script = Path(sys.argv[1])
+    # The folder of this file has no business there: its modules are called as anybody's might be.
+    sys.path[0] = str(script.resolve().parent)
+    del sys.argv[0]
+    from quotascope.spark_listener import enable  # noqa: PLC0415 - after the path was put right
+
+    enable()
+    runpy.run_path(str(script), run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Follows the event log that the application writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from ..errors import SourceUnusable, brief
+from ..event_log import EventLog, EventLogError, NoEventLog
+from ..job import Books
+from .timing import lateness
+
+_QUERY = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPlace:
+    """Where the log of an application is, or will be."""
+
+    path: Path
+    app_id: str | None = None
+    """Set when `path` is a folder of many applications' logs (`spark.eventLog.dir`)."""
+
+    def find(self) -> Path:
+        """The log. Raises `NoEventLog` while there is none, and `OSError`."""
+        if self.app_id is None:
+            return self.path
+        names = (f"eventlog_v2_{self.app_id}", self.app_id)
+        for each in sorted(self.path.iterdir()):
+            if each.name.startswith(names):
+                return each
+        raise NoEventLog(f"{self.path} holds no event log of {self.app_id}")
+
+
+def log_place(
+    setting: str | None, properties: Mapping[str, str], app_id: str
+) -> LogPlace | None:
+    """
+    What the setting says, else where Spark says that it writes; None when it writes none, or where only Hadoop's clients can read.
+
+    Args:
+        setting: `spark.quotascope.eventLog`.
+        properties: Spark's.
+        app_id: `spark.app.id`.
+
+    """
+    if setting is not None:
+        path = _local(setting)
+        return None if path is None else LogPlace(path=path)
+    folder = _local(properties.get("spark.eventLog.dir", ""))
+    if properties.get("spark.eventLog.enabled") != "true" or folder is None:
+        return None
+    return LogPlace(path=folder, app_id=app_id) if app_id else None
+
+
+class EventLogSource:
+    """
+    Reads what is new in a growing log.
+
+    Spark writes the ends of tasks when their stage ends or a buffer is full, so that this source is late by as much.
+
+    Args:
+        place: the log.
+        job: the books.
+        queries: hand over the events of streaming queries; not, when another source does.
+
+    Raises:
+        SourceUnusable: what is there is no event log, or cannot be decompressed here. One that is not there yet is waited for.
+
+    """
+
+    name = "event_log"
+
+    def __init__(
+        self,
+        place: LogPlace,
+        job: Books,
+        *,
+        queries: bool = True,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._place = place
+        self._books = _Checked(job, clock, queries=queries)
+        self._log: EventLog | None = None
+        try:
+            self._open()
+        except (EventLogError, OSError) as error:
+            raise SourceUnusable(self.name, brief(error)) from error
+
+    @property
+    def ended(self) -> bool:
+        """As `Source.ended`."""
+        return self._log is not None and self._log.finished
+
+    def collect(self) -> float:
+        """As `Source.collect`. Raises `EventLogError` and `OSError`."""
+        self._books.latest = 0.0
+        if self._log is None:
+            self._open()
+        if self._log is not None:
+            self._log.feed(self._books)
+        return self._books.latest
+
+    def close(self) -> None:
+        """As `Source.close`. Raises `EventLogError` and `OSError`."""
+        self.collect()
+        if self._log is not None:
+            self._log.close()
+
+    def _open(self) -> None:
+        try:
+            self._log = EventLog(self._place.find())
+        except (NoEventLog, FileNotFoundError):
+            if self._place.path.is_file():
+                raise
+
+
+class _Checked:
+    """Books that look at the time of each event, and leave out what another source tells."""
+
+    def __init__(
+        self, job: Books, clock: Callable[[], float], *, queries: bool
+    ) -> None:
+        self._job = job
+        self._clock = clock
+        self._queries = queries
+        self.latest = 0.0
+        self.passed = job.passed
+        self.lost = job.lost
+
+    def handle(self, event: Mapping[str, Any]) -> None:
+        """As `Books.handle`."""
+        if not self._queries and str(event.get("Event")).startswith(_QUERY):
+            return
+        self.latest = max(self.latest, lateness(event, self._clock()))
+        self._job.handle(event)
+
+
+def _local(text: str) -> Path | None:
+    """The path that a URI of Hadoop's means, when it is one of this machine."""
+    parts = urlsplit(text)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path))
+    return None if parts.scheme or not text else Path(text)

@@ -1,0 +1,136 @@
+"""What streaming queries tell of themselves, the same in classic mode and under Spark Connect."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+from ..errors import SourceUnusable, brief
+from ..foreign import Spark
+from ..job import Books
+
+_EVENT = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+
+
+class StreamingSource:
+    """
+    A Python `StreamingQueryListener`: starts, progress and ends of the session's queries, and nothing of tasks.
+
+    Raises:
+        SourceUnusable: this session has no streaming queries, or does not let them be listened to.
+
+    """
+
+    name = "streaming"
+
+    def __init__(self, session: Spark, job: Books) -> None:
+        self._session = session
+        self._job = job
+        self._lock = threading.Lock()
+        try:
+            self._listener = _listener(self._deliver)
+            session.streams.addListener(self._listener)
+        except Exception as error:  # of py4j, of gRPC, or of PySpark
+            raise SourceUnusable(self.name, brief(error)) from error
+
+    @property
+    def ended(self) -> bool:
+        """As `Source.ended`."""
+        try:
+            return _is_stopped(self._session)
+        except Exception:  # noqa: BLE001 - Spark that cannot even say so is gone
+            return True
+
+    def collect(self) -> float:
+        """As `Source.collect`: a progress is told when its batch ends, and how late it is here cannot be known."""
+        return 0.0
+
+    def close(self) -> None:
+        """As `Source.close`."""
+        if not self.ended:
+            self._session.streams.removeListener(self._listener)
+
+    def _deliver(self, event: dict[str, Any] | None) -> None:
+        if event is None:
+            self._job.lost(1)
+        else:
+            self._job.handle(event)
+
+
+def _is_stopped(session: Spark) -> bool:
+    context = getattr(session, "_sc", None)  # not so under Connect
+    if context is not None:
+        return context._jsc is None  # noqa: SLF001 - PySpark has no public way
+    return bool(getattr(session, "is_stopped", False))
+
+
+def _listener(deliver: Spark) -> Spark:
+    from pyspark.sql.streaming.listener import (  # noqa: PLC0415 - needs pandas under Connect: who does not use it need not have it
+        StreamingQueryListener,
+    )
+
+    class Listener(StreamingQueryListener):
+        """Turns what PySpark makes of the events back to what the JVM writes."""
+
+        def onQueryStarted(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
+            deliver(_told(started, event))
+
+        def onQueryProgress(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
+            deliver(_told(progress, event))
+
+        def onQueryIdle(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
+            deliver(_told(idle, event))
+
+        def onQueryTerminated(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
+            deliver(_told(terminated, event))
+
+    return Listener()
+
+
+def _told(convert: Spark, event: Spark) -> dict[str, Any] | None:
+    try:
+        converted: dict[str, Any] = convert(event)
+    except Exception:  # noqa: BLE001 - an event of another PySpark is a lost event
+        return None
+    return converted
+
+
+def started(event: Spark) -> dict[str, Any]:
+    """A `QueryStartedEvent` as JsonProtocol writes it."""
+    return {
+        "Event": f"{_EVENT}QueryStartedEvent",
+        "id": str(event.id),
+        "runId": str(event.runId),
+        "name": event.name,
+        "timestamp": event.timestamp,
+    }
+
+
+def progress(event: Spark) -> dict[str, Any]:
+    """A `QueryProgressEvent` as JsonProtocol writes it."""
+    return {
+        "Event": f"{_EVENT}QueryProgressEvent",
+        "progress": json.loads(event.progress.json),
+    }
+
+
+def idle(event: Spark) -> dict[str, Any]:
+    """A `QueryIdleEvent` as JsonProtocol writes it."""
+    return {
+        "Event": f"{_EVENT}QueryIdleEvent",
+        "id": str(event.id),
+        "runId": str(event.runId),
+        "timestamp": event.timestamp,
+    }
+
+
+def terminated(event: Spark) -> dict[str, Any]:
+    """A `QueryTerminatedEvent` as JsonProtocol writes it."""
+    return {
+        "Event": f"{_EVENT}QueryTerminatedEvent",
+        "id": str(event.id),
+        "runId": str(event.runId),
+        "exception": event.exception,
+        "errorClassOnException": getattr(event, "errorClassOnException", None),
+    }
