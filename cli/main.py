@@ -14,6 +14,7 @@ from .alerts import alerts
 from .config import config
 from .dashboards import dashboards
 from .rules import rules
+from .spark import spark
 
 app = typer.Typer(
     name="quotascope",
@@ -30,6 +31,7 @@ app.add_typer(config)
 app.add_typer(dashboards)
 app.add_typer(alerts)
 app.add_typer(rules)
+app.add_typer(spark)
 
 
 def _show_version(wanted: bool) -> None:
@@ -80,10 +82,12 @@ def _expected(error: Exception) -> bool:
     from quotascope.clients.errors import ClientError
     from quotascope.dashboards.errors import DashboardsError
     from quotascope.exporter.errors import ExporterError
+    from quotascope.spark_listener.errors import SparkListenerError
 
-    return isinstance(
-        error, AlertsError | DashboardsError | ExporterError | ClientError
+    expected = (
+        AlertsError | DashboardsError | ExporterError | ClientError | SparkListenerError
     )
+    return isinstance(error, expected)
 
 
 def _never_fail_to_encode() -> None:

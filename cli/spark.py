@@ -1,0 +1,152 @@
+"""`quotascope spark`: what Spark jobs waited for, and what they need to tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from quotascope.spark_listener.report import Account
+
+spark = typer.Typer(
+    name="spark",
+    help="Spark jobs: what they waited for, and the files that let them tell it.",
+    no_args_is_help=True,
+)
+
+_REPORT = """
+Examples:
+
+  quotascope spark report /var/log/spark/application_1700000000000_0042
+
+  quotascope spark report eventlog_v2_app-20260101120000-0001 --html report.html --png report.png
+
+  quotascope spark report app-20260101120000-0001.zstd --summary summary.json --json | jq .throttles
+"""
+_PY_FILES = """
+Examples:
+
+  quotascope spark py-files quotascope.zip
+
+  spark-submit --py-files quotascope.zip job.py
+"""
+_JAR = """
+Examples:
+
+  quotascope spark jar quotascope.jar
+
+  spark-submit --jars quotascope.jar --conf spark.plugins=io.quotascope.spark.ThrottlePlugin job.py
+"""
+
+
+@spark.command(epilog=_REPORT)
+def report(
+    log: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LOG",
+            help="Event log: a file, plain or zstd, or a folder of rolled files. The application may still run.",
+        ),
+    ],
+    *,
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What the listener left behind (spark.quotascope.summaryFile): throttle times of successful attempts, which no event log has.",
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page with tables and a timeline."),
+    ] = None,
+    png: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw the timeline; needs the extra `plots`."
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON instead of tables.")
+    ] = False,
+) -> None:
+    """Show who was throttled, what failed and was repeated, and why, from the event log of an application."""
+    from rich.console import Console
+
+    from quotascope.spark_listener.report import document, tables, write_picture
+
+    account = _read(log, summary)
+    if html is not None:
+        _write_page(account, html)
+    if png is not None:
+        write_picture(account, png)
+    if as_json:
+        typer.echo(document(account))
+    else:
+        Console().print(tables(account))
+
+
+@spark.command("py-files", epilog=_PY_FILES)
+def py_files(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Is replaced if it exists.")
+    ],
+) -> None:
+    """Write the zip of what tasks import, for executors where quotascope is not installed."""
+    from quotascope.spark_listener.task.py_files import write_py_files
+
+    with _named(file):
+        write_py_files(file)
+    typer.echo(file)
+
+
+@spark.command(epilog=_JAR)
+def jar(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Is replaced if it exists.")
+    ],
+) -> None:
+    """Write the jar of the executor plugin, for spark.jars."""
+    from quotascope.spark_listener.jvm import write_jar
+
+    with _named(file):
+        write_jar(file)
+    typer.echo(file)
+
+
+def _read(log: Path, summary: Path | None) -> Account:
+    """The account, with a bar on the terminal while it is read."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from quotascope.spark_listener.report import read_account
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("reading")
+        return read_account(
+            log,
+            summary,
+            lambda read, size: progress.update(task, completed=read, total=size),
+        )
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """A file that cannot be written is a message, not a traceback."""
+    from quotascope.spark_listener.report import ReportError
+
+    try:
+        yield
+    except OSError as error:
+        raise ReportError(f"{file}: {error.strerror or error}") from error
+
+
+def _write_page(account: Account, file: Path) -> None:
+    from quotascope.spark_listener.report import page
+
+    with _named(file):
+        file.write_text(page(account), encoding="utf-8", errors="replace")

@@ -1,0 +1,160 @@
+"""The report in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from .account import Account
+from .totals import causes, longest_waits, missing, stages_hit, waits
+from .words import moment, seconds, shown
+
+_MOST = 15
+
+
+def tables(account: Account) -> RenderableType:
+    """All of it; names of strangers are shown as text, never as markup."""
+    return Group(*_sections(account))
+
+
+def _sections(account: Account) -> Iterator[RenderableType]:
+    yield from _head(account)
+    yield _waits(account)
+    yield _causes(account)
+    if any(stage.is_hit for stage in account.stages):
+        yield _stages(account)
+    if account.snapshot.queries:
+        yield _queries(account)
+    if any(attempt.throttled_ms for attempt in account.attempts):
+        yield _longest(account)
+    for sentence in missing(account):
+        yield Text(f"• {sentence}", style="dim")
+
+
+def _head(account: Account) -> Iterator[Text]:
+    state = "" if account.finished else ", not ended"
+    took = seconds(max(0.0, account.ended - account.began))
+    yield Text(shown(account.app) or "(without a name)", style="bold")
+    yield Text(
+        f"{shown(account.app_id)}, from {moment(account.began)} for {took}{state}"
+    )
+    yield Text(headline(account))
+
+
+def headline(account: Account) -> str:
+    """The report in one sentence."""
+    snapshot = account.snapshot
+    return (
+        f"Throttled {seconds(account.throttled_ms / 1_000)}, {sum(snapshot.failures.values())} failed attempts, "
+        f"{sum(snapshot.retries.values())} retries, {snapshot.stage_retries} stage retries, "
+        f"{snapshot.executors_lost} executors lost"
+    )
+
+
+def _waits(account: Account) -> RenderableType:
+    rows = waits(account)
+    if not rows:
+        return Text("\nNo throttle time was told.")
+    table = _table("Throttled time by query and client")
+    for name in ("query", "user", "client id", "side"):
+        table.add_column(name, overflow="fold")
+    for name in ("throttled", "responses", "longest", "quota retries"):
+        table.add_column(name, justify="right")
+    for query, totals in rows[:_MOST]:
+        table.add_row(
+            *map(_plain, (query, *totals.client)),
+            seconds(totals.throttled_ms / 1_000),
+            str(totals.responses),
+            seconds(totals.longest_ms / 1_000),
+            str(totals.quota_retries),
+        )
+    return _with_rest(table, len(rows))
+
+
+def _causes(account: Account) -> RenderableType:
+    rows = causes(account)
+    if not rows:
+        return Text("\nNo attempt of a task failed.")
+    table = _table("Failures and retries by cause")
+    table.add_column("cause")
+    for name in ("failed attempts", "retries"):
+        table.add_column(name, justify="right")
+    for cause, failures, retries in rows:
+        table.add_row(cause.value, str(failures), str(retries))
+    return table
+
+
+def _stages(account: Account) -> RenderableType:
+    table = _table("Stages hit")
+    for name in ("stage", "name", "query", "causes"):
+        table.add_column(name, overflow="fold")
+    for name in ("throttled", "failed attempts"):
+        table.add_column(name, justify="right")
+    for stage in stages_hit(account, _MOST):
+        told = ", ".join(f"{count} {cause}" for cause, count in stage.failures.items())
+        table.add_row(
+            f"{stage.stage}.{stage.attempt}",
+            _plain(stage.name),
+            _plain(stage.query),
+            told or "the stage itself",
+            seconds(stage.throttled_ms / 1_000),
+            str(stage.failed_attempts),
+        )
+    return _with_rest(table, sum(stage.is_hit for stage in account.stages))
+
+
+def _queries(account: Account) -> RenderableType:
+    table = _table("Streaming queries")
+    table.add_column("query", overflow="fold")
+    for name in ("restarts", "last batch", "offsets behind, worst", "average"):
+        table.add_column(name, justify="right")
+    for query in account.snapshot.queries[:_MOST]:
+        table.add_row(
+            _plain(query.name),
+            str(query.restarts),
+            seconds(query.phases.get("triggerExecution", 0.0)),
+            _count(query.max_offsets_behind),
+            _count(query.avg_offsets_behind),
+        )
+    return _with_rest(table, len(account.snapshot.queries))
+
+
+def _longest(account: Account) -> RenderableType:
+    table = _table("Longest waits of failed attempts")
+    for name in ("stage", "partition", "attempt", "cause", "query"):
+        table.add_column(name, overflow="fold")
+    for name in ("told to wait", "longest", "took"):
+        table.add_column(name, justify="right")
+    for attempt in longest_waits(account, _MOST):
+        table.add_row(
+            f"{attempt.stage}.{attempt.stage_attempt}",
+            str(attempt.partition),
+            str(attempt.number),
+            attempt.cause.value,
+            _plain(attempt.query),
+            seconds(attempt.throttled_ms / 1_000),
+            seconds(attempt.longest_ms / 1_000),
+            seconds(attempt.ended - attempt.began),
+        )
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(title=f"\n{title}", title_justify="left", title_style="bold")
+
+
+def _plain(text: str) -> Text:
+    return Text(shown(text))
+
+
+def _count(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}"
+
+
+def _with_rest(table: Table, rows: int) -> Table:
+    if rows > _MOST:
+        table.caption = f"and {rows - _MOST} more"
+    return table

@@ -1,0 +1,71 @@
+"""What the account says about clients, stages and waits, in the order in which it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..events import Cause
+from ..job import QueryTotals
+from .account import Account, FailedAttempt, StageAccount
+
+
+def waits(account: Account) -> Sequence[QueryTotals]:
+    """Clients that were told throttle times or refused, those that waited longest first."""
+    told = [
+        row
+        for row in account.throttles
+        if row[1].throttled_ms or row[1].responses or row[1].quota_retries
+    ]
+    return sorted(told, key=lambda row: row[1].throttled_ms, reverse=True)
+
+
+def causes(account: Account) -> Sequence[tuple[Cause, int, int]]:
+    """Causes with how many attempts failed and how many were repeated, those that occurred only."""
+    told = account.snapshot
+    rows = [(cause, told.failures[cause], told.retries[cause]) for cause in Cause]
+    return [row for row in rows if row[1] or row[2]]
+
+
+def stages_hit(account: Account, most: int) -> Sequence[StageAccount]:
+    """Stages in which attempts failed or waited, the worst first."""
+    hit = [stage for stage in account.stages if stage.is_hit]
+    hit.sort(
+        key=lambda stage: (stage.throttled_ms, stage.failed_attempts), reverse=True
+    )
+    return hit[:most]
+
+
+def longest_waits(account: Account, most: int) -> Sequence[FailedAttempt]:
+    """Failed attempts that were told to wait longest."""
+    told = [attempt for attempt in account.attempts if attempt.throttled_ms]
+    told.sort(key=lambda attempt: attempt.throttled_ms, reverse=True)
+    return told[:most]
+
+
+def missing(account: Account) -> Sequence[str]:
+    """What a reader must know about these numbers, one sentence each."""
+    snapshot, told = account.snapshot, []
+    if not account.with_summary:
+        told.append(
+            "Throttle times are those that failed attempts noted: successful ones leave none in an event log. "
+            "The listener's summary (spark.quotascope.summaryFile) has them all; give it with --summary."
+        )
+    if not account.finished:
+        told.append(
+            "The application has not ended, or was killed: the log ends where it was last written."
+        )
+    if account.compacted:
+        told.append(
+            "The History server has compacted this log: tasks of jobs that had ended are gone."
+        )
+    if snapshot.unknown_attempts:
+        told.append(
+            f"{snapshot.unknown_attempts} attempts ended without telling what their Kafka clients were told."
+        )
+    if snapshot.lost_events:
+        told.append(f"{snapshot.lost_events} lines of the log could not be read.")
+    if account.left_out:
+        told.append(
+            f"{account.left_out} stages, attempts or batches are counted but not listed one by one."
+        )
+    return told

@@ -1,0 +1,55 @@
+"""Names of strangers and numbers, as a person reads them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_PRECISE = 10
+
+
+def shown(text: str, most: int = 60) -> str:
+    r"""
+    One line that is safe to show: whatever moves a cursor or turns the direction of writing is spelt out, and long ones are cut.
+
+    >>> shown("pay\nments")
+    'pay\\nments'
+    """
+    kept = text[: most + 1]
+    safe = "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode()
+        for each in kept
+    )
+    return safe if len(safe) <= most else f"{safe[: most - 1]}…"
+
+
+def seconds(value: float) -> str:
+    """
+    A duration.
+
+    >>> seconds(0.25), seconds(12.0), seconds(192.4), seconds(7_322.0), seconds(90_000.0)
+    ('0.25 s', '12 s', '3 min 12 s', '2 h 2 min', '1 d 1 h')
+    """
+    if value < _PRECISE:
+        return f"{value:.2f} s"
+    whole = round(value)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
+    if whole < _DAY:
+        return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
+    return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
+
+
+def moment(value: float) -> str:
+    """
+    A time since 1970 in UTC; a number where it is out of all calendars.
+
+    >>> moment(1_795_280_106.0)
+    '2026-11-21 16:55:06 UTC'
+    """
+    try:
+        return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"{value:g}"
