@@ -17,7 +17,8 @@ _FOLDERS = {
     "quotascope/clients/accounting": Path(accounting.__file__).parent,
     "quotascope/spark_listener/task": Path(__file__).parent,
 }
-_PARENTS = ("quotascope/", "quotascope/clients/", "quotascope/spark_listener/")
+_PARENTS = ("quotascope/clients", "quotascope/spark_listener")
+_GIVE_WAY = b"\n\ngive_way(sys.modules[__name__])\n"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same content is the same file
 
 
@@ -48,10 +49,13 @@ def temporary_py_files(accumulator: int | None) -> str:
 
 
 def _entries(accumulator: int | None) -> Iterator[tuple[str, bytes]]:
-    for parent in (
-        _PARENTS
-    ):  # without a module each, so that an installed quotascope keeps its own
-        yield parent, b""  # Python finds them by these entries only (before 3.13)
+    yield (
+        "quotascope/",
+        b"",
+    )  # a package without a module, which Python before 3.13 finds by this entry only
+    parent = Path(__file__).with_name("parent.py").read_bytes()
+    for name in _PARENTS:
+        yield f"{name}/__init__.py", parent + _GIVE_WAY
     for name, folder in _FOLDERS.items():
         for module in sorted(folder.glob("*.py")):
             yield f"{name}/{module.name}", module.read_bytes()

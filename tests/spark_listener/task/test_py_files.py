@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,10 +46,9 @@ ours = {name: sys.modules[name].__file__ for name in sys.modules if name.startsw
 print(sorted(name for name, file in ours.items() if file and file.startswith(sys.argv[1])))
 """
 BESIDE = """
-import sys
-sys.path.insert(1, sys.argv[1])
 import quotascope.spark_listener.task, quotascope.clients.accounting, quotascope.clients.reporting
-print(quotascope.spark_listener.task.__file__, quotascope.clients.accounting.__file__)
+from quotascope.clients import Connection
+print(quotascope.spark_listener.task.__file__, quotascope.clients.accounting.__file__, Connection.__module__)
 """
 
 
@@ -77,7 +77,8 @@ def test_it_holds_what_tasks_need(archive: Path, tmp_path: Path) -> None:
     """Both packages, no parents' code, and the driver's number if there is one; the same twice."""
     names = zipfile.ZipFile(archive).namelist()
     folders = {name.rpartition("/")[0] for name in names if not name.endswith("/")}
-    assert folders == {"quotascope/clients/accounting", "quotascope/spark_listener/task"}  # fmt: skip
+    parents = {"quotascope/clients", "quotascope/spark_listener"}
+    assert folders == {*parents, "quotascope/clients/accounting", "quotascope/spark_listener/task"}  # fmt: skip
     assert "quotascope/clients/accounting/confluent.py" in names
     again, numbered = tmp_path / "again.zip", tmp_path / "numbered.zip"
     write_py_files(again)
@@ -94,16 +95,41 @@ def test_it_needs_nothing_of_ours(python: str, archive: Path) -> None:
     assert "quotascope.clients.accounting.account" in loaded
 
 
-def test_an_installed_quotascope_stays_whole(archive: Path, tmp_path: Path) -> None:
-    """Its packages have parents of their own, which win over the zip's folders; everything beside them can still be imported."""
-    installed = tmp_path / "site"
+def installed(tmp_path: Path) -> str:
+    """Code by which it is, as a wheel does it."""
     repository = Path(quotascope.spark_listener.task.__file__).parents[2]
     for room in ("clients", "metrics", "spark_listener"):
-        shutil.copytree(repository / room, installed / "quotascope" / room)
-    code = f"import sys; sys.path.append({str(installed)!r})\n{BESIDE}"
-    task, accounting = run(sys.executable, code, str(archive)).split()
-    assert task.startswith(str(installed))
-    assert accounting.startswith(str(installed))
+        shutil.copytree(repository / room, tmp_path / "site" / "quotascope" / room)
+    return f"sys.path.append({str(tmp_path / 'site')!r})"
+
+
+def editable(tmp_path: Path) -> str:
+    """Code by which it is, as setuptools does it for developers: a finder that is asked last."""
+    rooms = installed(tmp_path).partition("(")[2].rstrip(")")
+    return f"""
+from importlib.machinery import PathFinder
+class Editable:
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        folder, _, room = name.rpartition(".")
+        return PathFinder.find_spec(name, [{rooms} + "/quotascope"]) if folder == "quotascope" else None
+sys.meta_path.append(Editable)
+"""
+
+
+@pytest.mark.parametrize("install", [installed, editable])
+@pytest.mark.parametrize("archives", [1, 2])
+def test_an_installed_quotascope_stays_whole(
+    archive: Path, tmp_path: Path, install: Callable[[Path], str], archives: int
+) -> None:
+    """It is found instead of what is in the zip, or in two of them, and everything beside that can be imported."""
+    names = [str(tmp_path / f"{number}.zip") for number in range(archives)]
+    paths = [shutil.copy(archive, name) for name in names]
+    code = f"import sys; sys.path[1:1] = sys.argv[1:]\n{install(tmp_path)}\n{BESIDE}"
+    task, accounting, connection = run(sys.executable, code, *paths).split()
+    assert Path(task).is_relative_to(tmp_path / "site")
+    assert Path(accounting).is_relative_to(tmp_path / "site")
+    assert connection == "quotascope.clients.security"
 
 
 def test_it_needs_no_newer_python() -> None:

@@ -1,0 +1,42 @@
+"""
+The packages around what tasks import, in the zip: each gives way to an installed package of its name, or else is empty.
+
+An installed one would win by itself over folders without a module in them, but not when it is installed as editable.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+_TRIED = "_quotascope_tried"
+
+
+def give_way(package: ModuleType) -> None:
+    """Make this package what is installed under its name outside of the archives that it was found in."""
+    tried: list[str] = package.__dict__.setdefault(_TRIED, [])
+    tried.append(str(package.__file__))
+    spec = _elsewhere(package.__name__, tried)
+    if spec is not None and spec.loader is not None:
+        package.__spec__ = spec
+        package.__file__ = spec.origin
+        package.__path__ = list(spec.submodule_search_locations or ())
+        spec.loader.exec_module(
+            package
+        )  # gives way in turn when it is another archive's
+
+
+def _elsewhere(name: str, tried: list[str]) -> ModuleSpec | None:
+    parent = sys.modules[name.rpartition(".")[0]]
+    path = [each for each in parent.__path__ if not _leads_to(each, tried)]
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        spec: ModuleSpec | None = find and find(name, path)
+        if spec is not None and spec.has_location:
+            return spec
+    return None
+
+
+def _leads_to(folder: str, files: list[str]) -> bool:
+    return any(each.startswith(folder) for each in files)
