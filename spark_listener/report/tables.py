@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from .account import Account
 from .totals import causes, longest_waits, missing, stages_hit, waits
-from .words import moment, seconds, shown
+from .words import counted, moment, seconds, shown
 
 _MOST = 15
 
@@ -47,11 +48,13 @@ def _head(account: Account) -> Iterator[Text]:
 def headline(account: Account) -> str:
     """The report in one sentence."""
     snapshot = account.snapshot
-    return (
-        f"Throttled {seconds(account.throttled_ms / 1_000)}, {sum(snapshot.failures.values())} failed attempts, "
-        f"{sum(snapshot.retries.values())} retries, {snapshot.stage_retries} stage retries, "
-        f"{snapshot.executors_lost} executors lost"
+    counts = (
+        counted(sum(snapshot.failures.values()), "failed attempt"),
+        counted(sum(snapshot.retries.values()), "retry"),
+        counted(snapshot.stage_retries, "stage retry"),
+        counted(snapshot.executors_lost, "lost executor"),
     )
+    return f"Throttled {seconds(account.throttled_ms / 1_000)}, {', '.join(counts)}"
 
 
 def _waits(account: Account) -> RenderableType:
@@ -62,7 +65,7 @@ def _waits(account: Account) -> RenderableType:
     for name in ("query", "user", "client id", "side"):
         table.add_column(name, overflow="fold")
     for name in ("throttled", "responses", "longest", "quota retries"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=name != "quota retries")
     for query, totals in rows[:_MOST]:
         table.add_row(
             *map(_plain, (query, *totals.client)),
@@ -89,19 +92,18 @@ def _causes(account: Account) -> RenderableType:
 
 def _stages(account: Account) -> RenderableType:
     table = _table("Stages hit")
-    for name in ("stage", "name", "query", "causes"):
+    for name in ("stage", "name", "query"):
         table.add_column(name, overflow="fold")
-    for name in ("throttled", "failed attempts"):
-        table.add_column(name, justify="right")
+    table.add_column("failed attempts", no_wrap=True)
+    table.add_column("throttled", justify="right", no_wrap=True)
     for stage in stages_hit(account, _MOST):
-        told = ", ".join(f"{count} {cause}" for cause, count in stage.failures.items())
+        told = "\n".join(f"{count} {cause}" for cause, count in stage.failures.items())
         table.add_row(
             f"{stage.stage}.{stage.attempt}",
             _plain(stage.name),
             _plain(stage.query),
             told or "the stage itself",
             seconds(stage.throttled_ms / 1_000),
-            str(stage.failed_attempts),
         )
     return _with_rest(table, sum(stage.is_hit for stage in account.stages))
 
@@ -124,8 +126,10 @@ def _queries(account: Account) -> RenderableType:
 
 def _longest(account: Account) -> RenderableType:
     table = _table("Longest waits of failed attempts")
-    for name in ("stage", "partition", "attempt", "cause", "query"):
-        table.add_column(name, overflow="fold")
+    for name in ("stage", "partition", "attempt"):
+        table.add_column(name)
+    table.add_column("cause", no_wrap=True)
+    table.add_column("query", overflow="fold")
     for name in ("told to wait", "longest", "took"):
         table.add_column(name, justify="right")
     for attempt in longest_waits(account, _MOST):
@@ -143,7 +147,9 @@ def _longest(account: Account) -> RenderableType:
 
 
 def _table(title: str) -> Table:
-    return Table(title=f"\n{title}", title_justify="left", title_style="bold")
+    return Table(
+        title=f"\n{title}", title_justify="left", title_style="bold", box=SIMPLE_HEAD
+    )
 
 
 def _plain(text: str) -> Text:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 _PRECISE = 10
 
 
@@ -27,19 +27,29 @@ def seconds(value: float) -> str:
     """
     A duration.
 
-    >>> seconds(0.25), seconds(12.0), seconds(192.4), seconds(7_322.0), seconds(90_000.0)
-    ('0.25 s', '12 s', '3 min 12 s', '2 h 2 min', '1 d 1 h')
+    >>> seconds(0.0), seconds(0.25), seconds(12.0), seconds(192.4), seconds(7_322.0), seconds(90_000.0)
+    ('0 s', '0.25 s', '12 s', '3 min 12 s', '2 h 2 min', '1 d 1 h')
     """
-    if value < _PRECISE:
-        return f"{value:.2f} s"
     whole = round(value)
-    if whole < _MINUTE:
-        return f"{whole} s"
-    if whole < _HOUR:
-        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
-    if whole < _DAY:
-        return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
-    return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
+    if value < _PRECISE and value != whole:
+        return f"{value:.2f} s"
+    for size, name, smaller, rest in _UNITS:
+        if whole >= size:
+            left = whole % size // smaller
+            return f"{whole // size} {name}" + (f" {left} {rest}" if left else "")
+    return f"{whole} s"
+
+
+def counted(count: int, name: str) -> str:
+    """
+    A number of things.
+
+    >>> counted(1, "retry"), counted(2, "retry"), counted(0, "executor")
+    ('1 retry', '2 retries', '0 executors')
+    """
+    if count == 1:
+        return f"1 {name}"
+    return f"{count} {name[:-1]}ies" if name.endswith("y") else f"{count} {name}s"
 
 
 def moment(value: float) -> str:
