@@ -1,0 +1,98 @@
+"""Tasks that are told throttle times, and the truth about what they were told."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+from tests.spark.settling import settle
+
+from quotascope.clients.accounting import ThrottleAccount
+from quotascope.spark_listener import Listener
+from quotascope.spark_listener.task import Throttles
+
+
+class Told(NamedTuple):
+    """
+    One client of a job; what it is told is written to a file of the attempt before it is counted.
+
+    That file is the truth: nothing takes it back when the attempt fails, and each evaluation writes anew.
+    """
+
+    folder: Path
+    client_id: str
+
+    def write(self, throttle_ms: int) -> None:
+        """Write it down."""
+        task = TaskContext.get()
+        name = "driver" if task is None else str(task.taskAttemptId())
+        with (self.folder / name).open("a") as file:
+            file.write(f"{throttle_ms}\n")
+
+    def tell(self, account: ThrottleAccount, throttle_ms: int) -> None:
+        """As if a broker had."""
+        self.write(throttle_ms)
+        account.client("alice", self.client_id, "write").told(throttle_ms)
+
+    def truth(self) -> list[int]:
+        """Everything that was told, in ms."""
+        return [
+            int(line)
+            for file in self.folder.iterdir()
+            for line in file.read_text().splitlines()
+        ]
+
+
+def first_attempt() -> bool:
+    """Whether this is the first try of the first task, which is the one that is to fail."""
+    task = TaskContext.get()
+    assert task is not None
+    return task.partitionId() == 0 and task.attemptNumber() == 0
+
+
+class Counted(NamedTuple):
+    """What the listener counted of one client."""
+
+    throttled_ms: int
+    responses: int
+    queries: frozenset[str]
+
+
+class Watched(NamedTuple):
+    """A session, and who watches it."""
+
+    spark: SparkSession
+    listener: Listener
+
+    @property
+    def throttles(self) -> Throttles:
+        """What tasks get."""
+        assert self.listener.throttles is not None
+        return self.listener.throttles
+
+    def counted(self, client_id: str) -> Counted:
+        """All of one client, when all is over."""
+        settle(self.spark)
+        found = [
+            (query, totals)
+            for query, totals in self.listener.collect().throttles
+            if totals.client.client_id == client_id
+        ]
+        return Counted(
+            sum(totals.throttled_ms for _, totals in found),
+            sum(totals.responses for _, totals in found),
+            frozenset(query for query, _ in found),
+        )
+
+    def unknown(self) -> int:
+        """Attempts that told nothing."""
+        settle(self.spark)
+        return self.listener.collect().unknown_attempts
+
+
+def rows(told: Told, account: ThrottleAccount) -> Iterator[int]:
+    """Tells something with each row."""
+    for throttle_ms in (250, 30, 160):
+        told.tell(account, throttle_ms)
+        yield throttle_ms
