@@ -151,8 +151,12 @@ class Job:
             lost_events=self._lost,
             lag_seconds=self._lag,
             sources=self._sources,
-            problems=tuple(sorted(self._problems.items())),
+            problems=self._all_problems(),
         )
+
+    def _all_problems(self) -> tuple[tuple[str, int], ...]:
+        forgotten = Counter(queries=self._ledger.queries.forgotten)
+        return tuple(sorted((self._problems + forgotten).items()))
 
 
 def _read(event: Mapping[str, Any]) -> tuple[Record | None, note.Note | None]:

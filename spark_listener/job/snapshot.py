@@ -65,4 +65,4 @@ class JobSnapshot:
     sources: tuple[str, ...]
     """Where the events come from: pull, callbacks, streaming or event_log; empty while none is live."""
     problems: tuple[tuple[str, int], ...]
-    """How often which part of the listener failed."""
+    """How often which part of the listener failed; `queries` are streaming queries that were forgotten, as there were too many."""

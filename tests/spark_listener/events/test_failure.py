@@ -1,0 +1,346 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.spark_listener.recordings import (
+    QUOTA,
+    TIMEOUT,
+    VERSIONS,
+    java_failure,
+    python_failure,
+    recorded,
+)
+
+from quotascope.spark_listener.events import Cause, classify
+
+PYTHON = "org.apache.spark.api.python.PythonException"
+CASES = {  # the causes of the failed attempts, as tests/spark_listener/recorded/README.md tells them
+    "python_exception": [Cause.OTHER],
+    "gives_up": [Cause.OTHER] * 4,
+    "confluent_quota": [Cause.KAFKA_QUOTA],
+    "kafka_python_quota": [Cause.KAFKA_QUOTA],
+    "chained_quota": [Cause.KAFKA_QUOTA],
+    "handled_quota": [Cause.KAFKA_QUOTA],
+    "confluent_timeout": [Cause.KAFKA_TIMEOUT],
+    "kafka_python_timeout": [Cause.KAFKA_TIMEOUT],
+    "confluent_other": [Cause.KAFKA_OTHER],
+    "quoted_source": [Cause.OTHER],
+    "quoted_message": [Cause.OTHER],
+    "exception_group": [Cause.KAFKA_QUOTA],
+    "worker_exit": [Cause.PYTHON_WORKER_DIED],
+    "jvm_quota": [Cause.KAFKA_QUOTA],
+    "jvm_timeout": [Cause.KAFKA_TIMEOUT],
+    "executor_killed": [Cause.EXECUTOR_LOST] * 2,
+    "shuffle_lost": [Cause.FETCH_FAILED],
+    "shuffle_lost_with_executor": [Cause.EXECUTOR_LOST, Cause.FETCH_FAILED],
+    "cancelled": [],
+    "restarted": [Cause.KAFKA_QUOTA] * 4,
+}
+
+
+def test_three_versions_are_recorded() -> None:
+    """A moved folder would silently try nothing."""
+    assert VERSIONS == ["3.5.9", "4.0.5", "4.3.0"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("case", CASES)
+def test_causes_of_real_failures(version: str, case: str) -> None:
+    """Three versions of Spark tell of the same failures, each in its own words."""
+    reasons = [
+        event["Task End Reason"]
+        for event in recorded(version, case)
+        if event["Event"] == "SparkListenerTaskEnd"
+    ]
+    failures = [failure for failure in map(classify, reasons) if failure is not None]
+    assert sorted(failure.cause for failure in failures) == sorted(CASES[case])
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        (QUOTA, Cause.KAFKA_QUOTA),
+        ("kafka.errors.ThrottlingQuotaExceededError: [Error 89] no", Cause.KAFKA_QUOTA),
+        ("kafka.errors.KafkaError: [Error 89] no", Cause.KAFKA_QUOTA),
+        (
+            "quotascope.clients.throttled_admin.outcomes.QuotaExceeded: no",
+            Cause.KAFKA_QUOTA,
+        ),
+        (
+            "quotascope.clients.throttled_admin.paced_futures.QuotaExceeded: no",
+            Cause.KAFKA_QUOTA,
+        ),
+        (TIMEOUT, Cause.KAFKA_TIMEOUT),
+        (
+            'cimpl.KafkaException: KafkaError{code=REQUEST_TIMED_OUT,val=7,str="x"}',
+            Cause.KAFKA_TIMEOUT,
+        ),
+        ("kafka.errors.KafkaTimeoutError: timeout", Cause.KAFKA_TIMEOUT),
+        (
+            "cimpl.KafkaException: KafkaError{code=_ALL_BROKERS_DOWN,val=-187}",
+            Cause.KAFKA_OTHER,
+        ),
+        ("kafka.errors.NoBrokersAvailable: none", Cause.KAFKA_OTHER),
+        ("MemoryError", Cause.OTHER),
+        ("job.THROTTLING_QUOTA_EXCEEDED: [Error 89]", Cause.OTHER),
+        ("ValueError: KafkaError{code=THROTTLING_QUOTA_EXCEEDED,val=89}", Cause.OTHER),
+        ("builtins.TimeoutError: [Error 89] no", Cause.OTHER),
+        (
+            "cimpl.KafkaException: said KafkaError{code=THROTTLING_QUOTA_EXCEEDED,",
+            Cause.KAFKA_OTHER,
+        ),
+    ],
+)
+def test_cause_of_a_python_exception(line: str, cause: Cause) -> None:
+    """The class and the beginning of its message decide, not words that occur somewhere."""
+    failure = classify(python_failure(line))
+    assert failure is not None
+    assert failure.cause is cause
+
+
+@pytest.mark.parametrize(
+    ("raised", "cause"),
+    [
+        (
+            "org.apache.kafka.common.errors.ThrottlingQuotaExceededException: x",
+            Cause.KAFKA_QUOTA,
+        ),
+        ("org.apache.kafka.common.errors.TimeoutException: x", Cause.KAFKA_TIMEOUT),
+        (
+            "org.apache.kafka.clients.producer.BufferExhaustedException: x",
+            Cause.KAFKA_TIMEOUT,
+        ),
+        (
+            "java.util.concurrent.TimeoutException: Cannot fetch record for offset 5 in 100 milliseconds",
+            Cause.KAFKA_TIMEOUT,
+        ),
+        ("java.util.concurrent.TimeoutException: Futures timed out", Cause.OTHER),
+        (
+            "org.apache.kafka.common.errors.TopicAuthorizationException: x",
+            Cause.KAFKA_OTHER,
+        ),
+        (
+            "java.io.IOException: org.apache.kafka.common.errors.TimeoutException: x",
+            Cause.OTHER,
+        ),
+    ],
+)
+@pytest.mark.parametrize("prefix", ["Caused by: ", "\tSuppressed: ", "\tCaused by: "])
+def test_cause_within_a_stack_trace(raised: str, cause: Cause, prefix: str) -> None:
+    """Causes and suppressed exceptions count; Spark's own is but the outermost."""
+    trace = f"org.apache.spark.SparkException: Job aborted.\n\tat a.B.c(B.java:1)\n{prefix}{raised}\n\tat d.E.f(E.java:2)\n\t... 5 more\n"
+    failure = classify(java_failure(trace))
+    assert failure is not None
+    assert failure.cause is cause
+    assert failure.chain == (
+        "org.apache.spark.SparkException",
+        raised.partition(": ")[0],
+    )
+
+
+def test_chain_of_exceptions_without_frames() -> None:
+    """Kafka's exceptions have no stack trace: the cause of one follows at once."""
+    trace = "a.B: x\n\tat a.B.c(B.java:1)\nCaused by: org.apache.kafka.common.KafkaException: x\nCaused by: org.apache.kafka.common.errors.TimeoutException: y\n"
+    failure = classify(java_failure(trace))
+    assert failure is not None
+    assert failure.cause is Cause.KAFKA_TIMEOUT
+
+
+def test_message_that_looks_like_a_stack_trace() -> None:
+    """Lines of a message are none of a stack trace."""
+    trace = "a.B: hello\nCaused by: org.apache.kafka.common.errors.TimeoutException: no\norg.apache.kafka.x.Y: z\n\tat a.B.c(B.java:1)\n"
+    failure = classify(java_failure(trace))
+    assert failure is not None
+    assert failure.cause is Cause.OTHER
+    assert failure.chain == ("a.B",)
+
+
+def test_python_exception_within_a_stack_trace() -> None:
+    """A failed write wraps the exception of the Python function that makes its rows."""
+    python = python_failure(
+        "ValueError: x",
+        "",
+        "During …",
+        "",
+        "Traceback (most recent call last):",
+        "  File",
+        QUOTA,
+    )
+    trace = f"org.apache.spark.SparkException: [TASK_WRITE_FAILED] x\n\tat a.B.c(B.java:1)\nCaused by: {PYTHON}: {python['Description']}\n\tat d.E.f(E.java:2)\n"
+    failure = classify(java_failure(trace))
+    assert failure is not None
+    assert failure.cause is Cause.KAFKA_QUOTA
+    assert failure.chain[1:] == (PYTHON, "cimpl.KafkaException", "ValueError")
+
+
+def test_strongest_evidence_of_a_chain_decides() -> None:
+    """Quota beats timeout beats other, wherever in the chain it is."""
+    failure = classify(
+        python_failure(
+            QUOTA,
+            "",
+            "The above exception was the direct cause of the following exception:",
+            "",
+            "Traceback (most recent call last):",
+            '  File "job.py", line 9, in work',
+            TIMEOUT,
+        )
+    )
+    assert failure is not None
+    assert failure.cause is Cause.KAFKA_QUOTA
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (f"ValueError: first\n{QUOTA}",),
+        (f"ValueError: \u2028{QUOTA}",),
+        ("ValueError: x", QUOTA),
+        (f"    raise {QUOTA}", "ValueError: x"),
+        ("ValueError: Traceback (most recent call last):", f"{QUOTA}"),
+        (f" {QUOTA}", "ValueError: x"),
+    ],
+)
+def test_what_is_quoted_does_not_count(lines: tuple[str, ...]) -> None:
+    """Messages of several lines, notes and source lines are no exceptions."""
+    failure = classify(python_failure(*lines))
+    assert failure is not None
+    assert failure.cause is Cause.OTHER
+
+
+@pytest.mark.parametrize(
+    ("reason", "cause"),
+    [
+        ({"Reason": "Success"}, None),
+        ({"Reason": "TaskCommitDenied"}, None),
+        ({"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded"}, None),
+        (
+            {
+                "Reason": "TaskKilled",
+                "Kill Reason": "Finish but did not commit due to another attempt succeeded",
+            },
+            None,
+        ),
+        (
+            {"Reason": "TaskKilled", "Kill Reason": "Stage cancelled: Job 3 cancelled"},
+            None,
+        ),
+        ({"Reason": "TaskKilled", "Kill Reason": "Stage cancelled"}, None),
+        ({"Reason": "TaskKilled", "Kill Reason": "Stage finished"}, None),
+        (
+            {
+                "Reason": "TaskKilled",
+                "Kill Reason": "killed via SparkContext.killTaskAttempt",
+            },
+            Cause.KILLED,
+        ),
+        ({"Reason": "TaskKilled"}, Cause.KILLED),
+        ({"Reason": "ExecutorLostFailure"}, Cause.EXECUTOR_LOST),
+        ({"Reason": "Resubmitted"}, Cause.EXECUTOR_LOST),
+        ({"Reason": "FetchFailed"}, Cause.FETCH_FAILED),
+        ({"Reason": "TaskResultLost"}, Cause.OTHER),
+        ({"Reason": "UnknownReason"}, Cause.UNKNOWN),
+        ({"Reason": "OfTheFuture"}, Cause.UNKNOWN),
+        ({}, Cause.UNKNOWN),
+        ({"Reason": "ExceptionFailure"}, Cause.OTHER),
+        (
+            {"Reason": "ExceptionFailure", "Class Name": 7, "Full Stack Trace": []},
+            Cause.OTHER,
+        ),
+    ],
+)
+def test_other_reasons(reason: dict[str, object], cause: Cause | None) -> None:
+    """What is no failure to Spark is none here; what nobody knows is not guessed."""
+    failure = classify(reason)
+    assert (failure and failure.cause) is cause
+
+
+def test_no_message_is_kept() -> None:
+    """Messages may hold passwords: of a failure only the names of classes are known."""
+    failure = classify(python_failure("ValueError: password=hunter2"))
+    assert "hunter2" not in repr(failure)
+
+
+TEXTS = st.text(st.sampled_from("\n\t :.$+|aA\u2028\ud800"), max_size=200) | st.lists(
+    st.sampled_from(
+        [
+            "Traceback (most recent call last):",
+            "  + Exception Group Traceback (most recent call last):",
+            "  | ",
+            "    | ",
+            "Caused by: ",
+            "\tSuppressed: ",
+            "\tat ",
+            "\n",
+            "a.B: c",
+            f"{PYTHON}: Traceback (most recent call last):",
+            "org.apache.kafka.x.Y: z",
+            QUOTA,
+        ]
+    ),
+    max_size=30,
+).map("".join)
+
+
+@given(TEXTS, st.sampled_from([PYTHON, "a.B"]))
+def test_any_text_has_a_cause(text: str, kind: str) -> None:
+    """Whatever a failure's text is, it is classified."""
+    reason = {
+        "Reason": "ExceptionFailure",
+        "Class Name": kind,
+        "Description": text,
+        "Full Stack Trace": text,
+    }
+    failure = classify(reason)
+    assert failure is not None
+    assert len(failure.chain) <= 20
+
+
+@given(st.text(max_size=300))
+def test_message_never_makes_a_kafka_error_of_another(message: str) -> None:
+    """Further lines of a message are no exceptions, whatever they hold but a whole traceback."""
+    failure = classify(python_failure(f"ValueError: {message}\n{QUOTA}\n{message}"))
+    assert failure is not None
+    assert failure.cause is Cause.OTHER
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "Traceback (most recent call last):\n",
+        "Traceback (most recent call last):\nA: b\n",
+        "\tat a\nCaused by: a.b: c\n",
+        "a.",
+        "a",
+        ": ",
+        "  | ",
+        " ",
+        "+ Exception Group Traceback (most recent call last):\n",
+        "\tat a\norg.apache.kafka.A\n",
+    ],
+)
+def test_huge_text(unit: str) -> None:
+    """Ten megabytes of anything are looked at once, at both ends: a quadratic expression would not come to an end."""
+    text = unit * (10_000_000 // len(unit)) + "\n" + QUOTA
+    for kind in (PYTHON, "a.B"):
+        reason = {
+            "Reason": "ExceptionFailure",
+            "Class Name": kind,
+            "Description": text,
+            "Full Stack Trace": text,
+        }
+        failure = classify(reason)
+        assert failure is not None
+
+
+def test_cause_at_the_end_of_a_huge_text() -> None:
+    """The last exception of a chain decides, even when there are megabytes before it."""
+    before = (
+        "ValueError: x\n"
+        + "y" * 3_000_000
+        + "\n\nTraceback (most recent call last):\n  File\n"
+    )
+    failure = classify(python_failure(before + QUOTA))
+    assert failure is not None
+    assert failure.cause is Cause.KAFKA_QUOTA

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.spark_listener.recordings import (
+    RECORDED,
+    STREAMING,
+    VERSIONS,
+    ended,
+    query_progressed,
+    recorded,
+    stage_submitted,
+    started,
+)
+
+from quotascope.spark_listener.events import (
+    WANTED,
+    ExecutorRemoved,
+    JobStarted,
+    OffsetsBehind,
+    QueryProgressed,
+    QueryStarted,
+    QueryTerminated,
+    StageSubmitted,
+    TaskEnded,
+    TaskStarted,
+    UnreadableEvent,
+    parse,
+)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_recorded_event_is_read(version: str) -> None:
+    """No event of the three versions lacks what is needed, and those that matter become records."""
+    kinds = set()
+    for path in (RECORDED / version).glob("*.jsonl"):
+        for event in recorded(version, path.stem):
+            kind = event["Event"].rpartition(".")[2]
+            assert (parse(event) is not None) == (kind in WANTED)
+            kinds.add(kind)
+    assert len(kinds & WANTED) >= 10
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_streaming_query_as_recorded(version: str) -> None:
+    """Its events, and the jobs and stages that work for it, have the same id."""
+    records = [parse(event) for event in recorded(version, "restarted")]
+    starts = [each for each in records if isinstance(each, QueryStarted)]
+    assert len({start.query for start in starts}) == 1
+    assert len({start.run for start in starts}) == 3
+    query = starts[0].query
+    assert query
+    assert {each.query for each in records if isinstance(each, JobStarted)} == {query}
+    assert {each.query for each in records if isinstance(each, StageSubmitted)} == {
+        query
+    }
+    ends = [each.failed for each in records if isinstance(each, QueryTerminated)]
+    assert ends == [False, True, False]
+    batches = [each for each in records if isinstance(each, QueryProgressed)]
+    assert all(batch.name == "clicks" for batch in batches)
+    assert all(0 < batch.phases["triggerExecution"] < 60 for batch in batches)
+    assert all(batch.ended and batch.ended > (batch.began or 0) for batch in batches)
+
+
+def test_attempt_of_a_task() -> None:
+    """Both events of an attempt tell its numbers; the partition is what stays the same in a new attempt of the stage."""
+    event = started(stage=3, stage_attempt=1, partition=5, number=2, task=77)
+    event["Task Info"]["Index"] = 0
+    record = parse(event)
+    assert isinstance(record, TaskStarted)
+    assert (record.attempt.stage, record.attempt.stage_attempt) == (3, 1)
+    assert (record.attempt.partition, record.attempt.number) == (5, 2)
+    assert record.attempt.task == 77
+    assert record.attempt.began == 1.0
+
+
+@pytest.mark.parametrize("unknown", [None, -1])
+def test_partition_of_an_old_event(unknown: int | None) -> None:
+    """Before Spark 3.3 the index has to do."""
+    event = ended(partition=4)
+    event["Task Info"]["Partition ID"] = unknown
+    record = parse(event)
+    assert isinstance(record, TaskEnded)
+    assert record.attempt.partition == 4
+
+
+@pytest.mark.parametrize(
+    ("reason", "planned"),
+    [
+        ("Executor killed by driver.", True),
+        ("Executor decommission: spot", True),
+        ("Command exited with code 137", False),
+        (None, False),
+    ],
+)
+def test_executor_that_is_no_longer_needed(
+    reason: str | None, *, planned: bool
+) -> None:
+    """What the driver takes away is not lost."""
+    record = parse(
+        {
+            "Event": "SparkListenerExecutorRemoved",
+            "Timestamp": 5_000,
+            "Executor ID": "2",
+            "Removed Reason": reason,
+        }
+    )
+    assert record == ExecutorRemoved(executor="2", planned=planned, time=5.0)
+
+
+def source(most: object, average: object) -> dict[str, Any]:
+    """A Kafka source of a progress."""
+    return {
+        "numInputRows": 4,
+        "metrics": {
+            "minOffsetsBehindLatest": "0",
+            "maxOffsetsBehindLatest": most,
+            "avgOffsetsBehindLatest": average,
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("sources", "behind"),
+    [
+        ([], None),
+        ([{"metrics": {}}], None),
+        ([{"metrics": None}], None),
+        ([source("12", "3.5")], OffsetsBehind(most=12.0, average=3.5)),
+        (
+            [source("12", "3.5"), source("40", "1"), {}],
+            OffsetsBehind(most=40.0, average=1.0),
+        ),
+        ([source("NaN", "1"), source("x", "1"), source(None, None)], None),
+    ],
+)
+def test_offsets_behind(sources: list[Any], behind: OffsetsBehind | None) -> None:
+    """The source that is farthest behind tells, and only Kafka's do."""
+    record = parse(query_progressed(*sources))
+    assert isinstance(record, QueryProgressed)
+    assert record.offsets_behind == behind
+
+
+@pytest.mark.parametrize("key", ["Stage ID", "Task Info"])
+def test_event_without_what_every_version_writes(key: str) -> None:
+    """It is said to be unreadable."""
+    event = ended()
+    del event[key]
+    with pytest.raises(UnreadableEvent):
+        parse(event)
+
+
+def test_name_of_any_length() -> None:
+    """Of a long name the beginning is kept."""
+    event = stage_submitted(1)
+    event["Stage Info"]["Stage Name"] = "x" * 1_000_000
+    record = parse(event)
+    assert isinstance(record, StageSubmitted)
+    assert len(record.name) == 1_000
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(codec=None, exclude_categories=()), max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.data())
+def test_odd_event(data: st.DataObject) -> None:
+    """An event with anything in the place of anything is read or said to be unreadable."""
+    event = data.draw(
+        st.sampled_from(
+            [
+                started(),
+                ended({"Reason": "ExceptionFailure"}),
+                stage_submitted(1),
+                query_progressed(source("1", "1")),
+                {"Event": f"{STREAMING}QueryIdleEvent"},
+            ]
+        )
+    )
+    event = json.loads(json.dumps(event))
+    where: Any = event
+    for _ in range(data.draw(st.integers(0, 2))):
+        inner = [each for each in where.values() if isinstance(each, dict) and each]
+        where = data.draw(st.sampled_from(inner)) if inner else where
+    where[data.draw(st.sampled_from(sorted(where)))] = data.draw(JSON)
+    try:
+        parse(event)
+    except UnreadableEvent:
+        return

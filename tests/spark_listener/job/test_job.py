@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Container, Iterable
+from typing import Any
+
+import pytest
+from tests.spark_listener.recordings import (
+    TIMEOUT,
+    VERSIONS,
+    ended,
+    python_failure,
+    query_progressed,
+    query_started,
+    query_terminated,
+    recorded,
+    stage_submitted,
+    started,
+)
+
+from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals
+from quotascope.spark_listener.events import Cause
+from quotascope.spark_listener.job import Job, QueryTotals
+from quotascope.spark_listener.task import note
+
+WRITER = Client("alice", "billing", "write")
+TOTALS = ClientTotals(WRITER, 600, 3, 300, 300, 1)
+NOW = 1_000.0
+
+
+class Clock:
+    """A time that stands until it is set."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> float:
+        """Seconds since 1970."""
+        return self.now
+
+
+def noted(
+    *lines: str, totals: ClientTotals = TOTALS, query: str = "", **numbers: Any
+) -> dict[str, Any]:
+    """The end of an attempt that left a note."""
+    ids = {"stage": 0, "number": 0, "task": 0, **numbers}
+    attempt = note.Attempt(ids["stage"], ids["number"], ids["task"])
+    text = note.text_of(attempt, note.Note(query, (totals,)))
+    return ended(python_failure(*lines, text), **numbers)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"Event": None},
+        [],
+        None,
+        7,
+        {"Event": "SparkListenerTaskEnd"},
+        ended({"Reason": []}, task="x"),
+    ],
+)
+def test_odd_event(event: Any) -> None:
+    """Nothing that an event holds reaches the job's program."""
+    job = Job("app")
+    job.handle(event)
+    snapshot = job.snapshot()
+    assert snapshot.events + snapshot.lost_events == 1
+
+
+def test_events_are_counted() -> None:
+    """Handled and left out ones, and apart from them those that were missed."""
+    job = Job("app")
+    job.handle({"Event": "SparkListenerBlockUpdated"})
+    job.handle(ended())
+    job.passed(40)
+    job.lost(3)
+    job.handle({"Event": "SparkListenerTaskEnd"})
+    snapshot = job.snapshot()
+    assert (snapshot.events, snapshot.lost_events) == (42, 4)
+
+
+def test_sources() -> None:
+    """Which are live is told, in the order in which they began."""
+    job = Job("app")
+    assert job.snapshot().sources == ()
+    for name in ("streaming", "event_log", "streaming"):
+        job.source(name)
+    assert job.snapshot().sources == ("event_log", "streaming")
+    job.source_ended("event_log")
+    job.lag(2.5)
+    assert job.snapshot().sources == ("streaming",)
+    assert job.snapshot().lag_seconds == 2.5
+
+
+def test_problems() -> None:
+    """They are counted by part, and there are never many parts."""
+    job = Job("app")
+    for part in range(80):
+        job.problem(f"part {part}", "x")
+        job.problem("part 0", "y" * 100_000)
+    problems = dict(job.snapshot().problems)
+    assert len(problems) == 50
+    assert problems["part 0"] == 81
+
+
+def test_note_of_a_timeout() -> None:
+    """A timeout of an attempt that was told throttle times may have come by them; of another one that is not known."""
+    job = Job("app")
+    job.handle(noted(TIMEOUT, task=1))
+    job.handle(noted(TIMEOUT, task=2, totals=ClientTotals(WRITER)))
+    job.handle(ended(python_failure(TIMEOUT), task=3))
+    failures = job.snapshot().failures
+    assert failures[Cause.KAFKA_TIMEOUT_THROTTLED] == 1
+    assert failures[Cause.KAFKA_TIMEOUT] == 2
+
+
+def test_note_of_a_stranger() -> None:
+    """A note that names another attempt is not counted."""
+    job = Job("app")
+    stranger = noted(TIMEOUT, task=1)
+    stranger["Task Info"]["Task ID"] = 2
+    job.handle(stranger)
+    assert job.snapshot().throttles == ()
+    assert job.snapshot().failures[Cause.KAFKA_TIMEOUT] == 1
+
+
+def test_throttles_are_summed() -> None:
+    """Notes and all readers together give one number for each query and client; queries have their names."""
+    job = Job("app", Clock())
+    job.handle(query_started("id-1", name="clicks"))
+    job.handle(stage_submitted(4, query="id-1"))
+    job.handle(noted(TIMEOUT, stage=4, task=1))
+    job.handle(noted(TIMEOUT, stage=5, task=2, query="id-2"))
+    other = ClientTotals(Client("", "x", "read"), 1, 1, 1, 1)
+    job.add_throttles(lambda: [("id-1", TOTALS), ("", other)])
+    job.add_throttles(lambda: [("id-1", TOTALS._replace(longest_ms=900))])
+    assert job.snapshot().throttles == (
+        ("", other),
+        ("clicks", ClientTotals(WRITER, 1_800, 9, 900, 300, 3)),
+        ("id-2", TOTALS),
+    )
+
+
+def test_reader_that_fails() -> None:
+    """What it told last stands, for counts never go down; the failure is counted."""
+    job = Job("app")
+    answers: list[Iterable[QueryTotals]] = [[("", TOTALS)]]
+
+    def read() -> Iterable[QueryTotals]:
+        return answers.pop()
+
+    job.add_throttles(read)
+    assert job.snapshot().throttles == (("", TOTALS),)
+    assert job.snapshot().throttles == (("", TOTALS),)
+    assert job.snapshot().problems == (("throttles", 2),)
+
+
+def test_too_many_queries() -> None:
+    """Those that come late are counted together, so that the sum is right."""
+    job = Job("app")
+    for number in range(300):
+        job.handle(noted(TIMEOUT, task=number, query=f"id-{number}"))
+    throttles = job.snapshot().throttles
+    assert len(throttles) == 201
+    assert sum(totals.throttled_ms for _, totals in throttles) == 300 * 600
+    assert dict(throttles)[OVERFLOW].throttled_ms == 100 * 600
+
+
+def test_attempts_that_tell_nothing() -> None:
+    """They count in stages whose attempts do tell: by a note, or because a reader says so, now or later."""
+    job = Job("app")
+    lost = {"Reason": "ExecutorLostFailure"}
+    told: Container[int] = {2}
+    job.handle(ended(lost, stage=1, task=1))
+    job.handle(ended(lost, stage=2, task=2))
+    job.handle(ended(lost, stage=3, task=3))
+    job.handle(ended("Success", stage=2, task=4))
+    assert job.snapshot().unknown_attempts == 0
+    job.add_scoped_stages(lambda: told)
+    assert job.snapshot().unknown_attempts == 1
+    job.handle(noted(TIMEOUT, stage=1, task=5))
+    job.handle(ended(lost, stage=1, task=6))
+    assert job.snapshot().unknown_attempts == 3
+
+
+def test_reader_of_stages_that_fails() -> None:
+    """The snapshot is made without it."""
+
+    def read() -> Container[int]:
+        raise OSError
+
+    job = Job("app")
+    job.add_scoped_stages(read)
+    assert job.snapshot().problems == (("throttles", 1),)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_recorded_query(version: str) -> None:
+    """Three runs of one query are two restarts."""
+    job = Job("app")
+    for event in recorded(version, "restarted"):
+        job.handle(event)
+    (query,) = job.snapshot().queries
+    assert (query.name, query.active, query.restarts) == ("clicks", False, 2)
+    assert query.progress_age_seconds is None
+    assert query.phases["triggerExecution"] > 0
+
+
+def test_age_of_the_progress() -> None:
+    """It grows from the end of the last batch on, before there is one from the start, and ends with the query."""
+    clock = Clock()
+    job = Job("app", clock)
+
+    def age() -> float | None:
+        return job.snapshot().queries[0].progress_age_seconds
+
+    job.handle(query_started())
+    assert age() == NOW - 100
+    behind = {"metrics": {"maxOffsetsBehindLatest": "7", "avgOffsetsBehindLatest": "2"}}
+    job.handle(query_progressed(behind))
+    assert age() == NOW - 112.5
+    clock.now += 60
+    assert age() == NOW - 112.5 + 60
+    (query,) = job.snapshot().queries
+    assert query.phases == {"triggerExecution": 2.5, "addBatch": 2.0}
+    assert (query.max_offsets_behind, query.avg_offsets_behind) == (7.0, 2.0)
+    job.handle(
+        {
+            "Event": "org.apache.spark.sql.streaming.StreamingQueryListener$QueryIdleEvent",
+            "id": "id-1",
+            "runId": "run-1",
+            "timestamp": "1970-01-01T00:02:00.000Z",
+        }
+    )
+    assert age() == NOW + 60 - 120
+    job.handle(query_terminated())
+    assert age() is None
+
+
+def test_query_that_is_followed_before_it_ends() -> None:
+    """The end of an old run is not that of the query."""
+    job = Job("app")
+    for run in ("run-1", "run-2"):
+        job.handle(query_started(run=run, name="clicks"))
+    job.handle(query_terminated(run="run-1"))
+    (query,) = job.snapshot().queries
+    assert (query.active, query.restarts) == (True, 1)
+
+
+def test_query_that_began_before_the_listener() -> None:
+    """Its progress makes it known, and is no restart."""
+    job = Job("app")
+    job.handle(query_progressed(name="clicks"))
+    job.handle(query_terminated(query="never heard of"))
+    (query,) = job.snapshot().queries
+    assert (query.name, query.active, query.restarts) == ("clicks", True, 0)
+
+
+def test_queries_of_one_name() -> None:
+    """A new checkpoint gives a new id: that is no restart, and the numbers are those of the query that runs."""
+    job = Job("app")
+    for query in ("id-1", "id-2"):
+        job.handle(query_started(query, run=query, name="clicks"))
+    job.handle(query_progressed(query="id-1", run="id-1", name="clicks"))
+    job.handle(query_terminated("id-1", "id-1"))
+    (query,) = job.snapshot().queries
+    assert (query.active, query.restarts, query.phases) == (True, 0, {})
+
+
+def test_very_many_queries() -> None:
+    """Of those that ended, the oldest are forgotten; one that runs stays."""
+    job = Job("app")
+    job.handle(query_started("runs", "r", "the one"))
+    for number in range(1_500):
+        job.handle(query_started(f"id-{number}", f"run-{number}"))
+        job.handle(query_terminated(f"id-{number}", f"run-{number}"))
+    names = [query.name for query in job.snapshot().queries]
+    assert len(names) == 1_000
+    assert "the one" in names
+    assert job.snapshot().problems == (("queries", 501),)
+
+
+def removed(executor: str, seconds: float, reason: str = "exit 137") -> dict[str, Any]:
+    """An executor that went away."""
+    return {
+        "Event": "SparkListenerExecutorRemoved",
+        "Executor ID": executor,
+        "Timestamp": int(seconds * 1_000),
+        "Removed Reason": reason,
+    }
+
+
+def test_lost_executors() -> None:
+    """They count, but for those that were not needed, and those that the end of the application took along."""
+    clock = Clock()
+    job = Job("app", clock)
+    job.handle(removed("1", NOW))
+    job.handle(removed("2", NOW, "Executor killed by driver."))
+    assert job.snapshot().executors_lost == 0
+    clock.now += 6
+    assert job.snapshot().executors_lost == 1
+    job.handle(removed("3", NOW + 10))
+    job.handle(removed("4", NOW + 19))
+    job.handle(
+        {"Event": "SparkListenerApplicationEnd", "Timestamp": int(NOW + 20) * 1_000}
+    )
+    job.handle(removed("5", NOW + 21))
+    clock.now += 1_000
+    assert job.snapshot().executors_lost == 2
+
+
+def test_threads() -> None:
+    """Events of many threads are all counted, while others look."""
+    job = Job("app")
+    job.add_throttles(lambda: [("", TOTALS)])
+
+    def work() -> None:
+        for number in range(500):
+            job.handle(ended(python_failure("ValueError: x"), task=number))
+            job.handle(started(number=1, task=number))
+            if number % 50 == 0:
+                job.snapshot()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    snapshot = job.snapshot()
+    assert snapshot.failures[Cause.OTHER] == 2_000
+    assert snapshot.events == 4_000

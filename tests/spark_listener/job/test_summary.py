@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quotascope.clients.accounting import Client, ClientTotals
+from quotascope.spark_listener.job import (
+    Job,
+    UnreadableSummary,
+    read_summary,
+    write_summary,
+)
+
+TOLD = (
+    ("", ClientTotals(Client("", "a\n\ud800", "read"), 5, 1, 5, 0, 0)),
+    ("clicks", ClientTotals(Client("alice", "b", "write"), 700, 3, 300, 0, 2)),
+)
+
+
+def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """Names of all kinds come back, and an older file is replaced."""
+    job = Job("app")
+    job.add_throttles(lambda: TOLD)
+    for _ in range(2):
+        write_summary(job.snapshot(), tmp_path / "summary.json")
+    assert read_summary(tmp_path / "summary.json") == TOLD
+    assert [each.name for each in tmp_path.iterdir()] == ["summary.json"]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"\xff",
+        b"[]",
+        b"{",
+        b"[" * 100_000,
+        b'{"quotascope_summary": 2, "throttles": []}',
+        b'{"quotascope_summary": 1}',
+        b'{"quotascope_summary": 1, "throttles": [{}]}',
+        b'{"quotascope_summary": 1, "throttles": 7}',
+    ],
+)
+def test_file_that_is_no_summary(tmp_path: Path, document: bytes) -> None:
+    """It is said so, with its name."""
+    path = tmp_path / "other.json"
+    path.write_bytes(document)
+    with pytest.raises(UnreadableSummary, match=r"other\.json"):
+        read_summary(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("side", "both"), ("user", 7), ("responses", -1), ("throttled_ms", True)],
+)
+def test_row_that_is_none(tmp_path: Path, key: str, value: object) -> None:
+    """Every name and every count is looked at."""
+    path = tmp_path / "summary.json"
+    job = Job("app")
+    job.add_throttles(lambda: TOLD)
+    write_summary(job.snapshot(), path)
+    document = json.loads(path.read_bytes())
+    document["throttles"][0][key] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(UnreadableSummary):
+        read_summary(path)
