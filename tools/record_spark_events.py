@@ -12,44 +12,19 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-from tests.spark import failures, losses, streams
+from tests.spark import two_hosts
 from tests.spark.java_udf import jars
-from tests.spark.process import spark_process
+from tests.spark.process import SparkProcess, spark_process
 from tests.spark.provision import provision
 from tests.spark.sessions import CLUSTER, LOCAL
 from tests.spark.settling import MARK, mark
+from tests.spark.table import CLUSTER_ROWS, LOCAL_ROWS, Case
 from tests.spark.versions import NEWEST, ROOT, VERSIONS, folder
 
-Case = Callable[[SparkSession], None]
+Work = Callable[[SparkProcess, Path], None]
 TARGET = ROOT / "tests" / "spark_listener" / "recorded"
-IN_PYTHON: tuple[Case, ...] = (
-    failures.python_exception,
-    failures.gives_up,
-    failures.confluent_quota,
-    failures.kafka_python_quota,
-    failures.chained_quota,
-    failures.handled_quota,
-    failures.confluent_timeout,
-    failures.kafka_python_timeout,
-    failures.confluent_other,
-    failures.quoted_source,
-    failures.quoted_message,
-    failures.exception_group,
-    failures.worker_exit,
-)
-LOCALLY: tuple[Case, ...] = (
-    *IN_PYTHON,
-    losses.jvm_quota,
-    losses.jvm_timeout,
-    losses.shuffle_lost,
-    losses.cancelled,
-    streams.restarted,
-)
-ON_A_CLUSTER: tuple[Case, ...] = (
-    losses.executor_killed,
-    losses.shuffle_lost_with_executor,
-)
+LOCALLY = tuple(row.case for row in (*LOCAL_ROWS, *CLUSTER_ROWS[:2]))
+ON_A_CLUSTER = tuple(row.case for row in CLUSTER_ROWS[2:])
 LEFT_OUT = (
     "SparkListenerEnvironmentUpdate",  # the machine's own properties
     "SparkListenerLogStart",
@@ -59,26 +34,45 @@ LEFT_OUT = (
 
 def record(version: str, master: str, cases: tuple[Case, ...]) -> dict[str, list[str]]:
     """The lines of each case."""
+
+    def work(driver: SparkProcess, _: Path) -> None:
+        for case in cases:
+            driver.call(case)
+            driver.call(mark)
+
+    parts = split(logged(version, master, work))
+    return {case.__name__: part for case, part in zip(cases, parts, strict=False)}
+
+
+def speculated(version: str) -> dict[str, list[str]]:
+    """The lines of the case that needs two hosts."""
+
+    def work(driver: SparkProcess, place: Path) -> None:
+        driver.call(two_hosts.recorded, log_to(place))
+
+    return {"speculated": next(split(logged(version, LOCAL, work)))}
+
+
+def logged(version: str, master: str, work: Work) -> list[str]:
+    """The event log of a driver that does some work."""
     with tempfile.TemporaryDirectory(prefix="recorder-") as name:
         place = Path(name)
-        logs = place / "logs"
-        logs.mkdir()
-        conf = {
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.compress": "false",
-            "spark.eventLog.rolling.enabled": "false",
-            "spark.eventLog.dir": logs.as_uri(),
-            "spark.jars": jars(place),
-        }
+        (place / "logs").mkdir()
+        conf = {**log_to(place), "spark.jars": jars(place)}
         with spark_process(place, version=version, master=master, conf=conf) as driver:
-            for case in cases:
-                sys.stderr.write(f"{version}: {case.__name__}\n")
-                driver.call(case)
-                driver.call(mark)
-        (log,) = logs.iterdir()
-        lines = [scrubbed(line, place, version) for line in log.open()]
-    parts = split(lines)
-    return {case.__name__: part for case, part in zip(cases, parts, strict=False)}
+            work(driver, place)
+        newest = max((place / "logs").iterdir(), key=lambda log: log.stat().st_mtime)
+        return [scrubbed(line, place, version) for line in newest.open()]
+
+
+def log_to(place: Path) -> dict[str, str]:
+    """The properties of a plain event log in that folder."""
+    return {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.dir": (place / "logs").as_uri(),
+    }
 
 
 def split(lines: list[str]) -> Iterator[list[str]]:
@@ -130,6 +124,7 @@ def main(versions: list[str]) -> int:
             provision(version)
         write(version, record(version, LOCAL, LOCALLY))
         write(version, record(version, CLUSTER, ON_A_CLUSTER))
+        write(version, speculated(version))
     return 0
 
 

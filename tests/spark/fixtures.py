@@ -36,8 +36,10 @@ def local_cluster(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator["SparkProcess"]:
     """A driver in another process, whose executor is in a third: `local_cluster.call(job, …)`; kill the executor, not the driver."""
-    from tests.spark.process import spark_process  # noqa: PLC0415 - brings Spark in
+    from tests.spark.java_udf import jars  # noqa: PLC0415 - bring Spark in
+    from tests.spark.process import spark_process  # noqa: PLC0415
 
     folder = tmp_path_factory.mktemp("cluster")
-    with spark_process(folder, master=sessions.CLUSTER) as process:
+    conf = {"spark.jars": jars(folder)}
+    with spark_process(folder, master=sessions.CLUSTER, conf=conf) as process:
         yield process

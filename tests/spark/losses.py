@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
-from pyspark import StatusTracker
+from pyspark import StatusTracker, TaskContext
 from pyspark.sql import SparkSession
 from tests.spark.failures import _silent, run
 from tests.spark.settling import settle
@@ -94,6 +94,21 @@ def _running(tracker: StatusTracker, tasks: int) -> bool:
 
 def _sleep(rows: Iterable[int]) -> Iterable[int]:
     time.sleep(60)
+    return rows
+
+
+def speculated(spark: SparkSession) -> None:
+    """The copy of a slow task wins while another task runs, and the original is killed; needs two hosts and speculation."""
+    numbers = spark.sparkContext.parallelize(range(6), 6)
+    numbers.mapPartitionsWithIndex(_slow_at_first).count()
+    settle(spark)
+
+
+def _slow_at_first(at: int, rows: Iterable[int]) -> Iterable[int]:
+    task = TaskContext.get()
+    assert task is not None
+    original = task.attemptNumber() == 0
+    time.sleep({3: 120 if original else 0.1, 5: 6}.get(at, 0.1))
     return rows
 
 

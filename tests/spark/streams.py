@@ -47,13 +47,13 @@ def _start(spark: SparkSession, folder: Path) -> StreamingQuery:
 
 
 def _through_python(rows: DataFrame, refusing: str) -> DataFrame:
-    @udf("long")
     def passed(value: int) -> int:
         if Path(refusing).exists():
             _confluent_quota()
         return value
 
-    return rows.select(passed("value"))
+    # without Arrow, for which pandas would have to be there
+    return rows.select(udf(passed, "long", useArrow=False)("value"))
 
 
 def _progress(query: StreamingQuery, batches: int, *, stop: bool = True) -> None:

@@ -1,0 +1,102 @@
+"""What can happen to tasks, and what a listener must make of it: one row a job that does it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+from tests.spark import failures, losses, streams
+from tests.spark.settling import settle
+
+from quotascope.spark_listener import attach
+
+Case = Callable[[SparkSession], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A job, and the exact counts of what it loses."""
+
+    case: Case
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """Failed attempts by cause."""
+    retries: Mapping[str, int] | None = None
+    """Attempts that repeated them; None when there are as many."""
+    stage_retries: int = 0
+    executors_lost: int = 0
+
+    def counts(self) -> dict[str, Any]:
+        """As `watched` tells them."""
+        retries = self.failures if self.retries is None else self.retries
+        return {
+            "failures": dict(self.failures),
+            "retries": dict(retries),
+            "stage_retries": self.stage_retries,
+            "executors_lost": self.executors_lost,
+            "lost_events": 0,
+            "problems": [],
+            "sources": ["pull"],
+        }
+
+
+LOCAL_ROWS = (
+    Row(case=failures.python_exception, failures={"other": 1}),
+    Row(case=failures.gives_up, failures={"other": 4}, retries={"other": 3}),
+    Row(case=failures.confluent_quota, failures={"kafka_quota": 1}),
+    Row(case=failures.kafka_python_quota, failures={"kafka_quota": 1}),
+    Row(case=failures.chained_quota, failures={"kafka_quota": 1}),
+    Row(case=failures.handled_quota, failures={"kafka_quota": 1}),
+    Row(case=failures.confluent_timeout, failures={"kafka_timeout": 1}),
+    Row(case=failures.kafka_python_timeout, failures={"kafka_timeout": 1}),
+    Row(case=failures.confluent_other, failures={"kafka_other": 1}),
+    Row(case=failures.quoted_source, failures={"other": 1}),
+    Row(case=failures.quoted_message, failures={"other": 1}),
+    Row(case=failures.exception_group, failures={"kafka_quota": 1}),
+    Row(case=failures.worker_exit, failures={"python_worker_died": 1}),
+    Row(case=losses.shuffle_lost, failures={"fetch_failed": 1}, stage_retries=2),
+    Row(case=losses.cancelled),
+    Row(
+        case=streams.restarted,
+        failures={"kafka_quota": 4},
+        retries={"kafka_quota": 3},
+    ),
+)
+CLUSTER_ROWS = (
+    Row(case=losses.jvm_quota, failures={"kafka_quota": 1}),
+    Row(case=losses.jvm_timeout, failures={"kafka_timeout": 1}),
+    Row(
+        case=losses.executor_killed,
+        failures={"executor_lost": 2},
+        executors_lost=1,
+    ),
+    Row(
+        case=losses.shuffle_lost_with_executor,
+        failures={"executor_lost": 1, "fetch_failed": 1},
+        stage_retries=2,
+        executors_lost=1,
+    ),
+)
+
+
+def watched(spark: SparkSession, name: str) -> dict[str, Any]:
+    """Attach, run the row's job, and tell the listener's counts."""
+    rows = {row.case.__name__: row for row in (*LOCAL_ROWS, *CLUSTER_ROWS)}
+    return counted(spark, rows[name].case)
+
+
+def counted(spark: SparkSession, case: Case) -> dict[str, Any]:
+    """The counts of a listener that watches one job."""
+    with attach(spark, http_enabled=False) as listener:
+        case(spark)
+        settle(spark)
+        sources = listener.source.split("+")
+    books = listener.snapshot()
+    return {
+        "failures": {cause: count for cause, count in books.failures.items() if count},
+        "retries": {cause: count for cause, count in books.retries.items() if count},
+        "stage_retries": books.stage_retries,
+        "executors_lost": books.executors_lost,
+        "lost_events": books.lost_events,
+        "problems": list(books.problems),
+        "sources": sources,
+    }
