@@ -24,10 +24,8 @@ from .fields import (
 )
 from .model import (
     Board,
-    Column,
     Graph,
     Kind,
-    Link,
     Panel,
     Query,
     Row,
@@ -37,6 +35,7 @@ from .model import (
     Variable,
 )
 from .normal import Json, normalised
+from .pieces import DATASOURCE, link_list, marks, organised
 
 SCHEMA_VERSION: Final = 42
 """Of Grafana 12 and 13."""
@@ -46,7 +45,6 @@ _COLUMNS: Final = 24
 _ON_LOAD: Final = 1
 _ON_TIME_RANGE_CHANGE: Final = 2
 _SHARED_CROSSHAIR: Final = 1
-DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 _ALL: Final = "$__all"
 _CHOICE: Final = {
     "default": _ALL,
@@ -69,7 +67,7 @@ def grafana_json(board: Board) -> dict[str, Json]:
         editable=False,
         graphTooltip=_SHARED_CROSSHAIR,
         links=[_to_the_others()],
-        annotations=core.Annotations(list=_annotations(board.annotation)),
+        annotations=core.Annotations(list=marks(board.annotation)),
         templating=core.Templating(list=[_variable(each) for each in board.variables]),
         panels=list(_placed(board.rows)),
         refresh=REFRESH,
@@ -91,21 +89,6 @@ def _to_the_others() -> object:
 def _time_picker() -> object:
     intervals = ["10s", "30s", "1m", "5m", "15m"]
     return core.TimePicker(refreshIntervals=intervals, timeOptions=None)
-
-
-def _annotations(query: Query) -> list[dict[str, Json]]:
-    return [
-        {
-            "datasource": DATASOURCE,
-            "enable": True,
-            "expr": query.expr,
-            "iconColor": "purple",
-            "name": "Limits changed",
-            "step": "60s",
-            "textFormat": query.legend,
-            "titleFormat": "Limits changed",
-        }
-    ]
 
 
 def _variable(variable: Variable) -> object:
@@ -194,7 +177,7 @@ def _graph(panel: Graph, common: Mapping[str, Json]) -> object:
     return core.TimeSeries(
         **common,
         targets=list(_targets(panel.queries)),
-        links=_links(panel.links),
+        links=link_list(panel.links),
         unit=panel.unit,
         fillOpacity=40 if panel.stacked else 8,
         stacking={"group": "A", "mode": "normal" if panel.stacked else "none"},
@@ -220,8 +203,8 @@ def _table(panel: Table, common: Mapping[str, Json]) -> object:
     return core.Table(
         **common,
         targets=list(_targets(panel.queries, kind="table")),
-        links=_links(panel.links),
-        transformations=[_MERGE, _organised(panel)],
+        links=link_list(panel.links),
+        transformations=[_MERGE, organised(panel)],
         overrides=[overrides(column) for column in panel.columns],
         filterable=True,
         thresholds=thresholds(()),
@@ -239,41 +222,11 @@ def _table(panel: Table, common: Mapping[str, Json]) -> object:
     )
 
 
-def _organised(panel: Table) -> dict[str, Json]:
-    """The columns that are declared, in that order and under those titles, and no others."""
-    names = [tuple(_names(column)) for column in panel.columns]
-    return {
-        "id": "organize",
-        "options": {
-            "excludeByName": {},
-            "includeByName": {name: True for column in names for name in column},
-            "indexByName": {
-                name: index for index, column in enumerate(names) for name in column
-            },
-            "renameByName": {
-                name: column.title
-                for column, own in zip(panel.columns, names, strict=True)
-                for name in own
-            },
-        },
-    }
-
-
-def _names(column: Column) -> Iterator[str]:
-    """What Grafana calls the column before it is renamed."""
-    if column.source not in ascii_uppercase:
-        yield column.source
-        return
-    yield f"Value #{column.source}"
-    if column.source == "A":  # the others are of the same rows: none is alone
-        yield "Value"
-
-
 def _stat(panel: Stat, common: Mapping[str, Json]) -> object:
     return core.Stat(
         **common,
         targets=list(_targets([panel.query], kind="instant")),
-        links=_links(panel.links),
+        links=link_list(panel.links),
         format=panel.unit,
         color=color_by_steps(),
         colorMode="background",
@@ -310,21 +263,3 @@ class _Target(core.Target):  # type: ignore[misc]  # grafanalib has no types
     def to_json_data(self) -> dict[str, Json]:
         made: dict[str, Json] = super().to_json_data()
         return {**made, "editorMode": "code", "range": not self.instant}
-
-
-def _links(links: Iterable[Link]) -> list[dict[str, Json]]:
-    return [
-        {
-            "asDropdown": False,
-            "icon": "external link",
-            "includeVars": False,
-            "keepTime": False,
-            "tags": [],
-            "targetBlank": True,
-            "title": link.title,
-            "tooltip": "",
-            "type": "link",
-            "url": link.url,
-        }
-        for link in links
-    ]

@@ -25,7 +25,7 @@ PLAY_SECONDS: Final = 2
 """Between two minutes of the tape."""
 REST_SECONDS: Final = 3600
 """Between two scrapes when queries are timed: nothing else is to happen."""
-EVERY_SECONDS: Final = 30
+EVERY_SECONDS: Final = 60
 """How often rules are evaluated."""
 STDERR: Final = Console(stderr=True)
 

@@ -20,6 +20,8 @@ ALERTS: Final[dict[str, Alert]] = {alert.name: alert for alert in alerts(Site())
 GENERATED: Final = Path(__file__).parents[2] / "alerts" / "generated"
 GRAFANA: Final = "https://grafana.example.com"
 RUNBOOKS: Final = "https://runbooks.example.com/quotascope"
+Labels = dict[str, str]
+_LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _MANY_ZEROS: Final = re.compile(r"(?<![\w.+])0x(\d+)")
 _MANY_NANS: Final = re.compile(r"NaNx(\d+)")
 
@@ -45,6 +47,14 @@ class Case:
     def silent(self) -> list[str]:
         """When it does not."""
         return list(self.content.get("silent", []))
+
+    @property
+    def labels(self) -> list[Labels]:
+        """The labels of each series, as they are written."""
+        return [
+            dict(_LABEL.findall(series.partition("{")[2]))
+            for series in self.content["series"]
+        ]
 
     def as_test(self) -> dict[str, Any]:
         """The test group of promtool."""

@@ -13,6 +13,7 @@ from ...scope import Scope
 from ...shortcuts import graph, line
 from ...variables import common
 from ..changes import limit_changes
+from .around import around
 from .now import now
 
 
@@ -24,7 +25,13 @@ def board(scope: Scope) -> Board:
         description="Whether the exporter reads every broker and knows the limits that are in force.",
         variables=common(scope),
         annotation=limit_changes(scope),
-        rows=(now(scope), sources(scope), limits(scope), entities(scope)),
+        rows=(
+            now(scope),
+            sources(scope),
+            limits(scope),
+            entities(scope),
+            around(scope),
+        ),
     )
 
 
