@@ -35,6 +35,11 @@ class Told(NamedTuple):
         self.write(throttle_ms)
         account.client("alice", self.client_id, "write").told(throttle_ms)
 
+    @property
+    def failed(self) -> Path:
+        """Where a task may say which of its attempts failed."""
+        return self.folder.with_name(f"{self.client_id}-failed")
+
     def truth(self) -> list[int]:
         """Everything that was told, in ms."""
         return [

@@ -1,0 +1,242 @@
+"""Real clients in tasks that partly fail, against a real broker's quotas: the sums are what they were told, and what the broker says."""
+
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import confluent_kafka
+import kafka as kafka_python
+import pytest
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+from tests.cluster.cluster import Cluster
+from tests.cluster.quotas import Quotas
+from tests.cluster.traffic import Traffic
+from tests.cluster.users import USERS
+from tests.integration import agent
+from tests.integration.eventually import eventually
+from tests.spark.telling import Told, Watched
+
+from quotascope.clients.accounting import (
+    Side,
+    ThrottleAccount,
+    confluent_kafka_config,
+    kafka_python_config,
+)
+from quotascope.spark_listener import attach
+from quotascope.spark_listener.task import throttle_scope
+
+pytestmark = pytest.mark.real
+
+RATE = 10_000.0
+"""Bytes/s; Kafka lets about ten seconds of it pass first."""
+RECORD = bytes(1_000)
+FLUSHES = 8
+"""Of ten records each, in each attempt: the second attempt with a client id is throttled, and the third."""
+RECORDS = 10 * FLUSHES
+ATTEMPTS = 3
+"""Of each library: two tasks, of which the second fails at first."""
+
+
+class Server(NamedTuple):
+    """Where a task connects, and as whom."""
+
+    address: str
+    client_id: str
+
+    def librdkafka(self) -> dict[str, Any]:
+        """By SASL/PLAIN."""
+        return {
+            "bootstrap.servers": self.address,
+            "client.id": self.client_id,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "alice",
+            "sasl.password": USERS["alice"],
+            "log_level": 0,
+        }
+
+    def pure_python(self) -> dict[str, Any]:
+        """The same."""
+        return {
+            "bootstrap_servers": self.address,
+            "client_id": self.client_id,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": "alice",
+            "sasl_plain_password": USERS["alice"],
+        }
+
+
+class Logged(logging.Handler):
+    """The throttle times that kafka-python logs, one warning for each response."""
+
+    def __init__(self, told: Told) -> None:
+        super().__init__()
+        self._told = told
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write it down."""
+        if "throttled by broker" in str(record.msg):
+            *_, throttle_ms = record.args or (0,)
+            self._told.write(int(str(throttle_ms)))
+
+
+def librdkafka(
+    server: Server, account: ThrottleAccount, side: Side, told: Told
+) -> dict[str, Any]:
+    """A configuration that counts, and writes down what the library says by itself."""
+
+    def write(event: Any) -> None:
+        if event.throttle_time:
+            told.write(round(event.throttle_time * 1_000))
+
+    config = {**server.librdkafka(), "throttle_cb": write}
+    return confluent_kafka_config(config, account, side=side)
+
+
+def confluent_produce(
+    server: Server, account: ThrottleAccount, topic: str, told: Told
+) -> None:
+    """Write the records."""
+    producer = confluent_kafka.Producer(librdkafka(server, account, "write", told))
+    for _ in range(FLUSHES):
+        for _ in range(10):
+            producer.produce(topic, RECORD)
+        producer.flush(20)
+    producer.poll(0)
+
+
+def confluent_fetch(
+    server: Server, account: ThrottleAccount, topic: str, told: Told
+) -> None:
+    """Read the records, a few at a time."""
+    few = {"max.partition.fetch.bytes": 10_000, "group.id": uuid.uuid4().hex}
+    config = librdkafka(server, account, "read", told)
+    consumer = confluent_kafka.Consumer({**config, **few})
+    consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+    seen = 0
+    while seen < RECORDS:
+        seen += len(consumer.consume(RECORDS, 0.2))
+    consumer.close()
+
+
+def python_produce(
+    server: Server, account: ThrottleAccount, topic: str, _told: Told
+) -> None:
+    """Write the records."""
+    config = kafka_python_config(server.pure_python(), account, side="write")
+    with closing(kafka_python.KafkaProducer(**config)) as producer:
+        for _ in range(FLUSHES):
+            for _ in range(10):
+                producer.send(topic, RECORD)
+            producer.flush(20)
+
+
+def python_fetch(
+    server: Server, account: ThrottleAccount, topic: str, _told: Told
+) -> None:
+    """Read the records, a few at a time."""
+    few = {"max_partition_fetch_bytes": 10_000, "auto_offset_reset": "earliest"}
+    config = kafka_python_config(server.pure_python(), account, side="read")
+    with closing(kafka_python.KafkaConsumer(**config, **few)) as consumer:
+        consumer.assign([kafka_python.TopicPartition(topic, 0)])
+        seen = 0
+        while seen < RECORDS:
+            seen += sum(len(found) for found in consumer.poll(200).values())
+
+
+Use = Callable[[Server, ThrottleAccount, str, Told], None]
+LIBRARIES = ("librdkafka", "pure-python")
+USES: dict[Side, tuple[Use, Use]] = {
+    "write": (confluent_produce, python_produce),
+    "read": (confluent_fetch, python_fetch),
+}
+
+
+@pytest.fixture(scope="module")
+def watched(spark: SparkSession) -> Iterator[Watched]:
+    """The shared session."""
+    with attach(spark) as listener:
+        yield Watched(spark, listener)
+
+
+@pytest.fixture
+def tolds(quotas: Quotas, tmp_path: Path) -> list[Told]:
+    """Clients of alice's with a low quota on either side, one for each library."""
+    names = [f"{each}-{uuid.uuid4().hex[:12]}" for each in LIBRARIES]
+    limits = {"producer_byte_rate": RATE, "consumer_byte_rate": RATE}
+    for name in names:
+        quotas.set(({"user": "alice", "client-id": name}, limits))
+        (tmp_path / name).mkdir()
+    return [Told(tmp_path / name, name) for name in names]
+
+
+def broker_ms(kafka: Cluster, request: str) -> float:
+    """All throttle times of a request that the broker has counted (`RequestMetrics`, mean times count)."""
+    bean = f"kafka.network:type=RequestMetrics,name=ThrottleTimeMs,request={request}"
+    url = kafka.brokers[0].agents.jolokia
+    (item,) = agent.ask(url, [{"type": "read", "mbean": bean}])
+    return float(item["value"]["Mean"] * item["value"]["Count"])
+
+
+def run(
+    spark: SparkSession, address: str, side: Side, topic: str, tolds: list[Told]
+) -> None:
+    """Two tasks for each library; the first attempt at the second of each fails when it has done its work."""
+    uses = USES[side]
+
+    def work(index: int, _: Iterable[int]) -> list[int]:
+        second, library = divmod(index, 2)
+        told = tolds[library]
+        handler = Logged(told)
+        logger = logging.getLogger("kafka.net.connection")
+        logger.addHandler(handler)
+        try:
+            with throttle_scope() as account:
+                server = Server(address, told.client_id)
+                uses[library](server, account, topic, told)
+                task = TaskContext.get()
+                if second and task is not None and task.attemptNumber() == 0:
+                    told.failed.write_text(str(task.taskAttemptId()))
+                    raise RuntimeError("could not go on")
+        finally:
+            logger.removeHandler(handler)
+        return []
+
+    numbers = spark.sparkContext.parallelize(range(4), 4)
+    numbers.mapPartitionsWithIndex(work).count()
+
+
+@pytest.mark.parametrize(
+    ("side", "request_name"), [("write", "Produce"), ("read", "FetchConsumer")]
+)
+def test_the_sums_are_what_brokers_told(
+    watched: Watched,
+    kafka: Cluster,
+    traffic: Traffic,
+    tolds: list[Told],
+    side: Side,
+    request_name: str,
+) -> None:
+    """For each library to the millisecond, with attempts that fail; the broker says the same, but for fetches that nobody waited for."""
+    topic = traffic.topic(records=RECORDS if side == "read" else 0)
+    before = broker_ms(kafka, request_name)
+    run(watched.spark, kafka.sasl, side, topic, tolds)
+    total = 0
+    for told in tolds:
+        truth = told.truth()
+        assert (told.folder / told.failed.read_text()).exists()
+        assert watched.counted(told.client_id)[:2] == (sum(truth), len(truth))
+        total += sum(truth)
+    longest = max(max(told.truth()) for told in tolds)
+    missing = 0 if side == "write" else len(tolds) * ATTEMPTS * longest
+
+    def look() -> None:
+        counted = broker_ms(kafka, request_name) - before
+        assert total - 0.5 <= counted <= total + missing + 0.5
+
+    eventually(look, seconds=10)
