@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from ..job import Books
 from .errors import NoEventLog
@@ -53,6 +54,12 @@ class EventLog:
             self._reader = self._open(first)
         self.compacted = first is not None and first.compacted
         """Whether the History server has left out what it holds to be over: tasks of jobs that ended."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def position(self) -> Position:

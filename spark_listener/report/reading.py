@@ -42,15 +42,11 @@ def read_account(
 def _read(path: Path, summary: Path | None, progress: Progress | None) -> Account:
     told = None if summary is None else read_summary(summary)
     story = Story()
-    log = EventLog(path)
-    try:
+    with EventLog(path) as log:
         job = Job("", watcher=story)
         size = log.size()
         log.feed(job, None if progress is None else lambda read: progress(read, size))
         snapshot = job.snapshot()
-        compacted = log.compacted
-    finally:
-        log.close()
     if not snapshot.events:
         raise EventLogError(f"{log.path} holds no event yet")
     return Account(
@@ -60,7 +56,7 @@ def _read(path: Path, summary: Path | None, progress: Progress | None) -> Accoun
         began=story.began,
         ended=story.ended,
         finished=story.finished,
-        compacted=compacted,
+        compacted=log.compacted,
         with_summary=told is not None,
         throttles=snapshot.throttles if told is None else told,
         stages=story.stages(),
