@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from quotascope.metrics import catalog
 
-from ... import steps
-from ...expressions import sources_down
+from ... import statistics, steps
 from ...model import Row, Stat
 from ...scope import Scope
 from ...shortcuts import stat
@@ -13,7 +12,8 @@ from ...shortcuts import stat
 
 def now(scope: Scope) -> Row:
     """Six numbers."""
-    numbers = (
+    return statistics.right_now(
+        scope,
         _exporters,
         _sources_down,
         _age_of_limits,
@@ -21,8 +21,6 @@ def now(scope: Scope) -> Row:
         _entities,
         _rules,
     )
-    panels = tuple((4, number(scope)) for number in numbers)
-    return Row(title="Right now", panels=panels, height=4)
 
 
 def _exporters(scope: Scope) -> Stat:
@@ -37,13 +35,8 @@ def _exporters(scope: Scope) -> Stat:
 
 
 def _sources_down(scope: Scope) -> Stat:
-    return stat(
-        scope,
-        "Sources down",
-        "Brokers and controllers whose last read failed.",
-        "short",
-        scope.or_zero(scope.by("count", sources_down(scope))),
-        steps=steps.DOWN,
+    return statistics.sources_down(
+        scope, "Brokers and controllers whose last read failed."
     )
 
 

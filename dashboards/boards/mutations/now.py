@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from quotascope.metrics import catalog
 
-from ... import steps
-from ...expressions import total
+from ... import statistics, steps
 from ...model import Row, Stat
 from ...scope import Scope
 from ...shortcuts import stat
@@ -14,19 +13,14 @@ from .series import delayed, of, seconds_until_allowed
 
 def now(scope: Scope) -> Row:
     """Four numbers."""
-    numbers = (_throttled, _empty, _longest_wait, _refused)
-    panels = tuple((6, number(scope)) for number in numbers)
-    return Row(title="Right now", panels=panels, height=4)
+    return statistics.right_now(scope, _throttled, _empty, _longest_wait, _refused)
 
 
 def _throttled(scope: Scope) -> Stat:
-    return stat(
+    return statistics.how_many_throttled(
         scope,
-        "Throttled",
         "Users and client-ids whose topic changes were held back within the last minute.",
-        "short",
-        scope.or_zero(scope.by("count", delayed(scope))),
-        steps=steps.ENTITIES,
+        delayed(scope),
     )
 
 
@@ -43,23 +37,15 @@ def _empty(scope: Scope) -> Stat:
 
 
 def _longest_wait(scope: Scope) -> Stat:
-    return stat(
+    return statistics.longest(
         scope,
         "Longest wait for the next change",
         "How long whoever is deepest in debt waits until the bucket holds a token again.",
-        "s",
-        scope.or_zero(scope.by("max", seconds_until_allowed(scope))),
-        steps=steps.DELAY,
+        seconds_until_allowed(scope),
     )
 
 
 def _refused(scope: Scope) -> Stat:
-    return stat(
-        scope,
-        "Refused per second",
-        "Answers with THROTTLING_QUOTA_EXCEEDED. KRaft counts each twice, on the broker and on the controller.",
-        "cps",
-        total(scope, catalog.THROTTLING_ERRORS),
-        steps=steps.REFUSED,
-        nothing="none seen",
+    return statistics.refused(
+        scope, "Refused per second", "Answers with THROTTLING_QUOTA_EXCEEDED."
     )

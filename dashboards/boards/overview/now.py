@@ -6,8 +6,8 @@ from quotascope.alerts import Dashboard
 from quotascope.alerts.promql import above
 from quotascope.metrics import catalog
 
-from ... import steps
-from ...expressions import sources_down, throttled, total, utilization
+from ... import statistics, steps
+from ...expressions import throttled, total, utilization
 from ...links import to_dashboard
 from ...model import Row, Stat
 from ...scope import Scope
@@ -16,19 +16,16 @@ from ...shortcuts import stat
 
 def right_now(scope: Scope) -> Row:
     """Six numbers."""
-    numbers = (_throttled, _waiting, _longest_delay, _near, _refused, _sources_down)
-    panels = tuple((4, number(scope)) for number in numbers)
-    return Row(title="Right now", panels=panels, height=4)
+    return statistics.right_now(
+        scope, _throttled, _waiting, _longest_delay, _near, _refused, _sources_down
+    )
 
 
 def _throttled(scope: Scope) -> Stat:
-    return stat(
+    return statistics.how_many_throttled(
         scope,
-        "Throttled",
         "Users and client-ids that Kafka held back within the last minute. The brokers' averages linger for 30 to 60 s after the last delay.",
-        "short",
-        scope.or_zero(scope.by("count", throttled(scope))),
-        steps=steps.ENTITIES,
+        throttled(scope),
     )
 
 
@@ -45,13 +42,11 @@ def _waiting(scope: Scope) -> Stat:
 
 
 def _longest_delay(scope: Scope) -> Stat:
-    return stat(
+    return statistics.longest(
         scope,
         "Longest delay",
         "Average delay of whoever waits longest. Clients give up after their request timeout, often 30 s.",
-        "s",
-        scope.or_zero(scope.by("max", throttled(scope))),
-        steps=steps.DELAY,
+        throttled(scope),
     )
 
 
@@ -67,25 +62,17 @@ def _near(scope: Scope) -> Stat:
 
 
 def _refused(scope: Scope) -> Stat:
-    return stat(
+    return statistics.refused(
         scope,
         "Topic changes refused",
-        "Answers with THROTTLING_QUOTA_EXCEEDED per second: creating or deleting topics, adding partitions. KRaft counts each twice, on the broker and on the controller.",
-        "cps",
-        total(scope, catalog.THROTTLING_ERRORS),
+        "Answers with THROTTLING_QUOTA_EXCEEDED per second: creating or deleting topics, adding partitions.",
         to_dashboard(Dashboard.MUTATIONS, "Who changes topics"),
-        steps=steps.REFUSED,
-        nothing="none seen",
     )
 
 
 def _sources_down(scope: Scope) -> Stat:
-    return stat(
+    return statistics.sources_down(
         scope,
-        "Sources down",
         "Brokers and controllers that the exporter cannot read: whoever is throttled there is missing on this page.",
-        "short",
-        scope.or_zero(scope.by("count", sources_down(scope))),
         to_dashboard(Dashboard.EXPORTER, "Which, and why"),
-        steps=steps.DOWN,
     )
