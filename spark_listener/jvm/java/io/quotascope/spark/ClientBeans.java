@@ -57,18 +57,18 @@ final class ClientBeans {
       }
       if (quiet || reading == READINGS - 1) {
         Seen seen = clients.computeIfAbsent(name, any -> new Seen(account(name, side)));
-        tell(seen, nowMs, before.get(RESPONSES).longValue(), client.get(sensor + "-avg"), client.get(sensor + "-max"));
+        tell(seen, nowMs, before.get(RESPONSES).longValue(), client.get(sensor + "-avg"), client.getOrDefault(sensor + "-max", 0.0));
         return;
       }
     }
   }
 
   /** The number of throttled responses is not told: as few as the longest throttle time allows. */
-  private static void tell(Seen seen, long nowMs, long responses, double average, Double longest) {
-    double sum = seen.sum.observe(nowMs, responses, average);
+  private static void tell(Seen seen, long nowMs, long responses, double average, double longest) {
+    double sum = seen.sum.observe(nowMs, responses, average, longest);
     double more = sum - seen.toldMs;
-    if (more > 0 && longest != null && longest > 0) {
-      seen.account.told((long) more, (long) Math.ceil(more / longest), longest.longValue(), nowMs);
+    if (more > 0 && longest > 0) {
+      seen.account.told((long) more, (long) Math.ceil(more / longest), (long) longest, nowMs);
       seen.toldMs = sum;
     }
   }
