@@ -7,7 +7,7 @@ from quotascope.metrics import catalog
 
 from ... import steps
 from ...expressions import total
-from ...model import Board, Row
+from ...model import Board, Graph, Row
 from ...scope import Scope
 from ...shortcuts import graph, line
 from ...variables import common, values
@@ -43,7 +43,13 @@ def board(scope: Scope) -> Board:
 
 def waiting(scope: Scope) -> Row:
     """Who makes clients wait."""
-    muted = graph(
+    return Row(
+        title="Clients that wait", panels=((12, _muted(scope)), (12, _told(scope)))
+    )
+
+
+def _muted(scope: Scope) -> Graph:
+    return graph(
         "Connections waiting, by broker",
         "Connections that each broker has muted at that moment, by quota, and the most that were seen between two scrapes where the exporter samples.",
         "short",
@@ -59,7 +65,10 @@ def waiting(scope: Scope) -> Row:
         ),
         steps=steps.MUTED,
     )
-    told = graph(
+
+
+def _told(scope: Scope) -> Graph:
+    return graph(
         "Time that clients were told to wait, by broker",
         "Seconds of delay per second, by request: about the number of connections that do nothing but wait.",
         "short",
@@ -75,7 +84,6 @@ def waiting(scope: Scope) -> Row:
         ),
         stacked=True,
     )
-    return Row(title="Clients that wait", panels=((12, muted), (12, told)))
 
 
 def leftovers(scope: Scope) -> Row:

@@ -68,7 +68,14 @@ def quotas(scope: Scope) -> Row:
 
 def utilization_and_delay(scope: Scope) -> Row:
     """How near the limit, and the price of reaching it."""
-    share = graph(
+    return Row(
+        title="Share of the limit, and delay",
+        panels=((12, _share(scope)), (12, _delay(scope))),
+    )
+
+
+def _share(scope: Scope) -> Graph:
+    return graph(
         "Share of the limit, by broker",
         "Usage divided by limit on each broker: from 100 % on Kafka delays. The peak is the most that was seen between two scrapes where the exporter samples.",
         "percentunit",
@@ -82,7 +89,10 @@ def utilization_and_delay(scope: Scope) -> Row:
         ),
         steps=steps.USED,
     )
-    delay = graph(
+
+
+def _delay(scope: Scope) -> Graph:
+    return graph(
         "Delay, by broker",
         "Average delay of the requests that were throttled in the last 30 to 60 s.",
         "s",
@@ -92,7 +102,6 @@ def utilization_and_delay(scope: Scope) -> Row:
         ),
         steps=steps.DELAY,
     )
-    return Row(title="Share of the limit, and delay", panels=((12, share), (12, delay)))
 
 
 def bytes_used(scope: Scope) -> Row:

@@ -8,7 +8,7 @@ from quotascope.metrics.catalog import Family
 
 from ... import columns, steps
 from ...expressions import counter_rate
-from ...model import Board, Column, Look, Query, Row, Table
+from ...model import Board, Column, Graph, Look, Query, Row, Table
 from ...scope import Scope
 from ...shortcuts import graph, line
 from ...variables import common
@@ -37,20 +37,26 @@ def board(scope: Scope) -> Board:
 
 def sources(scope: Scope) -> Row:
     """Every broker and controller."""
-    duration = graph(
+    panels = ((12, _every_source(scope)), (6, _duration(scope)), (6, _readings(scope)))
+    return Row(title="Sources", panels=panels)
+
+
+def _duration(scope: Scope) -> Graph:
+    return graph(
         "Duration of reads",
         "How long reading each source took. It should stay below Prometheus' scrape timeout, 10 s by default.",
         "s",
         line(_by_source(scope, catalog.SOURCE_DURATION_SECONDS), "{{source}}"),
     )
-    readings = graph(
+
+
+def _readings(scope: Scope) -> Graph:
+    return graph(
         "Numbers read, by source",
         "A source that is up and gives nothing is the wrong port, or a node without quotas.",
         "short",
         line(_by_source(scope, catalog.SOURCE_READINGS), "{{source}}"),
     )
-    panels = ((12, _every_source(scope)), (6, duration), (6, readings))
-    return Row(title="Sources", panels=panels)
 
 
 def _every_source(scope: Scope) -> Table:
@@ -67,14 +73,7 @@ def _every_source(scope: Scope) -> Table:
         queries=tuple(Query(expr=expr) for expr in exprs),
         columns=(
             Column(title="Source", source="source"),
-            Column(
-                title="State",
-                source="A",
-                width=80,
-                look=Look.BACKGROUND,
-                steps=steps.UP,
-                texts={"0": "down", "1": "up"},
-            ),
+            _state("A"),
             Column(title="Dialect", source="dialect", width=130),
             columns.number("Last read took", "B", "s"),
             columns.number("Numbers", "C", "short", 90),
@@ -84,13 +83,31 @@ def _every_source(scope: Scope) -> Table:
     )
 
 
+def _state(letter: str) -> Column:
+    return Column(
+        title="State",
+        source=letter,
+        width=80,
+        look=Look.BACKGROUND,
+        steps=steps.UP,
+        texts={"0": "down", "1": "up"},
+    )
+
+
 def _by_source(scope: Scope, family: Family, operator: str = "max") -> str:
     return scope.by(operator, scope.of(family), "source")
 
 
 def limits(scope: Scope) -> Row:
     """How old things are, and what failed."""
-    age = graph(
+    panels = tuple(
+        (8, each) for each in (_age(scope), _errors(scope), _differing(scope))
+    )
+    return Row(title="Limits", panels=panels)
+
+
+def _age(scope: Scope) -> Graph:
+    return graph(
         "Age of the limits",
         "Grows while the Admin API cannot be asked.",
         "s",
@@ -98,7 +115,10 @@ def limits(scope: Scope) -> Row:
         line(scope.by("max", scope.of(catalog.SNAPSHOT_AGE_SECONDS)), "numbers"),
         steps=steps.OLD_LIMITS,
     )
-    errors = graph(
+
+
+def _errors(scope: Scope) -> Graph:
+    return graph(
         "Failed reads of the limits",
         "Per second; the exporter's log says why.",
         "cps",
@@ -107,7 +127,10 @@ def limits(scope: Scope) -> Row:
             "errors",
         ),
     )
-    differing = graph(
+
+
+def _differing(scope: Scope) -> Graph:
+    return graph(
         "Utilisation that brokers tell otherwise",
         catalog.UTILIZATION_DISAGREEMENTS.help,
         "short",
@@ -116,26 +139,37 @@ def limits(scope: Scope) -> Row:
             "broker {{broker}}",
         ),
     )
-    panels = tuple((8, each) for each in (age, errors, differing))
-    return Row(title="Limits", panels=panels)
 
 
 def entities(scope: Scope) -> Row:
     """What became of the brokers' entities."""
-    states = graph(
+    panels = tuple(
+        (8, each) for each in (_states(scope), _dropped(scope), _callbacks(scope))
+    )
+    return Row(title="What is shown", panels=panels)
+
+
+def _states(scope: Scope) -> Graph:
+    return graph(
         "Users and client-ids, by what became of them",
         f"{catalog.ENTITIES.help} Whatever is not exported is missing on the other dashboards.",
         "short",
         line(scope.by("sum", scope.of(catalog.ENTITIES), "state"), "{{state}}"),
         stacked=True,
     )
-    dropped = graph(
+
+
+def _dropped(scope: Scope) -> Graph:
+    return graph(
         "Series left out",
         catalog.SERIES_DROPPED.help,
         "short",
         line(scope.by("sum", scope.of(catalog.SERIES_DROPPED), "reason"), "{{reason}}"),
     )
-    callbacks = graph(
+
+
+def _callbacks(scope: Scope) -> Graph:
+    return graph(
         "Custom quota callbacks",
         f"{catalog.CALLBACK_DETECTED.help} Such a callback decides by rules of its own, which nobody but its author knows.",
         "short",
@@ -144,5 +178,3 @@ def entities(scope: Scope) -> Row:
             "broker {{broker}}",
         ),
     )
-    panels = tuple((8, each) for each in (states, dropped, callbacks))
-    return Row(title="What is shown", panels=panels)

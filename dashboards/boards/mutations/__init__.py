@@ -9,7 +9,7 @@ from quotascope.metrics import catalog
 from ... import steps
 from ...columns import cluster, gauge, number, rule, who
 from ...expressions import ratio, top, total
-from ...model import Board, Row
+from ...model import Board, Graph, Row
 from ...scope import Scope
 from ...shortcuts import WHO, graph, limit, line, table
 from ...variables import common, text
@@ -53,19 +53,10 @@ def buckets(scope: Scope) -> Row:
     """Every bucket: the emptiest first."""
     chosen = top(_ROWS, of(scope, catalog.BURST_USED))
     on = scope.keys(*NAMES)
-    restricted = (
-        of(scope, catalog.CONTROLLER_MUTATIONS_PER_SECOND),
-        of(scope, catalog.CONTROLLER_MUTATION_LIMIT),
-        of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min"),
-        of(scope, catalog.CONTROLLER_MUTATION_BURST),
-        seconds_until_full(scope),
-        seconds_until_allowed(scope),
-        rules(scope),
-    )
     emptiest = table(
         "Buckets, the emptiest first",
         "Share of the burst that is used up (1 is empty, more is debt), the pace and its limit, the tokens left, and how long the bucket takes to be full again, or to allow the next change, when nothing is changed meanwhile.",
-        (chosen, *(both(each, chosen, on) for each in restricted)),
+        (chosen, *(both(each, chosen, on) for each in _figures(scope))),
         *who(scope.site),
         gauge("Burst used", "A", steps.BURST, 190),
         number("Changes/s", "B", "short", 100),
@@ -81,32 +72,56 @@ def buckets(scope: Scope) -> Row:
     return Row(title="Token buckets", panels=((24, emptiest),), height=8)
 
 
+def _figures(scope: Scope) -> tuple[str, ...]:
+    return (
+        of(scope, catalog.CONTROLLER_MUTATIONS_PER_SECOND),
+        of(scope, catalog.CONTROLLER_MUTATION_LIMIT),
+        of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min"),
+        of(scope, catalog.CONTROLLER_MUTATION_BURST),
+        seconds_until_full(scope),
+        seconds_until_allowed(scope),
+        rules(scope),
+    )
+
+
 def over_time(scope: Scope) -> Row:
     """Pace against limit, tokens against burst."""
-    pace = graph(
+    return Row(
+        title="Over time",
+        panels=tuple(
+            (8, each) for each in (_pace(scope), _tokens(scope), _burst_used(scope))
+        ),
+    )
+
+
+def _pace(scope: Scope) -> Graph:
+    return graph(
         "Changes per second, against the limit",
         f"{catalog.CONTROLLER_MUTATIONS_PER_SECOND.help} Short bursts above the limit are allowed while there are tokens.",
         "short",
         line(of(scope, catalog.CONTROLLER_MUTATIONS_PER_SECOND), WHO),
         limit(of(scope, catalog.CONTROLLER_MUTATION_LIMIT), f"limit of {WHO}"),
     )
-    tokens = graph(
+
+
+def _tokens(scope: Scope) -> Graph:
+    return graph(
         "Tokens, against the burst",
         "Partitions that may still be changed at once. Below 0 further changes are refused.",
         "short",
         line(of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min"), WHO),
         limit(of(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {WHO}"),
     )
-    used = graph(
+
+
+def _burst_used(scope: Scope) -> Graph:
+    return graph(
         "Share of the burst that is used up",
         "1 is an empty bucket, more is debt; and the most that was seen between two scrapes where the exporter samples.",
         "percentunit",
         line(of(scope, catalog.BURST_USED), WHO),
         line(of(scope, catalog.BURST_USED_MAX), f"{WHO}, peak"),
         steps=steps.BURST,
-    )
-    return Row(
-        title="Over time", panels=tuple((8, each) for each in (pace, tokens, used))
     )
 
 

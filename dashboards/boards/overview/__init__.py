@@ -96,14 +96,19 @@ def who_is_next(scope: Scope) -> Row:
         cluster(scope.site),
         sort="Used",
     )
-    highest = graph(
+    return Row(
+        title="Who is next", panels=((14, closest), (10, _highest(scope))), height=9
+    )
+
+
+def _highest(scope: Scope) -> Graph:
+    return graph(
         f"The {_LINES} that use most of their limit",
         "Share of the limit on the busiest broker, of those that are highest at the end of the chosen time.",
         "percentunit",
         line(steady_top(scope, _LINES), f"{{{{quota_type}}}} {WHO}"),
         steps=steps.USED,
     )
-    return Row(title="Who is next", panels=((14, closest), (10, highest)), height=9)
 
 
 def who_uses_most(scope: Scope) -> Row:
@@ -135,33 +140,35 @@ def _biggest(scope: Scope, kind: str, usage: Family, limit: Family, unit: str) -
 
 def over_time(scope: Scope) -> Row:
     """How it came to this."""
-    graphs: tuple[Graph, ...] = (
-        graph(
-            "Throttled users and client-ids",
-            "How many were throttled, by quota.",
-            "short",
-            line(scope.by("count", throttled(scope), "quota_type"), "{{quota_type}}"),
-            stacked=True,
-        ),
-        graph(
-            "Connections waiting",
-            "Connections that brokers have muted, by quota.",
-            "short",
-            line(
-                total(scope, catalog.DELAY_QUEUE_SIZE, "quota_type"),
-                "{{quota_type}}",
-            ),
-            stacked=True,
-        ),
-        graph(
-            "Time that clients were told to wait",
-            "Seconds of delay per second, by request: about the number of connections that do nothing but wait. Every delay counts, however short.",
-            "short",
-            line(
-                total(scope, catalog.REQUEST_THROTTLED_SECONDS, "request"),
-                "{{request}}",
-            ),
-            stacked=True,
-        ),
-    )
+    graphs = (_throttled(scope), _connections(scope), _told(scope))
     return Row(title="Over time", panels=tuple((8, each) for each in graphs))
+
+
+def _throttled(scope: Scope) -> Graph:
+    return graph(
+        "Throttled users and client-ids",
+        "How many were throttled, by quota.",
+        "short",
+        line(scope.by("count", throttled(scope), "quota_type"), "{{quota_type}}"),
+        stacked=True,
+    )
+
+
+def _connections(scope: Scope) -> Graph:
+    return graph(
+        "Connections waiting",
+        "Connections that brokers have muted, by quota.",
+        "short",
+        line(total(scope, catalog.DELAY_QUEUE_SIZE, "quota_type"), "{{quota_type}}"),
+        stacked=True,
+    )
+
+
+def _told(scope: Scope) -> Graph:
+    return graph(
+        "Time that clients were told to wait",
+        "Seconds of delay per second, by request: about the number of connections that do nothing but wait. Every delay counts, however short.",
+        "short",
+        line(total(scope, catalog.REQUEST_THROTTLED_SECONDS, "request"), "{{request}}"),
+        stacked=True,
+    )
