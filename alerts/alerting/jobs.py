@@ -7,7 +7,7 @@ from quotascope.metrics import catalog
 from .. import recorded
 from ..levels import Levels
 from ..links import Dashboard
-from ..promql import above, aggregate, both, increase, select, series
+from ..promql import above, aggregate, both, either, increase, select, series
 from ..rule import Alert, Group, Scope, Severity
 from ..text import DURATION, ROUGH, WHOLE
 from ..thresholds import SPARK_RETRIES, SPARK_STALLED, SPARK_THROTTLED
@@ -64,6 +64,13 @@ def _retries(levels: Levels) -> Alert:
     )
 
 
+def _waits(labels: tuple[str, ...], *matchers: str) -> str:
+    """What waits at all; without a query are also the clients of which Spark's connector does not tell it."""
+    return above(
+        aggregate("max", labels, series(recorded.APP_THROTTLED_RATE, *matchers)), 0
+    )
+
+
 def _stalled(levels: Levels) -> Alert:
     silent = above(
         aggregate(
@@ -71,12 +78,14 @@ def _stalled(levels: Levels) -> Alert:
         ),
         SPARK_STALLED.value,
     )
-    waiting = above(
-        aggregate("max", levels.query, series(recorded.APP_THROTTLED_RATE)), 0
-    )
+    own = _waits(levels.query)
+    of_no_query = _waits(levels.of("app"), 'query=""')
     return Alert(
         name="KafkaQuotaSparkQueryStalled",
-        expr=both(silent, waiting, levels.query),
+        expr=either(
+            both(silent, own, levels.query),
+            both(silent, of_no_query, levels.of("app")),
+        ),
         labels=("app", "query"),
         severity=Severity.WARNING,
         scope=Scope.JOB,
