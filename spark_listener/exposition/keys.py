@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 PREFIX: Final = "spark.quotascope."
+APP: Final = f"{PREFIX}app"
+"""What the job is called: `spark.app.name` by default."""
 HTTP_ENABLED: Final = f"{PREFIX}http.enabled"
 """Whether the driver serves a page to Prometheus: true unless it says false."""
 HTTP_PORT: Final = f"{PREFIX}http.port"
@@ -30,6 +32,7 @@ OTLP_INTERVAL_SECONDS: Final = f"{PREFIX}otlp.intervalSeconds"
 
 KEYS: Final = frozenset(
     {
+        APP,
         HTTP_ENABLED,
         HTTP_PORT,
         HTTP_BIND_ADDRESS,

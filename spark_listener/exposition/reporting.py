@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from ..errors import SparkListenerError
+from . import keys
 from .collector import JobCollector, Snapshots
 from .discovery import BEAT_SECONDS, Entry
 from .page import PATH, Page
@@ -100,7 +101,7 @@ def _start_page(
     target = f"{host}:{page.port}"
     reporting.url = f"http://{target}{PATH}"
     if settings.file_sd_path is not None:
-        app = properties.get("spark.app.name", "")
+        app = properties.get(keys.APP) or properties.get("spark.app.name", "")
         entry = Entry(settings.file_sd_path, app=app, app_id=app_id)
         reporting.attempt(
             f"Prometheus cannot find the driver by {entry.path}",
