@@ -125,7 +125,10 @@ def _read(log: Path, summary: Path | None) -> Account:
 
     from quotascope.spark_listener.report import read_account
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(
+        console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task("reading")
         return read_account(
             log,

@@ -79,6 +79,8 @@ def is_running(log: Path) -> bool:
 
 def _other_names(path: Path) -> Sequence[Path]:
     """The name changes when the application ends."""
+    if not path.name:
+        return ()
     if path.name.endswith(_RUNNING):
         return (path.with_name(path.name.removesuffix(_RUNNING)),)
     return (path.with_name(f"{path.name}{_RUNNING}"),)

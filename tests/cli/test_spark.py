@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from tests.spark_listener.report.throttled import log
+
+from quotascope.cli.main import main
+
+QUOTASCOPE = Path(sys.executable).with_name("quotascope")
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> object:
+    """The exit code of a command in this process."""
+    monkeypatch.setattr(sys, "argv", ["quotascope", *map(str, arguments)])
+    try:
+        main()
+    except SystemExit as end:
+        return end.code or 0
+    return 0
+
+
+def test_files_are_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A page and a picture, beside the tables."""
+    page, picture = tmp_path / "a.html", tmp_path / "a.png"
+    path = log(tmp_path / "app-1")
+    assert run(monkeypatch, "spark", "report", path, "--html", page, "--png", picture) == 0  # fmt: skip
+    assert page.read_text().startswith("<!doctype html>")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    out, err = capsys.readouterr()
+    assert "billing" in out
+    assert err == ""
+
+
+def test_zip_for_tasks_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds what tasks import."""
+    assert run(monkeypatch, "spark", "py-files", tmp_path / "a.zip") == 0
+    names = zipfile.ZipFile(tmp_path / "a.zip").namelist()
+    assert "quotascope/spark_listener/task/note.py" in names
+
+
+@pytest.mark.parametrize("command", ["py-files", "jar"])
+def test_file_that_cannot_be_written(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is one line, and an exit code."""
+    assert run(monkeypatch, "spark", command, tmp_path / "missing" / "a") == 1
+    err = capsys.readouterr().err
+    assert err.startswith("quotascope: ")
+    assert "missing" in err
+    assert len(err.splitlines()) <= 2
+
+
+@pytest.mark.parametrize("command", ["report", "py-files", "jar"])
+def test_help_has_examples(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever asks sees how the command is typed."""
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(monkeypatch, "spark", command, "--help") == 0
+    assert f"quotascope spark {command} " in capsys.readouterr().out
+
+
+def test_progress_is_on_the_terminal_only(tmp_path: Path) -> None:
+    """A bar is drawn where somebody sees it, and the output is JSON all the same."""
+    path = log(tmp_path / "app-1")
+    ours, theirs = pty.openpty()
+    result = subprocess.run(
+        [QUOTASCOPE, "spark", "report", path, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "80"},
+        check=True,
+    )
+    os.close(theirs)
+    seen = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert result.stdout.startswith(b"{")
+    assert "reading" in seen

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tests.spark_listener.report.throttled import HOSTILE, log
+
+from quotascope.spark_listener.report import read_account, tables
+
+
+def drawn(path: Path, width: int = 120) -> str:
+    """What a terminal shows."""
+    console = Console(file=io.StringIO(), width=width, force_terminal=True)
+    console.print(tables(read_account(path)))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 120])
+def test_names_do_not_move_the_cursor(tmp_path: Path, width: int) -> None:
+    """Escape sequences and marks of direction are spelt out, and markup is none."""
+    text = drawn(log(tmp_path / "app-1", HOSTILE), width)
+    assert "\x1b[31m" not in text
+    assert "\u202e" not in text
+    assert "\ud800" not in text
+    if width > 100:
+        assert "[red]" in text
+
+
+def test_tables_tell_all(tmp_path: Path) -> None:
+    """Who waited, why attempts failed, where, and for how long."""
+    text = drawn(log(tmp_path / "app-1"))
+    for words in (
+        "nightly",
+        "billing",
+        "kafka_timeout_throttled",
+        "foreachPartition",
+        "clicks",
+        "9,000",
+        "4.00 s",
+        "--summary",
+        "not ended",
+    ):
+        assert (words in text) == (words not in ("4.00 s", "not ended"))
+
+
+def test_long_tables_are_cut(tmp_path: Path) -> None:
+    """How many rows are left out is said."""
+    path = log(tmp_path / "app-1")
+    lines = path.read_text().splitlines()
+    stage = [line for line in lines if '"Stage ID":0' in line and "Finish" in line]
+    more = [
+        line.replace('"Stage ID":0', f'"Stage ID":{number}')
+        for number in range(50, 70)
+        for line in stage
+    ]
+    path.write_text("\n".join([*lines, *more]) + "\n")
+    assert "and 7 more" in drawn(path)

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotascope.spark_listener.report.words import counted, moment, seconds, shown
+
+
+@given(st.text(st.characters(codec=None, exclude_categories=())))
+def test_name_that_is_shown(name: str) -> None:
+    """It is one line that any terminal and any file can take, and never long."""
+    line = shown(name)
+    assert line.isprintable()
+    assert len(line) <= 60
+    line.encode()
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (0.0, "0 s"),
+        (0.25, "0.25 s"),
+        (9.999, "10.00 s"),
+        (12.0, "12 s"),
+        (60.0, "1 min"),
+        (192.4, "3 min 12 s"),
+        (7_322.0, "2 h 2 min"),
+        (90_000.0, "1 d 1 h"),
+    ],
+)
+def test_duration(value: float, words: str) -> None:
+    """Two units are enough."""
+    assert seconds(value) == words
+
+
+def test_moment() -> None:
+    """It is in UTC; out of all calendars a number has to do."""
+    assert moment(1_700_000_000.0) == "2023-11-14 22:13:20 UTC"
+    assert moment(1e15) == "1e+15"
+
+
+def test_numbers_of_things() -> None:
+    """One is not many."""
+    assert [counted(n, "retry") for n in (0, 1, 2)] == [
+        "0 retries",
+        "1 retry",
+        "2 retries",
+    ]
+    assert counted(3, "lost executor") == "3 lost executors"

@@ -1,0 +1,141 @@
+"""An application that was throttled, with names of the reader's choice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.spark_listener.recordings import (
+    QUOTA,
+    STREAMING,
+    TIMEOUT,
+    Event,
+    ended,
+    python_failure,
+    started,
+)
+
+from quotascope.clients.accounting import Client, ClientTotals
+from quotascope.spark_listener.task import note
+
+BEGAN = 1_700_000_000
+QUERY = "00000000-0000-0000-0000-000000000007"
+HOSTILE = "</title><script>alert(1)</script> \x1b[31m[red]\u202e $x$ \ud800\n\"'&"
+
+
+def stage(
+    number: int,
+    attempt: int,
+    begin: int,
+    end: int,
+    name: str,
+    query: str = "",
+) -> tuple[Event, Event]:
+    """Its submission and its completion."""
+    info = {
+        "Stage ID": number,
+        "Stage Attempt ID": attempt,
+        "Stage Name": name,
+        "Number of Tasks": 4,
+        "Submission Time": (BEGAN + begin) * 1_000,
+    }
+    over = {**info, "Completion Time": (BEGAN + end) * 1_000}
+    properties = {"sql.streaming.queryId": query} if query else {}
+    submitted = {
+        "Event": "SparkListenerStageSubmitted",
+        "Stage Info": info,
+        "Properties": properties,
+    }
+    completed = {"Event": "SparkListenerStageCompleted", "Stage Info": over}
+    return submitted, completed
+
+
+def attempt(reason: Event | str, begin: float, end: float, **numbers: Any) -> Event:
+    """The end of an attempt."""
+    event = ended(reason, **numbers)
+    event["Task Info"]["Launch Time"] = int((BEGAN + begin) * 1_000)
+    event["Task Info"]["Finish Time"] = int((BEGAN + end) * 1_000)
+    return event
+
+
+def launched(begin: float, **numbers: Any) -> Event:
+    """The start of an attempt."""
+    event = started(**numbers)
+    event["Task Info"]["Launch Time"] = int((BEGAN + begin) * 1_000)
+    return event
+
+
+def noted(line: str, client: Client, throttled_ms: int, ids: note.Attempt) -> Event:
+    """The reason of an attempt that left a note."""
+    totals = ClientTotals(client, throttled_ms, 4, throttled_ms // 2, 0, 1)
+    return python_failure(line, note.text_of(ids, note.Note("", (totals,))))
+
+
+def throttled(name: str = "") -> Iterator[Event]:
+    """Its events; the name is part of all that a stranger may name."""
+    client = Client("alice", f"billing{name}", "write")
+    yield {
+        "Event": "SparkListenerApplicationStart",
+        "App Name": f"nightly{name}",
+        "App ID": f"app-1{name}",
+        "Timestamp": BEGAN * 1_000,
+    }
+    submitted, completed = stage(0, 0, 1, 20, f"foreachPartition{name}")
+    yield submitted
+    yield attempt(noted(TIMEOUT, client, 4_000, note.Attempt(0, 0, 1)), 2, 9, task=1)
+    yield launched(9, task=2, number=1)
+    yield attempt("Success", 9, 12, number=1, task=2)
+    yield attempt(python_failure(QUOTA), 3, 5, partition=1, task=3)
+    yield attempt({"Reason": "ExecutorLostFailure"}, 4, 6, partition=2, task=4)
+    yield completed
+    yield {
+        "Event": f"{STREAMING}QueryStartedEvent",
+        "id": QUERY,
+        "runId": "1",
+        "name": f"clicks{name}",
+        "timestamp": moment(20),
+    }
+    for batch in range(3):
+        begin = 22 + 10 * batch
+        yield from stage(batch + 1, 0, begin, begin + 8, "start", QUERY)
+        yield progress(batch, begin, f"clicks{name}")
+    reader = Client("alice", "clicks-reader", "read")
+    ids = note.Attempt(2, 0, 9)
+    yield attempt(noted(TIMEOUT, reader, 1_500, ids), 33, 38, stage=2, task=9)
+    yield {"Event": "SparkListenerApplicationEnd", "Timestamp": (BEGAN + 60) * 1_000}
+
+
+def progress(batch: int, begin: float, name: str) -> Event:
+    """The end of a micro-batch of 8 s."""
+    source = {
+        "numInputRows": 500,
+        "metrics": {
+            "maxOffsetsBehindLatest": "9000",
+            "avgOffsetsBehindLatest": "2500.5",
+        },
+    }
+    told = {
+        "id": QUERY,
+        "runId": "1",
+        "name": name,
+        "timestamp": moment(begin),
+        "batchId": batch,
+        "durationMs": {"triggerExecution": 8_000},
+        "sources": [source],
+    }
+    return {"Event": f"{STREAMING}QueryProgressEvent", "progress": told}
+
+
+def moment(seconds: float) -> str:
+    """As streaming events have it."""
+    return datetime.fromtimestamp(BEGAN + seconds, UTC).isoformat()
+
+
+def log(path: Path, name: str = "") -> Path:
+    """The event log of that application."""
+    lines = (json.dumps(event, separators=(",", ":")) for event in throttled(name))
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
