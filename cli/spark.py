@@ -43,36 +43,42 @@ Examples:
 """
 
 
+Log = Annotated[
+    Path,
+    typer.Argument(
+        metavar="LOG",
+        help="Event log: a file, plain or zstd, or a folder of rolled files. The application may still run.",
+    ),
+]
+Summary = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="What the listener left behind (spark.quotascope.summaryFile): throttle times of successful attempts, which no event log has.",
+    ),
+]
+Html = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write a page with tables and a timeline."),
+]
+Png = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Draw the timeline; needs the extra `plots`."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Written = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Is replaced if it exists.")
+]
+
+
 @spark.command(epilog=_REPORT)
 def report(
-    log: Annotated[
-        Path,
-        typer.Argument(
-            metavar="LOG",
-            help="Event log: a file, plain or zstd, or a folder of rolled files. The application may still run.",
-        ),
-    ],
+    log: Log,
     *,
-    summary: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="What the listener left behind (spark.quotascope.summaryFile): throttle times of successful attempts, which no event log has.",
-        ),
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a page with tables and a timeline."),
-    ] = None,
-    png: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Draw the timeline; needs the extra `plots`."
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON instead of tables.")
-    ] = False,
+    summary: Summary = None,
+    html: Html = None,
+    png: Png = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show who was throttled, what failed and was repeated, and why, from the event log of an application."""
     from rich.console import Console
@@ -92,9 +98,7 @@ def report(
 
 @spark.command("py-files", epilog=_PY_FILES)
 def py_files(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Is replaced if it exists.")
-    ],
+    file: Written,
 ) -> None:
     """Write the zip of what tasks import, for executors where quotascope is not installed."""
     from quotascope.spark_listener.task.py_files import write_py_files
@@ -106,9 +110,7 @@ def py_files(
 
 @spark.command(epilog=_JAR)
 def jar(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Is replaced if it exists.")
-    ],
+    file: Written,
 ) -> None:
     """Write the jar of the executor plugin, for spark.jars."""
     from quotascope.spark_listener.jvm import write_jar

@@ -35,6 +35,7 @@ CASES = {  # the causes of the failed attempts, as tests/spark_listener/recorded
     "shuffle_lost": [Cause.FETCH_FAILED],
     "shuffle_lost_with_executor": [Cause.EXECUTOR_LOST, Cause.FETCH_FAILED],
     "cancelled": [],
+    "speculated": [],
     "restarted": [Cause.KAFKA_QUOTA] * 4,
 }
 
