@@ -129,9 +129,10 @@ def _placed(rows: Iterable[Row]) -> Iterator[object]:
             panels=inner if row.collapsed else [],
             gridPos=core.GridPos(h=1, w=_COLUMNS, x=0, y=top),
         )
+        top += 1
         if not row.collapsed:
             yield from inner
-        top += 1 + row.height * _lines(row)
+            top += row.height * _lines(row)
 
 
 def _lines(row: Row) -> int:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from tools.pictures.graphs import round_moments, round_ticks
 from tools.pictures.page import page
 from tools.pictures.prometheus import Prometheus
 from tools.pictures.values import color, written
@@ -58,6 +59,30 @@ def test_no_answer_is_shown_as_such(dashboards: dict[str, dict[str, Any]]) -> No
 def test_numbers_have_their_unit(value: float, unit: str, expected: str) -> None:
     """Roughly as Grafana writes them."""
     assert written(value, unit) == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0, 7, [0, 2, 4, 6, 8]),
+        (-5, 0, [-6, -4, -2, 0]),
+        (-1, 1.3, [-1, 0, 1, 2]),
+        (0, 0, [0, 0.25, 0.5, 0.75, 1]),
+    ],
+)
+def test_axes_have_round_values(low: float, high: float, expected: list[float]) -> None:
+    """They begin below the lowest line and end above the highest."""
+    assert round_ticks(low, high) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("minutes", [1, 8, 30, 60, 24 * 60])
+def test_axes_have_round_times(minutes: int) -> None:
+    """A few full minutes or hours, none of them outside."""
+    start, end = 1e9 + 7, 1e9 + 7 + 60 * minutes
+    moments = round_moments(start, end)
+    assert 1 <= len(moments) <= 7
+    assert start <= moments[0] <= moments[-1] <= end
+    assert all(at % 60 == 0 for at in moments)
 
 
 def test_a_value_has_the_colour_of_the_highest_step_that_it_reaches() -> None:

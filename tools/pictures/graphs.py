@@ -12,9 +12,12 @@ from typing import Any
 from .prometheus import Prometheus, Series
 from .values import COLORS, PALETTE, written
 
-LEFT, BOTTOM, TOP = 62, 18, 6
+LEFT, RIGHT, BOTTOM, TOP = 62, 10, 18, 6
 _LEGEND_LINE = 17
 _TICKS = 4
+_ROUND = (1, 2, 2.5, 5, 10)
+_MOMENTS = 6
+_ROUND_SECONDS = (60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 86400, 604800)
 
 
 @dataclass
@@ -46,7 +49,8 @@ def graph(
         (*plot.axes(unit), *plot.thresholds(defaults), *plot.paths(stacked=stacked))
     )
     svg = f'<svg width="{plot.width}" height="{plot.height}">{drawn}</svg>'
-    return svg + _legend(lines[:legend_rows], unit)
+    highest = sorted(lines, key=lambda line: not line.last > 0)
+    return svg + _legend(highest[:legend_rows], unit)
 
 
 def _lines(panel: Mapping[str, Any], prometheus: Prometheus) -> Iterator[Line]:
@@ -87,6 +91,32 @@ def _stacked(lines: Iterable[Line]) -> list[Line]:
     return stacked
 
 
+def round_ticks(low: float, high: float) -> list[float]:
+    """
+    Round values, some four steps from one below the lowest to one above the highest.
+
+    >>> round_ticks(0, 7), round_ticks(-1, 1.3), round_ticks(0, 0)
+    ([0.0, 2.0, 4.0, 6.0, 8.0], [-1.0, 0.0, 1.0, 2.0], [0.0, 0.25, 0.5, 0.75, 1.0])
+    """
+    span = (high - low) or 1.0
+    power = 10.0 ** math.floor(math.log10(span / _TICKS))
+    step = next(each for each in _ROUND if each * power * _TICKS >= span) * power
+    first, last = math.floor(low / step), math.ceil((low + span) / step)
+    return [number * step for number in range(first, last + 1)]
+
+
+def round_moments(start: float, end: float) -> list[float]:
+    """
+    At most six round times between two.
+
+    >>> round_moments(30, 330)
+    [60, 120, 180, 240, 300]
+    """
+    step = next(each for each in _ROUND_SECONDS if (end - start) / each <= _MOMENTS)
+    first = math.ceil(start / step) * step
+    return [first + step * number for number in range(int((end - first) // step) + 1)]
+
+
 class _Plot:
     def __init__(
         self, width: int, height: int, lines: Sequence[Line], prometheus: Prometheus
@@ -94,11 +124,12 @@ class _Plot:
         self.width, self.height = width, height
         self._lines, self._prometheus = lines, prometheus
         values = [value for line in lines for _, value in line.points]
-        self._low, self._high = min(0, *values), max(*values, 0) * 1.05 or 1
+        self._ticks = round_ticks(min(0, *values), max(0, *values))
+        self._low, self._high = self._ticks[0], self._ticks[-1]
 
     def _x(self, at: float) -> float:
         share = (at - self._prometheus.start) / (60 * self._prometheus.minutes)
-        return LEFT + share * (self.width - LEFT - 8)
+        return LEFT + share * (self.width - LEFT - RIGHT)
 
     def _y(self, value: float) -> float:
         share = (value - self._low) / (self._high - self._low)
@@ -106,12 +137,11 @@ class _Plot:
 
     def axes(self, unit: str) -> Iterator[str]:
         """Grid, values at the left, times below."""
-        for tick in range(_TICKS + 1):
-            value = self._low + (self._high - self._low) * tick / _TICKS
+        for value in self._ticks:
             y = self._y(value)
-            yield f'<line x1="{LEFT}" x2="{self.width - 8}" y1="{y}" y2="{y}" class="grid"/>'
+            yield f'<line x1="{LEFT}" x2="{self.width - RIGHT}" y1="{y}" y2="{y}" class="grid"/>'
             yield f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{written(value, unit)}</text>'
-            at = self._prometheus.start + 60 * self._prometheus.minutes * tick / _TICKS
+        for at in round_moments(self._prometheus.start, self._prometheus.end):
             clock = time.strftime("%H:%M", time.localtime(at))
             yield f'<text x="{self._x(at)}" y="{self.height - 3}" text-anchor="middle">{clock}</text>'
 
@@ -122,7 +152,7 @@ class _Plot:
         for step in defaults["thresholds"]["steps"]:
             if step["value"] is not None and step["value"] <= self._high:
                 y, shade = self._y(step["value"]), COLORS[step["color"]]
-                yield f'<line x1="{LEFT}" x2="{self.width - 8}" y1="{y}" y2="{y}" stroke="{shade}" stroke-dasharray="6 4" opacity="0.7"/>'
+                yield f'<line x1="{LEFT}" x2="{self.width - RIGHT}" y1="{y}" y2="{y}" stroke="{shade}" stroke-dasharray="6 4" opacity="0.7"/>'
 
     def paths(self, *, stacked: bool) -> Iterator[str]:
         """The lines, those below last so that areas do not hide them."""

@@ -21,11 +21,12 @@ h1 { font-size: 18px; padding: 12px } h1 small { color: #8e8e9c; font-weight: no
 .panel { position: absolute; background: #181b1f; border: 1px solid #2c2f36; border-radius: 3px; overflow: hidden; padding: 0 8px }
 .panel h2 { font-size: 13px; font-weight: 600; height: 28px; line-height: 28px; white-space: nowrap }
 .none { color: #8e8e9c; text-align: center; padding-top: 30px }
-.stat { border-radius: 3px; color: #111; font-size: 34px; font-weight: 600; text-align: center; padding: 18px 0; margin-bottom: 4px } .unknown { background: #808080 }
+.stats { display: flex; flex-direction: column; gap: 4px; height: calc(100% - 36px) }
+.stat { flex: 1; display: flex; align-items: center; justify-content: center; border-radius: 3px; color: #111; font-size: 34px; font-weight: 600 } .unknown { background: #808080; font-size: 22px }
 table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; border-bottom: 1px solid #2c2f36; height: 27px; padding: 0 6px; white-space: nowrap; max-width: 260px; overflow: hidden; text-overflow: ellipsis }
 th { color: #6e9fff; font-weight: 600 } .link { color: #6e9fff }
-.gauge { min-width: 150px } .gauge i { display: inline-block; width: 64%; height: 14px; background: #2c2f36; vertical-align: middle } .gauge u { display: block; height: 14px } .gauge b { float: right; line-height: 27px }
+.gauge { min-width: 150px } .gauge i { float: left; width: calc(100% - 66px); height: 14px; margin-top: 1px; background: #2c2f36 } .gauge u { display: block; height: 14px } .gauge b { float: right }
 text { fill: #9fa0ab; font-size: 11px } .grid { stroke: #2c2f36 }
 .legend { height: 17px; font-size: 12px; white-space: nowrap } .legend b { float: right; font-weight: normal }
 """

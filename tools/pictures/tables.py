@@ -83,7 +83,7 @@ def _cell(value: str | float, look: Mapping[str, Any]) -> str:
 
 def stat(panel: Mapping[str, Any], prometheus: Prometheus) -> str:
     """One number for each cluster, on its colour."""
-    return "".join(_tiles(panel, prometheus))
+    return f'<div class="stats">{"".join(_tiles(panel, prometheus))}</div>'
 
 
 def _tiles(panel: Mapping[str, Any], prometheus: Prometheus) -> Iterator[str]:
