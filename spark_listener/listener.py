@@ -164,9 +164,16 @@ class Listener:
             self.attempt(part, call)
 
     def _run(self) -> None:
+        """
+        Fetch, until the application ends, or the program does.
+
+        A program that is over waits for its threads before it calls what `atexit` holds, and Spark Connect's streaming listener has such a
+        thread: it ends when the listener is removed.
+        """
         while not self._stop.wait(self._interval_seconds):
             self.attempt("attach", self.collect)
-            if all(source.ended for source in self._sources):
+            over = not threading.main_thread().is_alive()
+            if over or all(source.ended for source in self._sources):
                 self._detach()
 
     def _detach(self) -> None:

@@ -266,9 +266,10 @@ def _checked(texts: Mapping[str, str]) -> Resolved:
 def _unknown(
     texts: Mapping[str, str], by_key: Mapping[str, Property]
 ) -> Iterator[InvalidProperty]:
+    names = [each.name for each in PROPERTIES]
     for key in texts.keys() - by_key:
-        close = difflib.get_close_matches(key, by_key, n=1)
-        hint = f"; is {close[0]} meant?" if close else ""
+        close = difflib.get_close_matches(key.removeprefix(PREFIX), names, n=1)
+        hint = f"; is {PREFIX}{close[0]} meant?" if close else ""
         yield InvalidProperty(key, f"there is no such setting{hint}")
 
 

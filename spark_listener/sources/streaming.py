@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
+import warnings
 from typing import Any
 
 from ..errors import SourceUnusable, brief
@@ -27,10 +27,11 @@ class StreamingSource:
     def __init__(self, session: Spark, job: Books) -> None:
         self._session = session
         self._job = job
-        self._lock = threading.Lock()
         try:
             self._listener = _listener(self._deliver)
-            session.streams.addListener(self._listener)
+            with warnings.catch_warnings():  # Connect's client does not raise
+                warnings.filterwarnings("error", message="Failed to add the listener")
+                session.streams.addListener(self._listener)
         except Exception as error:  # of py4j, of gRPC, or of PySpark
             raise SourceUnusable(self.name, brief(error)) from error
 

@@ -11,6 +11,8 @@ from .handles import BOOLEAN, INT, OBJECT, STRING, VOID, Handles
 _LIST = "java.util.ArrayList"
 _QUEUE = "java.util.concurrent.LinkedBlockingQueue"
 _EVENT = "org.apache.spark.scheduler.SparkListenerEvent"
+TO_JSON = "sparkEventToJsonString"
+"""A method of JsonProtocol, private in Scala but not in bytecode."""
 _LONGEST = 1_000_000
 """Characters of JSON: a task that fails with a text as long as this is not worth what it costs to bring it here."""
 
@@ -77,10 +79,7 @@ class Batches:
     def _to_json(self) -> Java:
         make = self._handles
         convert = make.static(
-            "org.apache.spark.util.JsonProtocol",
-            "sparkEventToJsonString",
-            STRING,
-            _EVENT,
+            "org.apache.spark.util.JsonProtocol", TO_JSON, STRING, _EVENT
         )
         empty = make.constant(STRING, "")
         bounded = make.of(

@@ -1,0 +1,30 @@
+"""Books that only remember what they were told."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class Remembered:
+    """As `Books`."""
+
+    def __init__(self) -> None:
+        self.events: list[Mapping[str, Any]] = []
+        self.passed_events = 0
+        self.lost_events = 0
+
+    @property
+    def kinds(self) -> list[str]:
+        """What sort of events came, in their order."""
+        return [str(event["Event"]) for event in self.events]
+
+    def handle(self, event: Mapping[str, Any]) -> None:
+        """Keep it."""
+        self.events.append(event)
+
+    def passed(self, events: int) -> None:
+        """Add it up."""
+        self.passed_events += events
+
+    def lost(self, events: int) -> None:
+        """Add it up."""
+        self.lost_events += events

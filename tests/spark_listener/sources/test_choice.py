@@ -1,0 +1,78 @@
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.spark_listener.recordings import log_of
+
+from quotascope.spark_listener.errors import SourceUnusable
+from quotascope.spark_listener.job import Job
+from quotascope.spark_listener.properties import Settings
+from quotascope.spark_listener.sources.choice import Choice
+from quotascope.spark_listener.sources.event_log import LogPlace
+
+STREAMS = SimpleNamespace(addListener=lambda _: None, removeListener=lambda _: None)
+SESSION = SimpleNamespace(streams=STREAMS)
+REFUSES = SimpleNamespace()
+"""A SparkContext that lets nobody near its JVM."""
+LOG = LogPlace(path=log_of("4.3.0", "plain"))
+
+
+def _opened(
+    source: str = "auto",
+    *,
+    context: Any = None,
+    session: Any = SESSION,
+    log: LogPlace | None = None,
+) -> tuple[list[str], list[str]]:
+    """The names of what was opened, and of what could not be."""
+    unusable: list[SourceUnusable] = []
+    choice = Choice(
+        context=context,
+        session=session,
+        log=log,
+        job=Job("app"),
+        settings=Settings(source=source),
+        report=unusable.append,
+    )
+    opened = choice.open()
+    for each in opened:
+        each.close()
+    return [each.name for each in opened], [each.source for each in unusable]
+
+
+@pytest.mark.parametrize(
+    ("log", "opened"), [(None, ["streaming"]), (LOG, ["streaming", "event_log"])]
+)
+def test_connect_has_queries_and_perhaps_a_log(
+    log: LogPlace | None, opened: list[str]
+) -> None:
+    """Nothing of that is a problem."""
+    assert _opened(log=log) == (opened, [])
+
+
+def test_driver_whose_jvm_is_out_of_reach_has_them_too() -> None:
+    """And it is said that the better sources do not work."""
+    opened = ["streaming", "event_log"]
+    assert _opened(context=REFUSES, log=LOG) == (opened, ["pull", "callbacks"])
+
+
+def test_log_alone_is_better_than_nothing() -> None:
+    """When streaming queries cannot be listened to."""
+    assert _opened(session=REFUSES, log=LOG) == (["event_log"], ["streaming"])
+
+
+def test_nothing_may_work() -> None:
+    """Each way that was tried is told."""
+    assert _opened(session=REFUSES) == ([], ["streaming"])
+
+
+def test_source_that_was_asked_for_is_alone() -> None:
+    """Even where others would work."""
+    assert _opened("event_log", log=LOG) == (["event_log"], [])
+    assert _opened("streaming", log=LOG) == (["streaming"], [])
+
+
+@pytest.mark.parametrize("source", ["pull", "callbacks", "event_log"])
+def test_source_that_was_asked_for_in_vain_is_replaced(source: str) -> None:
+    """By the best that works."""
+    assert _opened(source) == (["streaming"], [source])

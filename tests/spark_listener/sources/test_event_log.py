@@ -1,0 +1,104 @@
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.spark_listener.books import Remembered
+from tests.spark_listener.recordings import STREAMING, log_of
+
+from quotascope.spark_listener.errors import SourceUnusable
+from quotascope.spark_listener.event_log import NoEventLog
+from quotascope.spark_listener.sources.event_log import (
+    EventLogSource,
+    LogPlace,
+    log_place,
+)
+
+VERSION = "4.3.0"
+
+
+def _clock() -> float:
+    return 4_000_000_000.0
+
+
+def test_finished_log_is_read_to_its_end() -> None:
+    """The source ends with it, and says how old the oldest of it was."""
+    books = Remembered()
+    source = EventLogSource(
+        LogPlace(path=log_of(VERSION, "plain")), books, clock=_clock
+    )
+    assert source.collect() > 1_000_000_000
+    assert source.ended
+    assert books.kinds[-1] == "SparkListenerApplicationEnd"
+    assert source.collect() == 0.0
+    source.close()
+
+
+def test_log_is_waited_for(tmp_path: Path) -> None:
+    """Spark makes it some time after the session; until then there is nothing."""
+    books = Remembered()
+    source = EventLogSource(LogPlace(path=tmp_path, app_id="local-1"), books)
+    assert (source.collect(), source.ended) == (0.0, False)
+    shutil.copy(log_of(VERSION, "plain"), tmp_path / "local-1")
+    source.collect()
+    assert source.ended
+    assert books.lost_events == 0
+    source.close()
+
+
+def test_folder_is_searched_for_the_application(tmp_path: Path) -> None:
+    """Among many applications' logs, in one file or rolled."""
+    (tmp_path / "local-2.zstd").touch()
+    (tmp_path / "eventlog_v2_local-1").mkdir()
+    one = LogPlace(path=tmp_path, app_id="local-1")
+    assert one.find().name == "eventlog_v2_local-1"
+    assert LogPlace(path=tmp_path, app_id="local-2").find().name == "local-2.zstd"
+    with pytest.raises(NoEventLog, match="no event log of local-3"):
+        LogPlace(path=tmp_path, app_id="local-3").find()
+
+
+def test_queries_can_be_left_to_another_source(tmp_path: Path) -> None:
+    """What the streaming listener tells is not told twice."""
+    lines = [
+        f'{{"Event":"{STREAMING}QueryStartedEvent","id":"1","runId":"1","name":null}}',
+        '{"Event":"SparkListenerJobEnd","Job ID":0,"Completion Time":1}',
+    ]
+    log = tmp_path / "local-1.inprogress"
+    log.write_text("\n".join(lines) + "\n")
+    books = Remembered()
+    EventLogSource(LogPlace(path=log), books, queries=False).close()
+    assert books.kinds == ["SparkListenerJobEnd"]
+
+
+def test_what_is_no_log_cannot_be_used(tmp_path: Path) -> None:
+    """A codec that cannot be read is told at once."""
+    log = tmp_path / "local-1.lz4"
+    log.write_bytes(b"LZ4Block")
+    with pytest.raises(SourceUnusable, match=r"event_log: .*lz4"):
+        EventLogSource(LogPlace(path=log), Remembered())
+
+
+@pytest.mark.parametrize(
+    ("setting", "properties", "place"),
+    [
+        ("/logs/app", {}, LogPlace(path=Path("/logs/app"))),
+        ("file:///my%20logs/app", {}, LogPlace(path=Path("/my logs/app"))),
+        ("hdfs://nn/logs", {}, None),
+        (
+            None,
+            {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "file:/logs"},
+            LogPlace(path=Path("/logs"), app_id="app-1"),
+        ),
+        (
+            None,
+            {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "s3a://b"},
+            None,
+        ),
+        (None, {"spark.eventLog.enabled": "true"}, None),
+        (None, {"spark.eventLog.dir": "/logs"}, None),
+    ],
+)
+def test_place_is_set_or_found(
+    setting: str | None, properties: dict[str, str], place: LogPlace | None
+) -> None:
+    """Only where Python can read: neither in HDFS nor in an object store."""
+    assert log_place(setting, properties, "app-1") == place

@@ -1,0 +1,89 @@
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.listener import (
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+)
+from tests.spark_listener.books import Remembered
+from tests.spark_listener.recordings import STREAMING, Event, recorded
+
+from quotascope.spark_listener.errors import SourceUnusable
+from quotascope.spark_listener.sources import streaming
+from quotascope.spark_listener.sources.streaming import StreamingSource
+
+_KINDS: dict[str, tuple[Any, Callable[[Any], dict[str, Any]]]] = {
+    "QueryStartedEvent": (QueryStartedEvent, streaming.started),
+    "QueryProgressEvent": (QueryProgressEvent, streaming.progress),
+    "QueryTerminatedEvent": (QueryTerminatedEvent, streaming.terminated),
+}
+
+
+class _Streams:
+    def __init__(self) -> None:
+        self.listeners: list[Any] = []
+
+    def addListener(self, listener: Any) -> None:  # noqa: N802 - PySpark's name
+        self.listeners.append(listener)
+
+    def removeListener(self, listener: Any) -> None:  # noqa: N802 - PySpark's name
+        self.listeners.remove(listener)
+
+
+def _recorded() -> list[Event]:
+    events = recorded("4.3.0", "restarted")
+    return [event for event in events if event["Event"].startswith(STREAMING)]
+
+
+def test_events_are_as_the_jvm_writes_them() -> None:
+    """What PySpark makes of an event is turned back to what the books read, without loss."""
+    for event in _recorded():
+        made, convert = _KINDS[event["Event"].rpartition("$")[2]]
+        found = convert(made.fromJson(event))
+        progress, wanted = found.pop("progress", {}), event.get("progress", {})
+        assert found.items() <= event.items()
+        for key in ("id", "runId", "name", "batchId", "durationMs"):
+            assert progress.get(key) == wanted.get(key)
+
+
+def test_listener_is_added_and_removed() -> None:
+    """And what it is told goes to the books."""
+    streams, books = _Streams(), Remembered()
+    source = StreamingSource(SimpleNamespace(streams=streams), books)
+    (listener,) = streams.listeners
+    started = next(
+        each for each in _recorded() if each["Event"].endswith("StartedEvent")
+    )
+    listener.onQueryStarted(QueryStartedEvent.fromJson(started))
+    assert (books.kinds, source.collect()) == ([started["Event"]], 0.0)
+    source.close()
+    assert streams.listeners == []
+
+
+def test_event_of_another_pyspark_is_lost() -> None:
+    """And counted; it raises nothing in PySpark's thread."""
+    streams, books = _Streams(), Remembered()
+    StreamingSource(SimpleNamespace(streams=streams), books)
+    streams.listeners[0].onQueryTerminated(object())
+    assert (books.events, books.lost_events) == ([], 1)
+
+
+def test_stopped_session_is_left_alone() -> None:
+    """It is the end of this source, and nothing can be removed from it."""
+    streams = _Streams()
+    session = SimpleNamespace(streams=streams, is_stopped=False)
+    source = StreamingSource(session, Remembered())
+    assert not source.ended
+    session.is_stopped = True
+    source.close()
+    assert source.ended
+    assert len(streams.listeners) == 1
+
+
+def test_session_without_streams_cannot_be_used() -> None:
+    """The reason is told."""
+    with pytest.raises(SourceUnusable, match=r"streaming: .*no attribute 'streams'"):
+        StreamingSource(SimpleNamespace(), Remembered())

@@ -1,0 +1,177 @@
+import logging
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from quotascope.spark_listener import Listener
+from quotascope.spark_listener.job import Job
+
+
+class _Source:
+    """One that does as it is told."""
+
+    def __init__(self, name: str = "pull", late: float = 0.0) -> None:
+        self.name = name
+        self.late = late
+        self.ended = False
+        self.calls: list[str] = []
+        self.error: Exception | None = None
+        self.collected = threading.Event()
+
+    def collect(self) -> float:
+        self.calls.append("collect")
+        self.collected.set()
+        if self.error is not None:
+            raise self.error
+        return self.late
+
+    def close(self) -> None:
+        self.calls.append("close")
+        if self.error is not None:
+            raise self.error
+
+
+def _listener(*sources: _Source, interval_seconds: float = 3_600) -> Listener:
+    listener = Listener(Job("app"), interval_seconds)
+    listener.start(sources)
+    return listener.hold()
+
+
+def test_source_is_said() -> None:
+    """While it is live, by the listener and in the numbers."""
+    listener = _listener(_Source("streaming"), _Source("event_log"))
+    assert listener.source == "streaming+event_log"
+    assert listener.snapshot().sources == ("streaming", "event_log")
+    listener.close()
+    assert listener.source == "none"
+    assert listener.snapshot().sources == ()
+
+
+def test_lag_is_that_of_the_latest_source() -> None:
+    """Until the next fetch, and nothing when it is over."""
+    listener = _listener(_Source("a", late=2.5), _Source("b", late=0.5))
+    assert listener.collect().lag_seconds == 2.5
+    listener.close()
+    assert listener.snapshot().lag_seconds == 0.0
+
+
+def test_thread_fetches_by_itself() -> None:
+    """Without being asked."""
+    source = _Source()
+    with _listener(source, interval_seconds=0.001):
+        assert source.collected.wait(30)
+
+
+def test_close_is_counted() -> None:
+    """The last of as many calls as there were holders closes; more do nothing."""
+    source = _Source()
+    listener = _listener(source).hold()
+    listener.close()
+    assert not listener.ended
+    listener.close()
+    listener.close()
+    assert listener.ended
+    assert source.calls == ["close"]
+
+
+def test_listener_ends_with_its_application() -> None:
+    """What it knows stays; what shows it is ended by `close` only."""
+    source = _Source()
+    source.ended = True
+    shown: list[str] = []
+    listener = _listener(source, interval_seconds=0.001)
+    listener.at_end("reporting", lambda: shown.append("last"))
+    assert listener._thread is not None
+    listener._thread.join(30)
+    assert (listener.ended, source.calls, shown) == (True, ["collect", "close"], [])
+    listener.close()
+    assert shown == ["last"]
+
+
+def test_last_numbers_are_shown_after_the_last_fetch() -> None:
+    """In the order in which parts were begun."""
+    source = _Source()
+    listener = _listener(source)
+    listener.at_end("summary", lambda: source.calls.append("summary"))
+    listener.at_end("reporting", lambda: source.calls.append("reporting"))
+    listener.close()
+    assert source.calls == ["close", "summary", "reporting"]
+
+
+def test_failures_are_values(caplog: pytest.LogCaptureFixture) -> None:
+    """Each is in the log once, counted each time, and none is raised."""
+    source = _Source()
+    source.error = OSError("no such\nthing")
+    listener = _listener(source)
+    with caplog.at_level(logging.WARNING):
+        listener.collect()
+        listener.collect()
+    assert [each.text for each in listener.problems] == ["no such thing"]
+    assert caplog.messages == ["watching this job, pull: no such thing"]
+    assert listener.snapshot().problems == (("pull", 2),)
+    listener.close()
+    assert listener.snapshot().problems == (("pull", 3),)
+
+
+def test_source_that_goes_on_failing_is_given_up() -> None:
+    """After three failures in a row; one success between them counts anew."""
+    source = _Source()
+    listener = _listener(source)
+    for error in (OSError(), OSError(), None, OSError(), OSError()):
+        source.error = error
+        listener.collect()
+    assert listener.source == "pull"
+    listener.collect()
+    assert listener.source == "none"
+    listener.close()
+
+
+def test_problems_are_bounded() -> None:
+    """A part that finds new words each time does not fill the memory."""
+    listener = Listener(Job("app"))
+    for number in range(1_000):
+        listener.problem("pull", str(number))
+    assert len(listener.problems) == 50
+
+
+def test_part_that_cannot_end_does_not_keep_the_others_from_it() -> None:
+    """Its failure is a problem."""
+    listener = _listener(_Source())
+    ended: list[str] = []
+    listener.at_end("summary", lambda: (_ for _ in ()).throw(OSError("disk full")))
+    listener.at_end("reporting", lambda: ended.append("reporting"))
+    listener.close()
+    assert ended == ["reporting"]
+    assert [each.part for each in listener.problems] == ["summary"]
+
+
+def test_forked_process_leaves_spark_alone() -> None:
+    """What a fork inherits is the driver's."""
+    source = _Source()
+    listener = _listener(source)
+    listener._pid = os.getpid() + 1
+    listener.close()
+    assert source.calls == []
+    listener._pid = os.getpid()
+    listener.end()
+
+
+def test_tasks_import_nothing_of_the_driver() -> None:
+    """A worker that imports the package for its tasks gets neither PySpark's SQL nor the libraries of metrics."""
+    heavy = "{'pyspark.sql', 'orjson', 'prometheus_client', 'opentelemetry'}"
+    script = f"import sys, quotascope.spark_listener.task; print(sorted({heavy} & set(sys.modules)))"
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"
+
+
+def test_package_has_no_other_names() -> None:
+    """A name that is not there is told as Python does."""
+    import quotascope.spark_listener as package  # noqa: PLC0415 - what is tested
+
+    with pytest.raises(AttributeError, match="has no attribute 'detach'"):
+        _ = package.detach  # type: ignore[attr-defined]
