@@ -1,0 +1,77 @@
+"""What a job does with Kafka: it reads or writes a topic, as a batch or as a stream. Each runs in the driver's process."""
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from quotascope.spark_listener.jvm import PluginTotals
+
+Options = dict[str, str]
+"""Of a source or a sink, without the `kafka.` before them but for the topic."""
+
+
+def batch_write(spark: SparkSession, kafka: Options, topic: str, rows: int) -> str:
+    """Rows of a thousand bytes."""
+    values = spark.range(rows, numPartitions=1).selectExpr("repeat('x', 1000) AS value")
+    values.write.format("kafka").options(**kafka).option("topic", topic).save()
+    return ""
+
+
+def batch_read(spark: SparkSession, kafka: Options, topic: str, rows: int) -> str:
+    """All that the topic holds."""
+    found = spark.read.format("kafka").options(**kafka).option("subscribe", topic)
+    assert _bytes(found.load()) == rows * 1_000
+    return ""
+
+
+def stream_read(
+    spark: SparkSession, kafka: Options, topic: str, rows: int, checkpoint: str
+) -> str:
+    """All that the topic holds; returns the id of the query."""
+    sums: list[int] = []
+    source = spark.readStream.format("kafka").options(**kafka)
+    rows_of = source.option("subscribe", topic).option("startingOffsets", "earliest")
+    query = _finished(
+        rows_of.load()
+        .writeStream.foreachBatch(lambda batch, _: sums.append(_bytes(batch)))
+        .option("checkpointLocation", checkpoint)
+    )
+    assert sum(sums) == rows * 1_000
+    return str(query.id)
+
+
+def stream_write(
+    spark: SparkSession,
+    kafka: Options,
+    topic: str,
+    source: Options,
+    checkpoint: str,
+) -> str:
+    """From a topic that nobody limits to one that is limited; returns the id of the query."""
+    rows = spark.readStream.format("kafka").options(**source).load().select("value")
+    query = _finished(
+        rows.writeStream.format("kafka")
+        .options(**kafka)
+        .option("topic", topic)
+        .option("checkpointLocation", checkpoint)
+    )
+    return str(query.id)
+
+
+def told(spark: SparkSession) -> list[Any]:
+    """The plugin's counts."""
+    plugin = PluginTotals.of(spark)
+    assert plugin is not None
+    return plugin.totals()
+
+
+def _finished(writer: Any) -> StreamingQuery:
+    query: StreamingQuery = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return query
+
+
+def _bytes(rows: DataFrame) -> int:
+    (row,) = rows.selectExpr("coalesce(sum(length(value)), 0) AS bytes").collect()
+    return int(row["bytes"])
