@@ -41,6 +41,11 @@ Examples:
 
   spark-submit --jars quotascope.jar --conf spark.plugins=io.quotascope.spark.ThrottlePlugin job.py
 """
+_RUNNER = """
+Examples:
+
+  spark-submit --conf spark.quotascope.enabled=true "$(quotascope spark runner)" job.py arguments
+"""
 
 
 Log = Annotated[
@@ -118,6 +123,14 @@ def jar(
     with _named(file):
         write_jar(file)
     typer.echo(file)
+
+
+@spark.command(epilog=_RUNNER)
+def runner() -> None:
+    """Print where the script is that runs a job with the listener, for spark-submit."""
+    from quotascope.spark_listener import run
+
+    typer.echo(run.__file__)
 
 
 def _read(log: Path, summary: Path | None) -> Account:

@@ -75,6 +75,14 @@ def test_help_has_examples(
     assert f"quotascope spark {command} " in capsys.readouterr().out
 
 
+def test_runner_is_where_it_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """spark-submit is given that file."""
+    assert run(monkeypatch, "spark", "runner") == 0
+    assert "def main" in Path(capsys.readouterr().out.strip()).read_text()
+
+
 def test_progress_is_on_the_terminal_only(tmp_path: Path) -> None:
     """A bar is drawn where somebody sees it, and the output is JSON all the same."""
     path = log(tmp_path / "app-1")

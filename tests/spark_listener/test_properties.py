@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from quotascope.spark_listener import exposition, jvm
@@ -89,3 +91,14 @@ def test_texts_of_arguments_are_as_properties_would_be() -> None:
         "spark.quotascope.http.enabled": "false",
         "spark.quotascope.otlp.intervalSeconds": "5.5",
     }
+
+
+def test_documentation_has_every_property() -> None:
+    """With its argument, default and meaning, in the order of the code."""
+    page = Path(__file__).parents[2] / "docs" / "spark.md"
+    lines = page.read_text(encoding="utf-8").splitlines()
+    table = [line for line in lines if line.startswith(f"| `{PREFIX}")]
+    assert table == [
+        f"| `{each.key}` | `{each.argument}` | {each.default} | {each.meaning} |"
+        for each in PROPERTIES
+    ]
