@@ -8,7 +8,7 @@ OPS ?= 20000
 VECTORS ?= tests/conformance/kafka-vectors.json
 ROOMS := alerts cli clients dashboards demo exporter metrics spark_listener
 
-.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-scrape bench-rules conformance differential docs format jars collector services spark spark-matrix clean
+.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-scrape bench-rules bench-spark conformance differential docs format jars collector services spark spark-matrix clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ bench-scrape: services ## Whole scrapes of a real broker beside jmx_exporter's
 
 bench-rules: services ## Our rules and dashboards' queries in a real Prometheus, 10,000 entities on ten brokers; less: ARGS='--scale 0.02'
 	$(BIN)/python -m benchmarks.rules $(ARGS)
+
+bench-spark: services ## A Spark job of 10,000 tasks: nobody watching, quotascope, callbacks into Python; busy driver: ARGS=--busy
+	$(BIN)/python -m benchmarks.spark_overhead $(ARGS)
 
 conformance: .venv/ready-dev ## Conformance vectors; another file: make conformance VECTORS=FILE
 	@$(BIN)/python tools/conformance.py "$(VECTORS)"
