@@ -16,7 +16,7 @@ from tests.cluster.properties import Plan, properties
 from tests.cluster.quotas import Quotas
 
 from quotascope.clients import Connection, SecurityProtocol
-from quotascope.exporter.sources.jolokia.request import REQUESTS
+from quotascope.exporter.sources.jolokia.request import BY_TYPE
 
 QUOTAS = {
     "producer_byte_rate": 1e9,
@@ -62,7 +62,7 @@ class RivalAgents(Agents):
         complete, listed = folder / "complete.yml", folder / "listed.yml"
         rules = _without_allowlist(self.rules.read_text())
         complete.write_text(rules)
-        patterns = "".join(f'  - "{request.pattern}"\n' for request in REQUESTS)
+        patterns = "".join(f'  - "{request.pattern}"\n' for request in BY_TYPE)
         listed.write_text(f"includeObjectNames:\n{patterns}{rules}")
         lines = [
             f"{jars}/jolokia2.jar=host=127.0.0.1,port={self.jolokia2_port},agentContext=/jolokia",

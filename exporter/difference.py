@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress, count
-from operator import is_not
+from operator import is_not, ne
 from typing import Final
 
 _BLOCK: Final = 64
-"""So many items are compared at once, and looked through for one that moved."""
+"""So many items are compared at once."""
+_NEAR: Final = 4
+"""So far is looked for where both go on alike, before all items are."""
 
-
-Differs = Callable[[object, object], bool]
+_Differs = Callable[[object, object], bool]
 
 
 def difference(
-    old: Sequence[object], new: Sequence[object], differs: Differs = is_not
+    old: Sequence[object], new: Sequence[object], *, by_value: bool = False
 ) -> tuple[list[int], list[int]]:
     """
     The places of items that left the old list, and of items that are fresh in the new one.
@@ -25,25 +26,19 @@ def difference(
     Args:
         old: A list.
         new: What became of it.
-        differs: Whether two items are not the same.
+        by_value: Whether equal items are the same; they have to be hashable.
 
     """
     gone: list[int] = []
     fresh: list[int] = []
-    at = to = 0
-    while at < len(old) and to < len(new):
-        ours, theirs = old[at : at + _BLOCK], new[to : to + _BLOCK]
-        if ours == theirs:
-            at, to = at + len(ours), to + len(theirs)
-            continue
-        same = next(_different(ours, theirs, differs), min(len(ours), len(theirs)))
-        left, came = _step(ours[same:], theirs[same:], differs)
-        at, to = at + same, to + same
-        gone += range(at, at + left)
-        fresh += range(to, to + came)
-        at, to = at + left, to + came
-    gone += range(at, len(old))
-    fresh += range(to, len(new))
+    walk = _Walk(old, new, by_value=by_value)
+    while walk.to_next_difference():
+        left, came = walk.step()
+        gone += range(walk.at, walk.at + left)
+        fresh += range(walk.to, walk.to + came)
+        walk.at, walk.to = walk.at + left, walk.to + came
+    gone += range(walk.at, len(old))
+    fresh += range(walk.to, len(new))
     return gone, fresh
 
 
@@ -61,26 +56,62 @@ def replaced(old: Sequence[object], new: Sequence[object]) -> list[int]:
     ]
 
 
+class _Walk:
+    """The way through both lists."""
+
+    def __init__(
+        self, old: Sequence[object], new: Sequence[object], *, by_value: bool
+    ) -> None:
+        self.at = self.to = 0
+        """Where it has come in the one and in the other."""
+        self._old = old
+        self._new = new
+        self._by_value = by_value
+        self._differs: _Differs = ne if by_value else is_not
+        self._all: tuple[set[object], set[object]] | None = None
+
+    def to_next_difference(self) -> bool:
+        """Go on as long as both are alike. Returns False at the end of one of them."""
+        old, new, at, to = self._old, self._new, self.at, self.to
+        while at < len(old) and to < len(new):
+            ours, theirs = old[at : at + _BLOCK], new[to : to + _BLOCK]
+            length = min(len(ours), len(theirs))
+            if ours == theirs:
+                same = length
+            else:
+                same = next(_different(ours, theirs, self._differs), length)
+            at, to = at + same, to + same
+            if same < length:
+                break
+        self.at, self.to = at, to
+        return at < len(old) and to < len(new)
+
+    def step(self) -> tuple[int, int]:
+        """How many of the old ones left, and how many of the new ones came, until both go on alike."""
+        old, new, at, to = self._old, self._new, self.at, self.to
+        differs = self._differs
+        ours, theirs = old[at], new[to]
+        for far in range(1, min(_NEAR, len(old) - at, len(new) - to)):
+            if not differs(old[at + far], new[to + far]):
+                return far, far
+            if not differs(old[at + far], theirs):
+                return far, 0
+            if not differs(ours, new[to + far]):
+                return 0, far
+        return self._looked_up(ours, theirs)
+
+    def _looked_up(self, ours: object, theirs: object) -> tuple[int, int]:
+        if self._all is None:
+            self._all = set(map(self._key, self._old)), set(map(self._key, self._new))
+        before, after = self._all
+        left, came = self._key(ours) not in after, self._key(theirs) not in before
+        return (int(left), int(came)) if left or came else (1, 1)
+
+    def _key(self, item: object) -> object:
+        return item if self._by_value else id(item)
+
+
 def _different(
-    ours: Sequence[object], theirs: Sequence[object], differs: Differs
+    ours: Sequence[object], theirs: Sequence[object], differs: _Differs
 ) -> Iterator[int]:
     return compress(count(), map(differs, ours, theirs))
-
-
-def _step(
-    ours: Sequence[object], theirs: Sequence[object], differs: Differs
-) -> tuple[int, int]:
-    """How many of ours left, and how many of theirs came, until both go on alike; one of each where that is too far off."""
-    if not ours or not theirs:
-        return 0, 0
-    came, left = _place(theirs, ours[0], differs), _place(ours, theirs[0], differs)
-    if came is None and left is None:
-        return 1, 1
-    if left is None or (came is not None and came <= left):
-        return 0, came or 0
-    return left, 0
-
-
-def _place(items: Sequence[object], item: object, differs: Differs) -> int | None:
-    places = (at for at, each in enumerate(items) if not differs(each, item))
-    return next(places, None)

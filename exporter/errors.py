@@ -71,3 +71,7 @@ class SourceDenied(SourceError):
 
 class SourceUnreadable(SourceError):
     """The source answered something that its dialect does not promise."""
+
+
+class SourceNotRead(SourceUnreadable):
+    """The agent answered as it should, but that it could not read something."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import nan
-from operator import ne
 from typing import Final, Generic, TypeVar
 
 from ..beans import Column, Layout
@@ -64,8 +63,8 @@ class Columns(Generic[Key]):
             self._plain = len(keys) == len(names) and len(self._keys) == sum(
                 place != _NOWHERE for place in self._places.values()
             )
+            self._targets = list(map(self._places.__getitem__, keys))
         self._order = keys
-        self._targets = list(map(self._places.__getitem__, keys))
 
     def _learn(self, keys: list[Key]) -> None:
         columns = self._layout.columns
@@ -85,7 +84,7 @@ class Columns(Generic[Key]):
 
     def _updated(self, keys: list[Key]) -> bool:
         """Take over keys of which only a few came or left. Returns False where that is not all."""
-        gone, fresh = difference(self._order, keys, ne)
+        gone, fresh = difference(self._order, keys, by_value=True)
         if _MOST_CHANGES * (len(gone) + len(fresh)) > len(keys):
             return False
         came = dict.fromkeys(keys[place] for place in fresh)
@@ -99,11 +98,18 @@ class Columns(Generic[Key]):
             or any(column in self._keys for column in columns)
         ):
             return False
+        moved = False
         if found or left.keys() - came.keys():
-            self._replace([key for key in left if key not in came], found)
+            moved = self._replace([key for key in left if key not in came], found)
+        if moved:
+            self._targets = list(map(self._places.__getitem__, keys))
+        else:
+            new = [self._places[keys[place]] for place in fresh]
+            self._targets = _spliced(self._targets, gone, fresh, new)
         return True
 
-    def _replace(self, left: Iterable[Key], found: dict[Key, Column | None]) -> None:
+    def _replace(self, left: Iterable[Key], found: dict[Key, Column | None]) -> bool:
+        """Take columns away and add others. Returns whether any of those that stay got another place."""
         columns: list[Column | None] = list(self._layout.columns)
         gaps = []
         for key in left:
@@ -119,6 +125,7 @@ class Columns(Generic[Key]):
                 columns[place : place + 1] = [column]
                 self._keys[column] = key
         self._close(columns, gaps)
+        return bool(gaps)
 
     def _close(self, columns: list[Column | None], gaps: list[int]) -> None:
         """Fill the gaps that are left with the last columns."""
@@ -131,3 +138,22 @@ class Columns(Generic[Key]):
             if last is not None:
                 self._places[self._keys[last]] = gap
         self._layout = Layout(tuple(filter(None, columns)))
+
+
+def _spliced(
+    items: list[int], gone: Sequence[int], fresh: Sequence[int], new: Sequence[int]
+) -> list[int]:
+    """The items without those at the places that are gone, and with new ones so that these are at the fresh places."""
+    kept: list[int] = []
+    start = 0
+    for place in gone:
+        kept += items[start:place]
+        start = place + 1
+    kept += items[start:]
+    result: list[int] = []
+    start = 0
+    for before, (place, item) in enumerate(zip(fresh, new, strict=True)):
+        result += kept[start : place - before]
+        start = place - before
+        result.append(item)
+    return result + kept[start:]

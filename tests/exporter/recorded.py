@@ -16,7 +16,7 @@ from quotascope.exporter.snapshot import (
 )
 from quotascope.exporter.sources.columns import Columns
 from quotascope.exporter.sources.jolokia import answer as jolokia
-from quotascope.exporter.sources.jolokia.request import REQUESTS
+from quotascope.exporter.sources.jolokia.request import BY_TYPE, REQUESTS
 from quotascope.exporter.sources.node_id import NodeId
 from quotascope.exporter.sources.prometheus_text.reader import TextReader
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
@@ -114,9 +114,17 @@ def limits(
 
 
 def jolokia_bytes(name: str) -> bytes:
-    """The answer to our bulk request in the file `name`."""
-    items = json.loads((CAPTURES / name).read_text("utf-8"))
+    """The answer to our bulk request in the file `name`, which was recorded with a request for each kind of bean."""
+    recorded = json.loads((CAPTURES / name).read_text("utf-8"))
     missing = {"status": 404, "error": "No MBean with pattern"}
+    beans = [
+        recorded[request.pattern]["value"]
+        for request in BY_TYPE
+        if request.pattern.startswith("kafka.server:")
+        and recorded.get(request.pattern, missing)["status"] == 200
+    ]
+    together = {name: bean for some in beans for name, bean in some.items()}
+    items = {**recorded, "kafka.server:*": {"status": 200, "value": together}}
     return json.dumps(
         [items.get(request.pattern, missing) for request in REQUESTS]
     ).encode()

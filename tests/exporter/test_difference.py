@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from operator import ne
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,4 +59,12 @@ def test_items_may_be_compared_by_value() -> None:
     """Names of one read and of the next are equal, but not the same."""
     old, new = ([f"name {at}" for at in range(count)] for count in (300, 299))
     del new[150]
-    assert difference(old, new, ne) == ([150, 299], [])
+    assert difference(old, new, by_value=True) == ([150, 299], [])
+
+
+def test_a_long_run_of_new_items_is_found_as_such() -> None:
+    """However many come or leave at one place, the others stay."""
+    many = [object() for _ in range(200)]
+    new = [*ITEMS[:50], *many, *ITEMS[50:300]]
+    assert difference(ITEMS, new) == (list(range(300, 400)), list(range(50, 250)))
+    assert difference(new, ITEMS) == (list(range(50, 250)), list(range(300, 400)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import repeat
+from itertools import chain, repeat
 from math import nan
 
 import orjson
@@ -13,7 +13,7 @@ import orjson
 from quotascope.metrics import MalformedName, parse_object_name
 
 from ...beans import Bean, Column
-from ...errors import SourceDenied, SourceUnreadable
+from ...errors import SourceDenied, SourceNotRead, SourceUnreadable
 from ...mapping import wanted
 from ...untrusted import shown
 from .request import ReadRequest
@@ -38,12 +38,15 @@ def numbers_in(
     keys: list[Key] = []
     values: list[object] = []
     for request, item in zip(requests, _items(answer, len(requests)), strict=True):
-        for bean, attributes in _beans(request, item).items():
-            if not isinstance(attributes, dict):
-                raise _cut_short(bean, attributes)
-            keys.extend(zip(repeat(bean), attributes))
-            values.extend(attributes.values())
-    numbers = [value if type(value) is float else _number(value) for value in values]
+        beans = _beans(request, item)
+        sizes = map(len, beans.values())
+        names = chain.from_iterable(map(repeat, beans, sizes))
+        keys += zip(names, chain.from_iterable(beans.values()), strict=True)
+        values += chain.from_iterable(map(dict.values, beans.values()))
+    numbers = [
+        value if type(value) is float else nan if value is None else _number(value)
+        for value in values
+    ]
     return keys, numbers
 
 
@@ -86,7 +89,7 @@ def _decoded(answer: bytes) -> object:
         return json.loads(answer)
 
 
-def _beans(request: ReadRequest, item: object) -> Mapping[str, object]:
+def _beans(request: ReadRequest, item: object) -> dict[str, dict[str, object]]:
     if not isinstance(item, dict):
         raise SourceUnreadable("an item of the answer is no object: is this Jolokia?")
     status = item.get("status")
@@ -97,6 +100,9 @@ def _beans(request: ReadRequest, item: object) -> Mapping[str, object]:
     value = item.get("value")
     if not isinstance(value, dict):
         raise _cut_short(request.pattern, value)
+    for bean, attributes in value.items():
+        if not isinstance(attributes, dict):
+            raise _cut_short(bean, attributes)
     return value
 
 
@@ -107,7 +113,7 @@ def _refused(what: str, item: Mapping[str, object]) -> SourceDenied | SourceUnre
             f"Jolokia refuses {what} ({status}: {error}): its policy (jolokia-access.xml) must let this host read "
             "kafka.server, kafka.network and kafka.controller"
         )
-    return SourceUnreadable(f"Jolokia cannot read {what} ({status}: {error})")
+    return SourceNotRead(f"Jolokia cannot read {what} ({status}: {error})")
 
 
 def _cut_short(what: str, value: object) -> SourceUnreadable:

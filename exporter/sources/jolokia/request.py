@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...mapping import ATTRIBUTES, Attribute
+from ...mapping import ATTRIBUTES, SERVER, Attribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class ReadRequest:
     """Empty for all attributes."""
 
 
-def _read_requests() -> Iterator[ReadRequest]:
+def _by_type() -> Iterator[ReadRequest]:
     by_pattern: dict[str, list[Attribute]] = {}
     for attribute in ATTRIBUTES:
         if attribute.brokers_have_it:
@@ -32,16 +32,32 @@ def _read_requests() -> Iterator[ReadRequest]:
         yield ReadRequest(pattern, tuple(names))
 
 
-REQUESTS: Final = tuple(_read_requests())
-"""In the order in which the agent answers them."""
+def _at_once() -> Iterator[ReadRequest]:
+    """
+    All of one domain by the names of its attributes, which no other beans have.
+
+    For each pattern of key properties the JVM looks at every bean of the domain, and at 15,000 of them for as long
+    as it takes to read a tenth of them. Going by attributes it looks once, and the agent leaves out beans that have none.
+    """
+    wanted = (each for each in ATTRIBUTES if each.brokers_have_it)
+    names = dict.fromkeys(each.name for each in wanted if each.domain == SERVER)
+    yield ReadRequest(f"{SERVER}:*", tuple(names))
+    yield from (each for each in BY_TYPE if not each.pattern.startswith(f"{SERVER}:"))
 
 
-def bulk_request() -> bytes:
-    """The body of one POST for all of ``REQUESTS``."""
+BY_TYPE: Final = tuple(_by_type())
+"""One read for each kind of bean: for agents that cannot read all of a domain."""
+
+REQUESTS: Final = tuple(_at_once())
+"""The same numbers in fewer reads, in the order in which the agent answers them."""
+
+
+def bulk_request(requests: Sequence[ReadRequest] = REQUESTS) -> bytes:
+    """The body of one POST for all of these."""
     return json.dumps(
         [
             {"type": "read", "mbean": request.pattern}
             | ({"attribute": list(request.attributes)} if request.attributes else {})
-            for request in REQUESTS
+            for request in requests
         ]
     ).encode()

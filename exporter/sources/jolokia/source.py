@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from yarl import URL
 
 from ...beans import BeanTable
+from ...errors import SourceNotRead
 from ..columns import Columns
 from ..http.fetch import HttpFetch
 from ..http.target import HttpTarget
 from ..node_id import NodeId
-from .answer import column_of, numbers_in
-from .request import REQUESTS, bulk_request
+from .answer import Key, column_of, numbers_in
+from .request import BY_TYPE, REQUESTS, ReadRequest, bulk_request
 
 _HINT = "the usual path of a Jolokia agent is /jolokia, and its usual port 8778"
 
@@ -31,15 +34,26 @@ class JolokiaSource:
         self.name = name
         self._fetch = HttpFetch(target, _HINT)
         self._url = _read_url(target.url)
-        self._body = bulk_request()
         self._columns = Columns(column_of)
         self._node_id = NodeId(target.node_id)
 
     async def read(self) -> BeanTable:
         """The quota beans as they are now. Raises ``SourceError``."""
-        answer = await self._fetch.post(self._url, self._body)
-        layout, values = self._columns.place(*numbers_in(answer, REQUESTS))
+        layout, values = self._columns.place(*await self._numbers())
         return BeanTable(node_id=self._node_id.of(layout), layout=layout, values=values)
+
+    async def _numbers(self) -> tuple[list[Key], list[float]]:
+        try:
+            return await self._asked_for(REQUESTS)
+        except SourceNotRead:
+            # A bean of another product that cannot be looked at, or Jolokia 1 while a node starts, which has none yet.
+            return await self._asked_for(BY_TYPE)
+
+    async def _asked_for(
+        self, requests: Sequence[ReadRequest]
+    ) -> tuple[list[Key], list[float]]:
+        answer = await self._fetch.post(self._url, bulk_request(requests))
+        return numbers_in(answer, requests)
 
     async def close(self) -> None:
         """Release connections."""

@@ -1,0 +1,36 @@
+"""An agent that cannot read all of a domain at once."""
+
+import json
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from tests.exporter.recorded import CAPTURES, numbers, table
+
+from quotascope.exporter.sources.http.target import HttpTarget
+from quotascope.exporter.sources.jolokia.source import JolokiaSource
+
+CAPTURE = "combined/throttled.jolokia1.json"
+
+
+async def test_an_agent_that_cannot_read_a_domain_is_asked_type_by_type() -> None:
+    """A bean that cannot be looked at, and is none of ours, costs another request, but no number."""
+    recorded = json.loads((CAPTURES / CAPTURE).read_text("utf-8"))
+    asked: list[int] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        patterns = [item["mbean"] for item in await request.json()]
+        asked.append(len(patterns))
+        failed = {"status": 500, "error": "no MBeanInfo"}
+        missing = {"status": 404, "error": "No MBean with pattern"}
+        given = {**recorded, "kafka.server:*": failed}
+        return web.json_response([given.get(name, missing) for name in patterns])
+
+    app = web.Application()
+    app.router.add_post("/jolokia/", answer)
+    async with TestServer(app) as server:
+        source = JolokiaSource("a", HttpTarget(url=str(server.make_url("/jolokia"))))
+        read = await source.read()
+        await source.close()
+    assert asked == [5, 16]
+    ours, theirs = numbers(read), numbers(table(CAPTURE))
+    assert ours.keys() == theirs.keys()
