@@ -33,6 +33,12 @@ _SHAPES: Final = (
     (("client_id",), ('user=""', 'client_id!=""')),
 )
 """The labels that an entity has, and the matchers of such entities; the strongest first."""
+_SIDES: Final = {
+    "read": "fetch|request",
+    "write": "produce|request",
+    "admin": "controller_mutation|request",
+}
+"""The quotas that a client of that side runs into."""
 
 View = Callable[..., str]
 """Some number of the brokers' for each entity, restricted by matchers."""
@@ -52,9 +58,7 @@ def of_jobs(view: View, *chosen: str) -> str:
 
 def behind(scope: Scope, view: View) -> str:
     """How long the clients of jobs wait that are entities of a view."""
-    return _any(
-        both(waits(scope, *_named(on)), view(*matchers), on) for on, matchers in _SHAPES
-    )
+    return both(waits(scope), beside(scope, view), CLIENT)
 
 
 def beside(scope: Scope, view: View, *chosen: str) -> str:
@@ -65,8 +69,14 @@ def beside(scope: Scope, view: View, *chosen: str) -> str:
 def seen_as(scope: Scope, *chosen: str) -> str:
     """As what brokers know each client of the chosen jobs: a number of `SEEN_AS`."""
     found = [
-        _beside(scope, _present(scope, matchers, code), on, chosen)
+        _beside(
+            scope,
+            _present(scope, (*matchers, _of(side)), code),
+            on,
+            (*chosen, _is(side)),
+        )
         for code, (on, matchers) in zip((3, 2, 1), _SHAPES, strict=True)
+        for side in _SIDES
     ]
     return _any([*found, _zero(scope, (), chosen)])
 
@@ -96,6 +106,14 @@ def _zero(scope: Scope, on: tuple[str, ...], chosen: tuple[str, ...]) -> str:
 
 def _jobs(on: tuple[str, ...], chosen: tuple[str, ...]) -> str:
     return select(catalog.SPARK_THROTTLE_MAX_SECONDS, *chosen, *_named(on))
+
+
+def _of(side: str) -> str:
+    return f'quota_type=~"{_SIDES[side]}"'
+
+
+def _is(side: str) -> str:
+    return f'side="{side}"'
 
 
 def _named(on: tuple[str, ...]) -> list[str]:

@@ -16,7 +16,7 @@ from quotascope.metrics.catalog import FamilyType, families, job_families
 
 FAMILIES = {each.name: each for each in (*families(), *job_families())}
 RECORDED = {value for value in vars(recorded).values() if isinstance(value, str)}
-BESIDE_JOBS = {"Jobs that wait for Kafka"}
+BESIDE_JOBS = {"Jobs that wait for Kafka", "Spark jobs behind it"}
 """Panels that show what brokers say in the rows of jobs."""
 COUNTER_FUNCTIONS = {"rate", "increase", "irate", "resets"}
 

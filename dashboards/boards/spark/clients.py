@@ -19,7 +19,7 @@ _ABOUT = """\
 One row for each Kafka client of a job, whoever waits longest first. Waiting: seconds of throttle time that brokers told it per \
 second, over ten minutes; 1 means that one task does nothing but wait. Longest: of the last minute or two. \
 Brokers' delay and Used are what the exporter knows of the same client: of the user, of the client-id or of both, \
-as the rule says (Seen as). Not seen: no rule applies to it, the job does not say its user, its cluster is not chosen above, or no \
+as the rule says (Seen as); of the quota that its side runs into, or of request time. Not seen: no rule applies to it, the job does not say its user, its cluster is not chosen above, or no \
 exporter watches it. A link leads to the brokers' view."""
 
 

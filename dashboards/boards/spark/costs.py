@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+from quotascope.alerts.promql import above, both, select
 from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family
 
 from ...model import Row
 from ...scope import Scope
 from ...shortcuts import graph, line
-from .series import grown
+from .series import chosen, grown
 
 
 def failures(scope: Scope) -> Row:
     """What waiting costs: attempts that failed and were repeated."""
     retries = graph(
         "Repeated task attempts, by cause",
-        f"{catalog.SPARK_TASK_RETRIES.help} kafka_quota is a refusal (error 89), kafka_timeout_throttled a timeout while the client was throttled.",
+        f"{catalog.SPARK_TASK_RETRIES.help} kafka_quota is a refusal (error 89), kafka_timeout_throttled a timeout while the client was throttled. Causes that never occurred are left out.",
         "short",
         line(
-            grown(scope, catalog.SPARK_TASK_RETRIES, "app", "cause"),
+            _that_occurred(scope, catalog.SPARK_TASK_RETRIES),
             "{{app}} {{cause}}",
         ),
         stacked=True,
     )
     failed = graph(
         "Failed task attempts, by cause",
-        catalog.SPARK_TASK_FAILURES.help,
+        f"{catalog.SPARK_TASK_FAILURES.help} Causes that never occurred are left out.",
         "short",
         line(
-            grown(scope, catalog.SPARK_TASK_FAILURES, "app", "cause"),
+            _that_occurred(scope, catalog.SPARK_TASK_FAILURES),
             "{{app}} {{cause}}",
         ),
         stacked=True,
@@ -44,3 +46,9 @@ def failures(scope: Scope) -> Row:
         line(grown(scope, catalog.SPARK_EXECUTORS_LOST, "app"), "{{app}} executors"),
     )
     return Row(title="Attempts", panels=((8, retries), (8, failed), (8, other)))
+
+
+def _that_occurred(scope: Scope, family: Family) -> str:
+    labels = ("app", "cause")
+    occurred = above(select(family, *chosen(family)), 0)
+    return both(grown(scope, family, *labels), occurred, labels)
