@@ -1,0 +1,262 @@
+"""A listener on a real driver, in the session that the tests share."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from tests.spark.settling import settle
+from tests.spark_listener.books import Remembered
+
+from quotascope.spark_listener import Listener, attach
+from quotascope.spark_listener.events import Cause
+from quotascope.spark_listener.sources import bus
+from quotascope.spark_listener.sources.callbacks import CallbackSource
+from quotascope.spark_listener.sources.choice import _jvm_names
+from quotascope.spark_listener.sources.pull import PullSource, batches
+
+pytestmark = pytest.mark.real
+ATTEMPTS = 4
+
+
+@pytest.fixture
+def listened(spark: SparkSession) -> Iterator[Callable[..., Listener]]:
+    """Attach with these options; whatever a test leaves attached is ended."""
+    listeners: list[Listener] = []
+
+    def begin(**options: Any) -> Listener:
+        listener = attach(spark, http_enabled=False, **options)
+        listeners.append(listener)
+        return listener
+
+    settle(spark)
+    yield begin
+    for listener in listeners:
+        listener.end()
+
+
+def _tasks(spark: SparkSession, count: int) -> None:
+    """So many tasks of the JVM, in one stage of one job."""
+    spark.range(0, count, 1, count).write.format("noop").mode("overwrite").save()
+
+
+def _fail(spark: SparkSession) -> None:
+    """A task of the JVM that fails in each of its attempts."""
+    with pytest.raises((PySparkException, Py4JJavaError)):
+        spark.sql(
+            "select assert_true(id < 0, 'refused') from range(0, 1, 1, 1)"
+        ).collect()
+
+
+def _queue_threads(spark: SparkSession) -> int:
+    """Threads of our queue of the bus."""
+    threads = spark.sparkContext._jvm.java.lang.Thread.getAllStackTraces().keySet()
+    name = f"spark-listener-group-{bus.QUEUE}"
+    return sum(each.getName() == name for each in threads)
+
+
+@pytest.mark.parametrize("source", ["pull", "callbacks"])
+def test_events_arrive(
+    source: str, spark: SparkSession, listened: Callable[..., Listener]
+) -> None:
+    """Failures by cause; successes are counted; each event once, and the source is said."""
+    listener = listened(source=source)
+    _tasks(spark, 20)
+    _fail(spark)
+    settle(spark)
+    job = listener.collect()
+    assert (job.failures[Cause.OTHER], job.retries[Cause.OTHER]) == (4, 3)
+    of_job = 4
+    assert job.events == (of_job + 2 * 20) + (of_job + 2 * ATTEMPTS)
+    assert (job.lost_events, job.sources, job.problems) == (0, (source,), ())
+    assert 0 <= job.lag_seconds < 60
+    assert listener.source == source
+
+
+@pytest.mark.parametrize("source", ["pull", "callbacks"])
+def test_detached_listener_leaves_nothing(
+    source: str, spark: SparkSession, listened: Callable[..., Listener]
+) -> None:
+    """No handler, and no queue with a thread of its own; the last events are in the books."""
+    assert _queue_threads(spark) == 0
+    listener = listened(source=source)
+    assert _queue_threads(spark) == 1
+    _fail(spark)
+    listener.close()
+    job = listener.snapshot()
+    assert (job.failures[Cause.OTHER], job.lost_events) == (4, 0)
+    assert _queue_threads(spark) == 0
+    _fail(spark)
+    settle(spark)
+    assert listener.snapshot() == job
+
+
+def test_application_has_one_listener(
+    spark: SparkSession, listened: Callable[..., Listener]
+) -> None:
+    """Whichever of its sessions is asked; it goes on until everybody has closed it."""
+    listener = listened()
+    assert attach(spark.newSession()) is listener
+    assert attach(spark.sparkContext) is listener
+    assert _queue_threads(spark) == 1
+    listener.close()
+    listener.close()
+    assert listener.source == "pull"
+    listener.close()
+    assert listener.source == "none"
+    again = listened()
+    assert again is not listener
+    assert again.source == "pull"
+
+
+def test_queue_that_is_full_loses_what_it_counts(spark: SparkSession) -> None:
+    """Nothing waits for room: all that does not fit is lost, and exactly that is counted."""
+    settle(spark)
+    books = Remembered()
+    wanted = _jvm_names()
+    source = PullSource(
+        spark.sparkContext, books, wanted=wanted, capacity=100, thin=False
+    )
+    _tasks(spark, 300)
+    settle(spark)
+    source.close()
+    assert (len(books.events), books.passed_events) == (100, 0)
+    assert len(books.events) + books.lost_events == 4 + 2 * 300
+
+
+def test_successes_do_not_fill_the_queue(spark: SparkSession) -> None:
+    """They are counted before it: there is room for what matters."""
+    settle(spark)
+    books = Remembered()
+    source = PullSource(spark.sparkContext, books, wanted=_jvm_names(), capacity=100)
+    _tasks(spark, 300)
+    _fail(spark)
+    settle(spark)
+    source.close()
+    assert books.passed_events == 2 * 300 + 1
+    assert books.kinds.count("SparkListenerTaskEnd") == ATTEMPTS
+    assert books.kinds.count("SparkListenerTaskStart") == ATTEMPTS - 1
+    assert books.lost_events == 0
+
+
+def test_long_text_is_one_event_lost(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An event whose text has no end is not brought here, and those around it are."""
+    monkeypatch.setattr(batches, "_LONGEST", 20_000)
+    settle(spark)
+    books = Remembered()
+    source = PullSource(spark.sparkContext, books, wanted=_jvm_names(), capacity=100)
+    with pytest.raises((PySparkException, Py4JJavaError)):
+        spark.sql(
+            "select assert_true(id < 0, repeat('x', 30000)) from range(0, 1, 1, 1)"
+        ).collect()
+    settle(spark)
+    source.close()
+    assert books.lost_events >= ATTEMPTS
+    assert "SparkListenerTaskEnd" not in books.kinds
+    assert books.kinds.count("SparkListenerTaskStart") == ATTEMPTS - 1
+
+
+def test_what_spark_drops_is_lost(
+    spark: SparkSession, listened: Callable[..., Listener]
+) -> None:
+    """Its own queues are bounded, too; our figures hold what they dropped."""
+    listener = listened()
+    registry = spark.sparkContext._jsc.sc().listenerBus().metrics().metricRegistry()
+    registry.counter(f"queue.{bus.QUEUE}.numDroppedEvents").inc(7)
+    assert listener.collect().lost_events == 7
+
+
+def test_jvm_that_cannot_queue_calls_back(
+    spark: SparkSession,
+    listened: Callable[..., Listener],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What the JVM does not know is found when attaching, said, and replaced by callbacks that work."""
+    monkeypatch.setattr(batches, "TO_JSON", "noSuchMethod")
+    listener = listened()
+    _fail(spark)
+    settle(spark)
+    job = listener.collect()
+    assert listener.source == "callbacks"
+    assert job.failures[Cause.OTHER] == ATTEMPTS
+    assert job.problems == (("pull", 1),)
+    (problem,) = listener.problems
+    assert "NoSuchMethodException" in problem.text
+
+
+def test_driver_without_a_way_to_its_bus_listens_to_queries(
+    spark: SparkSession,
+    listened: Callable[..., Listener],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As on platforms that forbid py4j: streaming queries still tell of themselves."""
+
+    def refuse(_: object, __: object) -> None:
+        raise PermissionError("py4j is not allowed here")
+
+    monkeypatch.setattr(bus.ListenerBus, "__init__", refuse)
+    listener = listened()
+    assert listener.source == "streaming"
+    assert _queries(spark, listener) == {"seen by streaming": 0}
+    assert [each.part for each in listener.problems] == ["pull", "callbacks"]
+
+
+def test_queries_come_the_same_way(
+    spark: SparkSession, listened: Callable[..., Listener]
+) -> None:
+    """Progress of streaming queries is among the events of the queue."""
+    assert _queries(spark, listened()) == {"seen by pull": 0}
+
+
+def _queries(spark: SparkSession, listener: Listener) -> dict[str, int]:
+    """Run a query for one batch; the names that were seen, with their restarts."""
+    rows = spark.readStream.format("rate").option("numPartitions", 1).load()
+    query = (
+        rows.writeStream.format("noop").queryName(f"seen by {listener.source}").start()
+    )
+    deadline = time.monotonic() + 60
+    while not any(each.phases for each in listener.collect().queries):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    query.stop()
+    return {each.name: each.restarts for each in listener.snapshot().queries}
+
+
+def test_callback_that_fails_is_lost(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And counted; the bus hears nothing of it."""
+
+    def fail(_: object, __: object) -> None:
+        raise RuntimeError("of ours")
+
+    monkeypatch.setattr(CallbackSource, "_deliver", fail)
+    settle(spark)
+    books = Remembered()
+    source = CallbackSource(spark.sparkContext, books, wanted=_jvm_names())
+    _tasks(spark, 3)
+    settle(spark)
+    source.close()
+    assert (books.lost_events, books.passed_events) == (4, 2 * 3)
+
+
+def test_thread_of_the_listener_fetches_by_itself(
+    spark: SparkSession, listened: Callable[..., Listener]
+) -> None:
+    """It is one daemon, which ends with the listener."""
+    listener = listened(interval_seconds=0.05)
+    _tasks(spark, 3)
+    deadline = time.monotonic() + 60
+    while listener.snapshot().events < 4 + 2 * 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    (thread,) = [t for t in threading.enumerate() if t.name == "quotascope-listener"]
+    assert thread.daemon
+    listener.close()
+    assert not thread.is_alive()
