@@ -49,6 +49,15 @@ def temporary_py_files(accumulator: int | None) -> str:
 
 
 def _entries(accumulator: int | None) -> Iterator[tuple[str, bytes]]:
+    if Path(
+        __file__
+    ).is_file():  # else this driver has them from such a zip, and its tasks, too
+        yield from _modules()
+    if accumulator is not None:
+        yield f"{HOME}.py", f"ACCUMULATOR = {accumulator}\n".encode()
+
+
+def _modules() -> Iterator[tuple[str, bytes]]:
     yield (
         "quotascope/",
         b"",
@@ -59,5 +68,3 @@ def _entries(accumulator: int | None) -> Iterator[tuple[str, bytes]]:
     for name, folder in _FOLDERS.items():
         for module in sorted(folder.glob("*.py")):
             yield f"{name}/{module.name}", module.read_bytes()
-    if accumulator is not None:
-        yield f"{HOME}.py", f"ACCUMULATOR = {accumulator}\n".encode()

@@ -95,6 +95,23 @@ def test_it_needs_nothing_of_ours(python: str, archive: Path) -> None:
     assert "quotascope.clients.accounting.account" in loaded
 
 
+AGAIN = """
+import sys, zipfile
+sys.path.insert(1, sys.argv[1])
+from quotascope.spark_listener.task import py_files
+py_files.write_py_files(sys.argv[2], accumulator=4)
+print(zipfile.ZipFile(sys.argv[2]).namelist())
+"""
+
+
+def test_a_driver_that_has_it_from_the_zip_sends_its_number(
+    archive: Path, tmp_path: Path
+) -> None:
+    """Its tasks have the zip as well."""
+    names = run(sys.executable, AGAIN, str(archive), str(tmp_path / "again.zip"))
+    assert names.strip() == f"['{HOME}.py']"
+
+
 def installed(tmp_path: Path) -> str:
     """Code by which it is, as a wheel does it."""
     repository = Path(quotascope.spark_listener.task.__file__).parents[2]
