@@ -69,12 +69,11 @@ def test_close_is_counted() -> None:
     """The last of as many calls as there were holders closes; more do nothing."""
     source = _Source()
     listener = _listener(source).hold()
-    listener.close()
-    assert not listener.ended
-    listener.close()
-    listener.close()
-    assert listener.ended
-    assert source.calls == ["close"]
+    ended = []
+    for _ in range(3):
+        listener.close()
+        ended.append(listener.ended)
+    assert (ended, source.calls) == ([False, True, True], ["close"])
 
 
 def test_listener_ends_with_its_application() -> None:
@@ -174,4 +173,4 @@ def test_package_has_no_other_names() -> None:
     import quotascope.spark_listener as package  # noqa: PLC0415 - what is tested
 
     with pytest.raises(AttributeError, match="has no attribute 'detach'"):
-        _ = package.detach  # type: ignore[attr-defined]
+        _ = package.detach
