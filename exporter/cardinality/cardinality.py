@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from quotascope.metrics import QuotaType
+from quotascope.metrics.catalog import OVERFLOW
 
 from ..config import CardinalityConfig, Excluded
 from ..snapshot import EntityUsage, Folds, Snapshot
@@ -13,7 +16,7 @@ from .callbacks import CallbackCap
 from .counters import Counters
 from .detail import Detail
 from .exclusion import Exclusion
-from .identity import Name, Names, Rows, identities
+from .identity import Name, Names, Rows, identities, names_of
 from .idle import Idle
 from .overflow import Overflow, reserved
 from .pressure import pressure
@@ -110,9 +113,29 @@ class Cardinality:
 
     def _sorted(self, joined: Snapshot) -> _Sorted:
         result = _Sorted(frozenset(node.broker for node in joined.nodes))
+        if self._shows_all(joined.entities):
+            result.shown += joined.entities
+            for kind, slots in self._slots.items():
+                slots.show_all(
+                    partial(names_of, kind, joined.entities), joined.taken_at
+                )
+            return result
         for kind, names in identities(joined.entities).items():
             self._sift(kind, names, joined.taken_at, result)
         return result
+
+    def _shows_all(self, usages: Sequence[EntityUsage]) -> bool:
+        """Whether it is plain, without a look at each identity, that all are shown in full."""
+        judged = self._exclusion or self._idle is not None or self._detail is not None
+        if judged or any(slots.contested for slots in self._slots.values()):
+            return False
+        entities = [usage.entity for usage in usages]
+        kinds = [entity.quota_type for entity in entities]
+        if len(kinds) > self._most < max(map(kinds.count, QuotaType)):
+            return False
+        return not any(
+            OVERFLOW in (entity.user, entity.client_id) for entity in entities
+        )
 
     def _sift(self, kind: QuotaType, names: Names, at: float, result: _Sorted) -> None:
         """Sort the identities of one quota type."""

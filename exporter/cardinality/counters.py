@@ -63,9 +63,8 @@ class Counters:
         """What the folds of each node and quota type have added up, with these usages; ``others`` are not folded."""
         now: dict[str, dict[_Key, _Member]] = {}
         for usages, is_folded in ((others, False), (folded, True)):
-            for usage in usages:
-                if _counts(usage):
-                    _note(now, usage, folded=is_folded)
+            for usage in _counting(usages):
+                _note(now, usage, folded=is_folded)
         return {
             (broker, kind): totals
             for broker, members in now.items()
@@ -87,12 +86,15 @@ class Counters:
         return node.totals
 
 
-def _counts(usage: EntityUsage) -> bool:
-    return (
-        usage.throttled_requests_total is not None
+def _counting(usages: Iterable[EntityUsage]) -> list[EntityUsage]:
+    """Those that have counters, which are those of embedded engines only."""
+    return [
+        usage
+        for usage in usages
+        if usage.throttled_requests_total is not None
         or usage.throttled_seconds_total is not None
         or usage.rejected_mutations_total is not None
-    )
+    ]
 
 
 def _note(

@@ -19,6 +19,9 @@ class Exclusion:
         )
         self._known: Lasting[Name, bool] = Lasting(AWAY_SECONDS)
 
+    def __bool__(self) -> bool:
+        return bool(self._users or self._client_ids)
+
     def forget(self, at: float) -> None:
         """Drop names that are gone."""
         self._known.forget(at)
@@ -27,7 +30,7 @@ class Exclusion:
         """Whether an entity of this name is shown one by one; one called as the fold never is."""
         if reserved(name):
             return False
-        if not (self._users or self._client_ids):
+        if not self:
             return True
         allowed = self._known.get(name)
         if allowed is None:

@@ -36,3 +36,12 @@ def identities(usages: Iterable[EntityUsage]) -> dict[QuotaType, Names]:
         else:
             rows.append(usage)
     return found
+
+
+def names_of(kind: QuotaType, usages: Iterable[EntityUsage]) -> list[Name]:
+    """The identities of one quota type, without their usages."""
+    entities = (usage.entity for usage in usages)
+    names = (
+        (each.user, each.client_id) for each in entities if each.quota_type is kind
+    )
+    return list(dict.fromkeys(names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
@@ -74,11 +74,27 @@ class Slots(Generic[Name, Row]):
         self._pressure = pressure
         self._node = node
         self._slots: dict[Name, _Slot] = {}
-        self._all: tuple[float, list[Name]] = (0.0, [])
-        """Everybody, when last all were shown."""
+        self._all: tuple[float, Callable[[], Collection[Name]]] = (0.0, tuple)
+        """When all were shown last, and who that was."""
 
     def __len__(self) -> int:
-        return len(self._slots) + len(self._all[1])
+        return len(self._slots) + len(self._all[1]())
+
+    @property
+    def contested(self) -> bool:
+        """Whether it is known who has a place, because there was not one for everybody a short while ago."""
+        return bool(self._slots)
+
+    def show_all(self, names: Callable[[], Collection[Name]], at: float) -> None:
+        """
+        There is room for everybody, and no place is contested.
+
+        Args:
+            names: Tells who it is, when that matters.
+            at: Unix time in seconds.
+
+        """
+        self._all = at, names
 
     def shown(
         self, names: Mapping[Name, Sequence[Row]], nodes: frozenset[str], at: float
@@ -87,7 +103,7 @@ class Slots(Generic[Name, Row]):
         fits = len(names) <= self._most
         if fits and not self._awaits(names, nodes, at):
             self._slots.clear()
-            self._all = at, list(names)
+            self.show_all(list(names).copy, at)
             return names.keys()
         self._occupy()
         pressures = {name: self._pressure(rows) for name, rows in names.items()}
@@ -113,9 +129,9 @@ class Slots(Generic[Name, Row]):
 
     def _occupy(self) -> None:
         before, names = self._all
-        for name in names:
+        for name in names():
             self._slots[name] = _new((QUIET, 0.0), before)
-        self._all = before, []
+        self._all = before, tuple
 
     def _free(
         self,

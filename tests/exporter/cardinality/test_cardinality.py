@@ -229,3 +229,16 @@ def test_nothing_of_kafka_is_changed_for_those_who_stay() -> None:
     assert {series: value for series, value in before.items() if series in after} == {
         series: value for series, value in after.items() if OVERFLOW not in str(series)
     }
+
+
+def test_who_was_shown_before_it_got_crowded_keeps_the_place() -> None:
+    """As long as all fit nobody is looked at one by one; who it was is known all the same when they no longer do."""
+    bounds = cardinality(max_entities=3)
+    first = [
+        usage(user=name, broker=node, usage=1.0) for name in "abc" for node in "12"
+    ]
+    for at in range(2):
+        bounds.apply(taken(first, float(at)))
+    crowd = [*first, *(usage(user=name, usage=1.5) for name in "xyz")]
+    shown = bounds.apply(taken(crowd, 2.0))
+    assert set(users(shown)) == {"a", "b", "c"}
