@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,26 +12,22 @@ import orjson
 from ..events import WANTED
 
 _BEGINS: Final = b'{"Event":"'
-_HEAD: Final = 500
-"""Bytes in which a task's numbers and its reason are found; names and texts come later."""
-_TASK_END: Final = b"SparkListenerTaskEnd"
-_TASK_START: Final = b"SparkListenerTaskStart"
-_SUCCESS: Final = b'"Task End Reason":{"Reason":"Success"}'
-_FIRST: Final = (b'"Stage Attempt ID":0,', b'"Attempt":0,')
+_FIRST_ATTEMPT: Final = re.compile(  # in the order in which Spark 3.5 to 4.3 write it
+    rb'\{"Event":"SparkListenerTask(?:Start|End)","Stage ID":\d+,"Stage Attempt ID":0,'
+    rb'(?:"Task Type":"\w+","Task End Reason":\{"Reason":"Success"\},)?'
+    rb'"Task Info":\{"Task ID":\d+,"Index":\d+,"Attempt":0,'
+)
 _WANTED: Final = frozenset(kind.encode() for kind in WANTED)
 
 
 def is_wanted(line: bytes) -> bool:
     """Whether a line may matter; when it is not written as Spark does, it may."""
+    if _FIRST_ATTEMPT.match(line):
+        return False
     if not line.startswith(_BEGINS):
         return True
-    kind = line[len(_BEGINS) : line.find(b'"', len(_BEGINS))].rpartition(b".")[2]
-    if kind == _TASK_END:
-        head = line[:_HEAD]
-        return not (_SUCCESS in head and _is_first(head))
-    if kind == _TASK_START:
-        return not _is_first(line[:_HEAD])
-    return kind in _WANTED
+    kind = line[len(_BEGINS) : line.find(b'"', len(_BEGINS))]
+    return kind.rpartition(b".")[2] in _WANTED
 
 
 def event_of(line: bytes) -> Mapping[str, Any] | None:
@@ -48,7 +45,3 @@ def _leniently(line: bytes) -> object:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
-
-
-def _is_first(head: bytes) -> bool:
-    return all(each in head for each in _FIRST)

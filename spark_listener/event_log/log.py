@@ -83,17 +83,20 @@ class EventLog:
 
         `progress` is told now and then how many bytes of the files were read. Raises `EventLogError` and `OSError`.
         """
-        count = 0
-        for count, line in enumerate(self.lines(), start=1):
-            if progress is not None and count % _OFTEN == 0:
-                progress(self.raw_bytes)
-            if not is_wanted(line):
-                job.passed(1)
-            elif (event := event_of(line)) is None:
-                job.lost(1)
-            else:
-                job.handle(event)
-        job.lost(self._newly_cut())
+        count = passed = 0
+        try:
+            for count, line in enumerate(self.lines(), start=1):
+                if progress is not None and count % _OFTEN == 0:
+                    progress(self.raw_bytes)
+                if not is_wanted(line):
+                    passed += 1
+                elif (event := event_of(line)) is None:
+                    job.lost(1)
+                else:
+                    job.handle(event)
+        finally:
+            job.passed(passed)
+            job.lost(self._newly_cut())
         return count
 
     def lines(self) -> Iterator[bytes]:

@@ -40,7 +40,7 @@ class LogReader:
     @property
     def incomplete(self) -> bool:
         """Whether there is a beginning of a line that was not read."""
-        return bool(self._rest)
+        return any(self._rest)
 
     def close(self) -> None:
         """Close the file."""
@@ -53,16 +53,19 @@ class LogReader:
             yield from self._complete(self._decode(data))
 
     def _complete(self, data: bytes) -> Iterator[bytes]:
-        *lines, rest = data.split(b"\n")
+        first, *lines = data.split(b"\n")
+        self._hold([*self._rest, first])
+        if not lines:
+            return
+        lines.insert(0, b"".join(self._rest))
+        self._hold([lines.pop()])
         for line in lines:
-            whole = b"".join((*self._rest, line))
-            self._hold([])
-            self.offset += len(whole) + 1
+            self.offset += len(line) + 1
             if self.offset > self._skip:
-                yield whole
-        self._hold([*self._rest, rest] if rest else self._rest)
+                yield line
 
     def _hold(self, rest: list[bytes]) -> None:
+        """Keep the beginning of a line, unless it is too long to be one."""
         size = sum(map(len, rest))
         if size > _LONGEST_LINE:
             self.dropped += 1

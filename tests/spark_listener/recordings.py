@@ -85,11 +85,14 @@ def started(**numbers: Any) -> Event:
 def ended(reason: Event | str = "Success", **numbers: Any) -> Event:
     """A SparkListenerTaskEnd."""
     told = {"Reason": reason} if isinstance(reason, str) else reason
-    numbers = {"ended": 3_000, **numbers}
+    event = attempt(**{"ended": 3_000, **numbers})
+    info = event.pop("Task Info")
     return {
         "Event": "SparkListenerTaskEnd",
+        **event,
+        "Task Type": "ResultTask",
         "Task End Reason": told,
-        **attempt(**numbers),
+        "Task Info": info,
     }
 
 
