@@ -35,7 +35,8 @@ How they are meant:
 - Two exporters of one cluster, for availability, count once; each has its own alerts about itself, by `instance`. Scrape each by its own address, not through
   a load balancer: counters of two processes in one series look like restarts. Of two Prometheus servers with the same rules, let Alertmanager drop the
   label that tells them apart (`alert_relabel_configs`).
-- Scrape and evaluate at least once a minute. Rates are over five minutes.
+- Scrape and evaluate at least once a minute. Rates are over five minutes. With 10,000 users and client-ids on ten brokers, evaluate once a minute, and not more
+  often: [what it costs](benchmarks.md#rules-and-dashboards-in-prometheus).
 - What is *usual* needs data: in the first half hour the critical alerts are silent, and in the first week they know less than later. A spike of yesterday is
   part of what is usual at the same time today.
 - A scrape each minute is enough for all of them, without [samples in between](scrape-interval.md): they compare averages of many minutes, counters, and
