@@ -44,7 +44,7 @@ def _tasks(spark: SparkSession, count: int) -> None:
 
 def _fail(spark: SparkSession) -> None:
     """A task of the JVM that fails in each of its attempts."""
-    with pytest.raises(Exception, match="xxx"):
+    with pytest.raises(Exception, match="refused"):
         spark.sql(
             "select assert_true(id < 0, 'refused') from range(0, 1, 1, 1)"
         ).collect()
