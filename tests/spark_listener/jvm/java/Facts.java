@@ -1,0 +1,72 @@
+package io.quotascope.spark;
+
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Map;
+
+/** Prints what parts of the plugin make of what they are given: {@code java io.quotascope.spark.Facts PART TEXT…}. */
+final class Facts {
+  private Facts() {}
+
+  public static void main(String[] arguments) {
+    String[] texts = Arrays.copyOfRange(arguments, 1, arguments.length);
+    switch (arguments[0]) {
+      case "clients": print(Arrays.stream(texts).map(Labels::client).toArray(String[]::new)); break;
+      case "users": print(Arrays.stream(texts).map(Labels::user).toArray(String[]::new)); break;
+      case "overflow": overflow(Integer.parseInt(texts[0])); break;
+      case "executors": executors(Integer.parseInt(texts[0])); break;
+      case "minutes": minutes(); break;
+      case "since": since(); break;
+      default: throw new IllegalArgumentException(arguments[0]);
+    }
+  }
+
+  private static void print(String... texts) {
+    System.out.println(Json.array(texts));
+  }
+
+  /** So many clients, each of them told 1 ms. */
+  private static void overflow(int clients) {
+    Ledger ledger = new Ledger();
+    for (int client = 0; client < clients; client++) {
+      ledger.account("", "", "client-" + client, "read").told(1, 1, 1, 0);
+    }
+    System.out.println(Json.pairs(ledger.totals(0)));
+  }
+
+  /** So many executors, one each minute, each with a last word of 1 ms that it says twice. */
+  private static void executors(int executors) {
+    Board board = new Board();
+    Board.show("some", board);
+    for (int executor = 0; executor < executors; executor++) {
+      Map<String, long[]> totals = Collections.singletonMap("[]", new long[] {1, 1, executor, 0});
+      board.told("" + executor, totals, executor * 60_000L);
+      board.told("" + executor, totals, executor * 60_000L + 1);
+    }
+    System.out.println(Json.pairs(Board.of("some").totals()));
+  }
+
+  /** An account that is told 5 ms and then, a minute later, 3 ms: at once, and after each of four minutes. */
+  private static void minutes() {
+    Account account = new Account();
+    account.told(5, 1, 5, 1_000);
+    StringBuilder recent = new StringBuilder().append(account.totals(1_000)[3]);
+    account.told(3, 1, 3, 61_000);
+    for (int minute = 1; minute <= 4; minute++) {
+      recent.append(' ').append(account.totals(1_000 + minute * 60_000L)[3]);
+    }
+    System.out.println(recent);
+  }
+
+  /** What is new of a client that was there, of one that has nothing new, and of one that is new. */
+  private static void since() {
+    Map<String, long[]> before = new HashMap<>();
+    before.put("\"old\"", new long[] {10, 2, 8, 0});
+    before.put("\"idle\"", new long[] {10, 2, 8, 0});
+    Map<String, long[]> now = new HashMap<>(before);
+    now.put("\"old\"", new long[] {15, 3, 8, 5});
+    now.put("\"new\"", new long[] {1, 1, 1, 1});
+    System.out.println(Json.pairs(Totals.since(before, now)));
+  }
+}

@@ -1,0 +1,130 @@
+"""The plugin's Java, asked part by part in a JVM."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeAlias
+
+import pytest
+from tests.cluster.provision import libs
+
+from quotascope.spark_listener.jvm import building
+
+pytestmark = pytest.mark.java
+
+SOURCES = Path(building.__file__).parent
+UUID = "0a1b2c3d-0000-4111-8222-0123456789ab"
+Ask: TypeAlias = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def java(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Runs a program of this folder, beside the plugin and Kafka's classes."""
+    classes = tmp_path_factory.mktemp("classes")
+    building.compile_to(
+        classes, "-sourcepath", str(SOURCES / "stubs"), "-implicit:none"
+    )
+    programs = sorted(str(path) for path in Path(__file__).parent.glob("java/*.java"))
+    path = f"{classes}:{libs()}/*"
+    javac = ["javac", "-proc:none", "-cp", path, "-d", str(classes), *programs]
+    subprocess.run(javac, check=True, capture_output=True)
+
+    def run(program: str, *arguments: object) -> str:
+        command = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path]
+        command += [f"io.quotascope.spark.{program}", *map(str, arguments)]
+        done = subprocess.run(
+            command, check=True, capture_output=True, encoding="utf-8"
+        )
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def ask(java: Callable[..., str]) -> Ask:
+    """Asks for a fact."""
+    return lambda *arguments: json.loads(java("Facts", *arguments))
+
+
+def test_names_of_clients_are_the_same_in_each_run(ask: Ask) -> None:
+    """UUIDs, hashes, places and numbers go, but only where the connector or Kafka puts them."""
+    names = {
+        f"consumer-spark-kafka-source-{UUID}--1234567-executor-3": "consumer-spark-kafka-source",
+        f"consumer-spark-kafka-source-{UUID}-1234567-driver-0-4": "consumer-spark-kafka-source",
+        f"consumer-spark-kafka-relation-{UUID}-executor-1": "consumer-spark-kafka-relation",
+        f"consumer-mine-{UUID}-77-executor-2": "consumer-mine",
+        "producer-12": "producer",
+        "consumer-group-1-2": "consumer-group-1",
+        "etl-1": "etl-1",
+        f"{UUID}-etl": f"{UUID}-etl",
+        "": "",
+        "x" * 10_000: "x" * 256,
+    }
+    assert ask("clients", *names) == [*names.values()]
+
+
+def test_user_is_that_of_a_login_with_a_password(ask: Ask) -> None:
+    """Whatever the password holds; a token's name is no principal, and other logins have none."""
+    plain = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    scram = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+    users = {
+        f'{plain} username="alice" password="pw";': "alice",
+        f'{plain} password="username=\\"eve\\" ;" username="team a";': "team a",
+        f"{plain} /* username=eve */ serviceName=kafka username=bob password=pw;": "bob",
+        f"{plain} username='carol' password='pw';": "carol",
+        f'{scram} tokenauth="true" username="token-id" password="hmac";': "",
+        f'{scram} username="token-id" password="hmac" tokenauth=true;': "",
+        "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;": "",
+        'unfinished username="': "",
+        "": "",
+    }
+    assert ask("users", *users) == [*users.values()]
+
+
+def test_clients_that_come_too_late_are_counted_together(ask: Ask) -> None:
+    """After a thousand the others are one, and none is lost."""
+    told = ask("overflow", 1_005)
+    assert len(told) == 1_001
+    assert sum(ms for _, (ms, *_) in told) == 1_005
+    assert [["", "__overflow__", "__overflow__", "read"], [5, 5, 1, 1]] in told
+
+
+def test_executors_that_are_gone_stay_counted(ask: Ask) -> None:
+    """Each is counted once, however many there were and however often it spoke."""
+    assert ask("executors", 700) == [[[], [700, 700, 699, 0]]]
+
+
+def test_longest_of_late_is_of_one_or_two_minutes(java: Callable[..., str]) -> None:
+    """Who reads once a minute misses none."""
+    assert java("Facts", "minutes").split() == ["5", "5", "3", "0", "0"]
+
+
+def test_counts_begin_with_the_application(ask: Ask) -> None:
+    """What clients were told before, of an earlier application in the same JVM, is not this one's."""
+    told = dict(ask("since"))
+    assert told == {"old": [5, 1, 8, 5], "new": [1, 1, 1, 1]}
+
+
+def trials(java: Callable[..., str], seconds: int) -> list[tuple[int, int, int]]:
+    """The truth, the estimate and the plain sum of averages of forty random clients of Kafka's own average."""
+    lines = java("Trial", 40, seconds).splitlines()
+    found = [tuple(map(int, line.split())) for line in lines]
+    return [(truth, ours, plain) for truth, ours, plain in found if truth]
+
+
+def test_estimate_is_exact_at_first(java: Callable[..., str]) -> None:
+    """As long as the average has forgotten nothing, the sum is right to the ms."""
+    found = trials(java, 55)
+    assert len(found) > 10
+    assert [ours for _, ours, _ in found] == [truth for truth, _, _ in found]
+
+
+def test_estimate_stays_close(java: Callable[..., str]) -> None:
+    """After half an hour it is a few per cent off, where averages times responses are far more."""
+    found = trials(java, 1_800)
+    ours = [abs(estimate / truth - 1) for truth, estimate, _ in found]
+    plain = [abs(estimate / truth - 1) for truth, _, estimate in found]
+    assert median(ours) < 0.05 < median(plain)
+    assert sorted(ours)[-3] < 0.5
