@@ -6,6 +6,7 @@ import functools
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from .attaching import attach
@@ -16,7 +17,7 @@ from .listener import Listener
 from .properties import resolve
 
 _LOG = logging.getLogger("quotascope.spark_listener")
-_LOCK = threading.Lock()
+_LOCK = threading.RLock()
 _WATCHING: list[str] = []
 _HELD: dict[object, Listener] = {}
 
@@ -58,14 +59,20 @@ def _attached(spark: Spark) -> Listener | None:
 
 def _watch() -> None:
     """PySpark tells nobody of a new session: what makes them is wrapped."""
-    from pyspark import SparkContext  # noqa: PLC0415 - heavy, and not there for who only imports us
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy, and not there for who only imports us
+
+    with suppress(ImportError):  # a client of Connect has no SparkContext
+        _watch_contexts()
+    _wrap(SparkSession.Builder, "getOrCreate", lambda _, session: enable(session))
+
+
+def _watch_contexts() -> None:
+    from pyspark import SparkContext  # noqa: PLC0415 - as above
 
     running = SparkContext._active_spark_context  # noqa: SLF001 - PySpark has no other way to ask without making one
-    if running is not None:
-        enable(running)
     _wrap(SparkContext, "__init__", lambda context, _: enable(context))
-    _wrap(SparkSession.Builder, "getOrCreate", lambda _, session: enable(session))
+    if running is not None:
+        _attached(running)
 
 
 def _wrap(owner: type, name: str, then: Callable[[Spark, Spark], object]) -> None:
