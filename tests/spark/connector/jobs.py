@@ -3,7 +3,7 @@
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from quotascope.spark_listener.jvm import PluginTotals
 
