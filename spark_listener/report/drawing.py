@@ -66,6 +66,6 @@ def _bar(span: Span, top: int, scale: float) -> Element:
 
 
 def _waited(span: Span, x: float, top: int, scale: float) -> Element:
-    """The part of a bar for which the attempt was told to wait; when within it, its note does not say."""
+    """For how long the attempt was told to wait. Its note does not say when."""
     width = max(_THINNEST, span.throttled * scale)
     return element("rect", x=x, y=top + _ROW - 7, width=width, height=5, fill=THROTTLED)

@@ -22,6 +22,8 @@ _MOST_LANES = 25
 _WIDTH, _DPI = 13.0, 120
 _ROW, _EDGES = 0.2, 1.6
 _BAR, _GAP = 0.8, 0.6
+_VISIBLE = 0.005
+"""Bars that are shorter, as a part of the whole, are drawn without an edge, or there would be nothing of them."""
 
 
 def write_picture(account: Account, path: Path) -> None:
@@ -57,7 +59,7 @@ def _draw(axes: Axes, drawn: Timeline) -> None:
     top, marks = 0.0, []
     for lane in drawn.lanes:
         marks.append((top, lane.label))
-        _lane(axes, lane, top)
+        _lane(axes, lane, top, drawn.seconds)
         top += 1 + len(lane.failed) + _GAP
     axes.set_yticks([place for place, _ in marks])
     axes.set_yticklabels([name for _, name in marks], fontsize=8, parse_math=False)
@@ -71,17 +73,19 @@ def _draw(axes: Axes, drawn: Timeline) -> None:
     axes.tick_params(length=0)
 
 
-def _lane(axes: Axes, lane: Lane, top: float) -> None:
+def _lane(axes: Axes, lane: Lane, top: float, whole: float) -> None:
     for row, spans in enumerate((lane.work, *lane.failed)):
         for span in spans:
+            took = span.ended - span.began
+            edge = "white" if took > whole * _VISIBLE else span.colour
             axes.barh(
                 top + row,
-                span.ended - span.began,
+                took,
                 _BAR,
                 span.began,
                 color=span.colour,
-                edgecolor=span.colour,
-                linewidth=0.5,
+                edgecolor=edge,
+                linewidth=0.8,
             )
             if span.throttled:
                 axes.barh(top + row + 0.2, span.throttled, 0.35, span.began, color=THROTTLED)  # fmt: skip

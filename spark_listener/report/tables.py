@@ -126,21 +126,19 @@ def _queries(account: Account) -> RenderableType:
 
 def _longest(account: Account) -> RenderableType:
     table = _table("Longest waits of failed attempts")
-    for name in ("stage", "partition", "attempt"):
-        table.add_column(name)
+    table.add_column("stage", no_wrap=True)
+    table.add_column("partition, attempt")
     table.add_column("cause", no_wrap=True)
     table.add_column("query", overflow="fold")
-    for name in ("told to wait", "longest", "took"):
+    for name in ("told to wait", "took"):
         table.add_column(name, justify="right")
     for attempt in longest_waits(account, _MOST):
         table.add_row(
             f"{attempt.stage}.{attempt.stage_attempt}",
-            str(attempt.partition),
-            str(attempt.number),
+            f"{attempt.partition}, {attempt.number}",
             attempt.cause.value,
             _plain(attempt.query),
             seconds(attempt.throttled_ms / 1_000),
-            seconds(attempt.longest_ms / 1_000),
             seconds(attempt.ended - attempt.began),
         )
     return table

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..events import Cause
 from ..job import QueryTotals
 from .account import Account, FailedAttempt, StageAccount
+from .words import counted
 
 
 def waits(account: Account) -> Sequence[QueryTotals]:
@@ -60,10 +61,12 @@ def missing(account: Account) -> Sequence[str]:
         )
     if snapshot.unknown_attempts:
         told.append(
-            f"{snapshot.unknown_attempts} attempts ended without telling what their Kafka clients were told."
+            f"{counted(snapshot.unknown_attempts, 'attempt')} ended without telling what their Kafka clients were told."
         )
     if snapshot.lost_events:
-        told.append(f"{snapshot.lost_events} lines of the log could not be read.")
+        told.append(
+            f"{counted(snapshot.lost_events, 'line')} of the log could not be read."
+        )
     if account.left_out:
         told.append(
             f"{account.left_out} stages, attempts or batches are counted but not listed one by one."

@@ -84,7 +84,7 @@ def test_application_that_has_not_ended(tmp_path: Path) -> None:
     told = " ".join(missing(account))
     assert not account.finished
     assert "has not ended" in told
-    assert "1 lines of the log could not be read" in told
+    assert "1 line of the log could not be read" in told
 
 
 def test_file_without_events(tmp_path: Path) -> None:
