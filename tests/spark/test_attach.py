@@ -3,14 +3,16 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from tests.spark.settling import settle
 from tests.spark_listener.books import Remembered
 
-from quotascope.spark_listener import Listener, attach
+from quotascope.spark_listener import Listener, attach, enable, enabling
 from quotascope.spark_listener.events import Cause
 from quotascope.spark_listener.sources import bus
 from quotascope.spark_listener.sources.callbacks import CallbackSource
@@ -259,3 +261,37 @@ def test_thread_of_the_listener_fetches_by_itself(
     assert thread.daemon
     listener.close()
     assert not thread.is_alive()
+
+
+def test_property_of_a_session_enables(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is attached without it; with it, whoever asks for a session has a listener."""
+    monkeypatch.setattr(enabling, "_WATCHING", [])
+    monkeypatch.setattr(SparkContext, "__init__", SparkContext.__init__)
+    builder = SparkSession.Builder
+    monkeypatch.setattr(builder, "getOrCreate", builder.getOrCreate)
+    assert (enable(), enable(spark)) == (None, None)
+    spark.conf.set("spark.quotascope.enabled", "true")
+    spark.conf.set("spark.quotascope.http.enabled", "false")
+    try:
+        SparkSession.builder.getOrCreate()
+        listener = enable(spark)
+    finally:
+        spark.conf.unset("spark.quotascope.enabled")
+        spark.conf.unset("spark.quotascope.http.enabled")
+    assert listener is not None
+    assert listener.source == "pull"
+    listener.end()
+
+
+def test_account_is_left_behind(
+    spark: SparkSession, listened: Callable[..., Listener], tmp_path: Path
+) -> None:
+    """When the listener is closed, in the file that a setting names; one that cannot be written is a problem."""
+    listened(summary_file=str(tmp_path / "{app_id}.json")).close()
+    app_id = spark.sparkContext.applicationId
+    assert (tmp_path / f"{app_id}.json").exists()
+    listener = listened(summary_file=str(tmp_path / "missing" / "account.json"))
+    listener.close()
+    assert [each.part for each in listener.problems] == ["summary"]
