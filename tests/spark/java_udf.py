@@ -1,22 +1,31 @@
-"""Builds `Refused.java`, whose tasks fail by errors of Kafka's Java client."""
+"""Builds functions of SQL in Java, for tasks that have Kafka's Java client."""
 
 import subprocess
 from pathlib import Path
 
 from tests.cluster.provision import libs
 
-SOURCE = Path(__file__).with_name("java") / "Refused.java"
+SOURCES = Path(__file__).with_name("java")
 
 
-def jars(folder: Path) -> str:
-    """The jars to name in `spark.jars`; the built one lies in that folder. Raises `ProvisioningError`."""
+def jars(folder: Path, name: str = "Refused") -> str:
+    """The jars to name in `spark.jars`; that of the function lies in that folder. Raises `ProvisioningError`."""
     import pyspark  # noqa: PLC0415 - for its jars
 
     (clients,) = libs().glob("kafka-clients-*.jar")
     spark = Path(pyspark.__file__).parent / "jars" / "*"
-    classes, jar = folder / "classes", folder / "refused.jar"
+    classes, jar = folder / f"{name}-classes", folder / f"{name}.jar"
     path = f"{clients}:{spark}"
-    _run("javac", "--release", "11", "-cp", path, "-d", str(classes), str(SOURCE))
+    _run(
+        "javac",
+        "--release",
+        "11",
+        "-cp",
+        path,
+        "-d",
+        str(classes),
+        str(SOURCES / f"{name}.java"),
+    )
     _run("jar", "cf", str(jar), "-C", str(classes), ".")
     return f"{clients},{jar}"
 
