@@ -63,7 +63,11 @@ def behind(scope: Scope, view: View) -> str:
 
 def beside(scope: Scope, view: View, *chosen: str) -> str:
     """What brokers say, with the labels of the jobs' clients: nothing for those of whom they say nothing."""
-    return _any(_beside(scope, view(*matchers), on, chosen) for on, matchers in _SHAPES)
+    return _any(
+        _beside(scope, view(*matchers, _of(side)), on, (*chosen, _is(side)))
+        for on, matchers in _SHAPES
+        for side in _SIDES
+    )
 
 
 def seen_as(scope: Scope, *chosen: str) -> str:
