@@ -157,6 +157,15 @@ def test_message_that_looks_like_a_stack_trace() -> None:
     assert failure.chain == ("a.B",)
 
 
+def test_message_that_holds_frames() -> None:
+    """A line after the frames that a message quotes is no cause, unless it says so."""
+    trace = "a.B: of a log\n\tat a.B.c(B.java:1)\norg.apache.kafka.common.errors.ThrottlingQuotaExceededException: no\n\tat d.E.f(E.java:2)\n"
+    failure = classify(java_failure(trace))
+    assert failure is not None
+    assert failure.cause is Cause.OTHER
+    assert failure.chain == ("a.B",)
+
+
 def test_python_exception_within_a_stack_trace() -> None:
     """A failed write wraps the exception of the Python function that makes its rows."""
     python = python_failure(
