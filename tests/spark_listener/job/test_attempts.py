@@ -104,6 +104,20 @@ def test_retry_in_a_new_attempt_of_the_stage() -> None:
     assert snapshot.stage_retries == 1
 
 
+def test_lost_output_of_a_retry() -> None:
+    """The attempt that made it is told to have failed after its end, and is not counted as a retry again."""
+    snapshot = told(
+        [
+            ended(FAILED, stage=1, partition=0, task=1),
+            started(stage=1, partition=0, number=1, task=2),
+            ended({"Reason": "Success"}, stage=1, partition=0, number=1, task=2),
+            ended({"Reason": "Resubmitted"}, stage=1, partition=0, number=1, task=2),
+        ]
+    )
+    assert counts(snapshot.failures) == {Cause.OTHER: 1, Cause.EXECUTOR_LOST: 1}
+    assert counts(snapshot.retries) == {Cause.OTHER: 1}
+
+
 def test_losers_of_a_speculation() -> None:
     """An attempt that races another one is no retry, and one that loses no failure."""
     snapshot = told(
