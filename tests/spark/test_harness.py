@@ -5,7 +5,7 @@ from pathlib import Path
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.process import JobFailed, SparkProcess, run_with, spark_process
+from tests.spark.process import JobFailed, SparkProcess, run_with
 from tests.spark.sessions import CLUSTER, LOCAL
 from tests.spark.versions import CONNECTOR, RUNNING
 
@@ -49,9 +49,8 @@ def test_other_version_runs_beside_it(tmp_path: Path) -> None:
     assert run_with(CONNECTOR, facts, tmp_path)[:2] == [CONNECTOR, CONNECTOR]
 
 
-def test_job_that_fails_tells_why(tmp_path: Path) -> None:
+def test_job_that_fails_tells_why(local_cluster: SparkProcess) -> None:
     """An error of a job comes back with its traceback, and the driver lives on."""
-    with spark_process(tmp_path) as process:
-        with pytest.raises(JobFailed, match="no such thing"):
-            process.call(mistake)
-        assert process.call(facts)[0] == RUNNING
+    with pytest.raises(JobFailed, match="no such thing"):
+        local_cluster.call(mistake)
+    assert local_cluster.call(facts)[0] == RUNNING
