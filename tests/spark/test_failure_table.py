@@ -27,6 +27,7 @@ def test_cause_is_found_on_a_cluster(row: Row, local_cluster: SparkProcess) -> N
     assert local_cluster.call(watched, _name(row)) == row.counts()
 
 
+@pytest.mark.timeout(600)  # five JVMs start, on a machine that may be busy
 def test_loser_of_a_speculation_is_no_failure(tmp_path: Path) -> None:
     """Nor is the copy that wins a retry: nothing went wrong."""
     with spark_process(tmp_path) as driver:
