@@ -49,7 +49,10 @@ class StreamingSource:
 
     def close(self) -> None:
         """As `Source.close`."""
-        if not self.ended:
+        if self.ended:
+            return
+        with warnings.catch_warnings():  # of Connect's client, which has begun to end
+            warnings.filterwarnings("ignore", message="Failed to remove the listener")
             self._session.streams.removeListener(self._listener)
 
     def _deliver(self, event: dict[str, Any] | None) -> None:
