@@ -30,34 +30,28 @@ def busy(spark: SparkSession) -> dict[str, Any]:
 
 
 def stopped_and_started(spark: SparkSession) -> list[dict[str, Any]]:
-    """Two applications in one driver, one after the other; each is stopped while a listener is attached."""
-    told = []
-    first = attach(spark, app="first", http_enabled=False, interval_seconds=3_600)
-    session = spark
-    for listener in (first, None):
-        watching = listener or attach(session, app="second", http_enabled=False)
-        tasks(session, 10)
-        session.stop()
-        watching.close()
-        told.append(_told(watching))
-        if listener is not None:
-            session = _another(session)
-    return told
-
-
-def ends_with_its_application(spark: SparkSession) -> dict[str, Any]:
-    """A listener that nobody closes, of an application that is stopped."""
-    listener = attach(spark, http_enabled=False, interval_seconds=0.05)
-    tasks(spark, 10)
-    spark.stop()
+    """Three applications in one driver, one after the other: two whose listener is closed after them, one that is left alone."""
+    told = [_stopped(spark, "first", interval_seconds=3_600)]
+    told.append(_stopped(_another(), "second"))
+    session = _another()
+    listener = attach(session, app="third", http_enabled=False, interval_seconds=0.05)
+    tasks(session, 10)
+    session.stop()
     deadline = time.monotonic() + 60
     while not listener.ended and time.monotonic() < deadline:
         time.sleep(0.05)
-    return {**_told(listener), "ended": listener.ended}
+    return [*told, _told(listener)]
 
 
-def _another(stopped: SparkSession) -> SparkSession:
-    del stopped
+def _stopped(session: SparkSession, app: str, **options: Any) -> dict[str, Any]:
+    listener = attach(session, app=app, http_enabled=False, **options)
+    tasks(session, 10)
+    session.stop()
+    listener.close()
+    return _told(listener)
+
+
+def _another() -> SparkSession:
     return SparkSession.builder.getOrCreate()
 
 
@@ -67,5 +61,6 @@ def _told(listener: Listener) -> dict[str, Any]:
         "app": job.app,
         "events": job.events,
         "lost": job.lost_events,
+        "ended": listener.ended,
         "problems": [each.text for each in listener.problems],
     }

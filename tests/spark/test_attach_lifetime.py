@@ -37,28 +37,31 @@ def test_busy_driver_loses_nothing(tmp_path: Path) -> None:
         "app": "tests",
         "events": events,
         "lost": 0,
+        "ended": True,
         "problems": [],
         "was busy": True,
     }
 
 
 def test_stopped_application_is_known_to_its_end(tmp_path: Path) -> None:
-    """Nothing was fetched before it was stopped: the last fetch finds all, ApplicationEnd too. The next application has its own listener."""
+    """
+    Nothing was fetched before it was stopped: the last fetch finds all, ApplicationEnd too.
+
+    The next application has a listener of its own, and one that nobody closes ends with its application.
+    """
     with spark_process(tmp_path) as driver:
-        first, second = driver.call(attached.stopped_and_started)
+        told = driver.call(attached.stopped_and_started)
     last = 1
-    assert (first["app"], second["app"]) == ("first", "second")
-    assert first["events"] == second["events"] == OF_JOB + 2 * 10 + last
-    assert first["lost"] == second["lost"] == 0
-    assert first["problems"] == second["problems"] == []
-
-
-def test_listener_ends_with_its_application(tmp_path: Path) -> None:
-    """By itself, when it has seen ApplicationEnd."""
-    with spark_process(tmp_path) as driver:
-        told = driver.call(attached.ends_with_its_application)
-    assert told["ended"]
-    assert (told["events"], told["lost"]) == (OF_JOB + 2 * 10 + 1, 0)
+    assert told == [
+        {
+            "app": app,
+            "events": OF_JOB + 2 * 10 + last,
+            "lost": 0,
+            "ended": True,
+            "problems": [],
+        }
+        for app in ("first", "second", "third")
+    ]
 
 
 def _submit(
