@@ -24,8 +24,10 @@ from quotascope.spark_listener.jvm import PLUGIN, REPORTER, write_jar
 
 pytestmark = pytest.mark.real
 
-RATE = 10_000.0
+WRITE_RATE = 10_000.0
 """Bytes/s. The quota lets ten seconds' worth through at once, and then makes up for it."""
+READ_RATE = 20_000.0
+"""A reader is held up for longer: its throttled fetches bring nothing."""
 ROWS = 160
 COUNTED = {"kafka.metric.reporters": REPORTER}
 SMALL = {"kafka.batch.size": "20000", "kafka.max.partition.fetch.bytes": "20000"}
@@ -57,7 +59,7 @@ def full_topic(kafka: Cluster, traffic: Traffic) -> str:
 
 def limited(kafka: Cluster, quotas: Quotas, user: str) -> jobs.Options:
     """How a user connects who has a low quota from now on."""
-    limits = {"producer_byte_rate": RATE, "consumer_byte_rate": RATE}
+    limits = {"producer_byte_rate": WRITE_RATE, "consumer_byte_rate": READ_RATE}
     quotas.set(({"user": user}, limits))
     return {f"kafka.{key}": value for key, value in login(kafka, user).items()} | SMALL
 
