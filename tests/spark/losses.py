@@ -11,13 +11,27 @@ from tempfile import mkdtemp
 
 from pyspark import StatusTracker, TaskContext
 from pyspark.sql import SparkSession
-from tests.spark.failures import _silent, run
+from tests.spark.failures import _silent
 from tests.spark.settling import settle
+
+TASKS = 2
 
 
 def executor_killed(spark: SparkSession) -> None:
-    """The executor is killed by the first attempt at the first task; needs a cluster."""
-    run(spark, _kill_executor)
+    """The executor is killed while both of its tasks run; needs a cluster."""
+    once = Path(mkdtemp(prefix="executor-"))
+
+    def work(rows: Iterable[int]) -> Iterable[int]:
+        task = TaskContext.get()
+        assert task is not None
+        if task.attemptNumber() == 0:
+            (once / str(task.partitionId())).touch()
+            while len([*once.iterdir()]) < TASKS:
+                time.sleep(0.05)
+            _kill_executor()
+        return rows
+
+    spark.sparkContext.parallelize(range(4), TASKS).mapPartitions(work).count()
 
 
 def _kill_executor() -> None:
