@@ -1,8 +1,9 @@
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.spark_listener.recordings import log_of
+from tests.spark_listener.recordings import STREAMING, log_of
 
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.job import Job
@@ -23,6 +24,7 @@ def _opened(
     context: Any = None,
     session: Any = SESSION,
     log: LogPlace | None = None,
+    job: Job | None = None,
 ) -> tuple[list[str], list[str]]:
     """The names of what was opened, and of what could not be."""
     unusable: list[SourceUnusable] = []
@@ -30,7 +32,7 @@ def _opened(
         context=context,
         session=session,
         log=log,
-        job=Job("app"),
+        job=job or Job("app"),
         settings=Settings(source=source),
         report=unusable.append,
     )
@@ -54,6 +56,17 @@ def test_driver_whose_jvm_is_out_of_reach_has_them_too() -> None:
     """And it is said that the better sources do not work."""
     opened = ["streaming", "event_log"]
     assert _opened(context=REFUSES, log=LOG) == (opened, ["pull", "callbacks"])
+
+
+@pytest.mark.parametrize(("session", "told"), [(SESSION, 0), (REFUSES, 1)])
+def test_queries_are_told_once(tmp_path: Path, session: Any, told: int) -> None:
+    """By the streaming listener; by the log only where that does not work."""
+    start = f'{{"Event":"{STREAMING}QueryStartedEvent","id":"1","runId":"1","name":null,"timestamp":"2026-01-01T00:00:00Z"}}'
+    log = tmp_path / "local-1.inprogress"
+    log.write_text(f"{start}\n")
+    job = Job("app")
+    _opened(session=session, log=LogPlace(path=log), job=job)
+    assert len(job.snapshot().queries) == told
 
 
 def test_log_alone_is_better_than_nothing() -> None:

@@ -56,7 +56,10 @@ def test_folder_is_searched_for_the_application(tmp_path: Path) -> None:
         LogPlace(path=tmp_path, app_id="local-3").find()
 
 
-def test_queries_can_be_left_to_another_source(tmp_path: Path) -> None:
+@pytest.mark.parametrize("queries", [True, False])
+def test_queries_can_be_left_to_another_source(
+    tmp_path: Path, *, queries: bool
+) -> None:
     """What the streaming listener tells is not told twice."""
     lines = [
         f'{{"Event":"{STREAMING}QueryStartedEvent","id":"1","runId":"1","name":null}}',
@@ -65,8 +68,9 @@ def test_queries_can_be_left_to_another_source(tmp_path: Path) -> None:
     log = tmp_path / "local-1.inprogress"
     log.write_text("\n".join(lines) + "\n")
     books = Remembered()
-    EventLogSource(LogPlace(path=log), books, queries=False).close()
-    assert books.kinds == ["SparkListenerJobEnd"]
+    EventLogSource(LogPlace(path=log), books, queries=queries).close()
+    told = [f"{STREAMING}QueryStartedEvent"] if queries else []
+    assert books.kinds == [*told, "SparkListenerJobEnd"]
 
 
 def test_what_is_no_log_cannot_be_used(tmp_path: Path) -> None:
