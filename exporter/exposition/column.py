@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import compress, count
 from operator import ne
 
-from ..snapshot import Snapshot
+from ..snapshot import EntityUsage, Snapshot
 from .lines import LineStart, distinct
 from .number_text import texts
 from .per_entity import PerEntity
 from .section import Section
+from .splice import Splice
 
 
 class Column:
@@ -27,70 +28,61 @@ class Column:
         self._family = family
         self._start = start
         self._values: list[float | None] = []
-        """Of the last scrape, in their order; of no use where they are fixed."""
         self._lines: list[bytes] = []
-        """By slot, empty where nothing is shown; none at all as long as there was no value."""
-        self._kept: list[float | None] = []
-        """Values by slot, for when entities come or go."""
+        """One for each value, empty where it is not shown; none at all as long as there was no value."""
         self._text: bytes | None = b""
 
     def text(self, section: Section, snapshot: Snapshot) -> bytes:
         """The lines of a section of this snapshot; each change of the section must be shown once."""
-        family, usages = self._family, section.usages
-        if section.changed:
-            self._rearrange(section)
-        if not family.fixed:
-            self._update(family.values(usages, snapshot), section)
-        elif not section.detailed:
-            everywhere = range(len(usages))
-            self._write(everywhere, family.values(usages, snapshot), section)
-        elif section.changed:
-            added = [usages[place] for place in section.fresh]
-            self._write(section.fresh, family.values(added, snapshot), section)
+        usages = section.usages
+        if section.change is not None:
+            self._rearrange(section.change)
+        if not (self._family.fixed and section.detailed):
+            self._update(self._family.values(usages, snapshot), usages)
+        elif section.change is not None:
+            self._add(section.change.fresh_places(), usages, snapshot)
         if self._text is None:
             self._text = b"".join(self._shown(section))
         return self._text
 
-    def _rearrange(self, section: Section) -> None:
-        """Bring what there is into the new order."""
-        slots = section.slots
-        if section.anew or not self._lines:
-            self._lines, self._text = [], b""
-            self._values = [None] * len(slots.used)
-            return
-        self._lines = slots.follow(self._lines, b"")
-        if not self._family.fixed:
-            self._kept = slots.follow(self._kept, None)
-            self._values = list(compress(self._kept, slots.entities))
-        self._text = None
+    def _rearrange(self, change: Splice) -> None:
+        nothing: list[float | None] = [None]
+        if self._lines:
+            self._values = change.apply(self._values, nothing * change.fresh)
+            self._lines = change.apply(self._lines, [b""] * change.fresh)
+            self._text = None
+        else:
+            self._values = nothing * change.length
 
-    def _update(self, values: list[float | None], section: Section) -> None:
+    def _add(
+        self, places: list[int], usages: Sequence[EntityUsage], snapshot: Snapshot
+    ) -> None:
+        added = self._family.values([usages[place] for place in places], snapshot)
+        for place, value in zip(places, added, strict=True):
+            self._values[place] = value
+        self._write(places, usages)
+
+    def _update(
+        self, values: list[float | None], usages: Sequence[EntityUsage]
+    ) -> None:
         before, self._values = self._values, values
         if before != values:
-            places = list(compress(count(), map(ne, before, values)))
-            self._write(places, [values[place] for place in places], section)
-            slots, kept = section.slots.used, self._kept
-            for place in places:
-                kept[slots[place]] = values[place]
+            self._write(list(compress(count(), map(ne, before, values))), usages)
 
-    def _write(
-        self, places: Sequence[int], values: Sequence[float | None], section: Section
-    ) -> None:
-        slots, usages = section.slots.used, section.usages
-        if not self._lines:
-            self._lines = [b""] * len(section.slots)
-            self._kept = [None] * len(section.slots)
-        lines = self._lines
+    def _write(self, places: list[int], usages: Sequence[EntityUsage]) -> None:
+        values, lines = self._values, self._lines
+        if not lines:
+            lines = self._lines = [b""] * len(values)
         start, labels = self._start, self._family.labels
-        for place, text in zip(places, texts(values), strict=True):
-            slot = slots[place]
-            line = lines[slot]
+        written = texts([values[place] for place in places])
+        for place, text in zip(places, written, strict=True):
+            line = lines[place]
             if text and line:
-                lines[slot] = line[: line.rindex(b" ") + 1] + text
+                lines[place] = line[: line.rindex(b" ") + 1] + text
             elif text:
-                lines[slot] = start(labels(usages[place].entity)) + text
+                lines[place] = start(labels(usages[place].entity)) + text
             else:
-                lines[slot] = b""
+                lines[place] = b""
         self._text = None
 
     def _shown(self, section: Section) -> Iterable[bytes]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 
 from quotascope.metrics import QuotaType
 
 from ..difference import difference
 from ..snapshot import Entity, EntityUsage
 from .section import Section
+from .splice import Splice
 
 
 class Order:
     """
     Keeps the entities of all quota types sorted.
 
-    It is quick where a snapshot has the same objects as the last one, but for some that
+    It is quick where a snapshot has the entities of the last one in the same sequence, but for some that
     came or left.
     """
 
@@ -36,9 +35,7 @@ class Order:
                 section.follow(usages)
             return
         before, self._entities = self._entities, entities
-        if self._updatable and self._updated(before):
-            self._find(usages)
-        else:
+        if not (self._updatable and self._updated(usages, before)):
             self._sort(usages)
 
     def _sort(self, usages: Sequence[EntityUsage]) -> None:
@@ -49,32 +46,18 @@ class Order:
         ]
         self._updatable = all(updatable)
 
-    def _updated(self, before: list[Entity]) -> bool:
+    def _updated(self, usages: Sequence[EntityUsage], before: list[Entity]) -> bool:
         now = self._entities
-        left, came = difference(before, now)
-        if 2 * len(came) > len(now):
+        gone, fresh = difference(before, now)
+        if 2 * len(fresh) > len(now):
             return False
-        gone = _by_type(before[place] for place in left)
-        fresh = _by_type(now[place] for place in came)
+        moved = Splice.between(len(before), gone, fresh).moved(len(before))
         return all(
-            section.update(gone[kind], fresh[kind])
+            section.update(
+                usages,
+                [before[at] for at in gone if before[at].quota_type is kind],
+                [at for at in fresh if now[at].quota_type is kind],
+                moved,
+            )
             for kind, section in self.sections.items()
         )
-
-    def _find(self, usages: Sequence[EntityUsage]) -> None:
-        entities = self._entities
-
-        @cache
-        def places() -> dict[int, int]:
-            return {id(entity): at for at, entity in enumerate(entities)}
-
-        start = 0
-        for section in self.sections.values():
-            start = section.find(usages, entities, start, places)
-
-
-def _by_type(entities: Iterable[Entity]) -> Mapping[QuotaType, list[Entity]]:
-    found: dict[QuotaType, list[Entity]] = defaultdict(list)
-    for entity in entities:
-        found[entity.quota_type].append(entity)
-    return found

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from itertools import islice
-from operator import eq, itemgetter
+from operator import eq
 
 from ..snapshot import Entity, EntityUsage
 from .series import encodable, entity_order
-from .slots import Key, Slots
+from .splice import Splice
 
-_by_key = itemgetter(0)
+_Key = tuple[str, str, tuple[int, str]]
 
 
 class Section:
-    """The entities of one quota type from snapshot to snapshot."""
+    """
+    The entities of one quota type from snapshot to snapshot.
+
+    Places are those of a snapshot's usages, of which it picks its own.
+    """
 
     def __init__(self) -> None:
         self.usages: list[EntityUsage] = []
         """Of the last snapshot, sorted."""
-        self.slots = Slots()
-        """Where columns keep what they made for each of them."""
-        self.changed = False
-        """Whether the last snapshot had other entities than the one before."""
-        self.anew = False
-        """Whether all slots are others, too."""
-        self.fresh: Sequence[int] = range(0)
-        """Where the entities are that came with a change."""
+        self.change: Splice | None = None
+        """How the entities changed with the last snapshot, None when they are the same."""
         self.detailed = True
         """Whether all are detailed, as they were before."""
         self._all_detailed = True
-        self._places: Sequence[int] = range(0)
-        """In the snapshot."""
+        self._keys: list[_Key] = []
+        self._places: list[int] = []
+        self._together = slice(0, 0)
+        """The places, where they follow each other."""
         self._nodes: set[str] = set()
         self._spelled_out = False
         self._equals = False
@@ -48,89 +49,87 @@ class Section:
 
     def follow(self, usages: Sequence[EntityUsage]) -> None:
         """Take over a snapshot that has the same entities at the same places."""
-        self.changed = self.anew = False
+        self.change = None
         self._pick(usages)
 
-    def sort(self, usages: Sequence[EntityUsage], mine: Iterable[int]) -> bool:
-        """
-        Take over any snapshot.
-
-        Args:
-            usages: All of the snapshot.
-            mine: The places of those that belong here.
-
-        Returns:
-            Whether it can be updated, because no two are equal.
-
-        """
+    def sort(self, usages: Sequence[EntityUsage], mine: Sequence[int]) -> bool:
+        """Take over any snapshot. Returns whether it can be updated, because no two are equal."""
         self._nodes = set()
         self._spelled_out = False
-        keyed = sorted((self._key(usages[at].entity), at) for at in mine)
-        keys = [key for key, _ in keyed]
-        self._places = [at for _, at in keyed]
-        self._equals = any(map(eq, keys, islice(keys, 1, None)))
-        self.slots.renew([(key, usages[at].entity) for key, at in keyed])
-        self.fresh = range(len(keyed))
-        self.changed = self.anew = True
+        keyed = self._keyed(usages, mine)
+        self._keys = [key for key, _ in keyed]
+        self._set_places([place for _, place in keyed])
+        self._equals = any(map(eq, self._keys, islice(self._keys, 1, None)))
+        self.change = Splice.anew(len(keyed))
         self._pick(usages)
         return not self._equals
 
-    def update(self, gone: Iterable[Entity], came: Iterable[Entity]) -> bool:
-        """Let these leave, and those come. Returns whether that could be done: not so when two are equal."""
-        keyed = sorted(((self._key(each), each) for each in came), key=_by_key)
-        left = [entity_order(each) for each in gone]
-        self.changed, self.anew = bool(left or keyed), False
-        if not self.changed:
-            return True
-        fits = self.slots.change(left, keyed)
-        self.fresh = [self.slots.place(key) for key, _ in keyed]
-        return fits
-
-    def find(
+    def update(
         self,
         usages: Sequence[EntityUsage],
-        entities: list[Entity],
-        start: int,
-        places: Callable[[], dict[int, int]],
-    ) -> int:
+        gone: Iterable[Entity],
+        fresh: Sequence[int],
+        moved: Sequence[int],
+    ) -> bool:
         """
-        Take over the snapshot of an update.
+        Take over a snapshot in which not much is new.
 
         Args:
             usages: All of the snapshot.
-            entities: Theirs.
-            start: Where those of this section begin, if they stand together in their order.
-            places: Gives the place of each entity by its identity.
+            gone: The entities that left.
+            fresh: Where the new ones are.
+            moved: For each place in the last snapshot the one in this.
 
         Returns:
-            Where the next section begins.
+            Whether that could be done: not so when two are equal.
 
         """
-        mine = list(filter(None, self.slots.entities))
-        stop = start + len(mine)
-        if entities[start:stop] == mine:
-            self._places = range(start, stop)
-        else:
-            at = places()
-            self._places = [at[id(each)] for each in mine]
+        keyed = self._keyed(usages, fresh)
+        keys = [key for key, _ in keyed]
+        change = Splice.of(
+            len(self._keys),
+            sorted(bisect_left(self._keys, entity_order(entity)) for entity in gone),
+            [bisect_left(self._keys, key) for key in keys],
+        )
+        kept = list(map(moved.__getitem__, self._places))
+        self._set_places(change.apply(kept, [place for _, place in keyed]))
+        self._keys = change.apply(self._keys, keys)
+        if any(map(self._has_equal, change.fresh_places())):
+            return False
+        self.change = change
         self._pick(usages)
-        return stop
+        return True
+
+    def _has_equal(self, row: int) -> bool:
+        around = self._keys[max(row - 1, 0) : row + 2]
+        return len(set(around)) < len(around)
+
+    def _set_places(self, places: list[int]) -> None:
+        first = places[0] if places else 0
+        together = range(first, first + len(places))
+        self._places = places
+        self._together = slice(0, 0)
+        if places == list(together):
+            self._together = slice(together.start, together.stop)
 
     def _pick(self, usages: Sequence[EntityUsage]) -> None:
-        places = self._places
-        if isinstance(places, range):
-            self.usages = list(usages[places.start : places.stop])
-        else:
-            self.usages = list(map(usages.__getitem__, places))
+        self.usages = list(usages[self._together])
+        if len(self.usages) < len(self._places):
+            self.usages = list(map(usages.__getitem__, self._places))
         flags = [usage.detailed for usage in self.usages]
         detailed = all(flags)
         self.detailed = detailed and self._all_detailed
         self._all_detailed = detailed
 
-    def _key(self, entity: Entity) -> Key:
-        """The place of an entity that comes."""
-        self._nodes.add(entity.broker)
-        user, client_id = entity.user, entity.client_id
-        if encodable(user) != user or encodable(client_id) != client_id:
-            self._spelled_out = True
-        return entity_order(entity)
+    def _keyed(
+        self, usages: Sequence[EntityUsage], places: Iterable[int]
+    ) -> list[tuple[_Key, int]]:
+        keyed = []
+        for place in places:
+            entity = usages[place].entity
+            keyed.append((entity_order(entity), place))
+            self._nodes.add(entity.broker)
+            user, client_id = entity.user, entity.client_id
+            if encodable(user) != user or encodable(client_id) != client_id:
+                self._spelled_out = True
+        return sorted(keyed)

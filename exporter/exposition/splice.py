@@ -1,0 +1,93 @@
+"""How a list became another one: which runs of it stayed, and where new items came in."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """A change that can be made to any list that runs beside the one that changed."""
+
+    runs: tuple[tuple[int, int, int], ...]
+    """Keep the old items from here to there, then take so many fresh ones."""
+    fresh: int
+    """How many fresh items there are."""
+
+    @property
+    def length(self) -> int:
+        """How many items there are after the change."""
+        return sum(stop - start + count for start, stop, count in self.runs)
+
+    @classmethod
+    def of(cls, length: int, gone: Sequence[int], inserted: Sequence[int]) -> Splice:
+        """
+        Change a list of ``length``.
+
+        Args:
+            length: Of the old list.
+            gone: Places of the items that left, ascending.
+            inserted: For each fresh item the old place before which it comes, ascending.
+
+        """
+        runs = []
+        start = 0
+        for place, leaves in sorted(
+            [(place, False) for place in inserted] + [(place, True) for place in gone]
+        ):
+            runs.append((start, place, 0 if leaves else 1))
+            start = place + leaves
+        runs.append((start, length, 0))
+        return cls(tuple(runs), len(inserted))
+
+    @classmethod
+    def between(cls, length: int, gone: Sequence[int], fresh: Sequence[int]) -> Splice:
+        """The same, where fresh items are told by their places in the new list, ascending."""
+        kept_before = [place - others for others, place in enumerate(gone)]
+        inserted = []
+        for others, place in enumerate(fresh):
+            kept = place - others
+            inserted.append(kept + bisect_right(kept_before, kept))
+        return cls.of(length, gone, inserted)
+
+    @classmethod
+    def anew(cls, fresh: int) -> Splice:
+        """Keep nothing of any old list."""
+        return cls(((0, 0, fresh),), fresh)
+
+    def apply(
+        self, old: Sequence[Item], fresh: Sequence[Item], width: int = 1
+    ) -> list[Item]:
+        """The list after the change, where each item of the one that changed has ``width`` items."""
+        result: list[Item] = []
+        taken = 0
+        for start, stop, count in self.runs:
+            result += old[start * width : stop * width]
+            if count:
+                result += fresh[taken : taken + count * width]
+                taken += count * width
+        return result
+
+    def fresh_places(self) -> list[int]:
+        """Where the fresh items are in the new list."""
+        places: list[int] = []
+        length = 0
+        for start, stop, count in self.runs:
+            length += stop - start
+            places += range(length, length + count)
+            length += count
+        return places
+
+    def moved(self, length: int) -> list[int]:
+        """For each of the ``length`` old places the new one, 0 for items that left."""
+        places = [0] * length
+        at = 0
+        for start, stop, count in self.runs:
+            places[start:stop] = range(at, at + stop - start)
+            at += stop - start + count
+        return places
