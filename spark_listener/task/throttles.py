@@ -78,7 +78,7 @@ class Throttles:
         task = running_task()
         if task is not None:
             return TaskScope(worker_of(self.accumulator), task)
-        return nullcontext(self.ledger.account(query_of_thread()))
+        return nullcontext(self.ledger.account(_query()))
 
     def totals(self) -> tuple[tuple[str, ClientTotals], ...]:
         """In the driver: the counts so far by id of the streaming query (empty for none) and client, without notes on failures."""
@@ -111,6 +111,16 @@ def throttle_scope() -> AbstractContextManager[ThrottleAccount]:
         _LOG.warning(_NOBODY)
         known = Throttles()
     return known.scope()
+
+
+def _query() -> str:
+    try:
+        return query_of_thread()
+    except Exception as error:  # noqa: BLE001 - of py4j, when the JVM is gone: somebody's job goes on
+        _LOG.warning(
+            "which query this thread works for is not known: %s", type(error).__name__
+        )
+        return ""
 
 
 def _of_context(context: SparkContext, *, ship_task_files: bool) -> Throttles:

@@ -1,3 +1,4 @@
+import itertools
 import logging
 import pickle
 from typing import Any
@@ -12,8 +13,10 @@ from quotascope.spark_listener.task import Throttles, throttle_scope, throttles
 class Context:
     """As far as `Throttles` looks, a `SparkContext`."""
 
-    def __init__(self, number: int = 4711) -> None:
-        self.number = number
+    numbers = itertools.count(1)  # a process of PySpark gives none twice
+
+    def __init__(self) -> None:
+        self.number = next(self.numbers)
         self.files: list[str] = []
 
     def accumulator(self, value: object, param: Any) -> Any:
@@ -56,7 +59,7 @@ def test_an_application_has_one() -> None:
     assert one is other
     assert one.carries_successes
     assert [each.rpartition("/")[2] for each in context.files] == ["quotascope_tasks.zip"]  # fmt: skip
-    assert Throttles.of(Session(Context(4712))) is not one
+    assert Throttles.of(Session(Context())) is not one
 
 
 def test_files_are_sent_only_if_wanted() -> None:
@@ -121,3 +124,19 @@ def test_without_spark_a_scope_still_counts(
         account.client("alice", "etl", "write").told(7)
     assert account.totals()[0].throttled_ms == 7
     assert "no listener is attached" in caplog.text
+
+
+def test_driver_that_has_lost_its_jvm_still_counts(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scope raises nothing that the program would not have met without it."""
+
+    def refuse() -> str:
+        raise ConnectionRefusedError("of py4j")
+
+    monkeypatch.setattr(throttles, "query_of_thread", refuse)
+    made = Throttles()
+    with caplog.at_level(logging.WARNING), made.scope() as account:
+        account.client("alice", "etl", "write").told(7)
+    assert [(query, each.throttled_ms) for query, each in made.totals()] == [("", 7)]
+    assert "ConnectionRefusedError" in caplog.text
