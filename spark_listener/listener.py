@@ -201,4 +201,5 @@ class Listener:
         self._strikes[source.name] = self._strikes.get(source.name, 0) + 1
         if self._strikes[source.name] >= _STRIKES:
             self._sources.remove(source)
+            self.attempt(source.name, source.close)
             self.job.source_ended(source.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,9 +30,10 @@ class LogPlace:
         """The log. Raises `NoEventLog` while there is none, and `OSError`."""
         if self.app_id is None:
             return self.path
-        names = (f"eventlog_v2_{self.app_id}", self.app_id)
+        # the number of an attempt or a suffix may follow, but no more digits: those are of another application
+        names = re.compile(rf"(eventlog_v2_)?{re.escape(self.app_id)}([._]|$)")
         for each in sorted(self.path.iterdir()):
-            if each.name.startswith(names):
+            if names.match(each.name):
                 return each
         raise NoEventLog(f"{self.path} holds no event log of {self.app_id}")
 
@@ -107,9 +109,11 @@ class EventLogSource:
 
     def close(self) -> None:
         """As `Source.close`. Raises `EventLogError` and `OSError`."""
-        self.collect()
-        if self._log is not None:
-            self._log.close()
+        try:
+            self.collect()
+        finally:
+            if self._log is not None:
+                self._log.close()
 
     def _open(self) -> None:
         try:

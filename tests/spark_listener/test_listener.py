@@ -116,7 +116,7 @@ def test_failures_are_values(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_source_that_goes_on_failing_is_given_up() -> None:
-    """After three failures in a row; one success between them counts anew."""
+    """After three failures in a row, and closed; one success between them counts anew."""
     source = _Source()
     listener = _listener(source)
     for error in (OSError(), OSError(), None, OSError(), OSError()):
@@ -125,6 +125,7 @@ def test_source_that_goes_on_failing_is_given_up() -> None:
     assert listener.source == "pull"
     listener.collect()
     assert listener.source == "none"
+    assert source.calls[-1] == "close"
     listener.close()
 
 

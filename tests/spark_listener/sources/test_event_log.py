@@ -1,3 +1,4 @@
+import gc
 import shutil
 from pathlib import Path
 
@@ -6,7 +7,7 @@ from tests.spark_listener.books import Remembered
 from tests.spark_listener.recordings import STREAMING, log_of
 
 from quotascope.spark_listener.errors import SourceUnusable
-from quotascope.spark_listener.event_log import NoEventLog
+from quotascope.spark_listener.event_log import EventLogDamaged, NoEventLog
 from quotascope.spark_listener.sources.event_log import (
     EventLogSource,
     LogPlace,
@@ -54,6 +55,27 @@ def test_folder_is_searched_for_the_application(tmp_path: Path) -> None:
     assert LogPlace(path=tmp_path, app_id="local-2").find().name == "local-2.zstd"
     with pytest.raises(NoEventLog, match="no event log of local-3"):
         LogPlace(path=tmp_path, app_id="local-3").find()
+
+
+def test_longer_id_is_that_of_another_application(tmp_path: Path) -> None:
+    """YARN's numbers grow by a digit; what may follow an id is an attempt's number or a suffix."""
+    place = LogPlace(path=tmp_path, app_id="application_17_1234")
+    (tmp_path / "application_17_12345").touch()
+    (tmp_path / "eventlog_v2_application_17_12345").mkdir()
+    with pytest.raises(NoEventLog):
+        place.find()
+    (tmp_path / "application_17_1234_1.inprogress").touch()
+    assert place.find().name == "application_17_1234_1.inprogress"
+
+
+def test_damaged_log_is_closed(tmp_path: Path) -> None:
+    """Its file is not left open, whatever is in it."""
+    log = tmp_path / "local-1.zstd"
+    log.write_bytes(b"\x28\xb5\x2f\xfd" + b"\xff" * 40)
+    source = EventLogSource(LogPlace(path=log), Remembered())
+    with pytest.raises(EventLogDamaged):
+        source.close()
+    gc.collect()  # a file that was left open is a warning, which is an error here
 
 
 @pytest.mark.parametrize("queries", [True, False])
