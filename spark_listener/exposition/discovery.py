@@ -80,7 +80,11 @@ def _remove_dead(ours: Path) -> None:
     for file in ours.parent.glob("*.json"):
         with contextlib.suppress(OSError):
             old = now - file.stat().st_mtime > DEAD_AFTER_SECONDS
-            if old and any(_MARK in labels for labels in _labels_in(file)):
+            if (
+                old
+                and file.is_file()
+                and any(_MARK in labels for labels in _labels_in(file))
+            ):
                 file.unlink()
 
 
@@ -88,7 +92,7 @@ def _labels_in(file: Path) -> Iterator[Mapping[str, Any]]:
     """The labels of each entry of a file; nothing of one that is not like ours."""
     try:
         groups = json.loads(file.read_bytes())
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     for group in groups if isinstance(groups, list) else ():
         labels = group.get("labels") if isinstance(group, dict) else None

@@ -27,5 +27,5 @@ def _leniently(text: str) -> object:
     """Spark writes NaN where a number is none, which is no JSON."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -83,13 +83,16 @@ def test_entries_of_dead_drivers_are_removed_by_the_next(tmp_path: Path) -> None
         "list.json": '["__meta_quotascope_spark_app"]',
         "broken.json": "{",
         "binary.json": "\x00",
+        "deep.json": "[" * 100_000,
     }
     for name, text in strangers.items():
         (tmp_path / "spark" / name).write_text(text)
         age(tmp_path / "spark" / name, DEAD_AFTER_SECONDS + 60)
+    os.mkfifo(tmp_path / "spark/pipe.json")  # who opens it waits for a writer
+    age(tmp_path / "spark/pipe.json", DEAD_AFTER_SECONDS + 60)
     entry(tmp_path, "app-new").write("driver-2:4567")
     left = {file.name for file in (tmp_path / "spark").iterdir()}
-    assert left == {"app-alive.json", "app-new.json", *strangers}
+    assert left == {"app-alive.json", "app-new.json", "pipe.json", *strangers}
 
 
 def test_one_file_for_all_removes_nobody(tmp_path: Path) -> None:
