@@ -52,6 +52,21 @@ def test_silent_visitors_are_turned_away(page: Page) -> None:
     assert eventually(lambda: web.ask(url)).status == 200
 
 
+def test_driver_without_threads_to_spare_answers_later(page: Page) -> None:
+    """A scrape for which no thread could be started takes nobody's place."""
+    url = f"http://127.0.0.1:{page.port}/metrics"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(threading.Thread, "start", _no_thread)
+        for _ in range(20):
+            with pytest.raises(AssertionError, match="no answer"):
+                web.ask(url)
+    assert web.ask(url).status == 200
+
+
+def _no_thread(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
 def page_is_full(connections: list[socket.socket]) -> None:
     """Some connection was closed by the page."""
     closed = 0
