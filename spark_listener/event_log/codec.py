@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from .errors import CodecUnusable, EventLogDamaged
 
-Decode = Callable[[bytes], bytes]
-"""Takes in the next bytes of a file and gives back what they make, as far as that is complete."""
+Decode = Callable[[bytes], Iterable[bytes]]
+"""Takes in the next bytes of a file and gives back what they make, piece by piece, as far as that is complete."""
 
+_ZSTD_AT_ONCE: Final = 2_048
+"""Compressed bytes that are decompressed together: each 4 of them may stand for 128 kB."""
 _ZSTD_BEGINS: Final = b"\x28\xb5\x2f\xfd"
 _REFUSED: Final = {
     ".lz4": "is compressed with lz4, in a format of Java's library lz4-java that nothing here reads",
@@ -42,8 +44,8 @@ def _begins_as_zstd(path: Path) -> bool:
         return file.read(len(_ZSTD_BEGINS)) == _ZSTD_BEGINS
 
 
-def _plain(data: bytes) -> bytes:
-    return data
+def _plain(data: bytes) -> Iterable[bytes]:
+    return (data,)
 
 
 def _zstd(path: Path) -> Decode:
@@ -57,9 +59,10 @@ def _zstd(path: Path) -> Decode:
         zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress
     )
 
-    def decode(data: bytes) -> bytes:
+    def decode(data: bytes) -> Iterator[bytes]:
         try:
-            return decompress(data) if data else b""
+            for begin in range(0, len(data), _ZSTD_AT_ONCE):
+                yield decompress(data[begin : begin + _ZSTD_AT_ONCE])
         except zstandard.ZstdError as error:
             raise EventLogDamaged(f"{path} is damaged: {error}") from error
 

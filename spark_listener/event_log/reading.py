@@ -50,7 +50,8 @@ class LogReader:
         """Those that were completed since the last time."""
         while data := self._open.read(_CHUNK):
             self.raw_bytes += len(data)
-            yield from self._complete(self._decode(data))
+            for piece in self._decode(data):
+                yield from self._complete(piece)
 
     def _complete(self, data: bytes) -> Iterator[bytes]:
         first, *lines = data.split(b"\n")

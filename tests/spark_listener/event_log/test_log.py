@@ -25,6 +25,7 @@ from quotascope.spark_listener.event_log import (
     EventLogDamaged,
     NoEventLog,
     Position,
+    codec,
 )
 from quotascope.spark_listener.events import Cause
 from quotascope.spark_listener.job import Job
@@ -262,6 +263,17 @@ def test_damaged_file(tmp_path: Path, open_log: Open) -> None:
     path = add(tmp_path / "app-1.zstd", bytes(data[:4]) + b"\xff" * 40)
     with pytest.raises(EventLogDamaged, match=r"app-1\.zstd"):
         Followed(open_log(path)).read()
+
+
+def test_zstd_is_decompressed_piece_by_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few bytes may stand for more than the memory holds."""
+    monkeypatch.setattr(codec, "_ZSTD_AT_ONCE", 64)
+    data = zstandard.compress(bytes(20_000_000))
+    pieces = list(codec.decoder(add(tmp_path / "a", data), ".zstd")(data))
+    assert sum(map(len, pieces)) == 20_000_000
+    assert max(map(len, pieces)) < 4_000_000
 
 
 def test_zstd_without_its_suffix(tmp_path: Path, open_log: Open) -> None:
