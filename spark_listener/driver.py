@@ -12,12 +12,12 @@ from .properties import PREFIX, PROPERTIES
 _ALSO = (
     "spark.app.id",
     "spark.app.name",
-    "spark.driver.bindAddress",
-    "spark.driver.host",
     "spark.eventLog.dir",
     "spark.eventLog.enabled",
 )
 """Other properties may hold secrets, and are not looked at."""
+_ADDRESSES = ("spark.driver.bindAddress", "spark.driver.host")
+"""Under Spark Connect those of the server, where this process need not be."""
 
 
 class Driver:
@@ -61,7 +61,7 @@ class Driver:
             found = {
                 key: value
                 for key, value in self.context.getConf().getAll()
-                if key.startswith(PREFIX) or key in _ALSO
+                if key.startswith(PREFIX) or key in (*_ALSO, *_ADDRESSES)
             }
         return {**found, **self._of_session()}
 

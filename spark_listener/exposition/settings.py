@@ -12,6 +12,8 @@ from . import keys
 
 _PROTOCOLS = ("http/protobuf", "grpc")
 _MOST_PORTS = 65_535
+_HERE = "localhost"
+"""For a client of Spark Connect: nobody else is let in unless a setting says so."""
 
 
 class InvalidProperty(SparkListenerError):
@@ -63,8 +65,8 @@ def page_settings(properties: Mapping[str, str]) -> PageSettings | None:
             f"{keys.FILE_SD_PATH}: the name must end in .json, or Prometheus does not read the file"
         )
     return PageSettings(
-        bind_address=properties.get(keys.HTTP_BIND_ADDRESS) or bind_address,
-        host=properties.get(keys.HTTP_HOST) or host or "localhost",
+        bind_address=properties.get(keys.HTTP_BIND_ADDRESS) or bind_address or _HERE,
+        host=properties.get(keys.HTTP_HOST) or host or _HERE,
         port=_port(properties),
         file_sd_path=path,
     )

@@ -62,3 +62,8 @@ def test_only_what_is_needed_is_read() -> None:
     """Properties may hold secrets."""
     session = _Connect("one", quotascope_app="orders", ssl_keyPassword="secret")
     assert Driver(session).properties == {"spark.quotascope.app": "orders"}
+
+
+def test_address_of_a_server_of_connect_is_not_ours() -> None:
+    """A page cannot be opened there."""
+    assert Driver(_Connect("one", driver_host="server-1")).properties == {}

@@ -22,6 +22,9 @@ def test_the_page_is_where_the_driver_is() -> None:
     unbound = page_settings({"spark.driver.host": "driver-1"})
     assert unbound is not None
     assert unbound.bind_address == "driver-1"
+    nowhere = page_settings({})
+    assert nowhere is not None
+    assert (nowhere.bind_address, nowhere.host) == ("localhost", "localhost")
 
 
 def test_the_page_can_be_elsewhere_or_nowhere() -> None:
