@@ -1,0 +1,33 @@
+"""The tables of docs/spark-*.md are those of the code."""
+
+from pathlib import Path
+
+from quotascope.metrics.catalog import Family, FamilyType, job_families
+from quotascope.spark_listener.events import Cause
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def rows(page: str, begin: str) -> list[str]:
+    """The rows of a page's tables that begin so."""
+    lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.startswith(begin)]
+
+
+def row(family: Family) -> str:
+    """What the page says of it."""
+    total = "_total" if family.type is FamilyType.COUNTER else ""
+    labels = ", ".join(f"`{label}`" for label in family.labels)
+    name = family.name.removesuffix(total) + total
+    return f"| `{name}` | {family.type.value} | {labels} | {family.help} |"
+
+
+def test_every_family_is_told() -> None:
+    """As Prometheus shows it, in the order of the catalogue."""
+    assert rows("spark-metrics.md", "| `spark_") == [*map(row, job_families())]
+
+
+def test_every_cause_is_told() -> None:
+    """In the order of their evidence."""
+    told = [line.split("`")[1] for line in rows("spark-report.md", "| `")]
+    assert told == [cause.value for cause in Cause]
