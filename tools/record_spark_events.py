@@ -18,12 +18,12 @@ from tests.spark.process import SparkProcess, spark_process
 from tests.spark.provision import provision
 from tests.spark.sessions import CLUSTER, LOCAL
 from tests.spark.settling import MARK, mark
-from tests.spark.table import CLUSTER_ROWS, LOCAL_ROWS, Case
+from tests.spark.table import ALONE, CLUSTER_ROWS, LOCAL_ROWS, Case
 from tests.spark.versions import NEWEST, ROOT, VERSIONS, folder
 
 Work = Callable[[SparkProcess, Path], None]
 TARGET = ROOT / "tests" / "spark_listener" / "recorded"
-LOCALLY = tuple(row.case for row in (*LOCAL_ROWS, *CLUSTER_ROWS[:2]))
+LOCALLY = tuple(row.case for row in (*LOCAL_ROWS, ALONE, *CLUSTER_ROWS[:2]))
 ON_A_CLUSTER = tuple(row.case for row in CLUSTER_ROWS[2:])
 LEFT_OUT = (
     "SparkListenerEnvironmentUpdate",  # the machine's own properties

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.spark import losses, two_hosts
 from tests.spark.process import SparkProcess, spark_process
-from tests.spark.table import CLUSTER_ROWS, LOCAL_ROWS, Row, watched
+from tests.spark.table import ALONE, CLUSTER_ROWS, LOCAL_ROWS, Row, watched
 
 pytestmark = pytest.mark.real
 
@@ -25,6 +25,12 @@ def test_cause_is_found(row: Row, spark: SparkSession) -> None:
 def test_cause_is_found_on_a_cluster(row: Row, local_cluster: SparkProcess) -> None:
     """Where executors are processes of their own: what happens to them, and in their JVM."""
     assert local_cluster.call(watched, _name(row)) == row.counts()
+
+
+def test_cause_of_a_repeated_stage_is_found(tmp_path: Path) -> None:
+    """Its tasks begin again with their first attempt; they are retries all the same."""
+    with spark_process(tmp_path) as driver:
+        assert driver.call(watched, _name(ALONE)) == ALONE.counts()
 
 
 @pytest.mark.timeout(600)  # five JVMs start, on a machine that may be busy
