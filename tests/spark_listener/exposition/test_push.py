@@ -26,6 +26,16 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"OTEL_EXPORTER_OTLP_{name}", raising=False)
 
 
+@pytest.fixture(autouse=True)
+def _heard() -> Iterator[None]:
+    """The exporter, in the same process, silences all of them; a driver has none."""
+    logger = logging.getLogger("opentelemetry.exporter")
+    before = logger.level
+    logger.setLevel(logging.NOTSET)
+    yield
+    logger.setLevel(before)
+
+
 @pytest.fixture
 def _brief_end(monkeypatch: pytest.MonkeyPatch) -> None:
     room = "quotascope.spark_listener.exposition.otlp"
