@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
@@ -34,7 +35,9 @@ class PreparedLines:
             if isinstance(reader := READERS[family], PerEntity)
         ]
 
-    def _columns(self, family: Family, reader: PerEntity) -> list[partial[bytes]]:
+    def _columns(
+        self, family: Family, reader: PerEntity
+    ) -> list[partial[Sequence[bytes]]]:
         start = line_starts(family.name, family.labels, None)
         prepared = replace(reader, values=partial(self._values, family.name, reader))
         return [
@@ -68,8 +71,8 @@ class PreparedLines:
         parts: list[bytes] = []
         for above, columns in self._families:
             lines = [column(self._snapshot) for column in columns]
-            if any(lines):
-                parts += (above, *lines, b"\n")
+            if any(map(any, lines)):
+                parts += chain((above,), *lines, (b"\n",))
         return b"".join(parts)
 
 

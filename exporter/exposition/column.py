@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import compress, count
 from operator import ne
 
@@ -31,9 +31,15 @@ class Column:
         self._lines: list[bytes] = []
         """One for each value, empty where it is not shown; none at all as long as there was no value."""
         self._text: bytes | None = b""
+        """All lines, None unless they were the same twice."""
+        self._changed = False
 
-    def text(self, section: Section, snapshot: Snapshot) -> bytes:
-        """The lines of a section of this snapshot; each change of the section must be shown once."""
+    def text(self, section: Section, snapshot: Snapshot) -> Sequence[bytes]:
+        """
+        The lines of a section of this snapshot, in pieces; each change of the section must be shown once.
+
+        Lines that changed are the caller's to put together, once for all families; what remains as it is becomes one piece.
+        """
         usages = section.usages
         if section.change is not None:
             self._rearrange(section.change)
@@ -41,16 +47,19 @@ class Column:
             self._update(self._family.values(usages, snapshot), usages)
         elif section.change is not None:
             self._add(section.change.fresh_places(), usages, snapshot)
+        if self._changed:
+            self._changed, self._text = False, None
+            return self._shown(section)
         if self._text is None:
             self._text = b"".join(self._shown(section))
-        return self._text
+        return (self._text,)
 
     def _rearrange(self, change: Splice) -> None:
         nothing: list[float | None] = [None]
         if self._lines:
             self._values = change.apply(self._values, nothing * change.fresh)
             self._lines = change.apply(self._lines, [b""] * change.fresh)
-            self._text = None
+            self._changed = True
         else:
             self._values = nothing * change.length
 
@@ -83,8 +92,8 @@ class Column:
                 lines[place] = start(labels(usages[place].entity)) + text
             else:
                 lines[place] = b""
-        self._text = None
+        self._changed = True
 
-    def _shown(self, section: Section) -> Iterable[bytes]:
+    def _shown(self, section: Section) -> Sequence[bytes]:
         shared = self._family.shared and section.many_nodes
         return distinct(self._lines) if shared or section.may_repeat else self._lines

@@ -36,13 +36,13 @@ def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> Line
     return start
 
 
-def distinct(lines: Iterable[bytes]) -> Iterable[bytes]:
+def distinct(lines: Iterable[bytes]) -> Sequence[bytes]:
     """Each series once: where it first comes, with its first value. Empty lines are left out."""
     first: dict[bytes, bytes] = {}
     for line in lines:
         if line:
             first.setdefault(line[: line.rindex(b" ")], line)
-    return first.values()
+    return list(first.values())
 
 
 def _escaped(label: str) -> str:

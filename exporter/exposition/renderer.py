@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from threading import Lock
 
 from quotascope.metrics.catalog import Family, families
@@ -17,7 +18,8 @@ from .rows import Rows
 from .series import Reader, View
 from .text import OPENMETRICS, TEXT, Format, head
 
-_Lines = Callable[[View], list[bytes]]
+_Lines = Callable[[View], list[Sequence[bytes]]]
+"""The lines of a family, in pieces, by quota type."""
 
 
 class Renderer:
@@ -62,7 +64,7 @@ class Renderer:
     def _lines_of(self, family: Family, reader: Reader) -> _Lines:
         if not isinstance(reader, PerEntity):
             rows = Rows(family, reader, self._cluster)
-            return lambda view: [rows.text(view)]
+            return lambda view: [(rows.text(view),)]
         start = line_starts(family.name, family.labels, self._cluster)
         sections = [self._order.sections[kind] for kind in reader.types]
         columns = [(Column(reader, start), section) for section in sections]
@@ -76,7 +78,7 @@ class Renderer:
         parts: list[bytes] = []
         for family, above in self._heads[text_format].items():
             lines = self._lines[family](view)
-            if any(lines):
-                parts += (above, *lines, b"\n")
+            if any(map(any, lines)):
+                parts += chain((above,), *lines, (b"\n",))
         parts.append(text_format.end)
         return b"".join(parts)
