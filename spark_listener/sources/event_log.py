@@ -146,7 +146,10 @@ class _Checked:
 
 def _local(text: str) -> Path | None:
     """The path that a URI of Hadoop's means, when it is one of this machine."""
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # a bracket that is no address
+        return None
     if parts.scheme == "file":
         return Path(unquote(parts.path))
     return None if parts.scheme or not text else Path(text)

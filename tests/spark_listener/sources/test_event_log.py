@@ -109,6 +109,7 @@ def test_what_is_no_log_cannot_be_used(tmp_path: Path) -> None:
         ("/logs/app", {}, LogPlace(path=Path("/logs/app"))),
         ("file:///my%20logs/app", {}, LogPlace(path=Path("/my logs/app"))),
         ("hdfs://nn/logs", {}, None),
+        ("s3a://[logs/app", {}, None),
         (
             None,
             {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "file:/logs"},
