@@ -8,11 +8,11 @@ import pytest
 from kafka import KafkaAdminClient
 from prometheus_client import CollectorRegistry
 from pyspark.sql import SparkSession
+from tests.cluster.buckets import full_bucket
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.cluster.users import USERS
-from tests.integration.eventually import eventually
 from tests.spark.telling import Watched, first_attempt
 
 from quotascope.clients.accounting import ThrottleAccount
@@ -38,16 +38,7 @@ def watched(spark: SparkSession) -> Iterator[Watched]:
 @pytest.fixture
 def client_id(quotas: Quotas, traffic: Traffic) -> str:
     """A client id of carol's with a bucket that is full; it refills slowly."""
-    name, canary = (f"{role}-{uuid.uuid4().hex[:12]}" for role in ("job", "canary"))
-    limit = {"controller_mutation_rate": RATE}
-    quotas.set(*(({"user": "carol", "client-id": each}, limit) for each in (name, canary)))  # fmt: skip
-
-    def applied() -> None:
-        answer = traffic.mutate("carol", canary, 1_000, validate_only=True)
-        assert answer.error == 89
-
-    eventually(applied)
-    return name
+    return full_bucket(quotas, traffic, "job", RATE)
 
 
 @pytest.fixture

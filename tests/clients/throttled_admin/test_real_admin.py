@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 from kafka import KafkaAdminClient
+from tests.cluster.buckets import full_bucket
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.cluster.users import USERS
 from tests.integration import agent
-from tests.integration.eventually import eventually
 
 from quotascope.clients.accounting import ThrottleAccount
 from quotascope.clients.throttled_admin import confluent, kafka_python
@@ -31,16 +31,7 @@ TOPICS = 7
 @pytest.fixture
 def client_id(quotas: Quotas, traffic: Traffic) -> str:
     """A client id of carol's with a bucket that is full; it refills slowly."""
-    name, canary = (f"{role}-{uuid.uuid4().hex[:12]}" for role in ("paced", "canary"))
-    limit = {"controller_mutation_rate": RATE}
-    quotas.set(*(({"user": "carol", "client-id": each}, limit) for each in (name, canary)))  # fmt: skip
-
-    def applied() -> None:
-        answer = traffic.mutate("carol", canary, 1_000, validate_only=True)
-        assert answer.error == 89
-
-    eventually(applied)
-    return name
+    return full_bucket(quotas, traffic, "paced", RATE)
 
 
 @pytest.fixture

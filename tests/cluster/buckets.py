@@ -1,0 +1,25 @@
+"""Client ids whose creations of topics soon have to wait."""
+
+import uuid
+
+from tests.cluster.quotas import Quotas
+from tests.cluster.traffic import Traffic
+from tests.integration.eventually import eventually
+
+
+def full_bucket(quotas: Quotas, traffic: Traffic, role: str, rate: float) -> str:
+    """
+    A client id of carol's with a bucket that is full, at so many partitions a second.
+
+    A second one with the same limit is overdrawn to see that the limit is in force.
+    """
+    name, canary = (f"{each}-{uuid.uuid4().hex[:12]}" for each in (role, "canary"))
+    limit = {"controller_mutation_rate": rate}
+    quotas.set(*(({"user": "carol", "client-id": each}, limit) for each in (name, canary)))  # fmt: skip
+
+    def applied() -> None:
+        answer = traffic.mutate("carol", canary, 1_000, validate_only=True)
+        assert answer.error == 89
+
+    eventually(applied)
+    return name
