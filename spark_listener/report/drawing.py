@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
+from quotascope.pages.markup import element
+from quotascope.pages.words import seconds
+
 from .colours import THROTTLED
-from .markup import element
 from .timeline import Lane, Span, Timeline, ticks
-from .words import seconds
 
 _LEFT, _WIDTH, _RIGHT = 250, 900, 30
 _TOP = 26

@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from xml.etree.ElementTree import Element
+
+from quotascope.pages.frame import framed
+from quotascope.pages.markup import Child, element
+from quotascope.pages.table import table
+from quotascope.pages.words import moment, seconds, shown
 
 from ..job import QuerySnapshot
 from .account import Account, FailedAttempt, StageAccount
 from .colours import CAUSES, FAILED_STAGE, STAGE, THROTTLED
 from .drawing import drawing
-from .markup import Child, element, written
 from .style import STYLE
 from .tables import headline
 from .timeline import timeline
 from .totals import causes, longest_waits, missing, stages_hit, waits
-from .words import moment, seconds, shown
 
 _MOST = 50
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_table = partial(table, most=_MOST)
 
 
 def page(account: Account) -> str:
     """The text of a file; names of strangers are escaped."""
     title = f"{shown(account.app) or 'A Spark job'}: what it waited for"
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", title),
-        element("style", STYLE),
-    )
-    body = element("body", element("main", *_sections(account)))
-    return written(element("html", head, body, lang="en"))
+    return framed(title, STYLE, _sections(account))
 
 
 def _sections(account: Account) -> Iterator[Element]:
@@ -50,7 +45,7 @@ def _head(account: Account) -> Iterator[Element]:
     took = seconds(max(0.0, account.ended - account.began))
     state = "" if account.finished else ", not ended"
     yield element("h1", shown(account.app) or "A Spark job")
-    where = f"{shown(account.app_id)}, from {moment(account.began)} for {took}{state}"
+    where = f"{shown(account.app_id)}, from {moment(1_000 * account.began)} for {took}{state}"
     yield element("p", where, class_="where")
     yield element("p", headline(account), class_="headline")
 
@@ -189,21 +184,3 @@ def _attempt(attempt: FailedAttempt) -> Sequence[Child]:
         seconds(attempt.longest_ms / 1_000),
         seconds(attempt.ended - attempt.began),
     )
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[Child]]) -> Element:
-    """Columns whose head begins with # hold numbers."""
-    kinds = ["number" if head.startswith("#") else "name" for head in heads]
-    cells = zip(heads, kinds, strict=True)
-    head = (element("th", name.removeprefix("#"), class_=kind) for name, kind in cells)
-    table = element("table", element("thead", element("tr", *head)))
-    body = element("tbody")
-    for row in rows[:_MOST]:
-        columns = zip(row, kinds, strict=True)
-        body.append(
-            element("tr", *(element("td", each, class_=kind) for each, kind in columns))
-        )
-    table.append(body)
-    if len(rows) > _MOST:
-        table.append(element("caption", f"and {len(rows) - _MOST} more"))
-    return element("div", table, class_="wide")

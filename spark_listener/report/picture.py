@@ -6,13 +6,14 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quotascope.pages.words import seconds, shown
+
 from .account import Account
 from .colours import CAUSES, FAILED_STAGE, STAGE, THROTTLED
 from .errors import ReportError
 from .tables import headline
 from .timeline import Lane, Timeline, ticks, timeline
 from .totals import causes
-from .words import seconds, shown
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

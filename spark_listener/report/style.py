@@ -1,30 +1,17 @@
-"""How the page looks, by day and by night."""
+"""How the page looks: lanes, shares and their keys."""
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1c2733; --faint: #5d6b7a; --line: #d9dfe6; --paper: #fff; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e9ee; --faint: #9aa7b4; --line: #37424e; --paper: #161c22; }
-}
-body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
-main { max-width: 1200px; margin: 0 auto; padding: 24px; }
-h1 { margin: 0; font-size: 26px; overflow-wrap: anywhere; }
-h2 { margin: 32px 0 8px; font-size: 18px; }
-p { margin: 4px 0; }
-.where, ul { color: var(--faint); }
-.headline { margin-top: 12px; font-size: 17px; }
-.legend span { display: inline-block; margin-right: 18px; white-space: nowrap; }
-svg { display: block; width: 100%; height: auto; }
-svg.key { display: inline-block; width: 12px; height: 12px; }
-svg.share { width: 140px; height: 10px; }
-svg text { fill: var(--ink); font-size: 12px; }
-text.lane { text-anchor: end; }
-svg text.tick { fill: var(--faint); font-size: 11px; text-anchor: middle; }
-line.tick { stroke: var(--line); }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; }
-caption { caption-side: bottom; text-align: left; color: var(--faint); }
-th, td { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
-th { color: var(--faint); font-weight: 600; }
-td.name { overflow-wrap: anywhere; min-width: 60px; }
-.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+from __future__ import annotations
+
+from typing import Final
+
+from quotascope.pages.style import REPORT
+
+STYLE: Final = f"""{REPORT}
+h2 {{ margin: 32px 0 8px; font-size: 18px; }}
+.legend span {{ display: inline-block; margin-right: 18px; white-space: nowrap; }}
+svg.key {{ display: inline-block; width: 12px; height: 12px; }}
+svg.share {{ width: 140px; height: 10px; }}
+text.lane {{ text-anchor: end; }}
+svg text.tick {{ text-anchor: middle; }}
+line.tick {{ stroke: var(--line); }}
 """

@@ -9,9 +9,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from quotascope.pages.words import counted, moment, seconds, shown
+
 from .account import Account
 from .totals import causes, longest_waits, missing, stages_hit, waits
-from .words import counted, moment, seconds, shown
 
 _MOST = 15
 
@@ -40,7 +41,7 @@ def _head(account: Account) -> Iterator[Text]:
     took = seconds(max(0.0, account.ended - account.began))
     yield Text(shown(account.app) or "(without a name)", style="bold")
     yield Text(
-        f"{shown(account.app_id)}, from {moment(account.began)} for {took}{state}"
+        f"{shown(account.app_id)}, from {moment(1_000 * account.began)} for {took}{state}"
     )
     yield Text(headline(account))
 

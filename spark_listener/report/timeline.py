@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from quotascope.pages.words import seconds, shown
+
 from .account import Account, Batch, FailedAttempt, StageAccount
 from .colours import CAUSES, FAILED_STAGE, STAGE
-from .words import seconds, shown
 
 _MOST_ROWS = 8
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from quotascope.pages.words import counted
+
 from ..events import Cause
 from ..job import QueryTotals
 from .account import Account, FailedAttempt, StageAccount
-from .words import counted
 
 
 def waits(account: Account) -> Sequence[QueryTotals]:

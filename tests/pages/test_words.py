@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import math
+from zoneinfo import ZoneInfo
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.spark_listener.report.words import counted, moment, seconds, shown
+from quotascope.pages.words import counted, moment, seconds, shown
 
 
 @given(st.text(st.characters(codec=None, exclude_categories=())))
@@ -35,9 +38,13 @@ def test_duration(value: float, words: str) -> None:
 
 
 def test_moment() -> None:
-    """It is in UTC; out of all calendars a number has to do."""
-    assert moment(1_700_000_000.0) == "2023-11-14 22:13:20 UTC"
-    assert moment(1e15) == "1e+15"
+    """It is in UTC or in the zone that is wanted; out of all calendars a number has to do."""
+    assert moment(1_700_000_000_000.0) == "2023-11-14 22:13:20 UTC"
+    berlin = ZoneInfo("Europe/Berlin")
+    assert moment(1_700_000_000_000, berlin) == "2023-11-14 23:13:20 CET"
+    assert moment(10**18) == "1000000000000000000"
+    assert moment(1e18) == "1e+18"
+    assert moment(math.nan) == "nan"
 
 
 def test_numbers_of_things() -> None:
@@ -47,4 +54,5 @@ def test_numbers_of_things() -> None:
         "1 retry",
         "2 retries",
     ]
+    assert counted(12_000, "retry") == "12,000 retries"
     assert counted(3, "lost executor") == "3 lost executors"

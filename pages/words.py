@@ -1,10 +1,10 @@
-"""Names of strangers and numbers, as a person reads them."""
+"""Names of strangers, numbers and times, as a person reads them."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
-_UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
+_LENGTHS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 _PRECISE = 10
 
 
@@ -27,13 +27,13 @@ def seconds(value: float) -> str:
     """
     A duration.
 
-    >>> seconds(0.0), seconds(0.25), seconds(12.0), seconds(192.4), seconds(7_322.0), seconds(90_000.0)
-    ('0 s', '0.25 s', '12 s', '3 min 12 s', '2 h 2 min', '1 d 1 h')
+    >>> seconds(0.0), seconds(0.25), seconds(12.0), seconds(192.4), seconds(90_000.0)
+    ('0 s', '0.25 s', '12 s', '3 min 12 s', '1 d 1 h')
     """
     whole = round(value)
     if value < _PRECISE and value != whole:
         return f"{value:.2f} s"
-    for size, name, smaller, rest in _UNITS:
+    for size, name, smaller, rest in _LENGTHS:
         if whole >= size:
             left = whole % size // smaller
             return f"{whole // size} {name}" + (f" {left} {rest}" if left else "")
@@ -44,22 +44,24 @@ def counted(count: int, name: str) -> str:
     """
     A number of things.
 
-    >>> counted(1, "retry"), counted(2, "retry"), counted(0, "executor")
-    ('1 retry', '2 retries', '0 executors')
+    >>> counted(1, "entity"), counted(2_000, "entity"), counted(0, "request")
+    ('1 entity', '2,000 entities', '0 requests')
     """
     if count == 1:
         return f"1 {name}"
-    return f"{count} {name[:-1]}ies" if name.endswith("y") else f"{count} {name}s"
+    return f"{count:,} {name[:-1]}ies" if name.endswith("y") else f"{count:,} {name}s"
 
 
-def moment(value: float) -> str:
+def moment(time_ms: float, zone: tzinfo = UTC) -> str:
     """
-    A time since 1970 in UTC; a number where it is out of all calendars.
+    A time in ms since 1970; a number where it is out of all calendars.
 
-    >>> moment(1_795_280_106.0)
+    >>> moment(1_795_280_106_000)
     '2026-11-21 16:55:06 UTC'
     """
     try:
-        return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return datetime.fromtimestamp(time_ms / 1_000, zone).strftime(
+            "%Y-%m-%d %H:%M:%S %Z"
+        )
     except (ValueError, OverflowError, OSError):
-        return f"{value:g}"
+        return str(time_ms)

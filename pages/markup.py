@@ -13,16 +13,18 @@ def element(kind: str, *children: Child, **attributes: str | float) -> Element:
     """
     An element with its children and attributes; `class_` stands for class, `stroke_width` for stroke-width.
 
-    Text in it is escaped when the page is written.
+    Text in it, and in its attributes, is escaped when the page is written.
     """
-    made = Element(kind, {_name(key): _value(attributes[key]) for key in attributes})
+    made = Element(
+        kind, {_name(key): _value(value) for key, value in attributes.items()}
+    )
     for child in children:
         _append(made, child)
     return made
 
 
 def written(page: Element) -> str:
-    """The page as a file has it."""
+    """The page as a browser gets it, or a file has it."""
     return _DOCTYPE + tostring(page, encoding="unicode", method="html") + "\n"
 
 
