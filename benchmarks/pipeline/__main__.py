@@ -1,0 +1,65 @@
+"""
+Times the pipeline on generated logs and histories: `make bench-pipeline`.
+
+*ingest*: 5 M lines of request logs become tables, on Spark (beside Spark that reads the text and drops it) and in one process (beside a loop of
+orjson). *replay*: 20 M requests through one candidate and through 20, on Spark (beside Spark that reads and shuffles the same rows) and in
+one process (beside sums by second in NumPy). *growth*, *entities*, *skew*: replays of 1 M to 100 M rows, of 2,000 to 100,000 entities, with one
+giant entity, each in a driver of its own. Sides of a comparison work in turns; a ratio is to the other side in the same round. Memory is
+the kernel's own peak of each process; CPU is that of all of them.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.pipeline.ingest import ingest
+from benchmarks.pipeline.options import Options, parse
+from benchmarks.pipeline.outcome import Outcome
+from benchmarks.pipeline.replay import replay
+from benchmarks.pipeline.runs import table
+from benchmarks.pipeline.shapes import entities, growth, skew
+from benchmarks.pipeline.space import NoRoom
+from rich.console import Console
+
+CASES: Final[dict[str, Callable[[Options], Iterator[Outcome]]]] = {
+    "ingest": ingest,
+    "replay": replay,
+    "growth": growth,
+    "entities": entities,
+    "skew": skew,
+}
+
+
+def main() -> int:
+    """Print the tables and perhaps write them as JSON."""
+    options, given = parse(str(__doc__), tuple(CASES))
+    console = Console(width=190)
+    try:
+        for case in given.only:
+            for outcome in CASES[case](options):
+                load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+                console.print(table(f"{outcome.title}; {load}", outcome.sides))
+                console.print(
+                    *(f"{name}: {value:,.4g}" for name, value in outcome.facts.items()),
+                    sep="\n",
+                )
+                if given.json:
+                    _add(given.json, outcome)
+    except NoRoom as error:
+        console.print(error)
+        return 1
+    return 0
+
+
+def _add(path: Path, outcome: Outcome) -> None:
+    """Write it at once: a later case may fail."""
+    known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    known[outcome.title] = outcome.plain()
+    path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""The measured figures that docs/scale.md reckons with, out of what the benchmark wrote."""
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from benchmarks.pipeline import sides
+
+Results = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Sizes in bytes, CPU times in seconds of one core."""
+
+    line: float
+    """A line of a request log."""
+    packed_line: float
+    """The same, compressed."""
+    request: float
+    """A line's row in the table of requests."""
+    row: float
+    """A row of history, with its share of the sums by second, minute and hour."""
+    ingest: float
+    """To read a line."""
+    history: float
+    """To make a row of history, and its sums."""
+    one: float
+    """To replay a row for one candidate."""
+    many: float
+    """The same for many candidates."""
+    worker: float
+    """The largest Python worker, with a giant entity, too."""
+    jvm: float
+    """Spark's JVM."""
+
+    @classmethod
+    def of(cls, results: Results) -> Self:
+        """Take them out of the results of all cases."""
+        logs = results["ingest on Spark"]
+        replays = results["replay"]
+        shaped = [results[name]["sides"] for name in ("growth", "skew", "entities")]
+        runs = [
+            run for each in shaped for side in each.values() for run in side["runs"]
+        ]
+        return cls(
+            line=logs["facts"]["bytes_a_line"],
+            packed_line=logs["facts"]["packed_bytes_a_line"],
+            request=logs["facts"]["table_bytes_a_line"],
+            row=logs["facts"]["history_bytes_a_line"],
+            ingest=_cpu(logs, sides.ON_SPARK),
+            history=_cpu(logs, sides.HISTORY),
+            one=_cpu(replays, sides.candidates(sides.ON_SPARK, 1)),
+            many=_cpu(replays, sides.candidates(sides.ON_SPARK, sides.MANY)),
+            worker=max(run["python"] for run in runs),
+            jvm=max(run["jvm"] for run in runs),
+        )
+
+
+def _cpu(outcome: Results, name: str) -> float:
+    """CPU seconds a row, the median of the runs."""
+    side = outcome["sides"][name]
+    return float(statistics.median(run["cpu"] for run in side["runs"]) / side["rows"])

@@ -1,0 +1,70 @@
+"""How replay's time and memory go with the number of rows, with the number of entities, and with the size of the largest one."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from benchmarks.pipeline import places, work
+from benchmarks.pipeline.crowd import Crowd
+from benchmarks.pipeline.options import ENTITIES, GIANTS, Options
+from benchmarks.pipeline.outcome import Outcome
+from benchmarks.pipeline.replay import ROW_BYTES
+from benchmarks.pipeline.runs import Side, in_turns
+from benchmarks.pipeline.sides import MANY
+from benchmarks.pipeline.space import room_for
+from benchmarks.pipeline.stored import stored
+
+LITTLE: Final = 400_000
+"""Rows with which each driver gets to know its work before it counts: enough for its workers to load what is compiled."""
+
+
+def growth(options: Options) -> Iterator[Outcome]:
+    """Yield replays of ever more rows."""
+    crowd = Crowd(entities=ENTITIES[0])
+    yield _compared(
+        "growth", {f"{each:,} rows": (each, crowd) for each in options.sizes}, options
+    )
+
+
+def entities(options: Options) -> Iterator[Outcome]:
+    """Yield replays of as many rows of ever more entities."""
+    crowds = {
+        f"{each:,} entities": (options.rows, Crowd(entities=each)) for each in ENTITIES
+    }
+    yield _compared("entities", crowds, options)
+
+
+def skew(options: Options) -> Iterator[Outcome]:
+    """Yield replays of as many rows, of which the largest entity has ever more."""
+    crowds = {
+        f"{each:.0%} of one entity" if each else "by Zipf's law": (
+            options.rows,
+            Crowd(entities=ENTITIES[0], giant=each),
+        )
+        for each in GIANTS
+    }
+    yield _compared("skew", crowds, options)
+
+
+def _compared(
+    title: str, crowds: Mapping[str, tuple[int, Crowd]], options: Options
+) -> Outcome:
+    base = next(iter(crowds))
+    sides, facts = [], {}
+    for name, (rows, crowd) in crowds.items():
+        side = _replayed(title, name, rows, crowd, options)
+        sides.append(side.beside(base if name != base else ""))
+        facts[f"largest entity, {name}"] = float(crowd.counts(rows).max())
+    return Outcome(title=title, sides=sides, facts=facts)
+
+
+def _replayed(title: str, name: str, rows: int, crowd: Crowd, options: Options) -> Side:
+    """Replay in a driver of its own: what another history left in memory does not count."""
+    with room_for(rows * ROW_BYTES) as folder:
+        little, whole = folder / "little", folder / "tables"
+        stored(little, LITTLE, Crowd(entities=100))
+        stored(whole, rows, crowd)
+        with places.spark(folder / "spark", options.memory) as place:
+            place.call(work.replay_on_spark, str(little), MANY)
+            side = place.side(name, rows, work.replay_on_spark, str(whole), 1)
+            in_turns(f"{title}: {name}", [side], options.rounds)
+    return side

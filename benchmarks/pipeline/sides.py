@@ -1,0 +1,17 @@
+"""What the sides of comparisons are called, in tables and in the JSON of results."""
+
+from typing import Final
+
+READ: Final = "Spark reads the text"
+LOOP: Final = "orjson in a loop"
+SHUFFLE: Final = "Spark reads and shuffles"
+NOTEBOOK: Final = "NumPy, by seconds"
+ON_SPARK: Final = "quotascope on Spark"
+ALONE: Final = "quotascope alone"
+HISTORY: Final = "history of the requests, on Spark"
+MANY: Final = 20
+
+
+def candidates(name: str, number: int) -> str:
+    """Name a side by how many candidates it replays."""
+    return f"{name}, {number} candidate{'s' if number > 1 else ''}"

@@ -1,0 +1,107 @@
+"""
+What quotascope does, on Spark and in one process.
+
+The jobs of Spark take its session first. Each run makes its tables anew, in place of the last run's.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.pipeline.candidates import Candidate
+from quotascope.pipeline.history import History
+from quotascope.pipeline.ingest import Options, Report, ingest
+from quotascope.pipeline.table import Table
+from quotascope.pipeline.whatif import replay
+from quotascope.pipeline.whatif.batches import NEEDED
+from quotascope.quotas import QuotaSet
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LEAST: Final = 100.0
+MOST: Final = 100_000.0
+"""Bytes/s of the candidates: from what most of the entities pass to what only the busiest does."""
+BYTES_FOR_A_PERCENT: Final = 100_000.0
+HISTORY: Final = ("history", "seconds", "minutes", "hours")
+"""Folders of the tables that are made of requests."""
+_OPTIONS: Final = Options(broker_pattern="/broker-([0-9]+)/")
+
+
+def limits(number: int) -> list[float]:
+    """So many limits in bytes/s, evenly apart on a scale of logarithms; one is in their middle."""
+    step = (MOST / LEAST) ** (1 / (number + 1))
+    return [float(round(LEAST * step**each)) for each in range(1, number + 1)]
+
+
+def candidates(number: int) -> list[Candidate]:
+    """So many candidates, each of which limits bytes and request time of every pair of user and client id."""
+    return [_candidate(each) for each in limits(number)]
+
+
+def _candidate(limit: float) -> Candidate:
+    values = {
+        "producer_byte_rate": limit,
+        "consumer_byte_rate": limit,
+        "request_percentage": limit / BYTES_FOR_A_PERCENT,
+        "controller_mutation_rate": 5.0,
+    }
+    quotas = QuotaSet({QuotaEntity(DEFAULT, DEFAULT): values})
+    return Candidate(name=f"{limit:.0f}", quotas=quotas)
+
+
+def ingest_on_spark(
+    spark: "SparkSession", files: Sequence[str], folder: str, lines: int
+) -> None:
+    """Read so many lines into tables."""
+    from quotascope.pipeline.spark.ingest import ingest as on_spark  # noqa: PLC0415 - a worker without Spark has none
+
+    shutil.rmtree(folder, ignore_errors=True)
+    _check(on_spark(spark, files, folder, _OPTIONS), lines)
+
+
+def ingest_alone(files: Sequence[str], folder: str, lines: int) -> None:
+    """The same in this process."""
+    shutil.rmtree(folder, ignore_errors=True)
+    _check(ingest(files, folder, _OPTIONS), lines)
+
+
+def _check(report: Report, lines: int) -> None:
+    assert report.read == lines
+    assert report.balanced
+    assert report.duplicates == 0
+
+
+def history_on_spark(spark: "SparkSession", folder: str) -> None:
+    """Make a history, with its sums, of the requests that were read."""
+    from quotascope.pipeline.spark.history import update  # noqa: PLC0415 - as above
+
+    for name in HISTORY:
+        shutil.rmtree(Path(folder) / name, ignore_errors=True)
+    done = update(spark, f"{folder}/requests", folder, compact=True)
+    assert done.requests > 0
+
+
+def replay_on_spark(spark: "SparkSession", folder: str, number: int) -> None:
+    """Replay a history for so many candidates."""
+    from quotascope.pipeline.spark.whatif import replay_table  # noqa: PLC0415 - as above
+
+    history = History.open(folder).detail
+    results = replay_table(history, candidates(number), spark=spark)
+    assert len(results) > number
+
+
+def replay_alone(folder: str, number: int) -> None:
+    """The same in this process."""
+    history = History.open(folder).detail
+    results = replay(_whole(history), candidates(number))
+    assert len(results) > number
+
+
+def _whole(history: Table) -> Iterator[pa.RecordBatch]:
+    for files in history.buckets().values():
+        yield from history.batches(files, NEEDED)

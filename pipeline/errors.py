@@ -1,0 +1,183 @@
+"""
+What can go wrong between a request log and a recommended quota.
+
+::
+
+    PipelineError
+    ├── BadOption            what was said about a log makes no sense
+    ├── BadSnapshot          partitions by topic that cannot be read
+    ├── UnreadableLog        a request log that cannot be opened, or of which nothing can be read
+    ├── EmptyLog             a log without a single request
+    ├── InvalidRules         rules to check a replay by that cannot be read, or that no cluster would take
+    ├── InvalidCandidates    a file of candidate quotas; says where and why
+    ├── MissingExtra         a library of the extra `pipeline` is not installed
+    ├── FileNotWritten       a page, a CSV or a JSON file
+    ├── OtherTopic           the topic of request logs is there, but not as wanted
+    ├── UnreadableMessage    a message of a request log that is not what its header says
+    │   └── UnknownVersion   of a version that this release knows no schema of
+    └── TableError           a committed table
+        ├── NoTable          there is none at this place
+        ├── UnreadableTable  its log is damaged, or of another program
+        ├── OtherSchema      it has other columns than expected
+        ├── DamagedFile      one of its files is gone or is not as it was committed
+        ├── NotWritten       no space left, or no permission; nothing was committed
+        └── LostCommit       another process committed something that excludes this
+"""
+
+from collections.abc import Sequence
+
+
+class PipelineError(Exception):
+    """Something about logs, history, candidates or their replay went wrong; the message says what, where, and what to do."""
+
+
+class BadOption(PipelineError):
+    """An option about how to read logs that makes no sense; the message says which."""
+
+
+class BadSnapshot(PipelineError):
+    """A topic snapshot that is not JSON of topics and numbers of partitions."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(
+            f'{path}: {why}; a snapshot is JSON such as {{"orders": 12, "payments": 6}}'
+        )
+
+
+class UnreadableLog(PipelineError):
+    """A request log that is not there, may not be read, or whose compression is broken; the message says which and why."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"{path}: {why}")
+        self.path: str = path
+        self.why: str = why
+
+
+class UnreadableMessage(PipelineError):
+    """A request or response in a line of the log that is not what its header says; the message names what is missing."""
+
+
+class EmptyLog(PipelineError):
+    """A log without a single request as `kafka.request.logger` writes it; the message names it."""
+
+
+class InvalidRules(PipelineError):
+    """A file of rules that cannot be read, or that no cluster would take; the message names it and what is wrong."""
+
+
+class UnknownVersion(UnreadableMessage):
+    """A request or response of a version that this release knows no schema of; the message names both versions."""
+
+
+class TableError(PipelineError):
+    """
+    Something about a committed table.
+
+    Args:
+        table: its path or URI.
+        about: what is wrong and what to do.
+
+    """
+
+    def __init__(self, table: str, about: str) -> None:
+        super().__init__(f"table {table}: {about}")
+        self.table: str = table
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (type(self), str(self), self.__dict__)
+
+
+class NoTable(TableError):
+    """There is no table at this place."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(table, "there is no table; ingest a request log into it first")
+
+
+class UnreadableTable(TableError):
+    """The log of a table is damaged, cannot be reached, or is of another program."""
+
+    def __init__(self, table: str, why: str) -> None:
+        super().__init__(table, f"its log (_delta_log) cannot be read: {why}")
+
+
+class OtherSchema(TableError):
+    """A table has other columns than what is to be written or read."""
+
+    def __init__(self, table: str, differences: str) -> None:
+        about = f"it has other columns than expected ({differences}); take another place for the new table"
+        super().__init__(table, about)
+
+
+class DamagedFile(TableError):
+    """A file that a commit lists is gone, was truncated, or is no Parquet."""
+
+    def __init__(self, table: str, file: str, why: str) -> None:
+        about = f"its file {file} is damaged: {why}; put it back from a copy, or drop the table's day and ingest its logs into a new table"
+        super().__init__(table, about)
+        self.file: str = file
+
+
+class NotWritten(TableError):
+    """A table could not be written to: no space, no permission; readers see what was committed before, and nothing else."""
+
+    def __init__(self, table: str, why: str) -> None:
+        super().__init__(table, f"nothing was committed: {why}")
+
+
+class LostCommit(TableError):
+    """Another process committed something that excludes this change; readers see that, and nothing of this."""
+
+    def __init__(self, table: str, why: str) -> None:
+        super().__init__(
+            table, f"another process changed it meanwhile; run this again ({why})"
+        )
+
+
+class FileNotWritten(PipelineError):
+    """A page, a CSV or a JSON file cannot be written; the message names it."""
+
+
+class OtherTopic(PipelineError):
+    """The topic is there with other numbers than were asked for; nothing was changed."""
+
+    def __init__(self, topic: str, differences: str) -> None:
+        super().__init__(
+            f"topic {topic} is there with {differences}; nothing was changed. Leave the option out to take it as it is, or see kafka-topics.sh --alter"
+        )
+        self.topic: str = topic
+
+
+def _restored(
+    kind: type[TableError], message: str, state: dict[str, object]
+) -> TableError:
+    """Make an error again that another process raised."""
+    error = kind.__new__(kind, message)
+    error.__dict__.update(state)
+    return error
+
+
+class InvalidCandidates(PipelineError):
+    """
+    A file of candidates that cannot be used; holds every problem found, not only the first.
+
+    Args:
+        subject: what was read, such as the name of the file.
+        problems: one sentence for each, beginning with its place.
+
+    """
+
+    def __init__(self, subject: str, problems: Sequence[str]) -> None:
+        self.subject: str = subject
+        self.problems: tuple[str, ...] = tuple(problems)
+        count = len(self.problems)
+        lines = "".join(f"\n  {problem}" for problem in self.problems)
+        super().__init__(
+            f"{subject}: {self.problems[0]}"
+            if count == 1
+            else f"{subject}: {count} problems{lines}"
+        )
+
+
+class MissingExtra(PipelineError):
+    """A library of the extra `pipeline` is not installed; the message says how to install it."""

@@ -1,0 +1,24 @@
+"""Requests whose thread time no client is charged for."""
+
+from typing import Final
+
+EXEMPT_APIS: Final = (
+    4,  # LeaderAndIsr
+    5,  # StopReplica
+    6,  # UpdateMetadata
+    7,  # ControlledShutdown
+    27,  # WriteTxnMarkers
+    52,  # Vote
+    53,  # BeginQuorumEpoch
+    54,  # EndQuorumEpoch
+    56,  # AlterPartition
+    59,  # FetchSnapshot
+    82,  # UpdateRaftVoter
+)
+"""
+Kafka's numbers of the APIs that brokers answer with `sendResponseExemptThrottle`: what they say to each other.
+
+The first four went with ZooKeeper. DescribeQuorum, AddRaftVoter and RemoveRaftVoter are exempt on a controller only: a broker that
+forwards them charges its client. A follower's Fetch is exempt as well. What the log does not tell is taken for the usual case: an exempt
+request that was refused for want of permission is charged by Kafka, and the thread time of a Produce with `acks=0` is not.
+"""

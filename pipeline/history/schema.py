@@ -1,0 +1,161 @@
+"""
+The columns of usage history and of its roll-ups.
+
+History has one row per request that a quota sees. Its files are hash buckets of the user and days of the decision, each sorted by
+`ORDER`; the names of users and clients are never part of a path.
+"""
+
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+Column: TypeAlias = Any
+"""A column of Arrow; its stubs are of another release."""
+
+ORDER: Final = ("user", "client_id", "broker", "timestamp")
+"""How the rows of a file are sorted; requests of the same millisecond stay in the order of their log."""
+
+
+def _column(
+    name: str, kind: pa.DataType, about: str, *, null: bool = False
+) -> "pa.Field[Any]":
+    return pa.field(name, kind, nullable=null, metadata={"description": about})
+
+
+HISTORY: Final = pa.schema(
+    [
+        _column(
+            "user",
+            pa.string(),
+            "Principal's name as Kafka knows it, decoded; ANONYMOUS without authentication.",
+        ),
+        _column(
+            "client_id",
+            pa.string(),
+            "Client id of the request's header; empty when it has none, as quotas take it.",
+        ),
+        _column(
+            "broker",
+            pa.string(),
+            "Node that decided; each measures its clients by itself.",
+        ),
+        _column(
+            "timestamp",
+            pa.int64(),
+            "When the broker decided on a throttle: ms since 1970, UTC.",
+        ),
+        _column(
+            "completed",
+            pa.int64(),
+            "When the response had left and the network thread's time was charged: ms since 1970, UTC.",
+        ),
+        _column(
+            "connection", pa.int64(), "Hash of the connection, which a throttle mutes."
+        ),
+        _column(
+            "api_key",
+            pa.int16(),
+            "Kafka's number of the API: 0 Produce, 1 Fetch, 19 CreateTopics.",
+        ),
+        _column(
+            "api_version",
+            pa.int16(),
+            "Version of the request; decides between strict and permissive mutation quotas.",
+        ),
+        _column(
+            "produce_bytes",
+            pa.int64(),
+            "What the Produce quota charges, bytes; null for any other request or an unknown size.",
+            null=True,
+        ),
+        _column(
+            "fetch_bytes",
+            pa.int64(),
+            "What the Fetch quota charges, bytes; null for followers, other requests, or an unknown size.",
+            null=True,
+        ),
+        _column(
+            "request_ms",
+            pa.float64(),
+            "Handler thread's time that the Request quota charges at the decision, ms; null when exempt.",
+            null=True,
+        ),
+        _column(
+            "network_ms",
+            pa.float64(),
+            "Network thread's time that is charged, unchecked, at completion, ms; null when exempt.",
+            null=True,
+        ),
+        _column(
+            "mutations",
+            pa.int32(),
+            "Partitions that the request asked the ControllerMutation quota for, refused ones included; null for other requests or an unknown number.",
+            null=True,
+        ),
+        _column(
+            "mutations_charged",
+            pa.int32(),
+            "Partitions that this quota was charged for as logged, refused ones left out; null as above.",
+            null=True,
+        ),
+        _column(
+            "mutation_timestamp",
+            pa.int64(),
+            "When the controller charged the mutations, about: ms since 1970, UTC; null without mutations.",
+            null=True,
+        ),
+        _column(
+            "refused",
+            pa.bool_(),
+            "Whether the answer refuses something with THROTTLING_QUOTA_EXCEEDED (89), which charges nothing.",
+        ),
+        _column(
+            "throttle_ms",
+            pa.int32(),
+            "What the client was told to wait, ms; 0 when it was not throttled or the answer has no such field.",
+        ),
+    ]
+)
+"""One row per request that a quota sees."""
+
+ROLLUP: Final = pa.schema(
+    [
+        _column("user", pa.string(), "As in history."),
+        _column("client_id", pa.string(), "As in history."),
+        _column("broker", pa.string(), "As in history."),
+        _column(
+            "quota_type", pa.string(), "produce, fetch, request or controller_mutation."
+        ),
+        _column(
+            "start",
+            pa.int64(),
+            "Begin of the second, minute or hour: ms since 1970, UTC.",
+        ),
+        _column(
+            "requests",
+            pa.int64(),
+            "Requests that charged this quota, at the time of the decision.",
+        ),
+        _column(
+            "amount",
+            pa.int64(),
+            "What they charged: bytes, us of thread time (handler and network), or partitions.",
+        ),
+        _column(
+            "throttled",
+            pa.int64(),
+            "How many of them were told to wait or refused, for whatever quota.",
+        ),
+        _column(
+            "throttle_ms",
+            pa.int64(),
+            "How long they were told to wait, ms; a request counts under each quota that it charged.",
+        ),
+    ]
+)
+"""
+Sums over a second, a minute or an hour.
+
+All are integers, so that they are the same whatever the order of addition. A table may hold several rows of one key (late requests):
+they add up.
+"""

@@ -1,0 +1,178 @@
+"""
+The work on a part of the input that one of many workers has.
+
+`parsed` reads lines where they come; rows of one `part` then have to come together, because only they can be the same request, and `staged`
+finds out which are new and writes those. What needs to know of other parts, requests that name topics, goes back to who commits.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..request_log.parsing import parse
+from ..request_log.schema import QUARANTINE, REQUESTS
+from ..table import File
+from ..table.partitions import buckets_of
+from ..whatif.batches import whole_groups
+from .options import Options
+from .seen import Seen
+from .tables import BUCKETS, Tables
+
+_LINE_COLUMNS: Final[list[Any]] = [
+    pa.field("line", pa.binary()),
+    pa.field("file", pa.string()),
+    pa.field("start", pa.int64()),
+    pa.field("number", pa.int64()),
+]
+LINES: Final = pa.schema(_LINE_COLUMNS)
+"""Lines in their order: text, file, the byte at which the piece of the file begins (null: unknown), and the line's number, if known."""
+PART: Final = pa.field("part", pa.int64())
+"""Rows of different parts cannot be the same line."""
+SLICE_MS: Final = 600_000
+"""The requests of a bucket in so much time are one part: what one worker has to hold in memory."""
+PIECE: Final = 200_000
+"""Rows of small parts that a worker holds and writes at once, about 200 MB."""
+ROWS: Final = pa.schema(
+    [*REQUESTS, *(column for column in QUARANTINE if column.name not in REQUESTS.names), PART]
+)  # fmt: skip
+"""Requests and quarantined lines in one; the latter have a reason."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Staged:
+    """What a worker wrote and counted of its parts."""
+
+    lines: int = 0
+    requests: list[File] = field(default_factory=list)
+    quarantine: list[File] = field(default_factory=list)
+    duplicates: int = 0
+    quarantined_before: int = 0
+    forwarded: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    topics: pa.Table = field(default_factory=REQUESTS.empty_table)
+    """Requests that name topics; nobody looked yet whether they are new."""
+
+
+def parsed(
+    options: Options, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Turn lines in `LINES` into `ROWS`."""
+    counts: dict[tuple[str, int], int] = {}
+    for batch in batches:
+        for piece in _pieces(batch):
+            yield from _rows(piece, options, counts).to_batches()
+
+
+def staged(tables: Tables, batches: Iterable[pa.RecordBatch]) -> Staged:
+    """
+    Write the rows of whole parts that are new, in the memory of some of them or of the largest.
+
+    Args:
+        tables: where they go.
+        batches: of `ROWS`; the rows of a part come together.
+
+    Raises:
+        TableError: the tables could not be read or written.
+
+    """
+    worker = _Worker(tables)
+    rows = (pa.Table.from_batches([batch], ROWS) for batch in batches)
+    for piece in whole_groups(rows, PIECE, PART.name):
+        worker.add(piece)
+    return worker.done
+
+
+class _Worker:
+    """Writes parts, one piece after the other."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.done = Staged()
+        self._tables = tables
+        self._requests = Seen(tables.requests, "timestamp")
+        self._quarantine = Seen(tables.quarantine, None)
+
+    def add(self, rows: pa.Table) -> None:
+        self.done.lines += len(rows)
+        refused = pc.is_valid(rows["reason"])
+        self._add_requests(rows.filter(pc.invert(refused)).select(REQUESTS.names))
+        self._add_quarantine(rows.filter(refused).select(QUARANTINE.names))
+
+    def _add_requests(self, requests: pa.Table) -> None:
+        done, names_topics = self.done, pc.is_valid(requests["topics"])
+        plain = requests.filter(pc.invert(names_topics))
+        fresh = self._requests.fresh(plain)
+        new = fresh.filter(pc.invert(fresh["forwarded"]))
+        done.requests += self._tables.requests.stage(new)
+        done.duplicates += len(plain) - len(fresh)
+        done.forwarded += len(fresh) - len(new)
+        done.topics = pa.concat_tables([done.topics, requests.filter(names_topics)])
+
+    def _add_quarantine(self, quarantine: pa.Table) -> None:
+        done = self.done
+        new = self._quarantine.fresh(quarantine)
+        done.quarantine += self._tables.quarantine.stage(new)
+        done.quarantined_before += len(quarantine) - len(new)
+        reasons: list[Any] = new["reason"].to_pylist()
+        done.reasons.update(reasons)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Stretches of lines of one piece of one file."""
+    if not batch.num_rows:
+        return
+    files: Any = batch.column("file")
+    known: Any = batch.column("start")
+    starts: Any = pc.fill_null(known, -1)
+    others: Any = pc.not_equal(files[1:], files[:-1])
+    pieces: Any = pc.not_equal(starts[1:], starts[:-1])
+    changed: Any = pc.or_(others, pieces)
+    edges = [0, *(np.flatnonzero(changed) + 1).tolist(), batch.num_rows]
+    for begin, end in pairwise(edges):
+        yield batch.slice(begin, end - begin)
+
+
+def _rows(
+    piece: pa.RecordBatch, options: Options, counts: dict[tuple[str, int], int]
+) -> pa.Table:
+    file, start = piece.column("file")[0].as_py(), piece.column("start")[0].as_py()
+    numbers = piece.column("number")
+    if start == 0:  # from the file's first line on
+        before = counts.get((file, start), 0)
+        counts[file, start] = before + len(piece)
+        numbers = pa.array(np.arange(before + 1, before + 1 + len(piece)))
+    found = parse(piece.column("line"), numbers, options.source(_path(file)))
+    slices = np.asarray(found.requests["timestamp"].to_numpy(), np.int64) // SLICE_MS
+    parts = slices * BUCKETS + buckets_of(found.requests["user"], BUCKETS)
+    identities: list[Any] = found.quarantine["identity"].to_pylist()
+    beginnings = [identity[0] << 8 | identity[1] for identity in identities]
+    tables = [
+        found.requests.append_column(PART, pa.array(parts)),
+        found.quarantine.append_column(PART, pa.array([-1 - number for number in beginnings], pa.int64())),
+    ]  # fmt: skip
+    return pa.concat_tables([_widened(table) for table in tables])
+
+
+def _path(uri: str) -> str:
+    """A file of this machine by its path, as `ingest` in one process names it."""
+    if not uri.startswith("file:/"):
+        return uri
+    return "/" + unquote(uri.removeprefix("file:").lstrip("/"))
+
+
+def _widened(table: pa.Table) -> pa.Table:
+    return pa.table(
+        [
+            table[column.name]
+            if column.name in table.column_names
+            else pa.nulls(len(table), column.type)
+            for column in ROWS
+        ],
+        schema=ROWS,
+    )

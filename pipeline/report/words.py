@@ -1,0 +1,78 @@
+"""Entities, rates and shares, as a person reads them."""
+
+from __future__ import annotations
+
+import math
+
+from quotascope.metrics import QuotaType
+from quotascope.pages.words import shown
+
+_SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_UNITS = {
+    QuotaType.PRODUCE: "B/s",
+    QuotaType.FETCH: "B/s",
+    QuotaType.REQUEST: "%",
+    QuotaType.CONTROLLER_MUTATION: "/s",
+}
+
+
+def who(user: str | None, client_id: str | None) -> str:
+    """
+    An entity in one line; None is a dimension that it does not have, and an empty client-id one that sends none.
+
+    >>> who("etl", "spark"), who("etl", None), who(None, "spark"), who("etl", "")
+    ('etl / spark', 'user etl', 'client spark', 'etl / no client-id')
+    """
+    client = (client_id and shown(client_id)) or "no client-id"
+    if user is None:
+        return f"client {client}"
+    return (
+        f"user {shown(user)}"
+        if client_id is None
+        else f"{shown(user) or '-'} / {client}"
+    )
+
+
+def spaced(label: str) -> str:
+    """
+    A label in words.
+
+    >>> spaced("controller_mutation")
+    'controller mutation'
+    """
+    return label.replace("_", " ")
+
+
+def rate(kind: QuotaType, value: float) -> str:
+    """
+    A rate or a limit in the unit of its quota type: bytes/s, percent of one thread, mutations/s.
+
+    >>> rate(QuotaType.PRODUCE, 2_104_000.0), rate(QuotaType.REQUEST, 2.5), rate(QuotaType.FETCH, 30.0)
+    ('2.1 MB/s', '2.5 %', '30 B/s')
+    """
+    return f"{amount(value)}{_UNITS[kind]}"
+
+
+def amount(value: float) -> str:
+    """
+    A number in three digits, and what its unit needs before it.
+
+    >>> amount(0.0), amount(1_500.0), amount(12.345), amount(math.inf)
+    ('0 ', '1.5 k', '12.3 ', '∞ ')
+    """
+    if not math.isfinite(value):
+        return "∞ " if value > 0 else "? "
+    for scale, prefix in _SCALES:
+        if abs(value) >= scale:
+            return f"{value / scale:.3g} {prefix}"
+    return f"{value:.3g} "
+
+
+def percent(share: float) -> str:
+    """
+    A share in percent.
+
+    >>> percent(0.0), percent(0.00123), percent(0.25), percent(1.0)
+    ('0 %', '0.12 %', '25 %', '100 %')
+    """
+    return f"{share * 100:.2g} %" if share < 1 else f"{share:.0%}".replace("%", " %")

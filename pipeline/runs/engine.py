@@ -1,0 +1,59 @@
+"""Whether this process does the work, or Spark."""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+from importlib.util import find_spec
+from typing import Final
+
+from ..errors import PipelineError
+from ..table.run import Run, run_here
+
+MOST_LOCAL_ROWS: Final = 50_000_000
+"""Rows of history above which Spark is worth its start, where it is installed."""
+MOST_LOCAL_BYTES: Final = 50_000_000_000
+"""The same in bytes of request logs."""
+_SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
+"""Set by spark-submit."""
+
+
+class Engine(Enum):
+    """Who does the work. The results are the same."""
+
+    AUTO = "auto"
+    """Spark under spark-submit, and for large input where it is installed; else this process."""
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+def chosen(engine: Engine, size: int, most: int) -> Engine:
+    """LOCAL or SPARK for input of that size, of which `most` is for this process."""
+    if engine is not Engine.AUTO:
+        return engine
+    if _SUBMITTED in os.environ:
+        return Engine.SPARK
+    large = size > most and find_spec("pyspark") is not None
+    return Engine.SPARK if large else Engine.LOCAL
+
+
+class NoSpark(PipelineError):
+    """Spark was asked for and is not installed."""
+
+
+def run_of(engine: Engine) -> Run:
+    """
+    What gives work to this process, or to the workers of the Spark session, which is begun if need be.
+
+    Raises:
+        NoSpark: it is not installed.
+
+    """
+    if engine is not Engine.SPARK:
+        return run_here
+    if find_spec("pyspark") is None:
+        raise NoSpark("--engine spark needs PySpark: pip install pyspark, or run this by spark-submit")  # fmt: skip
+    from ..spark.run import SparkRun  # noqa: PLC0415 - brings Spark in
+    from ..spark.session import session  # noqa: PLC0415 - as above
+
+    return SparkRun(session())

@@ -1,0 +1,96 @@
+"""
+Lines of request logs as a frame, and what becomes of them: read where they are, brought together by part, written by the workers.
+
+Rows cross into Python twice, once as lines and once as requests; between the two they are shuffled, because only rows of one part can be
+the same line.
+"""
+
+import pickle
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from ..ingest import Options, Tables
+from ..ingest.parts import LINES, ROWS, Staged, parsed, staged
+from .arrow import map_in_arrow
+from .run import answer_of, raised
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ANSWER: Final = "answer binary"
+_KINDS: Final = {
+    pa.int64(): "bigint",
+    pa.int32(): "int",
+    pa.int16(): "smallint",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.binary(): "binary",
+    pa.bool_(): "boolean",
+}
+
+
+def lines_of_files(
+    spark: "SparkSession", paths: list[str], names: str = "*"
+) -> "DataFrame":
+    """
+    The lines of files that Spark can read, as `LINES`.
+
+    Only line feeds end a line. A compressed file is one task's work; zstd needs Spark 4.1 or Hadoop's native library.
+    """
+    files = spark.read.format("text").option("lineSep", "\n")
+    found = files.option("recursiveFileLookup", "true").option("pathGlobFilter", names)
+    return found.load(paths).selectExpr(
+        "CAST(value AS BINARY) AS line",
+        "_metadata.file_path AS file",
+        "_metadata.file_block_start AS start",
+        "CAST(NULL AS BIGINT) AS number",
+    )
+
+
+def lines_of_topic(messages: "DataFrame") -> "DataFrame":
+    """The messages of Kafka's source, each a line, as `LINES`: topic and partition for a file, the offset for the line's number."""
+    return messages.selectExpr(
+        "value AS line",
+        "concat(topic, '-', partition) AS file",
+        "CAST(NULL AS BIGINT) AS start",
+        "offset AS number",
+    )
+
+
+def staged_lines(lines: "DataFrame", tables: Tables, options: Options) -> list[Staged]:
+    """
+    Read lines in `LINES`, and write those that are new; nothing is part of the tables before `Committer.commit`.
+
+    Raises:
+        TableError: a worker could not read or write the tables.
+
+    """
+    ordered = lines.select(*LINES.names)
+    rows = map_in_arrow(ordered, partial(parsed, options), _ddl(ROWS))
+    # one part after the other, so that a worker need not hold all that a task gets; each in the order of its logs
+    together = rows.repartition("part").sortWithinPartitions("part", "line")
+    parts = map_in_arrow(together, partial(_staged, tables), _ANSWER)
+    answers = [pickle.loads(row.answer) for row in parts.collect()]  # noqa: S301 - of our own workers
+    return [raised(answer) for answer in answers]
+
+
+def _staged(
+    tables: Tables, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    answer = answer_of(partial(staged, tables, batches))
+    yield pa.RecordBatch.from_pydict({"answer": [answer]})
+
+
+def _ddl(schema: pa.Schema) -> str:
+    return ", ".join(f"{column.name} {_kind(column.type)}" for column in schema)
+
+
+def _kind(kind: pa.DataType) -> str:
+    if pa.types.is_list(kind):
+        return f"array<{_kind(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        return f"struct<{','.join(f'{part.name}:{_kind(part.type)}' for part in kind)}>"
+    return _KINDS[kind]

@@ -1,0 +1,50 @@
+"""What entities need when rules are for client-ids of any user: Spark brings the requests of each client-id together."""
+
+import pickle
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from quotascope.pipeline.recommend.need import Need, needs
+from quotascope.pipeline.recommend.policy import Policy
+from quotascope.pipeline.recommend.sensors import Windows
+from quotascope.pipeline.spark.arrow import map_in_arrow
+from quotascope.pipeline.spark.whatif import rows_of
+from quotascope.pipeline.table import Table
+from quotascope.pipeline.whatif.batches import whole_groups
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CLIENT: Final = "client_id"
+_ROWS: Final = 1 << 20
+
+
+def needs_of_clients(
+    history: Table, policy: Policy, windows: Windows, spark: "SparkSession"
+) -> list[Need]:
+    """
+    What each client-id needs, whoever its users are. A worker holds the requests of one client-id in memory.
+
+    Args:
+        history: `History.detail`; workers must reach its path.
+        policy: whose shape is for client-ids.
+        windows: of the quotas.
+        spark: the session.
+
+    """
+    grouped = rows_of(history, spark).repartition(_CLIENT).sortWithinPartitions(_CLIENT)
+    work = partial(_needs, policy, windows)
+    rows = map_in_arrow(grouped, work, "answer binary").collect()
+    return [need for row in rows for need in pickle.loads(row.answer)]  # noqa: S301 - of our own workers
+
+
+def _needs(
+    policy: Policy, windows: Windows, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    tables = (pa.Table.from_batches([batch]) for batch in batches)
+    for table in whole_groups(tables, _ROWS, _CLIENT):
+        found = list(needs(table, policy, windows))
+        yield pa.RecordBatch.from_pydict({"answer": [pickle.dumps(found)]})

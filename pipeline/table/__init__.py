@@ -1,0 +1,13 @@
+"""
+Committed tables: directories of Parquet files of which a reader sees only what a commit lists.
+
+`Table` appends, reads, compacts and drops old days; `Layout` says how rows are spread over files.
+"""
+
+from .file import File
+from .following import Follower, Make
+from .layout import Layout
+from .run import Run, run_here
+from .table import Table, Turn
+
+__all__ = ["File", "Follower", "Layout", "Make", "Run", "Table", "Turn", "run_here"]

@@ -1,0 +1,301 @@
+"""
+The log of commits: which files make up a table.
+
+It is a Delta Lake log, kept by the library deltalake; only this file calls it. The library takes two transactions that remove the same
+file at once for compatible when they come from this interface, so each removal also counts up one application's transactions, which it
+does compare: of two that started from the same version one fails (tests/pipeline/table/test_concurrency.py).
+"""
+
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Self
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction, Transaction
+
+from ..errors import LostCommit, NoTable, NotWritten, TableError, UnreadableTable
+from .file import File, reading_order
+from .layout import Layout
+from .storage import Storage
+
+_LAYOUT: Final = "quotascope.layout"
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_REMOVALS: Final = "quotascope.removals"
+_DROPPED: Final = "quotascope.dropped"
+"""Its version is the first day that was kept when days were last dropped."""
+_PARTITIONS: Final = [("day", pa.int32()), ("bucket", pa.int32())]
+
+
+class Log:
+    """
+    The commits of one table.
+
+    Args:
+        storage: where it lies.
+        table: what the library opened there.
+
+    """
+
+    def __init__(self, storage: Storage, table: DeltaTable) -> None:
+        self._storage = storage
+        self._table = table
+        self.layout: Layout = _layout_of(storage, table)
+
+    @classmethod
+    def create(cls, storage: Storage, schema: pa.Schema, layout: Layout) -> Self:
+        """
+        Make an empty table, or open the one that is there.
+
+        Of several that make it at once one succeeds: without retries, or the library would make it once more on top of the first.
+        """
+        try:
+            DeltaTable.create(
+                storage.uri,
+                _with_partitions(schema),
+                mode="ignore",
+                partition_by=[name for name, _ in _PARTITIONS],
+                configuration={_LAYOUT: layout.to_json()},
+                storage_options=dict(storage.options),
+                commit_properties=CommitProperties(max_commit_retries=0),
+                raise_if_key_not_exists=False,
+            )
+        except (OSError, DeltaError) as error:
+            return cls._made_by_another(storage, error)
+        return cls.open(storage)
+
+    @classmethod
+    def _made_by_another(cls, storage: Storage, error: Exception) -> Self:
+        try:
+            return cls.open(storage)
+        except TableError:
+            raise NotWritten(storage.uri, _plain(error)) from error
+
+    @classmethod
+    def open(cls, storage: Storage) -> Self:
+        """
+        Open a table.
+
+        Raises:
+            NoTable: there is none.
+            UnreadableTable: its log cannot be read, or is not of this project.
+
+        """
+        try:
+            table = DeltaTable(storage.uri, storage_options=dict(storage.options))
+        except TableNotFoundError as error:
+            raise NoTable(storage.uri) from error
+        except (OSError, DeltaError) as error:
+            raise UnreadableTable(storage.uri, _plain(error)) from error
+        return cls(storage, table)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the table's files."""
+        found: Any = self._table.schema().to_arrow()
+        schema = pa.schema(found)
+        names = {name for name, _ in _PARTITIONS}
+        return pa.schema([column for column in schema if column.name not in names])
+
+    @property
+    def identity(self) -> str:
+        """The table's id, made with it."""
+        return str(self._table.metadata().id)
+
+    @property
+    def version(self) -> int:
+        """Number of the last commit that this log has read, from 0."""
+        return self._table.version()
+
+    def refresh(self) -> None:
+        """Read what was committed since."""
+        try:
+            self._table.update_incremental()
+        except (OSError, DeltaError) as error:
+            raise UnreadableTable(self._storage.uri, _plain(error)) from error
+
+    def epoch_of(self, batch_id: str) -> int | None:
+        """Return the last epoch of a batch id that was committed."""
+        return self._table.transaction_version(batch_id)
+
+    def files(self) -> tuple[File, ...]:
+        """Return the files of the table, by bucket, day, and age."""
+        actions = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
+        files = (_file(action, self.layout.day_of) for action in actions)
+        return tuple(sorted(files, key=reading_order))
+
+    def added_since(self, version: int) -> tuple[File, ...]:
+        """
+        Return the files that brought new rows after a commit, in the order of commits.
+
+        Raises:
+            UnreadableTable: the log has forgotten a commit since.
+
+        """
+        later = range(version + 1, self.version + 1)
+        return tuple(file for number in later for file in self._brought_by(number))
+
+    def add(self, files: Iterable[File], epochs: Mapping[str, int]) -> None:
+        """
+        Commit new files as the next epoch of each of some batch ids.
+
+        Raises:
+            LostCommit: another process committed one of the ids meanwhile.
+            NotWritten: the disk is full, or may not be written to.
+
+        """
+        self._commit(
+            [self._added(file, new=True) for file in files],
+            [Transaction(batch_id, epoch) for batch_id, epoch in epochs.items()],
+        )
+
+    @property
+    def first_kept_day(self) -> int | None:
+        """Days before this one (since 1970, UTC) were dropped; None when none ever were."""
+        return self.epoch_of(_DROPPED)
+
+    def replace(self, old: Iterable[File], new: Iterable[File]) -> None:
+        """
+        Commit that files are no longer part of the table, and others with the same rows are.
+
+        Raises:
+            LostCommit: another process removed files meanwhile.
+            NotWritten: as in `add`.
+
+        """
+        removed = [_removed(file, rows_stay=bool(new)) for file in old]
+        added = [self._added(file, new=False) for file in new]
+        self._commit([*removed, *added], [self._removal()])
+
+    def drop(self, old: Iterable[File], first_kept_day: int) -> None:
+        """
+        Commit that files of days before one are no longer part of the table, and that these days were dropped.
+
+        Raises:
+            LostCommit: another process removed files meanwhile.
+            NotWritten: as in `add`.
+
+        """
+        before = self.first_kept_day
+        first = first_kept_day if before is None else max(before, first_kept_day)
+        removed = [_removed(file, rows_stay=False) for file in old]
+        self._commit([*removed], [self._removal(), Transaction(_DROPPED, first)])
+
+    def clean(self, older_than_hours: int, *, dry_run: bool) -> list[str]:
+        """Delete files that no commit lists, or none any more, and that are older; return their paths."""
+        paths = self._table.vacuum(
+            retention_hours=older_than_hours,
+            dry_run=dry_run,
+            enforce_retention_duration=False,
+            full=True,
+        )
+        return sorted(set(paths))
+
+    def _brought_by(self, version: int) -> Iterator[File]:
+        path = f"_delta_log/{version:020d}.json"
+        try:
+            with self._storage.filesystem.open_input_stream(path) as stream:
+                lines = stream.read().splitlines()
+        except OSError as error:
+            why = f"commit {version} is needed, and no longer there ({error})"
+            raise UnreadableTable(self._storage.uri, why) from error
+        for line in lines:
+            added = json.loads(line).get("add")
+            if added and added["dataChange"]:
+                yield _file(_flat(added), self.layout.day_of)
+
+    def _removal(self) -> Transaction:
+        return Transaction(_REMOVALS, (self.epoch_of(_REMOVALS) or 0) + 1)
+
+    def _commit(
+        self, actions: list[AddAction | RemoveAction], transactions: list[Transaction]
+    ) -> None:
+        try:
+            self._table.create_write_transaction(
+                actions,
+                "append",
+                _with_partitions(self.schema),
+                partition_by=[name for name, _ in _PARTITIONS],
+                commit_properties=CommitProperties(app_transactions=transactions),
+            )
+        except CommitFailedError as error:
+            raise LostCommit(self._storage.uri, _plain(error)) from error
+        except (OSError, DeltaError) as error:
+            raise NotWritten(self._storage.uri, _plain(error)) from error
+        self.refresh()
+
+    def _added(self, file: File, *, new: bool) -> AddAction:
+        statistics = file.statistics(self.layout.day_of)
+        return AddAction(
+            file.path, file.size, _values(file), _now_ms(), new, statistics
+        )
+
+
+def _plain(error: Exception) -> str:
+    """Return the message on one line; deltalake colours it, and writes its causes on lines of their own."""
+    return " ".join(_COLOUR.sub("", str(error)).replace("\u21b3", ":").split())
+
+
+def _layout_of(storage: Storage, table: DeltaTable) -> Layout:
+    text = table.metadata().configuration.get(_LAYOUT)
+    if text is None:
+        raise UnreadableTable(storage.uri, "it is a Delta table of another program")
+    return Layout.from_json(text)
+
+
+def _file(action: dict[str, object], day_of: str | None) -> File:
+    def number(name: str) -> int:
+        return int(str(action[name]))
+
+    spans = day_of is not None and action.get(f"min.{day_of}") is not None
+    return File(
+        path=str(action["path"]),
+        day=number("partition.day"),
+        bucket=number("partition.bucket"),
+        rows=number("num_records"),
+        size=number("size_bytes"),
+        first=number(f"min.{day_of}") if spans else None,
+        last=number(f"max.{day_of}") if spans else None,
+    )
+
+
+def _flat(added: dict[str, Any]) -> dict[str, object]:
+    statistics = json.loads(added["stats"])
+    return {
+        "path": added["path"],
+        "size_bytes": added["size"],
+        "num_records": statistics["numRecords"],
+        **{
+            f"partition.{name}": value
+            for name, value in added["partitionValues"].items()
+        },
+        **{
+            f"min.{name}": value
+            for name, value in statistics.get("minValues", {}).items()
+        },
+        **{
+            f"max.{name}": value
+            for name, value in statistics.get("maxValues", {}).items()
+        },
+    }
+
+
+def _removed(file: File, *, rows_stay: bool) -> RemoveAction:
+    return RemoveAction(file.path, not rows_stay, _now_ms(), file.size, _values(file))
+
+
+def _values(file: File) -> dict[str, str | None]:
+    return {"day": str(file.day), "bucket": str(file.bucket)}
+
+
+def _with_partitions(schema: pa.Schema) -> pa.Schema:
+    for name, kind in _PARTITIONS:
+        schema = schema.append(pa.field(name, kind, nullable=False))
+    return schema
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

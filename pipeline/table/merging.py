@@ -1,0 +1,128 @@
+"""
+Merges sorted files into one sorted stream, a client at a time.
+
+Files of a bucket are each sorted; late data and other days lie in files of their own. A run is a stretch of rows of one file that differ
+in the last column of the order only (time): runs are merged by their key, and rows within a key by time where files overlap. What is held
+in memory are one batch of each file and the rows of one key.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .order import from_zero, in_order
+from .partitions import Column, Numbers
+
+BATCH: Final = 65_536
+"""Rows that a merged batch holds at least, but the last."""
+
+Key: TypeAlias = tuple[object, ...]
+Run: TypeAlias = tuple[Key, pa.RecordBatch, int, int]
+
+
+def merged(
+    files: Sequence[Iterable[pa.RecordBatch]], order: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of all files in their common order; of equal rows those of earlier files come first."""
+    if len(files) == 1 or not order:
+        for batches in files:
+            yield from batches
+        return
+    block = _Block(time=order[-1])
+    runs = merge(*(_runs(file, order[:-1]) for file in files), key=itemgetter(0))
+    for _, of_key in groupby(runs, key=itemgetter(0)):
+        block.add(of_key)
+        if block.rows >= BATCH:
+            yield from block.sorted_rows()
+            block = _Block(time=order[-1])
+    yield from block.sorted_rows()
+
+
+def _runs(batches: Iterable[pa.RecordBatch], prefix: tuple[str, ...]) -> Iterator[Run]:
+    for batch in batches:
+        if batch.num_rows:
+            starts = _starts(batch, prefix)
+            keys = _keys(batch, prefix, starts)
+            ends = [*starts[1:].tolist(), batch.num_rows]
+            for key, start, end in zip(keys, starts.tolist(), ends, strict=True):
+                yield key, batch, start, end
+
+
+def _starts(batch: pa.RecordBatch, prefix: tuple[str, ...]) -> Numbers:
+    changed = np.zeros(batch.num_rows, np.bool_)
+    changed[0] = True
+    for name in prefix:
+        column = _filled(batch.column(name))
+        differs: Any = pc.not_equal(column[1:], column[:-1])
+        changed[1:] |= differs.to_numpy(zero_copy_only=False)
+    return np.flatnonzero(changed)
+
+
+def _keys(batch: pa.RecordBatch, prefix: tuple[str, ...], starts: Numbers) -> list[Key]:
+    at: Column = pa.array(starts)
+    columns = [_filled(batch.column(name)).take(at).to_pylist() for name in prefix]
+    return list(zip(*columns, strict=True)) if columns else [()]
+
+
+def _filled(column: Column) -> Column:
+    return pc.fill_null(column, "") if pa.types.is_string(column.type) else column
+
+
+@dataclass
+class _Block:
+    """Runs that are given out together."""
+
+    time: str
+    rows: int = 0
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    used: list[tuple[int, int]] = field(default_factory=list)
+    places: dict[int, int] = field(default_factory=dict)
+    runs: list[tuple[int, int, int, int]] = field(default_factory=list)
+    keys: int = 0
+
+    def add(self, of_key: Iterable[Run]) -> None:
+        """Take the runs of the next key."""
+        for _, batch, start, end in of_key:
+            place = self._place_of(batch, start)
+            self.used[place] = (self.used[place][0], end)
+            self.runs.append((self.keys, place, start, end))
+            self.rows += end - start
+        self.keys += 1
+
+    def sorted_rows(self) -> Iterator[pa.RecordBatch]:
+        """Give the rows out in order."""
+        if self.rows:
+            table = pa.Table.from_batches(
+                [
+                    batch[start:end]
+                    for batch, (start, end) in zip(self.batches, self.used, strict=True)
+                ]
+            )
+            positions: Column = pa.array(self._positions(table))
+            yield from table.take(positions).combine_chunks().to_batches()
+
+    def _place_of(self, batch: pa.RecordBatch, start: int) -> int:
+        place = self.places.setdefault(id(batch), len(self.batches))
+        if place == len(self.batches):
+            self.batches.append(batch)
+            self.used.append((start, start))
+        return place
+
+    def _positions(self, table: pa.Table) -> Numbers:
+        runs = np.asarray(self.runs, np.int64)
+        used = np.asarray(self.used, np.int64)
+        lengths = runs[:, 3] - runs[:, 2]
+        before = np.cumsum(used[:, 1] - used[:, 0]) - (used[:, 1] - used[:, 0])
+        first = before[runs[:, 1]] + runs[:, 2] - used[runs[:, 1], 0]
+        within = np.arange(self.rows) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        positions: Numbers = np.repeat(first, lengths) + within
+        times = np.asarray(table.column(self.time).to_numpy(), np.int64)[positions]
+        keys = np.repeat(runs[:, 0], lengths)
+        return positions[in_order([keys, from_zero(times)])]

@@ -1,0 +1,139 @@
+"""Writes rows as sorted files that nobody reads before they are committed."""
+
+import secrets
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ..errors import NotWritten
+from .file import File
+from .layout import Layout
+from .order import sorted_by
+from .partitions import FIRST_DAY, LAST_DAY, Column, Numbers, partitions_of
+from .storage import Storage
+
+ROW_GROUP: Final = 65_536
+"""Rows whose least and greatest values a reader can tell without reading them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writer:
+    """Writes files of one table."""
+
+    storage: Storage
+    schema: pa.Schema
+    layout: Layout
+
+    def write(self, rows: pa.Table) -> list[File]:
+        """
+        Write rows as one sorted file for each day and bucket among them; rows are held in memory.
+
+        Raises:
+            NotWritten: the disk is full, the folder cannot be written to, or a time is of no day of a calendar. Nothing of it stays.
+
+        """
+        files: list[File] = []
+        with self._undone_on_error(files):
+            for part, sorted_rows in self._parts(rows):
+                files.append(self.write_sorted(part, sorted_rows.to_batches()))
+        return files
+
+    def write_sorted(
+        self,
+        part: tuple[int, int],
+        batches: Iterable[pa.RecordBatch],
+        name: str | None = None,
+    ) -> File:
+        """Write batches as they come into one file of a day and a bucket."""
+        day, bucket = part
+        folder = f"day={day}/bucket={bucket}"
+        path = f"{folder}/{name or new_name()}"
+        with self._undone_on_error([], path):
+            self.storage.make_folder(folder)
+            rows, span = self._stream(path, batches)
+            size = self.storage.filesystem.get_file_info(path).size
+        return File(
+            path=path,
+            day=day,
+            bucket=bucket,
+            rows=rows,
+            size=size,
+            first=span[0],
+            last=span[1],
+        )
+
+    def discard(self, files: Iterable[File]) -> None:
+        """Remove files that will not be committed."""
+        for file in files:
+            self.storage.remove(file.path)
+
+    def _parts(self, rows: pa.Table) -> Iterator[tuple[tuple[int, int], pa.Table]]:
+        if not rows.num_rows:
+            return
+        parts = partitions_of(rows, self.layout)
+        self._check_days(parts // self.layout.buckets)
+        positions = sorted_by(rows, self.layout.order, parts)
+        of_sorted = parts[positions]
+        starts = np.flatnonzero(np.diff(of_sorted, prepend=of_sorted[0] - 1))
+        for start, end in zip(starts, [*starts[1:], len(parts)], strict=True):
+            day, bucket = divmod(int(of_sorted[start]), self.layout.buckets)
+            of_part: Column = pa.array(positions[start:end])
+            yield (day, bucket), rows.take(of_part)
+
+    def _check_days(self, days: Numbers) -> None:
+        """Refuse what no reader could make a date of: the table could not be read again."""
+        for day in (int(days.min()), int(days.max())):
+            if not FIRST_DAY <= day <= LAST_DAY:
+                raise NotWritten(
+                    self.storage.uri, f"day {day} since 1970 is in no calendar"
+                )
+
+    def _stream(
+        self, path: str, batches: Iterable[pa.RecordBatch]
+    ) -> tuple[int, tuple[int | None, int | None]]:
+        rows, spans = 0, list[int]()
+        with (
+            self.storage.filesystem.open_output_stream(path) as sink,
+            pq.ParquetWriter(
+                sink, self.schema, compression="zstd", sorting_columns=self._sorting()
+            ) as writer,
+        ):
+            for batch in batches:
+                writer.write_batch(batch, row_group_size=ROW_GROUP)
+                rows += batch.num_rows
+                spans += self._span(batch)
+        return rows, (min(spans, default=None), max(spans, default=None))
+
+    def _sorting(self) -> list[pq.SortingColumn]:
+        places = (self.schema.get_field_index(name) for name in self.layout.order)
+        return [pq.SortingColumn(place) for place in places]
+
+    def _span(self, batch: pa.RecordBatch) -> list[int]:
+        if self.layout.day_of is None or not batch.num_rows:
+            return []
+        times: Column = batch.column(self.layout.day_of)
+        return [pc.min(times).as_py(), pc.max(times).as_py()]
+
+    @contextmanager
+    def _undone_on_error(self, files: list[File], *paths: str) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            for path in (*paths, *(file.path for file in files)):
+                self.storage.remove(path)
+            if isinstance(error, OSError):
+                raise NotWritten(self.storage.uri, str(error)) from error
+            raise
+
+
+def new_name(of_age: str | None = None) -> str:
+    """Return a name that no other file has, and that sorts after those made before, or as another one does."""
+    stamp = f"{time.time_ns():020d}" if of_age is None else of_age.partition("-")[0]
+    return f"{stamp}-{secrets.token_hex(6)}.parquet"

@@ -1,0 +1,26 @@
+"""What a change of quotas would do to the clients of a log: the replay that is compared with a measurement afterwards."""
+
+from collections.abc import Mapping
+
+from quotascope.metrics import QuotaType
+
+from ..candidates import Candidate
+from ..history import history_of
+from ..request_log.mutations import MutationLedger
+from ..whatif import Mode, replay
+from .log import RequestLog
+
+Key = tuple[str, str, QuotaType]
+"""User, client id and quota."""
+
+
+def forecast(log: RequestLog, candidate: Candidate) -> Mapping[Key, float]:
+    """Throttled seconds by client and quota under a candidate, in a closed loop: clients that are held back send later."""
+    requests = MutationLedger().resolve(log.requests).requests
+    results = replay(history_of(requests), [candidate], Mode.CLOSED_LOOP)
+    kinds = {kind.label: kind for kind in QuotaType}
+    return {
+        (row["user"], row["client_id"], kinds[row["quota_type"]]): row["throttled_ms"]
+        / 1000
+        for row in results.to_pylist()
+    }

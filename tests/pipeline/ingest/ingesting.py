@@ -1,0 +1,45 @@
+"""Ingest as the tests run it: files of lines, and the tables that come of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from tests.pipeline.log_lines import captured, values
+
+from quotascope.pipeline.ingest import Options, Report, Tables, ingest
+
+LINES = captured()
+PLAIN = [text for text in LINES if b'"isForwarded":false' in text]
+
+
+def log(folder: Path, *lines: bytes, name: str = "a.log") -> str:
+    """A file of lines."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(text + b"\n" for text in lines))
+    return str(path)
+
+
+def read(folder: Path, *paths: str, options: Options | None = None) -> Report:
+    """Ingest into the tables of a test, whose counts must balance."""
+    report = ingest(paths, str(folder / "tables"), options)
+    assert report.balanced
+    assert sum(report.reasons.values()) == report.quarantined
+    return report
+
+
+def tables(folder: Path) -> tuple[pa.Table, pa.Table]:
+    """What the tables of a test hold; no request is there twice."""
+    requests, quarantine = (table.read() for table in Tables.create(str(folder / "tables")))  # fmt: skip
+    identities = requests["identity"].to_pylist()
+    assert len(identities) == len(set(identities))
+    return requests, quarantine
+
+
+def told(requests: pa.Table) -> list[Any]:
+    """The clients' requests, and what they were charged in all: a controller's line that came a chunk before its client's is there, too."""
+    clients = requests.filter(pc.invert(requests["forwarded"]))
+    charged = ("mutations", "partitions_created", "partitions_added", "partitions_deleted")  # fmt: skip
+    identities = sorted(values(clients, "identity"))
+    return [identities, *(pc.sum(requests[name]).as_py() for name in charged)]

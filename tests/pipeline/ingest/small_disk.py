@@ -1,0 +1,47 @@
+"""
+A log that is ingested on a disk that is too small; run in a mount namespace of its own, where it may mount one.
+
+::
+
+    unshare --mount python -m tests.pipeline.ingest.small_disk FOLDER LOG
+
+It prints what it saw as JSON.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from quotascope.pipeline.errors import NotWritten
+from quotascope.pipeline.ingest import Tables, ingest, lines, local
+
+SMALL_KB = 512
+
+
+def main(folder: Path, log: str) -> None:
+    """Fill a small disk with requests, look at what is there, make it larger, and go on."""
+    _mount(folder, f"size={SMALL_KB}k")
+    lines.BLOCK = 100_000  # type: ignore[misc]
+    local.CHUNK = 100  # type: ignore[misc]
+    into = str(folder / "tables")
+    seen: dict[str, object] = {}
+    try:
+        ingest([log], into)
+    except NotWritten as error:
+        seen["told"] = str(error)
+    seen["rows"] = Tables.create(into).requests.read().num_rows
+    _mount(folder, "remount,size=64m")
+    report = ingest([log], into)
+    seen["again"] = [report.duplicates, report.kept, report.balanced]
+    seen["all"] = Tables.create(into).requests.read().num_rows
+    sys.stdout.write(json.dumps(seen))
+
+
+def _mount(folder: Path, options: str) -> None:
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])

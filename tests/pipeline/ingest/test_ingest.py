@@ -1,0 +1,253 @@
+"""Request logs into tables, by one process: every line once, whatever is read again."""
+
+import datetime as dt
+import gzip
+import io
+import sys
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.pipeline.ingest.ingesting import LINES, PLAIN, log, read, tables, told
+from tests.pipeline.log_lines import CAPTURE, line, mutation, topic
+
+from quotascope.pipeline import ingest as package
+from quotascope.pipeline.errors import BadSnapshot, UnreadableLog
+from quotascope.pipeline.history import History, totals, upkeep
+from quotascope.pipeline.ingest import Options, Tables, ingest, lines, local, seen
+
+
+def test_real_log(tmp_path: Path) -> None:
+    """A real log is read as a whole; the second lines of forwarded requests are counted and left out."""
+    report = read(tmp_path, str(CAPTURE))
+    assert (report.read, report.kept, report.forwarded) == (5_403, 5_395, 8)
+    requests, quarantine = tables(tmp_path)
+    assert (len(requests), len(quarantine)) == (5_395, 0)
+    assert set(requests["file"].to_pylist()) == {str(CAPTURE)}
+
+
+def test_again(tmp_path: Path) -> None:
+    """The same input again adds nothing: the same file, a copy, a part, another compression."""
+    read(tmp_path, str(CAPTURE))
+    part = log(tmp_path, *LINES[100:200])
+    packed = tmp_path / "b.log.zst"
+    packed.write_bytes(zstandard.compress(b"\n".join(LINES)))
+    report = read(tmp_path, str(CAPTURE), part, str(packed))
+    assert (report.kept, report.quarantined) == (0, 0)
+    assert report.duplicates + report.forwarded == 2 * 5_403 + 100
+    assert len(tables(tmp_path)[0]) == 5_395
+
+
+def test_grown_file(tmp_path: Path) -> None:
+    """Of a file that has grown only the new lines are added; half a line at its old end becomes a whole one."""
+    path = log(tmp_path, *PLAIN[:50])
+    Path(path).write_bytes(Path(path).read_bytes() + PLAIN[50][:300])
+    first = read(tmp_path, path)
+    assert (first.kept, first.reasons) == (50, Counter({"truncated": 1}))
+    log(tmp_path, *PLAIN[:60])
+    second = read(tmp_path, path)
+    assert (second.kept, second.duplicates, second.quarantined) == (10, 50, 0)
+
+
+def test_rotated_file(tmp_path: Path) -> None:
+    """A file that was renamed holds the same requests, and the same lines that cannot be read."""
+    path = log(tmp_path, *PLAIN[:50], b"junk")
+    read(tmp_path, path)
+    Path(path).rename(tmp_path / "a.log.1")
+    report = read(tmp_path, str(tmp_path / "a.log.1"), log(tmp_path, *PLAIN[50:60]))
+    assert (report.kept, report.duplicates) == (10, 50)
+    assert (report.quarantined, report.quarantined_before) == (0, 1)
+
+
+def test_duplicates_within_a_run(tmp_path: Path) -> None:
+    """Lines that are there twice count once; those that only look alike stay."""
+    other = line(header={"correlationId": 8})
+    path = log(tmp_path, line(), line(), other, line(sendTimeMs=2), b"junk", b"junk")
+    report = read(tmp_path, path)
+    assert (report.kept, report.duplicates) == (3, 1)
+    assert (report.quarantined, report.quarantined_before) == (1, 1)
+
+
+def test_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small chunks make the same tables as large ones; twins and duplicates are found across them."""
+    monkeypatch.setattr(local, "CHUNK", 300)
+    monkeypatch.setattr(lines, "COMPRESSED_BLOCK", 2_000)
+    monkeypatch.setattr(seen, "REMEMBERED", 500)
+    twice = [text for number, text in enumerate(LINES[:2_000]) for _ in range(1 + (number % 7 == 0))]  # fmt: skip
+    twice += LINES[:350]
+    path = log(tmp_path, *twice, b"junk")
+    packed = tmp_path / "p.gz"
+    packed.write_bytes(gzip.compress(Path(path).read_bytes()))
+    report = read(tmp_path, str(packed))
+    monkeypatch.undo()
+    ingest([path], str(tmp_path / "whole"))
+    expected = Tables.create(str(tmp_path / "whole")).requests.read()
+    assert (report.kept, report.forwarded) == (1_992, 8 + 7)
+    assert told(tables(tmp_path)[0]) == told(expected)
+
+
+def test_empty_input(tmp_path: Path) -> None:
+    """Empty files, compressed or not, are no error and no commit; the tables are there."""
+    files = {"a.log": b"", "b.log.gz": gzip.compress(b""), "c": b"\n\n"}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    report = read(tmp_path, *(str(tmp_path / name) for name in files))
+    assert report.reasons == Counter({"empty": 1})
+    assert (report.read, report.quarantined_before) == (2, 1)
+    assert [len(table) for table in tables(tmp_path)] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "compress", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"]
+)
+def test_truncated_compression(tmp_path: Path, compress: Any) -> None:
+    """Of a file that breaks off what could be read counts, and the report says which file and why; the whole file adds the rest."""
+    path = tmp_path / "a.log.gz"
+    whole = compress(b"\n".join(LINES) + b"\n")
+    path.write_bytes(whole[: len(whole) * 2 // 3])
+    other = log(tmp_path, line())
+    report = read(tmp_path, str(path), other)
+    assert list(report.broken) == [str(path)]
+    assert "damaged or ends too early" in report.broken[str(path)]
+    assert 1 < report.kept < len(LINES)
+    path.write_bytes(whole)
+    again = read(tmp_path, str(path))
+    assert again.broken == {}
+    assert len(tables(tmp_path)[0]) == 5_395 + 1
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    """When one of the paths is not there nothing is read."""
+    with pytest.raises(UnreadableLog, match=r"none\.log: there is no such file"):
+        read(tmp_path, log(tmp_path, line()), str(tmp_path / "none.log"))
+    assert not (tmp_path / "tables").exists()
+
+
+def test_folder(tmp_path: Path) -> None:
+    """A folder's files are read, of those below it, too; hidden ones and those of other names are not."""
+    for number, name in enumerate(["x/1.log", "x/2.txt", "y.log", ".z.log", "_t/3.log"]):  # fmt: skip
+        log(tmp_path / "logs", line(header={"correlationId": number}), name=name)
+    report = read(tmp_path, str(tmp_path / "logs"), options=Options(names="*.log"))
+    assert report.kept == 2
+    with pytest.raises(UnreadableLog, match=r"no file in this folder is called \*.gz"):
+        read(tmp_path, str(tmp_path / "logs"), options=Options(names="*.gz"))
+
+
+def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard input is read, compressed or not."""
+    for content in (b"\n".join(PLAIN[:10]), gzip.compress(b"\n".join(PLAIN[:20]))):
+        raw = io.BufferedReader(io.BytesIO(content))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(raw))
+        read(tmp_path, "-")
+    assert set(tables(tmp_path)[0]["file"].to_pylist()) == {"-"}
+    assert len(tables(tmp_path)[0]) == 20
+
+
+def test_dropped_days_stay_away(tmp_path: Path) -> None:
+    """What retention dropped is not added again from the same logs, so that the sums, which stay, are not doubled; new days are added."""
+    folder = str(tmp_path / "tables")
+    days = [
+        [
+            mutation("create", [topic(f"t{day}", 3)], time=f"2026-11-{day} 23:59:59,990"),
+            line(time=f"2026-11-{day} 00:00:00,100"),
+        ]
+        for day in (19, 20, 21, 22)
+    ]  # fmt: skip
+    path = log(tmp_path, *(text for day in days[:3] for text in day))
+    assert read(tmp_path, path).kept == 6
+    history = History.create(folder)
+    history.update(Tables.create(folder).requests)
+    sums = totals(history.rollups["seconds"].read())
+    upkeep.drop_before([Tables.create(folder).requests, history.detail], dt.date(2026, 11, 21))  # fmt: skip
+    assert len(tables(tmp_path)[0]) == 2
+    again = read(tmp_path, path)
+    assert (again.kept, again.duplicates) == (0, 6)
+    assert history.update(Tables.create(folder).requests) == 0
+    assert totals(history.rollups["seconds"].read()) == sums
+    more = read(tmp_path, log(tmp_path, *(text for day in days for text in day)))
+    assert (more.kept, more.duplicates) == (2, 6)
+
+
+def test_brokers_from_paths(tmp_path: Path) -> None:
+    """A pattern tells the broker by the path; files that it does not fit have the address."""
+    one = log(tmp_path / "broker-17", line())
+    other = log(tmp_path / "x", line(header={"correlationId": 8}))
+    read(tmp_path, one, other, options=Options(broker_pattern="/broker-([0-9]+)/"))
+    assert set(tables(tmp_path)[0]["broker"].to_pylist()) == {"17", "10.0.0.1"}
+
+
+def test_snapshot_and_earlier_runs(tmp_path: Path) -> None:
+    """Partitions come from a snapshot, and from creates that an earlier run has read."""
+    create = mutation("create", [topic("made", 7)], time="2026-11-21 08:00:00,000")
+    read(tmp_path, log(tmp_path, create))
+    deletes = [
+        mutation("delete", [{"name": name}], number=number)
+        for number, name in enumerate(["made", "old", "unknown"])
+    ]
+    snapshot = tmp_path / "topics.json"
+    snapshot.write_text('{"old": 5}')
+    read(tmp_path, log(tmp_path, *deletes), options=Options(snapshot=str(snapshot)))
+    rows = tables(tmp_path)[0].to_pylist()
+    told = {row["correlation_id"]: (row["mutations"], row["mutations_known"]) for row in rows if row["api_key"] == 20}  # fmt: skip
+    assert told == {0: (7, True), 1: (5, True), 2: (None, False)}
+    with pytest.raises(BadSnapshot):
+        read(tmp_path, options=Options(snapshot=str(tmp_path / "a.log")))
+
+
+def test_hostile_names_make_no_paths(tmp_path: Path) -> None:
+    """Names of strangers are values only: below the tables there are days and numbers."""
+    names = ["../../x", "a/b", "day=1", "\n", "é" * 5_000, "", "%2e%2e", "CON", "x\x00y"]  # fmt: skip
+    texts = [
+        line(principal=f"User:{name}", header={"clientId": name, "correlationId": number})
+        for number, name in enumerate(names)
+    ]  # fmt: skip
+    read(tmp_path, log(tmp_path, *texts))
+    assert Counter(tables(tmp_path)[0]["user"].to_pylist()) == Counter(names)
+    written = [path.relative_to(tmp_path / "tables") for path in (tmp_path / "tables").rglob("*")]  # fmt: skip
+    assert all(part.isascii() and len(part) < 120 for path in written for part in path.parts)  # fmt: skip
+    assert not (tmp_path / "x").exists()
+
+
+@settings(max_examples=15)
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(LINES[:30]),
+            st.sampled_from([text for text in LINES if b'"isForwarded":true' in text]),
+            st.sampled_from([b"", b"junk", LINES[3][:200], line(principal=3)]),
+        ),
+        max_size=25,
+    )
+)
+def test_counts_balance(texts: list[bytes]) -> None:
+    """Whatever lines come, and come again, each is counted once."""
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as name:
+        folder = Path(name)
+        patch.setattr(local, "CHUNK", 7)
+        patch.setattr(lines, "BLOCK", 2_000)
+        path = log(folder, *texts)
+        first = read(folder, path)
+        again = read(folder, path)
+        assert first.read == again.read == len(texts)
+        assert (again.kept, again.quarantined) == (0, 0)
+        requests, quarantine = tables(folder)
+        assert (len(requests), len(quarantine)) == (first.kept, first.quarantined)
+
+
+def test_progress(tmp_path: Path) -> None:
+    """Bytes done and bytes in all, after each file."""
+    paths = [log(tmp_path, line(), name="a"), log(tmp_path, line(), line(), name="b")]
+    told: list[tuple[int, int]] = []
+    ingest(paths, str(tmp_path / "tables"), progress=lambda *each: told.append(each))
+    size = len(line()) + 1
+    assert told == [(0, 3 * size), (size, 3 * size), (3 * size, 3 * size)]
+
+
+def test_public_names() -> None:
+    """What other rooms use."""
+    assert package.__all__ == ["Options", "Report", "Tables", "ingest"]

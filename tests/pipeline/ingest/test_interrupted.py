@@ -1,0 +1,136 @@
+"""Runs of ingest that meet another, are killed, or find no space."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.pipeline.ingest.ingesting import LINES, PLAIN, log, read, tables, told
+from tests.pipeline.log_lines import line
+
+from quotascope.pipeline.errors import LostCommit
+from quotascope.pipeline.ingest import Report, Tables, ingest, lines, local
+from quotascope.pipeline.ingest.committing import next_run
+from quotascope.pipeline.table import Table
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_two_runs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When another run commits the same lines first, this one looks again and adds only what is left."""
+    path, more = log(tmp_path, *PLAIN[:50]), log(tmp_path, *PLAIN[:80], name="more.log")
+    Tables.create(str(tmp_path / "tables"))
+    append = Table.append
+    others: list[Report] = []
+
+    def late(table: Table, *arguments: Any) -> int:
+        if not others and table.storage.uri.endswith("requests"):
+            monkeypatch.setattr(Table, "append", append)
+            others.append(read(tmp_path, path))
+        return append(table, *arguments)
+
+    monkeypatch.setattr(Table, "append", late)
+    report = read(tmp_path, more)
+    assert others[0].kept == 50
+    assert (report.kept, report.duplicates) == (30, 50)
+    assert len(tables(tmp_path)[0]) == 80
+
+
+@pytest.mark.parametrize("earlier_are_forwarded", [True, False])
+@pytest.mark.parametrize("other_brings", ["nothing", "the twins"])
+def test_twins_of_two_runs_at_once(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    other_brings: str,
+    *,
+    earlier_are_forwarded: bool,
+) -> None:
+    """A request whose two lines are of two runs is charged once, also when one of the runs is too late and looks again."""
+    named = [text for text in LINES[:400] if _names_topics(text)]
+    controllers = [text for text in named if b'"isForwarded":true' in text]
+    clients = [text for text in named if b'"isForwarded":false' in text]
+    pair = (controllers, clients) if earlier_are_forwarded else (clients, controllers)
+    earlier, later = log(tmp_path, *pair[0]), log(tmp_path, *pair[1], name="later.log")
+    into = str(tmp_path / "tables")
+    if other_brings == "nothing":
+        ingest([earlier], into)
+    append = Table.append
+
+    def late(table: Table, *arguments: Any) -> int:
+        if not table.storage.uri.endswith("requests"):
+            return append(table, *arguments)
+        monkeypatch.setattr(Table, "append", append)
+        if other_brings == "the twins":
+            ingest([earlier], into)
+        else:
+            other = next_run(table)
+            table.commit(other.name, [], other.epoch)
+        return append(table, *arguments)
+
+    monkeypatch.setattr(Table, "append", late)
+    ingest([later], into)
+    monkeypatch.undo()
+    ingest([log(tmp_path, *named, name="whole.log")], str(tmp_path / "whole"))
+    whole = Tables.create(str(tmp_path / "whole")).requests.read()
+    assert told(tables(tmp_path)[0])[1:] == told(whole)[1:]
+
+
+def _names_topics(text: bytes) -> bool:
+    return any(b'"requestApiKey":%d,' % key in text for key in (19, 20, 37))
+
+
+def test_always_too_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After many tries a run gives up, and says that it can be run again."""
+    monkeypatch.setattr(Table, "append", lambda *_: 0)
+    with pytest.raises(LostCommit, match="run this again"):
+        read(tmp_path, log(tmp_path, line()))
+
+
+def _killed_run(path: str, into: str) -> None:
+    local.CHUNK = 100  # type: ignore[misc]
+    lines.BLOCK = 100_000  # type: ignore[misc]
+    commit = Table.commit
+
+    def once(table: Table, *arguments: Any) -> int:
+        if len(table.files()) > 2 and table.storage.uri.endswith("requests"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return commit(table, *arguments)
+
+    setattr(Table, "commit", once)  # noqa: B010 - mypy has it that methods stay
+    ingest([path], into)
+
+
+def test_killed_run(tmp_path: Path) -> None:
+    """A run that is killed leaves whole chunks; the next one adds the rest."""
+    path = log(tmp_path, *PLAIN[:1_000])
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=_killed_run, args=(path, str(tmp_path / "tables")))
+    process.start()
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL
+    left = len(tables(tmp_path)[0])
+    assert 0 < left < 1_000
+    report = read(tmp_path, path)
+    assert report.duplicates == left
+    assert len(tables(tmp_path)[0]) == 1_000
+
+
+def test_full_disk(tmp_path: Path) -> None:
+    """A run that finds no space says so and leaves whole chunks; with more space the next one adds the rest."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    path = log(tmp_path, *PLAIN[:2_000])
+    module = "tests.pipeline.ingest.small_disk"
+    command = ["unshare", "--mount", sys.executable, "-m", module, str(disk), path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert "No space left on device" in told["told"]
+    assert 0 < told["rows"] < 2_000
+    assert told["again"] == [told["rows"], 2_000 - told["rows"], True]
+    assert told["all"] == 2_000

@@ -1,0 +1,115 @@
+"""Lines of files, a block at a time."""
+
+import gzip
+import zlib
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotascope.pipeline.errors import UnreadableLog
+from quotascope.pipeline.ingest import lines
+from quotascope.pipeline.ingest.lines import lines_of
+
+
+def read(path: Path) -> list[bytes]:
+    """All lines."""
+    return [text for block in lines_of(str(path)) for text in block]
+
+
+@given(st.lists(st.binary(max_size=40).map(lambda text: text.replace(b"\n", b"")), max_size=30), st.integers(1, 50))  # fmt: skip
+def test_any_lines_in_any_blocks(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], block: int
+) -> None:
+    """Lines come out as they went in, wherever blocks end; carriage returns belong to them, and the last one needs no line feed."""
+    folder = tmp_path_factory.mktemp("lines")
+    content = b"\n".join(texts)
+    expected = content.split(b"\n")
+    expected = expected if expected[-1] else expected[:-1]
+    (folder / "a").write_bytes(b"x" + content)
+    (folder / "b.gz").write_bytes(gzip.compress(b"x" + content))
+    (folder / "c.zst").write_bytes(zstandard.compress(b"x" + content))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "BLOCK", block)
+        patch.setattr(lines, "COMPRESSED_BLOCK", block)
+        for name in ("a", "b.gz", "c.zst"):
+            found = read(folder / name)
+            assert b"\n".join(found) == (b"x" + content).removesuffix(b"\n")
+            assert not any(b"\n" in text for text in found)
+
+
+def test_gigantic_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of any length is cut just over the longest that is read, and its neighbours are whole."""
+    monkeypatch.setattr(lines, "BLOCK", 7)
+    monkeypatch.setattr(lines, "LONGEST", 20)
+    path = tmp_path / "a"
+    path.write_bytes(b"first\n" + b"x" * 1_000 + b"\nlast\n" + b"y" * 21)
+    assert read(path) == [b"first", b"x" * 21, b"last", b"y" * 21]
+
+
+def test_unreadable(tmp_path: Path) -> None:
+    """What cannot be opened is told with its path."""
+    with pytest.raises(UnreadableLog, match="Is a directory"):
+        read(tmp_path)
+
+
+LOG = b"".join(b"%d %s\n" % (n, sha256(b"%d" % n).hexdigest().encode()) for n in range(5_000))  # fmt: skip
+"""Lines that compress to a half, several blocks of them."""
+
+
+def broken(path: Path) -> bytes:
+    """What was read before the break."""
+    found: list[bytes] = []
+    blocks = lines_of(str(path))
+    with pytest.raises(UnreadableLog, match="damaged or ends too early"):
+        found.extend(text for block in blocks for text in block)
+    return b"\n".join(found)
+
+
+@pytest.mark.parametrize("junk", [b"no gzip", b"x", b"\x1f\x8b"])
+def test_junk_after_gzip(tmp_path: Path, junk: bytes) -> None:
+    """Every line of the members before what is no gzip comes first, then what is wrong."""
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(LOG) + gzip.compress(b"one\ntwo\n") + junk)
+    assert broken(path) == LOG + b"one\ntwo"
+
+
+def test_truncated_gzip(tmp_path: Path) -> None:
+    """All that zlib can decode of a file that ends too early is read."""
+    path = tmp_path / "a.gz"
+    whole = gzip.compress(LOG)
+    for length in (30, 20_000, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        decodable = zlib.decompressobj(31).decompress(whole[:length])
+        assert broken(path) == decodable.removesuffix(b"\n")
+
+
+def test_damaged_gzip(tmp_path: Path) -> None:
+    """What comes before a damaged byte is read, and with a wrong checksum at the end all of it."""
+    path = tmp_path / "a.gz"
+    whole = gzip.compress(LOG)
+    path.write_bytes(whole[:-8] + bytes(8))
+    assert broken(path) == LOG.removesuffix(b"\n")
+    path.write_bytes(whole[:100_000] + b"\xff" * 2_000)
+    before = zlib.decompressobj(31).decompress(whole[:100_000])
+    assert broken(path).startswith(before)
+
+
+def test_padded_gzip(tmp_path: Path) -> None:
+    """Zeros after and between members are no damage."""
+    path = tmp_path / "a.gz"
+    zeros = bytes(200_000)
+    path.write_bytes(gzip.compress(b"one\n") + zeros + gzip.compress(b"two\n") + zeros)
+    assert read(path) == [b"one", b"two"]
+
+
+def test_truncated_zstd(tmp_path: Path) -> None:
+    """Lines before what is no zstd, or before the end, come first; less than 4 KiB are lost."""
+    path = tmp_path / "a.zst"
+    path.write_bytes(zstandard.compress(LOG) + b"no zstd")
+    found = broken(path)
+    assert LOG.startswith(found)
+    assert len(found) > len(LOG) - 4_200

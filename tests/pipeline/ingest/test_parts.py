@@ -1,0 +1,241 @@
+"""The work of Spark's workers, without Spark: lines become rows of parts, and parts become files of tables."""
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from tests.pipeline.log_lines import captured, line, mutation, topic, values
+
+from quotascope.pipeline.errors import LostCommit
+from quotascope.pipeline.ingest import Options, Tables, ingest
+from quotascope.pipeline.ingest.committing import (
+    Batch,
+    Committer,
+    next_run,
+    repeated,
+)
+from quotascope.pipeline.ingest.known_topics import KnownTopics
+from quotascope.pipeline.ingest.parts import LINES, ROWS, Staged, parsed, staged
+from quotascope.pipeline.ingest.seen import Seen
+from quotascope.pipeline.request_log.mutations import MutationLedger
+from quotascope.pipeline.table import File
+from quotascope.pipeline.table.storage import Storage
+
+
+def batch(*rows: tuple[bytes | None, str, int | None, int | None]) -> pa.RecordBatch:
+    """Lines with file, start of the piece, and number."""
+    columns: Any = list(zip(*rows, strict=True)) or [()] * 4
+    return pa.record_batch(
+        [pa.array(column, kind) for column, kind in zip(columns, LINES.types, strict=True)],
+        schema=LINES,
+    )  # fmt: skip
+
+
+def rows(*batches: pa.RecordBatch) -> list[pa.RecordBatch]:
+    """What a worker makes of lines."""
+    return list(parsed(Options(), iter(batches)))
+
+
+def table(*batches: pa.RecordBatch) -> pa.Table:
+    """The same as a table."""
+    return pa.Table.from_batches(rows(*batches), ROWS)
+
+
+def test_lines_become_rows() -> None:
+    """Requests and quarantined lines share a schema; the latter have a reason."""
+    found = table(batch((line(), "t-0", None, 5), (b"junk", "t-0", None, 6)))
+    assert found["reason"].to_pylist() == [None, "not a request"]
+    assert found["line"].to_pylist() == [5, 6]
+    assert found["file"].to_pylist() == ["t-0", "t-0"]
+    assert found["user"].to_pylist() == ["alice", None]
+    assert rows(batch()) == []
+
+
+def test_numbers_of_lines() -> None:
+    """Lines are counted through the batches of a file that is read from its beginning; in the middle of one nobody knows."""
+    first = batch((line(), "file:///x/a%20b.log", 0, None), (b"1", "file:///x/a%20b.log", 0, None))  # fmt: skip
+    more = batch(
+        (b"2", "file:///x/a%20b.log", 0, None),
+        (b"3", "s3a://x/a%20b.log", 0, None),
+        (b"4", "s3a://x/a%20b.log", 128, None),
+    )
+    found = table(first, more).sort_by("length")
+    told = dict(zip(found["text"].to_pylist(), zip(found["file"].to_pylist(), found["line"].to_pylist(), strict=True), strict=True))  # fmt: skip
+    assert told[b"1"] == ("/x/a b.log", 2)
+    assert told[b"2"] == ("/x/a b.log", 3)
+    assert told[b"3"] == ("s3a://x/a%20b.log", 1)
+    assert told[b"4"] == ("s3a://x/a%20b.log", None)
+
+
+def test_parts_keep_the_same_line_together() -> None:
+    """Wherever a line is read, its part is the same; requests of other times and users are spread over parts, junk as well."""
+    here = table(batch((line(), "a", None, 1), (b"x", "a", None, 2)))["part"]
+    there = table(batch((b"x", "a", None, 9), (line(), "b", None, 3)))["part"]
+    assert set(here.to_pylist()) == set(there.to_pylist())
+    many = [(text, "a", None, 1) for text in captured()]
+    spread = set(table(batch(*many))["part"].to_pylist())
+    assert len(spread) > 1
+    junk = [(b"%d" % number, "a", None, 1) for number in range(200)]
+    spread = set(table(batch(*junk))["part"].to_pylist())
+    assert len(spread) > 100
+    assert all(part is not None and part < 0 for part in spread)
+
+
+def by_part(found: pa.Table) -> Iterator[pa.Table]:
+    """As a shuffle brings them together."""
+    for part in sorted(set(values(found, "part"))):
+        yield found.filter(pc.field("part") == part)
+
+
+def added(folder: Path, *lines: bytes) -> Any:
+    """The report on lines that workers staged part by part."""
+    tables = Tables.create(str(folder / "spread"))
+    requests, quarantine = next_run(tables.requests), next_run(tables.quarantine)
+    found = table(batch(*((text, "a", 0, None) for text in lines)))
+    parts = [staged(tables, part.to_batches()) for part in by_part(found)]
+    report = Committer(tables, MutationLedger()).commit(parts, requests, quarantine)
+    assert report.balanced
+    return report
+
+
+def test_parts_make_the_tables_of_one_process(tmp_path: Path) -> None:
+    """Spread over workers or not, the same tables come out, and the same counts; coming again they add nothing."""
+    lines = [*captured(), *captured()[:100], b"junk", b"junk"]
+    path = tmp_path / "a"
+    path.write_bytes(b"\n".join(lines))
+    report = added(tmp_path, *lines)
+    assert report == ingest([str(path)], str(tmp_path / "here"))
+    spread, here = (Tables.create(str(tmp_path / name)).requests.read().drop_columns("file").sort_by("line") for name in ("spread", "here"))  # fmt: skip
+    assert spread == here
+    again = added(tmp_path, *lines)
+    assert (again.kept, again.quarantined, again.read) == (0, 0, len(lines))
+
+
+def test_a_worker_writes_part_after_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it holds at once is a piece, or one part; lines are new once, wherever batches end."""
+    monkeypatch.setattr("quotascope.pipeline.ingest.parts.PIECE", 50)
+    tables = Tables.create(str(tmp_path))
+    held: list[int] = []
+    fresh = Seen.fresh
+
+    def noted(seen: Seen, rows_of: pa.Table) -> pa.Table:
+        held.append(len(rows_of))
+        return fresh(seen, rows_of)
+
+    monkeypatch.setattr(Seen, "fresh", noted)
+    users = [line(principal=f"User:{user}", time=f"2026-11-21 08:00:00,{ms:03}") for user in range(60) for ms in range(10)]  # fmt: skip
+    lines = [*users, *users, mutation("create", [topic("t", 4)]), b"junk", b"junk"]
+    found = table(batch(*((text, "a", None, 1) for text in lines))).sort_by("part")
+    largest: Any = pc.max(found["part"].value_counts().field("counts")).as_py()
+    done = staged(tables, found.to_batches(max_chunksize=7))
+    assert max(held) <= 50 + largest < len(lines) / 2
+    assert (done.lines, done.duplicates, len(done.topics)) == (1203, 600, 1)
+    assert sum(file.rows for file in done.requests) == 600
+    assert (sum(file.rows for file in done.quarantine), done.quarantined_before) == (
+        1,
+        1,
+    )
+
+
+def test_topics_of_all_parts_come_together(tmp_path: Path) -> None:
+    """A create and a delete of different users and days, in different parts, tell of each other."""
+    create = mutation("create", [topic("t", 4)], time="2026-11-20 08:00:00,000")
+    delete = mutation("delete", [{"name": "t"}], principal="User:bob")
+    report = added(tmp_path, create, delete)
+    assert report.kept == 2
+    requests = Tables.create(str(tmp_path / "spread")).requests.read()
+    assert sorted(values(requests, "mutations")) == [4, 4]
+
+
+def test_dropped_days_stay_away(tmp_path: Path) -> None:
+    """What retention dropped is known to workers and to who commits."""
+    create = mutation("create", [topic("t", 4)], time="2026-11-20 08:00:00,000")
+    old, new = line(time="2026-11-20 08:00:00,000"), line()
+    assert added(tmp_path, create, old).kept == 2
+    Tables.create(str(tmp_path / "spread")).requests.drop_before(dt.date(2026, 11, 21))
+    report = added(tmp_path, create, old, new)
+    assert (report.kept, report.duplicates) == (1, 2)
+
+
+def test_another_run_was_quicker(tmp_path: Path) -> None:
+    """Of two runs that looked at the same time one fails and adds nothing; the rows of the other stay."""
+    tables = Tables.create(str(tmp_path))
+    runs = [next_run(tables.requests) for _ in range(2)]
+    parts = [[staged(tables, table(batch((line(), "a", 0, None))).to_batches())] for _ in runs]  # fmt: skip
+    committer = Committer(tables, MutationLedger())
+    assert committer.commit(parts[0], runs[0], runs[0]).kept == 1
+    with pytest.raises(LostCommit, match="run this again"):
+        committer.commit(parts[1], runs[1], runs[1])
+    assert len(tables.requests.read()) == 1
+
+
+@pytest.mark.parametrize("stream_first", [True, False])
+def test_a_stream_beside_an_ingest(tmp_path: Path, *, stream_first: bool) -> None:
+    """Of a stream and an ingest that looked at the same time for what is new, the second fails, and adds nothing when it looks again."""
+    tables = Tables.create(str(tmp_path))
+
+    def looked(*, stream: bool) -> tuple[list[Staged], Batch]:
+        run = repeated(tables.requests, "stream 1", 0) if stream else next_run(tables.requests)  # fmt: skip
+        return [staged(tables, table(batch((line(), "a", 0, None))).to_batches())], run
+
+    first, second = looked(stream=stream_first), looked(stream=not stream_first)
+    committer = Committer(tables, MutationLedger())
+    assert committer.commit(first[0], first[1], first[1]).kept == 1
+    with pytest.raises(LostCommit):
+        committer.commit(second[0], second[1], second[1])
+    parts, run = looked(stream=not stream_first)
+    report = committer.commit(parts, run, run)
+    assert (report.kept, report.duplicates) == (0, 1)
+    assert len(tables.requests.read()) == 1
+
+
+def test_topics_are_learned_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not again when files are compacted, and from what is there when the compacted ones were deleted."""
+    tables = Tables.create(str(tmp_path / "spread"))
+    topics = KnownTopics(tables.requests, MutationLedger())
+    read: list[str] = []
+    batches = Storage.batches
+
+    def noted(storage: Storage, file: File, columns: Any = None) -> Any:
+        read.append(file.path)
+        return batches(storage, file, columns)
+
+    def known(name: str) -> object:
+        read.clear()
+        wanted = table(batch((mutation("delete", [{"name": name}]), "a", 0, None)))
+        resolved = topics.resolve(wanted.select(tables.requests.schema.names))
+        return values(resolved.requests, "mutations")[0]
+
+    monkeypatch.setattr(Storage, "batches", noted)
+    for number in (1, 2):
+        name = f"t{number}"
+        create = mutation("create", [topic(name, number)], time="2026-11-20 08:00:00,000")  # fmt: skip
+        added(tmp_path, create)
+        assert (known(name), len(read)) == (number, 1)
+    tables.requests.compact()
+    assert (known("t1"), len(read)) == (1, 0)
+    create = mutation("create", [topic("t3", 3)], time="2026-11-20 08:00:00,000")
+    added(tmp_path, create)
+    tables.requests.compact()
+    tables.requests.clean(0)
+    assert (known("t3"), len(read)) == (3, 1)
+
+
+def test_a_batch_that_comes_again(tmp_path: Path) -> None:
+    """A batch of a stream that was committed already adds nothing, and is no error."""
+    tables = Tables.create(str(tmp_path))
+    same = Batch(name="stream 1", epoch=3, repeated=True)
+    kept = []
+    for _ in range(2):
+        rows_of = table(batch((line(), "a", 0, None))).to_batches()
+        part = Staged(lines=1, requests=tables.requests.stage(pa.Table.from_batches(rows_of).select(tables.requests.schema.names)))  # fmt: skip
+        kept.append(Committer(tables, MutationLedger()).commit([part], same, same).kept)
+    assert kept == [1, 0]

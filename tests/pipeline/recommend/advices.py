@@ -1,0 +1,63 @@
+"""Recommendations, made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.pipeline.recommend.advice import Advice, Hit, changes
+from quotascope.pipeline.recommend.policy import Policy
+from quotascope.pipeline.recommend.recommendation import Recommendation
+from quotascope.quotas import QuotaSet
+
+MONDAY = 1_795_392_000_000
+
+
+def recommendation(
+    user: str | None = "alice",
+    client_id: str | None = None,
+    kind: QuotaType = QuotaType.PRODUCE,
+    limit: float = 119_000.0,
+) -> Recommendation:
+    """A limit that the evening of a Sunday decides."""
+    return Recommendation(
+        entity=QuotaEntity(user, client_id),
+        kind=kind,
+        limit=limit,
+        lowest=limit / 1.2,
+        broker="1",
+        hour=163,
+        requests=1_234,
+    )
+
+
+def hit(user: str = "alice", client_id: str = "app1") -> Hit:
+    """A client that would be throttled for nine seconds."""
+    return Hit(
+        user=user,
+        client_id=client_id,
+        kind=QuotaType.PRODUCE,
+        limit=50_000.0,
+        share=0.19,
+        muted_ms=9_000,
+        longest_ms=1_530,
+        muted_now_ms=0,
+    )
+
+
+def advice(
+    made: Sequence[Recommendation],
+    now: QuotaSet | None = None,
+    hits: Sequence[Hit] = (),
+    source: str = "usage",
+) -> Advice:
+    """What is said about some limits."""
+    return Advice(
+        source=source,
+        span_ms=(MONDAY, MONDAY + 3_600_000),
+        policy=Policy(),
+        now=now,
+        recommended=made,
+        changes=changes(now, made),
+        hits=hits,
+    )

@@ -1,0 +1,54 @@
+"""Usage history, made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from quotascope.pipeline.history.schema import HISTORY
+
+MONDAY = 1_795_392_000_000
+"""2026-11-23 00:00:00 UTC"""
+HOUR = 3_600_000
+_EMPTY: dict[str, Any] = {
+    "user": "alice",
+    "client_id": "app1",
+    "broker": "1",
+    "connection": 1,
+    "api_key": 0,
+    "api_version": 11,
+    "produce_bytes": None,
+    "fetch_bytes": None,
+    "request_ms": None,
+    "network_ms": None,
+    "mutations": None,
+    "mutations_charged": None,
+    "mutation_timestamp": None,
+    "refused": False,
+    "throttle_ms": 0,
+}
+
+
+def request(at_ms: int, **values: Any) -> dict[str, Any]:
+    """One request so many ms after `MONDAY`, that charges nothing unless told."""
+    time = MONDAY + at_ms
+    return {**_EMPTY, "timestamp": time, "completed": time, **values}
+
+
+def produced(at_ms: int, size: int, **values: Any) -> dict[str, Any]:
+    """A Produce."""
+    return request(at_ms, produce_bytes=size, **values)
+
+
+def mutated(at_ms: int, partitions: int, **values: Any) -> dict[str, Any]:
+    """A CreateTopics that is new enough to be refused."""
+    charged = {"mutations_charged": partitions, "mutation_timestamp": MONDAY + at_ms}
+    kind = {"api_key": 19, "api_version": 7, "mutations": partitions}
+    return request(at_ms, **{**kind, **charged, **values})
+
+
+def history(rows: Iterable[dict[str, Any]]) -> pa.Table:
+    """Rows as history."""
+    return pa.Table.from_pylist(list(rows), schema=HISTORY)

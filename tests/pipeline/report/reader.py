@@ -1,0 +1,88 @@
+"""Reads a page as a browser does."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+
+class Reader(HTMLParser):
+    """What kinds of elements and attributes a page has, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.kinds: set[str] = set()
+        self.attributes: set[str] = set()
+        self.told: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element begins."""
+        self.kinds.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        """Text."""
+        self.told.append(data)
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "|".join(self.told)
+
+
+PLAIN = {
+    "html",
+    "head",
+    "meta",
+    "title",
+    "style",
+    "body",
+    "main",
+    "h1",
+    "h2",
+    "h3",
+    "p",
+    "span",
+    "div",
+    "ul",
+    "li",
+    "pre",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "caption",
+    "svg",
+    "g",
+    "rect",
+    "line",
+    "path",
+    "text",
+}
+"""Elements that run nothing and load nothing."""
+HARMLESS = {
+    "lang",
+    "charset",
+    "http-equiv",
+    "content",
+    "name",
+    "class",
+    "viewbox",
+    "role",
+    "x",
+    "y",
+    "x1",
+    "x2",
+    "y1",
+    "y2",
+    "d",
+    "width",
+    "height",
+    "rx",
+    "fill-opacity",
+    "stroke-dasharray",
+}
+"""Attributes of the same kind."""

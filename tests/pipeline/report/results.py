@@ -1,0 +1,97 @@
+"""Results of replays and roll-ups, made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC
+from typing import Any
+
+import pyarrow as pa
+from tests.pipeline.report.names import HOSTILE
+
+from quotascope.pipeline.history.schema import ROLLUP
+from quotascope.pipeline.report.account import Account, account_of
+from quotascope.pipeline.report.rollups import Drawn, drawn
+from quotascope.pipeline.report.summary import Group
+from quotascope.pipeline.whatif.mode import Mode
+from quotascope.pipeline.whatif.results import RESULTS
+
+MONDAY = 1_795_392_000_000
+"""2026-11-23 00:00:00 UTC"""
+_ZERO = dict.fromkeys(RESULTS.names, 0)
+
+
+def result(**values: Any) -> dict[str, Any]:
+    """One row of results; a client that is not throttled, unless told otherwise."""
+    usual = {
+        "candidate": "now",
+        "broker": None,
+        "user": "alice",
+        "client_id": "app1",
+        "quota_type": "produce",
+        "limit": 1_000.0,
+        "level": "user_client",
+        "requests": 10,
+        "amount": 100.0,
+        "throttled_share": 0.0,
+    }
+    return {**_ZERO, **usual, **values}
+
+
+def throttled(muted_ms: int, **values: Any) -> dict[str, Any]:
+    """One row of results; a client that is throttled for so long, a tenth of its time."""
+    told = {
+        "throttled_requests": 3,
+        "throttled_ms": muted_ms,
+        "muted_ms": muted_ms,
+        "active_ms": 10 * muted_ms,
+        "throttled_share": 0.1,
+        "longest_throttle_ms": muted_ms // 2,
+        "recovery_ms": muted_ms,
+    }
+    return result(**{**told, **values})
+
+
+def table(*rows: dict[str, Any]) -> pa.Table:
+    """Rows as results."""
+    return pa.Table.from_pylist(list(rows), schema=RESULTS)
+
+
+def account(
+    *rows: dict[str, Any],
+    names: Sequence[str] = ("now", "tight"),
+    mode: Mode = Mode.OPEN_LOOP,
+    source: str = "usage",
+) -> Account:
+    """An account of an hour."""
+    span = (MONDAY, MONDAY + 3_600_000)
+    return account_of(table(*rows), names, source, span, mode)
+
+
+def seconds(amounts: Iterable[tuple[int, int]], **names: str) -> list[dict[str, Any]]:
+    """Rows of a roll-up: seconds after `MONDAY` with what was used in them."""
+    usual = {"user": "alice", "client_id": "app1", "broker": "1", "quota_type": "produce"}  # fmt: skip
+    counts = {"requests": 1, "throttled": 0, "throttle_ms": 0}
+    return [
+        {**usual, **counts, **names, "start": MONDAY + 1_000 * second, "amount": amount}
+        for second, amount in amounts
+    ]
+
+
+def usages(
+    rows: Sequence[dict[str, Any]], groups: Sequence[Group], length_ms: int = 3_600_000
+) -> dict[Group, Drawn]:
+    """What is drawn of a roll-up."""
+    batches = pa.Table.from_pylist(list(rows), schema=ROLLUP).to_batches()
+    return drawn(batches, groups, (MONDAY, MONDAY + length_ms), UTC)
+
+
+def hostile_account() -> Account:
+    """Candidates, users, clients and places that try to be more than text."""
+    return account(
+        throttled(5_000, candidate=HOSTILE, user=HOSTILE, client_id=HOSTILE),
+        throttled(4_000, candidate=HOSTILE, user="x" * 10_000, client_id=""),
+        result(candidate="now", user=HOSTILE, client_id=HOSTILE),
+        names=("now", HOSTILE),
+        source=HOSTILE,
+    )

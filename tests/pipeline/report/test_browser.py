@@ -1,0 +1,108 @@
+"""The pages in a real browser, by day and by night."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.chromium.browser import Browser, browser
+from tests.pipeline.recommend.advices import advice, hit, recommendation
+from tests.pipeline.report.names import HOSTILE
+from tests.pipeline.report.results import (
+    account,
+    hostile_account,
+    result,
+    seconds,
+    throttled,
+    usages,
+)
+
+from quotascope.metrics import QuotaType
+from quotascope.pipeline.report.recommend_page import charted, recommend_page
+from quotascope.pipeline.report.summary import Group
+from quotascope.pipeline.report.whatif_page import whatif_page
+from quotascope.quotas import kafka_configs
+
+pytestmark = pytest.mark.real
+
+DAY, NIGHT = (255, 255, 255), (22, 28, 34)
+FIRST = {"light": (11, 98, 164), "dark": (109, 179, 242)}
+"""The colour of the first candidate."""
+FOREIGN = (
+    "document.querySelectorAll('script, img, iframe, a, link, object, form').length"
+)
+WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+DRAWN = "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 5).length"
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser for all tests of this file."""
+    with browser(tmp_path_factory.mktemp("chromium")) as opened:
+        yield opened
+
+
+def whatif(*, hostile: bool) -> str:
+    """The page of a replay."""
+    if hostile:
+        told = hostile_account()
+        rows = seconds([(0, 5), (30, 7)], user=HOSTILE, client_id=HOSTILE, broker=HOSTILE)  # fmt: skip
+        return whatif_page(told, usages(rows, [each.group for each in told.groups]))
+    told = account(throttled(9_000, candidate="tight", limit=1_200.0), result(limit=1_500.0))  # fmt: skip
+    alice = Group(QuotaType.PRODUCE, "alice", "app1")
+    return whatif_page(told, usages(seconds((n, 1_000) for n in range(600)), [alice]))
+
+
+def recommended(*, hostile: bool) -> str:
+    """The page of a recommendation."""
+    user = HOSTILE if hostile else "alice"
+    made = advice([recommendation(user)], None, [hit(user, user)], user)
+    groups = [each.group for each in charted(made)]
+    drawn = usages(seconds(((n, 100_000) for n in range(600)), user=user), groups)
+    commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
+    return recommend_page(made, drawn, commands.lines)
+
+
+@pytest.mark.parametrize("hostile", [False, True])
+@pytest.mark.parametrize("page", [whatif, recommended])
+def test_page_in_a_browser(
+    page: Callable[..., str], *, hostile: bool, chromium: Browser, tmp_path: Path
+) -> None:
+    """It loads nothing, runs nothing, fits its window, and its drawings are drawn."""
+    file = tmp_path / "page.html"
+    file.write_text(page(hostile=hostile), encoding="utf-8")
+    chromium.requests.clear()
+    chromium.open(file)
+    assert chromium.requests == [file.as_uri()]
+    assert chromium.complaints == []
+    assert chromium.evaluate(FOREIGN) == 0
+    assert chromium.evaluate(WIDER) is False
+    assert chromium.evaluate(DRAWN) >= 3
+    if hostile:
+        assert "<script>alert('hit')</script>" in chromium.evaluate("document.body.innerText")  # fmt: skip
+
+
+@pytest.mark.parametrize(("scheme", "paper"), [("light", DAY), ("dark", NIGHT)])
+def test_page_by_day_and_by_night(
+    scheme: str, paper: tuple[int, int, int], chromium: Browser, tmp_path: Path
+) -> None:
+    """The paper follows what the reader prefers, and so do the colours of candidates."""
+    file = tmp_path / "page.html"
+    file.write_text(whatif(hostile=False), encoding="utf-8")
+    chromium.prefer(scheme)
+    chromium.open(file, height=1_400)
+    picture = chromium.picture()
+    colours = Counter(map(tuple, np.asarray(picture).reshape(-1, 3).tolist()))
+    assert colours.most_common(1)[0][0] == paper
+    assert colours[FIRST[scheme]] > 500
+
+
+def test_narrow_window(chromium: Browser, tmp_path: Path) -> None:
+    """On a telephone wide tables scroll by themselves, and the page does not."""
+    file = tmp_path / "page.html"
+    file.write_text(whatif(hostile=True), encoding="utf-8")
+    chromium.open(file, width=420)
+    assert chromium.evaluate(WIDER) is False

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from tests.pipeline.report.results import MONDAY, seconds, usages
+
+from quotascope.metrics import QuotaType
+from quotascope.pipeline.report.summary import Group
+from quotascope.pipeline.report.usage import PIECES, peaks, usage
+
+ALICE = Group(QuotaType.PRODUCE, "alice", None)
+
+
+def test_peak_is_the_mean_over_eleven_seconds() -> None:
+    """A burst of one second is spread, as a broker spreads it; what is older than its windows is gone."""
+    starts = np.array([0, 5_000, 20_000])
+    amounts = np.array([11_000, 11_000, 1_100])
+    assert peaks(QuotaType.PRODUCE, starts, amounts).tolist() == [1_000, 2_000, 100]
+
+
+def test_thread_time_is_in_percent() -> None:
+    """A second of thread time in each second is 100 % of one thread."""
+    starts = np.arange(11) * 1_000
+    amounts = np.full(11, 1_000_000)
+    assert peaks(QuotaType.REQUEST, starts, amounts)[-1] == 100.0
+
+
+def test_long_histories_are_drawn_in_pieces() -> None:
+    """A piece has the mean over all of it, and its highest peak."""
+    starts = MONDAY + np.arange(0, 7 * 86_400) * 1_000
+    amounts = np.where(np.arange(starts.size) == 1_000, 11_000, 11)
+    drawn = usage(QuotaType.PRODUCE, starts, amounts, (MONDAY, int(starts[-1]) + 1_000))
+    assert len(drawn.times_ms) <= PIECES
+    assert max(drawn.peak) > 1_000
+    assert all(abs(mean - 11) < 10 for mean in drawn.mean)
+    assert drawn.piece_ms % 1_000 == 0
+
+
+def test_clients_of_a_group_are_added_up_broker_by_broker() -> None:
+    """The broker with the highest peak is drawn; seconds may come in several rows."""
+    rows = [
+        *seconds([(0, 110), (0, 110)], client_id="app1"),
+        *seconds([(0, 110)], client_id="app2"),
+        *seconds([(0, 220)], broker="2"),
+        *seconds([(0, 9_999)], user="bob"),
+        *seconds([(0, 9_999)], quota_type="fetch"),
+    ]
+    found = usages(rows, [ALICE])[ALICE]
+    assert found.broker == "1"
+    assert list(found.usage.peak) == [30.0]
+
+
+def test_group_without_usage_is_missing() -> None:
+    """Nothing is drawn of it."""
+    assert usages(seconds([(0, 1)], user="bob"), [ALICE]) == {}
+
+
+def test_hours_that_were_not_seen_are_told_from_idle_ones() -> None:
+    """Two hours of history: one used, one idle, the rest of the week unknown."""
+    rows = seconds([(0, 1_100)])
+    hours = usages(rows, [ALICE], length_ms=2 * 3_600_000 - 1)[ALICE].by_hour
+    assert list(hours[:2]) == [100.0, 0.0]
+    assert all(math.isnan(hour) for hour in hours[2:])

@@ -1,0 +1,310 @@
+"""How many partitions requests mutate, from all lines together; forwarded requests count once."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from tests.pipeline.log_lines import captured, line, mutation, topic
+
+from quotascope.pipeline.request_log.mutations import MutationLedger
+from quotascope.pipeline.request_log.parsing import Source, parse_lines
+from quotascope.pipeline.request_log.twins import OneSide, Row
+
+SOURCE = Source(file="a.log")
+REFUSED = 89
+EXISTS = 36
+TIMED_OUT = 7
+
+
+def requests(*lines: bytes) -> pa.Table:
+    """What is parsed of lines."""
+    found = parse_lines(lines, range(1, len(lines) + 1), SOURCE)
+    assert found.quarantine.to_pylist() == []
+    return found.requests
+
+
+def told(table: pa.Table) -> list[Any]:
+    """Asked for (whatever it is called), charged, and whether that is known; of requests that name topics."""
+    rows = table.filter(pc.is_valid(table["topics"])).to_pylist()
+    return [
+        (
+            row["partitions_created"] or row["partitions_added"] or row["partitions_deleted"],
+            row["mutations"],
+            row["mutations_known"],
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+def resolved(*lines: bytes, snapshot: dict[str, int] | None = None) -> list[Any]:
+    """What a ledger tells of lines that come at once."""
+    return told(MutationLedger(snapshot).resolve(requests(*lines)).requests)
+
+
+def at(second: int) -> str:
+    """A time."""
+    return f"2026-11-21 09:00:{second:02d},000"
+
+
+def test_real_log() -> None:
+    """Of a real log the creates, the enlargement and the deletion of 55 partitions are known, and eight second lines are left out."""
+    found = MutationLedger().resolve(requests(*captured()))
+    assert (found.forwarded, len(found.requests)) == (8, len(captured()) - 8)
+    assert told(found.requests) == [
+        (3, 3, True), (1, 1, True), *[(10, 10, True)] * 4, (15, 15, True), (55, 55, True),
+    ]  # fmt: skip
+    assert pc.sum(found.requests["forwarded"]).as_py() == 0
+
+
+def test_create() -> None:
+    """Partitions are those that are asked for, those that are placed by hand, or those that the answer tells of the default."""
+    answers = [{"name": "c", "errorCode": 0, "numPartitions": 6, "topicId": "x"}]
+    assert resolved(
+        mutation("create", [topic("a", 3), topic("b", 2)]),
+        mutation("create", [topic("b2", assignments=4)]),
+        mutation("create", [topic("c")], answers=answers),
+    ) == [(5, 5, True), (4, 4, True), (6, 6, True)]
+
+
+def test_default_that_nobody_tells() -> None:
+    """An old answer does not tell the default number of partitions: unknown, not guessed."""
+    assert resolved(mutation("create", [topic("a", 3), topic("c")], version=4)) == [(None, None, False)]  # fmt: skip
+
+
+def test_refused_and_failed() -> None:
+    """What the quota refused was asked for and not charged; what failed before the quota is neither."""
+    answers = [
+        {"name": "a", "errorCode": 0},
+        {"name": "b", "errorCode": REFUSED},
+        {"name": "c", "errorCode": EXISTS},
+    ]
+    topics = [topic("a", 3), topic("b", 4), topic("c", 5)]
+    table = MutationLedger().resolve(requests(mutation("create", topics, answers=answers))).requests  # fmt: skip
+    assert told(table) == [(7, 3, True)]
+    assert table["quota_violated"].to_pylist() == [True]
+
+
+def test_timed_out() -> None:
+    """After a time-out the controller may have done it: unknown."""
+    answers = [{"name": "a", "errorCode": TIMED_OUT}]
+    assert resolved(mutation("create", [topic("a", 3)], answers=answers)) == [(None, None, False)]  # fmt: skip
+
+
+def test_no_answer() -> None:
+    """Without an answer nobody knows what was done; without the request neither."""
+    create = {"requestApiKey": 19, "requestApiVersion": 7}
+    delete = {"requestApiKey": 20, "requestApiVersion": 6}
+    lines = [
+        line(header=create, request={"topics": [topic("a", 1)]}, response=""),
+        line(header=create, request="", response=""),
+        line(header=delete, request={"topics": [{"name": "a"}]}, response=""),
+        line(header=delete, request={"topicNames": ["a"]}, response=""),
+    ]
+    assert resolved(*lines) == [(None, None, False)] * 4
+
+
+def test_enlarge_and_delete() -> None:
+    """The new total less what was, and what was there at the end."""
+    assert resolved(
+        mutation("create", [topic("t", 3)], time=at(1)),
+        mutation("enlarge", [{"name": "t", "count": 10, "assignments": None}], time=at(2)),
+        mutation("delete", [{"name": "t", "topicId": None}], time=at(3)),
+    ) == [(3, 3, True), (7, 7, True), (10, 10, True)]  # fmt: skip
+
+
+def test_unknown_topics() -> None:
+    """Topics that were there before the log count only with a snapshot."""
+    lines = [
+        mutation("enlarge", [{"name": "t", "count": 10, "assignments": None}], time=at(1)),
+        mutation("delete", [{"name": "u"}, {"name": "t"}], time=at(2)),
+    ]  # fmt: skip
+    assert resolved(*lines) == [(None, None, False)] * 2
+    assert resolved(*lines, snapshot={"t": 4, "u": 1}) == [(6, 6, True), (11, 11, True)]
+
+
+def test_old_delete_names_only() -> None:
+    """DeleteTopics before version 6 has a list of names."""
+    old = line(
+        time=at(2),
+        header={"requestApiKey": 20, "requestApiVersion": 4},
+        request={"topicNames": ["t"]},
+        response={"throttleTimeMs": 0, "responses": [{"name": "t", "errorCode": 0}]},
+    )
+    assert resolved(mutation("create", [topic("t", 2)], time=at(1)), old)[1] == (2, 2, True)  # fmt: skip
+
+
+def test_created_again() -> None:
+    """A topic that was deleted is unknown until it is created again, with another number."""
+    assert resolved(
+        mutation("create", [topic("t", 3)], time=at(1)),
+        mutation("delete", [{"name": "t"}], time=at(2)),
+        mutation("delete", [{"name": "t"}], time=at(3)),
+        mutation("create", [topic("t", 5)], time=at(4)),
+        mutation("delete", [{"name": "t"}], time=at(5)),
+    ) == [(3, 3, True), (3, 3, True), (None, None, False), (5, 5, True), (5, 5, True)]
+
+
+def test_validate_only() -> None:
+    """A dry run is charged, as KRaft does, and makes no topic."""
+    assert resolved(
+        mutation("create", [topic("t", 3)], time=at(1), more={"validateOnly": True}),
+        mutation("delete", [{"name": "t"}], time=at(2)),
+    ) == [(3, 3, True), (None, None, False)]
+
+
+def test_order_of_batches_does_not_matter() -> None:
+    """A late line that tells of an earlier create is learned; what was already told stays as it is."""
+    ledger = MutationLedger()
+    delete = requests(mutation("delete", [{"name": "t"}], time=at(3)))
+    assert told(ledger.resolve(delete).requests) == [(None, None, False)]
+    create = requests(mutation("create", [topic("t", 3)], time=at(1)))
+    assert told(ledger.resolve(create).requests) == [(3, 3, True)]
+    enlarge = requests(mutation("enlarge", [{"name": "t", "count": 4, "assignments": None}], time=at(2)))  # fmt: skip
+    assert told(ledger.resolve(enlarge).requests) == [(1, 1, True)]
+
+
+def twins(**changed: Any) -> tuple[bytes, bytes]:
+    """The client's line of a forwarded request, and the controller's."""
+    topics = [topic("t", 3)]
+    client = mutation("create", topics, time="2026-11-21 09:00:01,005", **changed)
+    controller = mutation(
+        "create",
+        topics,
+        time="2026-11-21 09:00:01,000",
+        isForwarded=True,
+        listener="CONTROLLER",
+        connection="10.0.0.1:9093-10.0.0.1:1-0-0",
+        **changed,
+    )
+    return client, controller
+
+
+def test_twins_at_once() -> None:
+    """Of the two lines the client's stays, with the controller's time of the charge, in whatever order they come."""
+    client, controller = twins()
+    for lines in ((client, controller), (controller, client)):
+        found = MutationLedger().resolve(requests(*lines))
+        assert (found.forwarded, len(found.requests)) == (1, 1)
+        (row,) = found.requests.to_pylist()
+        charged = requests(controller)["mutation_timestamp"].to_pylist()[0]
+        assert (row["listener"], row["mutations"]) == ("CLIENTS", 3)
+        assert row["mutation_timestamp"] == charged
+
+
+def test_twin_comes_later() -> None:
+    """When the client's line came before, the controller's is left out."""
+    client, controller = twins()
+    ledger = MutationLedger()
+    ledger.resolve(requests(client))
+    found = ledger.resolve(requests(controller))
+    assert (found.forwarded, len(found.requests)) == (1, 0)
+
+
+def test_twin_came_before() -> None:
+    """When the controller's line was kept before, the client's stays, too, and is not charged again."""
+    client, controller = twins()
+    ledger = MutationLedger()
+    assert told(ledger.resolve(requests(controller)).requests) == [(3, 3, True)]
+    found = ledger.resolve(requests(client))
+    assert told(found.requests) == [(None, None, True)]
+    assert found.forwarded == 0
+
+
+def test_a_second_line_comes_again() -> None:
+    """A copy of the controller's line is left out as the line was, and takes no other request's client."""
+    client, controller = twins()
+    other = client.replace(b"09:00:01,005", b"09:00:02,005")
+    ledger = MutationLedger()
+    ledger.resolve(requests(client, other))
+    for _ in range(3):
+        found = ledger.resolve(requests(controller))
+        assert (found.forwarded, len(found.requests)) == (1, 0)
+    later = controller.replace(b"09:00:01,000", b"09:00:02,000")
+    assert ledger.resolve(requests(later)).forwarded == 1
+
+
+def test_a_batch_that_is_tried_again() -> None:
+    """Resolved once more, because its commit failed, a batch is told the same, whichever of the two lines is in the table."""
+    client, controller = twins()
+    for before, batch, expected in (
+        ([controller], [client], [(None, None, True)]),
+        ([client], [controller], []),
+        ([], [client, controller], [(3, 3, True)]),
+        ([], [controller], [(3, 3, True)]),
+    ):
+        ledger = MutationLedger()
+        ledger.remember(requests(*before))
+        for _ in range(2):
+            assert told(ledger.resolve(requests(*batch)).requests) == expected
+
+
+def test_twins_from_a_table() -> None:
+    """What was resolved in an earlier run and is remembered serves as well."""
+    client, controller = twins()
+    earlier = MutationLedger().resolve(requests(client)).requests
+    ledger = MutationLedger()
+    ledger.remember(earlier)
+    assert ledger.resolve(requests(controller)).forwarded == 1
+
+
+def test_same_number_another_time() -> None:
+    """A client that counts from one again an hour later sends another request, not a twin."""
+    client, _ = twins()
+    _, controller = twins()
+    later = controller.replace(b"09:00:01,000", b"10:00:01,000")
+    found = MutationLedger().resolve(requests(client, later))
+    assert (found.forwarded, len(found.requests)) == (0, 2)
+
+
+def test_topics_made_for_metadata() -> None:
+    """A broker creates topics for a client's Metadata: only the controller has a line of it, which is kept and charged to the client."""
+    _, controller = twins()
+    found = MutationLedger().resolve(requests(controller))
+    assert told(found.requests) == [(3, 3, True)]
+    assert found.requests["forwarded"].to_pylist() == [True]
+
+
+def test_other_forwarded_requests() -> None:
+    """Of a forwarded change of configuration the client's line tells all: the controller's is left out."""
+    header = {"requestApiKey": 44, "requestApiVersion": 1}
+    lines = [line(header=header), line(header=header, isForwarded=True)]
+    found = MutationLedger().resolve(requests(*lines))
+    assert (found.forwarded, found.requests["line"].to_pylist()) == (1, [1])
+
+
+def test_hostile_topics() -> None:
+    """Names of topics are only looked up."""
+    name = '"],"errorCode":89,\n' + "é" * 249
+    assert resolved(
+        mutation("create", [topic(name, 2)], time=at(1)),
+        mutation("delete", [{"name": name}], time=at(2)),
+    ) == [(2, 2, True), (2, 2, True)]
+
+
+def test_nothing() -> None:
+    """Without lines, and without one that names topics, nothing changes."""
+    assert len(MutationLedger().resolve(requests()).requests) == 0
+    plain = requests(line())
+    assert MutationLedger().resolve(plain).requests == plain
+
+
+def test_a_side_holds_only_so_many_lines() -> None:
+    """The line that came first goes, and is taken for unknown; what is let go of makes room."""
+    side = OneSide(most=2)
+    rows = [_row(number) for number in range(3)]
+    for row in (*rows, rows[2]):
+        side.add(row)
+    assert [side.pair(_twin(row)) is not None for row in rows] == [False, True, True]
+    side.forget(rows[1])
+    side.forget(rows[1])
+    side.add(rows[0])
+    assert [side.pair(_twin(row)) is not None for row in rows] == [True, False, True]
+
+
+def _row(number: int) -> Row:
+    names = {"api_key": 19, "client_id": "c", "user": "u", "topics": []}
+    return {**names, "correlation_id": number, "completed": 0, "identity": b"%d" % number}  # fmt: skip
+
+
+def _twin(row: Row) -> Row:
+    return {**row, "identity": b"twin " + row["identity"]}

@@ -1,0 +1,47 @@
+"""The request log of a running broker is switched on and off as docs/request-log.md says, by Kafka's own command."""
+
+from pathlib import Path
+
+import pytest
+from tests.cluster.cluster import Cluster
+from tests.cluster.tools import run_tool
+from tests.pipeline.log_lines import values
+
+from quotascope.pipeline.request_log.parsing import Source, parse_lines
+
+pytestmark = pytest.mark.real
+
+PAGE = Path(__file__).parents[3] / "docs" / "request-log.md"
+
+
+def switch(kafka: Cluster, level: str) -> None:
+    """What the page says to run."""
+    arguments = f"--entity-type broker-loggers --entity-name 1 --alter --add-config kafka.request.logger={level}"
+    told = PAGE.read_text().replace("\\\n", "")
+    assert " ".join(f"kafka-configs.sh --bootstrap-server broker-1:9092 {arguments}".split()) in " ".join(told.split())  # fmt: skip
+    run_tool(kafka, "kafka-configs.sh", *arguments.split())
+
+
+def requests(log: Path) -> list[str]:
+    """The clients of the requests in a broker's log, which writes them by a pattern of its own."""
+    lines = [text for text in log.read_bytes().splitlines() if b"Completed request:" in text]  # fmt: skip
+    found = parse_lines(lines, range(len(lines)), Source(file="kafka.log"))
+    assert len(found.quarantine) == 0
+    return values(found.requests, "client_id")
+
+
+def test_on_and_off(kafka: Cluster) -> None:
+    """There are lines from when it is on until it is off, and each is a request."""
+    log = kafka.nodes[1].log
+    before = len(requests(log))  # other tests switch it, too
+    run_tool(kafka, "kafka-topics.sh", "--list")
+    assert len(requests(log)) == before
+    switch(kafka, "DEBUG")
+    try:
+        run_tool(kafka, "kafka-topics.sh", "--list")
+    finally:
+        switch(kafka, "WARN")
+    told = requests(log)
+    assert any("adminclient" in client for client in told[before:])
+    run_tool(kafka, "kafka-topics.sh", "--list")
+    assert requests(log) == told

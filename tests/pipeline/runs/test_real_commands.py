@@ -1,0 +1,85 @@
+"""What `quotascope recommend` prints is what Kafka's own tool takes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.cluster.cluster import Cluster
+from tests.cluster.node import java
+from tests.cluster.quotas import Quotas
+from tests.cluster.tools import CLASSES, run_tool
+from tests.pipeline.recommend.rows import produced
+from tests.pipeline.runs.folders import make_folder
+
+from quotascope.cli.main import main
+from quotascope.clients import open_quota_admin
+from quotascope.metrics import QuotaEntity
+from quotascope.quotas import Entity, QuotaSet
+
+pytestmark = pytest.mark.real
+
+HOSTILE: Final = 'it\'s; $(touch ran) `touch ran` "x"\n\u202e\\u0041 \N{SNOWMAN}'
+NAMES: Final = {HOSTILE: HOSTILE, "-dash": "--entity-default", "<default>": "a,b=[c]"}
+"""Users and their client-ids."""
+
+
+def kafka_configs(folder: Path) -> str:
+    """A PATH with the tool on it, as Kafka's own script would call it."""
+    tool = folder / "bin" / "kafka-configs.sh"
+    tool.parent.mkdir()
+    command = shlex.join(java(CLASSES[tool.name]))
+    tool.write_text(f'#!/usr/bin/env bash\nexec {command} "$@"\n', encoding="utf-8")
+    tool.chmod(0o755)
+    return f"{tool.parent}{os.pathsep}{os.environ['PATH']}"
+
+
+def test_script_sets_what_is_recommended(
+    kafka: Cluster, quotas: Quotas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command is accepted, whatever the names, and nothing else changes; running `recommend` changed nothing."""
+    quotas.set(({"user": "alice"}, {"producer_byte_rate": 1024.0}))
+    usage = make_folder(
+        tmp_path / "usage",
+        [
+            produced(0, 1_000_000, user=user, client_id=client_id)
+            for user, client_id in NAMES.items()
+        ],
+    )
+    script = tmp_path / "set.sh"
+    options = ["--for", "user,client-id", "--bootstrap-servers", kafka.admin]
+    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, *options, "--commands", str(script)])  # fmt: skip
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    with closing(open_quota_admin(kafka.connection())) as admin:
+        before = QuotaSet.of(admin.describe_quotas())
+        assert list(before) == [QuotaEntity("alice")]
+        path = kafka_configs(tmp_path)
+        variables = {"PATH": path, "LC_ALL": "C"}
+        subprocess.run(["bash", script], check=True, env=variables, cwd=tmp_path)
+        after = QuotaSet.of(admin.describe_quotas())
+    expected: dict[Entity, dict[str, float]] = {QuotaEntity(*pair): {"producer_byte_rate": 120_000.0} for pair in NAMES.items()}  # fmt: skip
+    assert after == QuotaSet({**before, **expected})
+    assert not (tmp_path / "ran").exists()
+
+
+def test_request_log_is_switched_on_and_off(kafka: Cluster) -> None:
+    """By the commands of docs/whatif.md, while the broker runs."""
+    page = (Path(__file__).parents[3] / "docs" / "whatif.md").read_text(
+        encoding="utf-8"
+    )
+    commands = re.findall(r"^kafka-configs.sh [^\n]*broker-loggers(?:[^\n]*\\\n)+[^\n]*", page, re.MULTILINE)  # fmt: skip
+    assert len(commands) == 2
+    for command, level in zip(commands, ("DEBUG", "WARN"), strict=True):
+        words = shlex.split(command.replace("\\\n", " "))
+        run_tool(kafka, words[0], *words[3:])
+        told = run_tool(kafka, words[0], "--describe", "--entity-type", "broker-loggers", "--entity-name", "1")  # fmt: skip
+        assert f"kafka.request.logger={level} " in told

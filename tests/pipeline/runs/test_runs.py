@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.pipeline.recommend.rows import HOUR, MONDAY, produced
+from tests.pipeline.report.names import HOSTILE
+from tests.pipeline.runs.folders import make_folder
+
+from quotascope.metrics import QuotaEntity, QuotaType, WindowConfig
+from quotascope.pipeline.candidates import Candidate
+from quotascope.pipeline.errors import NoTable
+from quotascope.pipeline.history import History
+from quotascope.pipeline.recommend.policy import Policy, Shape
+from quotascope.pipeline.recommend.sensors import Windows
+from quotascope.pipeline.report.summary import Group
+from quotascope.pipeline.runs import engine
+from quotascope.pipeline.runs.engine import Engine, NoSpark, chosen, run_of
+from quotascope.pipeline.runs.recommend import advise, page
+from quotascope.pipeline.runs.usages import EmptyHistory, span_ms
+from quotascope.pipeline.runs.whatif import what_if
+from quotascope.pipeline.whatif import Mode
+from quotascope.quotas import QuotaSet
+
+ALICE = QuotaEntity("alice")
+
+
+def tight(entity: QuotaEntity = ALICE, limit: float = 1_000.0) -> Candidate:
+    """A candidate with one limit."""
+    return Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": limit}}))  # fmt: skip
+
+
+def test_replay_of_a_folder(tmp_path: Path) -> None:
+    """Results, their sums, and what is drawn, whatever the names; progress is told."""
+    users = ("alice", "bob", HOSTILE)
+    rows = [produced(at, 20_000, user=user) for user in users for at in (0, 2 * HOUR)]
+    told: list[tuple[int, int]] = []
+    found = what_if(make_folder(tmp_path / "usage", rows), [tight()], Mode.OPEN_LOOP, progress=lambda done, count: told.append((done, count)))  # fmt: skip
+    assert found.account.span_ms == (MONDAY, MONDAY + 2 * HOUR + 1_000)
+    assert found.account.candidates[0].hit == 1
+    assert set(found.usages) == {Group(QuotaType.PRODUCE, "alice", None)}
+    assert told[-1][0] == told[-1][1] > 0
+
+
+def test_users_meet_under_a_rule_for_a_client(tmp_path: Path) -> None:
+    """Two users that are fine alone go past the limit of the client-id together, whatever bucket they are in."""
+    rows = [produced(0, 8_000, user=f"user {n}") for n in range(10)]
+    folder = make_folder(tmp_path / "usage", rows)
+    shared = tight(QuotaEntity(None, "app1"), 7_000.0)
+    found = what_if(folder, [shared], Mode.OPEN_LOOP)
+    assert found.account.candidates[0].hit > 0
+    advice = advise(folder, Policy(share=0.0, shape=Shape.CLIENT))
+    assert [each.lowest for each in advice.recommended] == [8_000.0]
+
+
+def test_advice_is_for_the_windows_of_the_cluster(tmp_path: Path) -> None:
+    """A burst fits into fewer windows only under a higher limit, and with that limit nobody is hit in the replay of these windows."""
+    rows = [produced(0, 100_000)]
+    folder = make_folder(tmp_path / "usage", rows)
+    short = Windows(client=WindowConfig(samples=3))
+    policy = Policy(share=0.0, headroom=0.0)
+    default, few = (advise(folder, policy, windows=each) for each in (None, short))
+    lowest = [each.lowest for advice in (default, few) for each in advice.recommended]
+    assert lowest == [10_000.0, pytest.approx(50_000, rel=1e-3)]
+    assert not few.hits
+
+
+def test_advice_is_replayed_with_what_is_configured(tmp_path: Path) -> None:
+    """A rule for a pair that is set already decides before the recommended one for its user, and its victim is named."""
+    rows = [produced(at, 200_000) for at in range(0, 60_000, 1_000)]
+    folder = make_folder(tmp_path / "usage", rows)
+    now = QuotaSet({QuotaEntity("alice", "app1"): {"producer_byte_rate": 50_000.0}})
+    alone, beside = (advise(folder, Policy(), now=each) for each in (None, now))
+    assert alone.hits == []
+    (hit,) = beside.hits
+    assert (hit.user, hit.client_id, hit.limit) == ("alice", "app1", 50_000.0)
+    assert hit.muted_ms == hit.muted_now_ms > 0
+    assert "50 kB/s" in page(beside, [])
+
+
+def test_folders_without_history(tmp_path: Path) -> None:
+    """One that is missing, and one in which nothing is, are told apart."""
+    with pytest.raises(NoTable):
+        what_if(str(tmp_path / "missing"), [tight()], Mode.OPEN_LOOP)
+    empty = make_folder(tmp_path / "empty", [])
+    with pytest.raises(EmptyHistory):
+        advise(empty, Policy())
+
+
+def test_span_reaches_from_the_first_day_to_the_last(tmp_path: Path) -> None:
+    """Days between are not looked at."""
+    rows = [produced(day * 24 * HOUR + 1_500, 1) for day in (0, 3, 9)]
+    history = History.open(make_folder(tmp_path / "usage", rows))
+    assert span_ms(history) == (MONDAY + 1_000, MONDAY + 9 * 24 * HOUR + 2_000)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "size", "submitted", "expected"),
+    [
+        (Engine.AUTO, 10, False, Engine.LOCAL),
+        (Engine.AUTO, 1_000, False, Engine.SPARK),
+        (Engine.AUTO, 10, True, Engine.SPARK),
+        (Engine.LOCAL, 1_000, True, Engine.LOCAL),
+        (Engine.SPARK, 10, False, Engine.SPARK),
+    ],
+)
+def test_engine_is_chosen_by_size(
+    wanted: Engine, size: int, *, submitted: bool, expected: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Unless it is named; under spark-submit it is Spark."""
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    if submitted:
+        monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    assert chosen(wanted, size, 100) is expected
+
+
+def test_spark_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not chosen, and asking for it says how to get it."""
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    monkeypatch.setattr(engine, "find_spec", lambda _name: None)
+    assert chosen(Engine.AUTO, 1_000, 100) is Engine.LOCAL
+    with pytest.raises(NoSpark, match="pip install pyspark"):
+        run_of(Engine.SPARK)

@@ -1,0 +1,58 @@
+"""Rows for the tests of tables."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from quotascope.pipeline.table import Layout
+
+_COLUMNS: list[Any] = [
+    pa.field("user", pa.string(), nullable=False),
+    pa.field("client_id", pa.string()),
+    pa.field("timestamp", pa.int64(), nullable=False),
+    pa.field("amount", pa.int64(), nullable=False),
+]
+SCHEMA = pa.schema(_COLUMNS)
+LAYOUT = Layout(
+    order=("user", "client_id", "timestamp"),
+    bucket_of="user",
+    buckets=4,
+    day_of="timestamp",
+)
+DAY_MS = 86_400_000
+
+
+def rows(
+    *values: tuple[str, str | None, int, int],
+) -> pa.Table:
+    """Rows of user, client id, timestamp and amount."""
+    columns: Sequence[Sequence[object]] = list(zip(*values, strict=True)) or [()] * 4
+    return pa.table(
+        [
+            pa.array(column, kind)
+            for column, kind in zip(columns, SCHEMA.types, strict=True)
+        ],
+        schema=SCHEMA,
+    )
+
+
+def batch(number: int, count: int = 1_000) -> pa.Table:
+    """Rows of many users on two days; no two batches have an amount in common."""
+    return rows(
+        *(
+            (
+                f"user-{each % 7}",
+                f"client-{each % 3}",
+                3 * DAY_MS + each * 160_000 + number,
+                number * count + each,
+            )
+            for each in range(count)
+        )
+    )
+
+
+def amounts(table: pa.Table) -> list[int]:
+    """All amounts, sorted: which rows are there."""
+    found: list[Any] = table.column("amount").to_pylist()
+    return sorted(found)

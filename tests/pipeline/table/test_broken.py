@@ -1,0 +1,165 @@
+"""What happens to a table whose writer dies, whose disk is full, or whose files were damaged."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
+
+from quotascope.pipeline.errors import DamagedFile, NotWritten, UnreadableTable
+from quotascope.pipeline.table import Table
+from quotascope.pipeline.table.log import Log
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """A table with a batch of a thousand rows."""
+    table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
+    table.append("first", batch(0))
+    return table
+
+
+def _files(table: Table) -> list[Path]:
+    return sorted(Path(table.storage.uri).glob("day=*/**/*.parquet"))
+
+
+def test_a_killed_writer_leaves_what_it_committed(tmp_path: Path) -> None:
+    """Killed between the files and the commit of a batch, a writer leaves whole batches; the same appends then go on from there."""
+    path = str(tmp_path / "table")
+    command = [sys.executable, "-m", "tests.pipeline.table.writer", path]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout is not None
+        for line in writer.stdout:
+            if line == "staged 3\n":
+                writer.kill()
+                break
+        last = [*writer.stdout][-1:]  # what it still did before the signal reached it
+    whole = 4 if last and not last[0].startswith("staged 3") else 3
+    table = Table.open(path)
+    assert amounts(table.read()) in (list(range(3_000)), list(range(4_000)))
+    assert table.read().num_rows >= whole * 1_000 - 1_000
+    kept = table.read().num_rows // 1_000
+    added = [table.append(f"batch {number}", batch(number)) for number in range(5)]
+    assert added == [0] * kept + [1_000] * (5 - kept)
+    assert amounts(table.read()) == list(range(5_000))
+    table.clean(0)
+    assert len(_files(table)) == len(table.files())
+
+
+def test_a_full_disk_leaves_the_last_commit(tmp_path: Path) -> None:
+    """Without space for the data, for the commit, or for a compaction, the table stays as it was; with space the same appends work."""
+    own_mounts = (
+        ["unshare", "--mount"]
+        if os.geteuid() == 0
+        else ["unshare", "--map-root-user", "--mount"]
+    )
+    command = [
+        *own_mounts,
+        sys.executable,
+        "-m",
+        "tests.pipeline.table.small_disk",
+        str(tmp_path),
+    ]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    for full in ("data", "commit", "compaction"):
+        assert "nothing was committed" in seen[full]
+        assert "No space left on device" in seen[full]
+        assert seen[full].isprintable()
+    assert seen["left_by_data"] == 0
+    assert seen["whole"]
+    assert seen["again"] == [0, 1_000]
+    assert seen["compacted"]
+    assert seen["rows"] == 3_000
+    assert seen["left"] == 0
+
+
+@pytest.mark.parametrize("keep", [0, 1, 100, -1])
+def test_a_truncated_file_is_named(table: Table, keep: int) -> None:
+    """A file that is shorter than it was committed is not read at all; the message names it and both sizes."""
+    damaged = _files(table)[0]
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:keep])
+    name = damaged.relative_to(table.storage.uri)
+    about = f"{name} is damaged: it has {len(whole[:keep])} bytes, {len(whole)} were committed"
+    with pytest.raises(DamagedFile, match=about) as raised:
+        table.read()
+    assert raised.value.file == str(name)
+    table.append("second", batch(1))
+    with pytest.raises(DamagedFile):
+        table.compact()
+    assert table.version == 2
+
+
+def test_a_missing_file_is_named(table: Table) -> None:
+    """A file that somebody deleted is an error, not fewer rows."""
+    _files(table)[0].unlink()
+    with pytest.raises(DamagedFile, match="it is gone"):
+        table.read()
+
+
+def test_a_file_with_other_bytes_is_named(table: Table) -> None:
+    """A file of the right size whose bytes are no Parquet is an error that names it."""
+    damaged = _files(table)[0]
+    damaged.write_bytes(b"x" * damaged.stat().st_size)
+    with pytest.raises(DamagedFile, match="Parquet"):
+        table.read()
+
+
+def test_a_damaged_log_is_an_error(table: Table) -> None:
+    """A commit cut in the middle is not half read: the table says that its log is damaged."""
+    commit = max(Path(table.storage.uri, "_delta_log").glob("*.json"))
+    commit.write_bytes(commit.read_bytes()[:-40])
+    with pytest.raises(UnreadableTable, match="_delta_log"):
+        Table.open(table.storage.uri)
+
+
+def test_rows_that_end_in_an_error_leave_nothing(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When what yields the rows fails, the files that were written for them are removed."""
+    monkeypatch.setattr("quotascope.pipeline.table.table.CHUNK", 1_000)
+
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield from batch(1).to_batches()
+        raise ValueError("no more")
+
+    before = _files(table)
+    with pytest.raises(ValueError, match="no more"):
+        table.append("broken", broken())
+    assert _files(table) == before
+    assert table.version == 1
+
+
+def test_an_error_after_the_commit_keeps_its_files(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When only what follows a commit fails, such as a checkpoint of the log, the rows are there and are reported as added."""
+    add = Log.add
+
+    def failing(log: Log, *arguments: object) -> None:
+        add(log, *arguments)  # type: ignore[arg-type]
+        raise NotWritten(table.storage.uri, "no space for a checkpoint")
+
+    monkeypatch.setattr(Log, "add", failing)
+    assert table.append("second", batch(1)) == 1_000
+    assert amounts(table.read()) == list(range(2_000))
+
+
+def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
+    """A path below a file is refused with a message that names it."""
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(NotWritten, match="nothing was committed"):
+        Table.create(str(tmp_path / "file" / "table"), SCHEMA, LAYOUT)

@@ -1,0 +1,127 @@
+"""Several writers of one table: each change happens once, or its writer is told."""
+
+import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
+
+from quotascope.pipeline.errors import LostCommit
+from quotascope.pipeline.table import Table
+from quotascope.pipeline.table.compaction import compactable
+from quotascope.pipeline.table.log import Log
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Path of a table with two batches."""
+    table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
+    table.append("a", batch(0))
+    table.append("b", batch(1))
+    return table.storage.uri
+
+
+def test_writers_of_the_same_batch(path: str) -> None:
+    """Of many that append the same batch at once one adds it; the others add nothing and leave nothing."""
+    with ThreadPoolExecutor(4) as pool:
+        added = [*pool.map(lambda _: Table.open(path).append("c", batch(2)), range(4))]
+    assert sorted(added) == [0, 0, 0, 1_000]
+    table = Table.open(path)
+    assert amounts(table.read()) == list(range(3_000))
+    assert len([*Path(path).glob("day=*/**/*.parquet")]) == len(table.files())
+
+
+def test_makers_of_the_same_table(tmp_path: Path) -> None:
+    """Of some that make the same table at the same time one does; the others open it."""
+    for attempt in range(8):
+        path = str(tmp_path / f"{attempt}")
+        together = Barrier(4)
+
+        def make(path: str = path, together: Barrier = together) -> Table:
+            together.wait()
+            return Table.create(path, SCHEMA, LAYOUT)
+
+        with ThreadPoolExecutor(4) as pool:
+            made = [each.result() for each in [pool.submit(make) for _ in range(4)]]
+        assert len({table.identity for table in made}) == 1
+        assert [table.version for table in made] == [0] * 4
+
+
+def test_writers_of_different_batches(path: str) -> None:
+    """Appends of different batches at once all succeed."""
+    with ThreadPoolExecutor(4) as pool:
+        added = [
+            *pool.map(
+                lambda number: Table.open(path).append(f"{number}", batch(number)),
+                range(2, 8),
+            )
+        ]
+    assert added == [1_000] * 6
+    assert amounts(Table.open(path).read()) == list(range(8_000))
+
+
+def test_a_stale_writer_of_the_same_batch(path: str) -> None:
+    """A writer that staged before another one committed the batch adds nothing, and its files go."""
+    late = Table.open(path)
+    staged = late.stage(batch(2))
+    assert Table.open(path).append("c", batch(2)) == 1_000
+    assert late.commit("c", staged) == 0
+    assert amounts(late.read()) == list(range(3_000))
+    assert not (Path(path) / staged[0].path).exists()
+
+
+def test_two_compactions(path: str) -> None:
+    """Of two compactions of the same files one wins; the other is told, and no row is there twice."""
+    first, second = Table.open(path), Table.open(path)
+    assert first.version == second.version
+    replaced = second.files()
+    merged = [second.merge(group) for group in compactable(replaced)]
+    assert first.compact() == len(replaced)
+    with pytest.raises(LostCommit, match="run this again"):
+        second.replace(replaced, merged)
+    assert amounts(first.read()) == list(range(2_000))
+    assert second.compact() == 0
+
+
+def test_the_log_itself_lets_one_removal_win(path: str) -> None:
+    """Two logs that read the same version cannot both remove a file, not even when nobody looks before."""
+    table = Table.open(path)
+    old = compactable(table.files())[0]
+    first, second = Log.open(table.storage), Log.open(table.storage)
+    first.replace(old, [table.merge(old)])
+    with pytest.raises(LostCommit, match="oncurrent"):
+        second.replace(old, [])
+    assert amounts(table.read()) == list(range(2_000))
+
+
+def test_an_append_during_a_compaction(path: str) -> None:
+    """What was appended while files were merged stays beside the merged ones."""
+    compacting = Table.open(path)
+    replaced = compacting.files()
+    merged = [compacting.merge(group) for group in compactable(replaced)]
+    Table.open(path).append("c", batch(2))
+    compacting.replace(replaced, merged)
+    assert amounts(Table.open(path).read()) == list(range(3_000))
+
+
+def test_days_dropped_during_a_compaction(path: str) -> None:
+    """A compaction does not bring back days that were dropped while it ran."""
+    compacting = Table.open(path)
+    replaced = compacting.files()
+    merged = [compacting.merge(group) for group in compactable(replaced)]
+    Table.open(path).drop_before(dt.date(1970, 1, 5))
+    with pytest.raises(LostCommit):
+        compacting.replace(replaced, merged)
+    assert {file.day for file in Table.open(path).files()} == {4}
+
+
+def test_a_batch_id_that_went_on(path: str) -> None:
+    """Who follows an epoch that is not the last one any more is told, and adds nothing."""
+    one, other = Table.open(path), Table.open(path)
+    staged = other.stage(batch(3))
+    assert one.advance("stream", one.stage(batch(2)), after=None, epoch=7) == 1_000
+    with pytest.raises(LostCommit, match="stream went on"):
+        other.advance("stream", staged, after=None, epoch=8)
+    assert amounts(one.read()) == list(range(3_000))

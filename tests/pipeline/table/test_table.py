@@ -1,0 +1,252 @@
+"""Committed tables: what is read is what was committed, once, and in order."""
+
+import datetime as dt
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from tests.pipeline.table.rows import DAY_MS, LAYOUT, SCHEMA, amounts, batch, rows
+from tests.strategies import HOSTILE
+
+from quotascope.pipeline.errors import NoTable, NotWritten, OtherSchema, UnreadableTable
+from quotascope.pipeline.table import Layout, Table
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """An empty table of four buckets."""
+    return Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
+
+
+def _keys(read: pa.Table) -> list[tuple[str, str, int]]:
+    return [
+        (row["user"], row["client_id"] or "", row["timestamp"])
+        for row in read.to_pylist()
+    ]
+
+
+def test_an_append_is_read_back_once(table: Table) -> None:
+    """Rows of a batch are there after its append, and a second append of the batch adds nothing, whatever is in it."""
+    assert table.append("logs of Monday", batch(0)) == 1_000
+    assert table.append("logs of Monday", batch(0)) == 0
+    assert table.append("logs of Monday", batch(1)) == 0
+    assert amounts(table.read()) == list(range(1_000))
+    assert table.holds("logs of Monday")
+    assert not table.holds("logs of Tuesday")
+
+
+def test_epochs_count_up(table: Table) -> None:
+    """Of a stream's epochs those up to the last one were seen, and the next one is new."""
+    assert table.append("stream", batch(0), epoch=4) == 1_000
+    assert table.append("stream", batch(1), epoch=3) == 0
+    assert table.append("stream", batch(1), epoch=4) == 0
+    assert table.append("stream", batch(1), epoch=5) == 1_000
+    assert table.last_epoch("stream") == 5
+    assert table.last_epoch("another") is None
+
+
+@pytest.mark.parametrize("time", [500_000_000_000_000_000, 10**15, -(10**15)])
+def test_a_day_of_no_calendar_is_refused(table: Table, time: int) -> None:
+    """Rows with a time that no date has are not written, and the table is as it was."""
+    table.append("b", batch(0))
+    with pytest.raises(NotWritten, match="in no calendar"):
+        table.append("far", rows(("alice", None, 0, 1), ("alice", None, time, 2)))
+    assert amounts(Table.open(table.storage.uri).read()) == list(range(1_000))
+    folder = Path(table.storage.uri)
+    assert len(list(folder.rglob("*.parquet"))) == len(table.files())
+
+
+def test_nothing_is_a_batch_too(table: Table) -> None:
+    """An input without rows is remembered as seen, and an empty table can be read, compacted and shortened."""
+    assert table.append("empty", []) == 0
+    assert table.holds("empty")
+    assert table.read().schema == SCHEMA
+    assert table.read().num_rows == 0
+    assert table.buckets() == {}
+    assert table.compact() == 0
+    assert table.drop_before(dt.date(2100, 1, 1)) == 0
+
+
+def test_a_file_holds_one_day_of_one_bucket_in_order(table: Table) -> None:
+    """Users are spread over buckets, a user over none; each file is sorted and says so, with the least and greatest of each row group."""
+    table.append("b", batch(0))
+    users: dict[str, set[int]] = {}
+    for file in table.files():
+        opened = pq.ParquetFile(Path(table.storage.uri) / file.path)
+        keys = _keys(opened.read())
+        times = [time for _, _, time in keys]
+        assert keys == sorted(keys)
+        assert {time // DAY_MS for time in times} == {file.day}
+        assert (file.first, file.last) == (min(times), max(times))
+        group = opened.metadata.row_group(0)
+        statistics = group.column(0).statistics
+        assert statistics is not None
+        assert statistics.min == keys[0][0]
+        assert [each.column_index for each in group.sorting_columns] == [0, 1, 2]
+        for user, _, _ in keys:
+            users.setdefault(user, set()).add(file.bucket)
+    assert all(len(buckets) == 1 for buckets in users.values())
+    assert len(set.union(*users.values())) > 1
+
+
+def test_late_rows_are_read_in_their_place(table: Table) -> None:
+    """A bucket's files are merged as they are read: rows that came later lie where their time is, with and without compaction."""
+    table.append(
+        "second", rows(("u", "c", DAY_MS + 20, 2), ("u", None, DAY_MS + 25, 9))
+    )
+    table.append("late", rows(("u", "c", DAY_MS + 10, 1), ("u", "c", DAY_MS + 20, 3)))
+    table.append("later", rows(("u", "c", 5, 0)))
+    in_order = [9, 0, 1, 2, 3]
+    [files] = table.buckets().values()
+    assert [b["amount"].to_pylist() for b in table.batches(files)] == [in_order]
+    assert table.compact() == 2
+    assert table.read(["amount"])["amount"].to_pylist() == in_order
+    assert len(table.files()) == 2
+    assert table.compact() == 0
+
+
+def test_columns_are_read_alone(table: Table) -> None:
+    """Asked for some columns, a merge gives those, in their order."""
+    table.append("a", batch(0))
+    table.append("b", batch(1))
+    assert table.read(["amount", "user"]).column_names == ["amount", "user"]
+    assert amounts(table.read(["amount"])) == list(range(2_000))
+
+
+def test_hostile_names_are_values_only(table: Table) -> None:
+    """Names with separators, quotes, markup and ten thousand characters come back as they were, and no path is made of them."""
+    table.append(
+        "hostile",
+        rows(
+            *(
+                (name, name, 1, 1)
+                for name in (*HOSTILE, "../../x", "a=b/c", "__HIVE_DEFAULT_PARTITION__")
+            )
+        ),
+    )
+    table.append("more", rows(*((name, name, 2, 2) for name in HOSTILE)))
+    table.compact()
+    assert set(HOSTILE) < set(table.read()["user"].to_pylist())
+    for file in table.files():
+        day, bucket, name = file.path.split("/")
+        assert (day, bucket) == ("day=0", f"bucket={file.bucket}")
+        assert len(name) < 60
+
+
+def test_clocks_far_off_are_days_like_others(table: Table) -> None:
+    """Times before 1970 and in the year 9999 have a day of their own, and can be dropped."""
+    table.append("far", rows(("u", "c", -1, 1), ("u", "c", 253_402_300_799_999, 2)))
+    assert [file.day for file in table.files()] == [-1, 2_932_896]
+    assert table.drop_before(dt.date(1970, 1, 1)) == 1
+    assert amounts(table.read()) == [2]
+
+
+def test_a_table_can_be_sent(table: Table) -> None:
+    """A table that arrives in another process reads what is committed there, and its options stay out of its name."""
+    sent = pickle.loads(pickle.dumps(table))  # noqa: S301 - our own
+    table.append("b", batch(0))
+    assert amounts(sent.read()) == list(range(1_000))
+    secret = Table.create(table.storage.uri, SCHEMA, LAYOUT, {"key": "hidden"})
+    assert "hidden" not in repr(secret.storage)
+    assert secret.storage.options == {"key": "hidden"}
+
+
+def test_a_table_keeps_its_layout(table: Table) -> None:
+    """Whoever opens a table, or makes it again, gets the buckets that it has."""
+    other = Layout(order=("user", "timestamp"), buckets=1)
+    assert Table.create(table.storage.uri, SCHEMA, other).layout == LAYOUT
+    opened = Table.open(table.storage.uri)
+    assert opened.layout == LAYOUT
+    assert opened.schema == SCHEMA
+
+
+def test_another_schema_is_refused(table: Table) -> None:
+    """A table with other columns is not written to; the message names them."""
+    wanted = pa.schema(
+        [("user", pa.int32()), ("timestamp", pa.int64()), ("new", pa.int8())]
+    )
+    with pytest.raises(
+        OtherSchema,
+        match=r"without: new; of another type: user; more: client_id, amount",
+    ):
+        Table.create(table.storage.uri, wanted, LAYOUT)
+
+
+def test_no_table_and_no_table_of_ours(tmp_path: Path) -> None:
+    """A folder without a log is no table, and a Delta table that another program made is left alone."""
+    with pytest.raises(NoTable, match="ingest a request log"):
+        Table.open(str(tmp_path))
+    write_deltalake(str(tmp_path / "other"), batch(0))
+    with pytest.raises(UnreadableTable, match="of another program"):
+        Table.open(str(tmp_path / "other"))
+
+
+def test_any_reader_of_delta_sees_the_same(table: Table) -> None:
+    """The table is a Delta table: a reader that knows nothing of us sees its rows, and its days and buckets as partitions."""
+    table.append("a", batch(0))
+    table.append("b", batch(1))
+    table.compact()
+    seen = DeltaTable(table.storage.uri).to_pyarrow_table()
+    assert amounts(seen) == list(range(2_000))
+    assert set(seen["day"].to_pylist()) == {3, 4}
+
+
+def test_days_are_dropped(table: Table) -> None:
+    """Rows of days before the first one to keep go at once; their batch is not added again, their files go with `clean`."""
+    table.append("b", batch(0))
+    before = [file for file in table.files() if file.day == 3]
+    dropped = table.drop_before(dt.date(1970, 1, 5))
+    assert dropped == sum(file.rows for file in before)
+    assert {file.day for file in table.files()} == {4}
+    assert table.read().num_rows == 1_000 - dropped
+    assert table.append("b", batch(0)) == 0
+    assert table.clean(older_than_hours=1) == []
+    assert len(table.clean(0, dry_run=True)) == len(before)
+    table.clean(0)
+    assert not any((Path(table.storage.uri) / file.path).exists() for file in before)
+    assert table.read().num_rows == 1_000 - dropped
+
+
+def test_dropped_days_are_remembered(table: Table) -> None:
+    """The table tells from which day on it kept its rows, whatever commits follow; a drop of nothing, or of fewer days, changes nothing."""
+    table.append("b", batch(0))
+    told = [table.first_kept_day]
+    for day in ("1950-01-01", "1969-12-30", "1970-01-05", "1970-01-03"):
+        table.append(day, rows(("u", "c", -9 * DAY_MS, 0), ("u", "c", DAY_MS, 0)))
+        table.drop_before(dt.date.fromisoformat(day))
+        table.compact()
+        told.append(Table.open(table.storage.uri).first_kept_day)
+    assert told == [None, None, -2, 4, 4]
+
+
+def test_sums_are_added_up_by_compaction(tmp_path: Path) -> None:
+    """A table of sums has one row for each key after a compaction, in order, and the same totals as before."""
+    layout = Layout(order=("user", "client_id", "timestamp"), sums=("amount",))
+    table = Table.create(str(tmp_path / "sums"), SCHEMA, layout)
+    table.append("a", rows(("u", "c", 1, 5), ("v", "c", 1, 1), ("u", "c", 2, 2**60)))
+    table.append("b", rows(("u", "c", 1, 7), ("u", "d", 1, 1), ("u", "c", 1, 9)))
+    assert table.compact() == 2
+    read = table.read()
+    expected = [("u", "c", 1), ("u", "c", 2), ("u", "d", 1), ("v", "c", 1)]
+    assert _keys(read) == expected
+    assert read["amount"].to_pylist() == [21, 2**60, 1, 1]
+
+
+def test_an_iterable_is_read_piece_by_piece(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An append of many batches writes what it holds now and then, and commits all of it together."""
+    monkeypatch.setattr("quotascope.pipeline.table.table.CHUNK", 2_000)
+
+    def pieces() -> Iterator[pa.RecordBatch]:
+        for number in range(5):
+            assert table.version == 0
+            yield from batch(number).to_batches()
+
+    assert table.append("pieces", pieces()) == 5_000
+    assert len(table.files()) == 3 * len({(f.day, f.bucket) for f in table.files()})
+    assert table.version == 1

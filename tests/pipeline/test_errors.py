@@ -1,0 +1,26 @@
+"""The tree of the pipeline's errors."""
+
+from quotascope.pipeline import errors
+
+
+def drawn(kind: type[Exception], before: str = "    ") -> list[str]:
+    """The names of the errors below one, as the drawing has them."""
+    below = [each for each in vars(errors).values() if isinstance(each, type) and each.__base__ is kind]  # fmt: skip
+    return [
+        line
+        for each in below
+        for line in (f"{before}{each.__name__}", *drawn(each, before + "    "))
+    ]
+
+
+def test_the_drawing_shows_each_error_below_its_base() -> None:
+    """None is missing, and none stands below another one."""
+    lines = (errors.__doc__ or "").splitlines()
+    shown = [line.translate(str.maketrans("├└─│", "    ")) for line in lines]
+    depths = {}
+    for line in shown:
+        words = line.split()
+        if words and hasattr(errors, words[0]):
+            depths[words[0]] = (len(line) - len(line.lstrip())) // 4
+    expected = {line.strip(): (len(line) - len(line.lstrip())) // 4 + 1 for line in drawn(errors.PipelineError)}  # fmt: skip
+    assert depths == {"PipelineError": 1, **expected}

@@ -1,0 +1,89 @@
+import pytest
+
+from quotascope.clients.topic_admin import TopicFound, TopicShape
+from quotascope.pipeline.errors import BadOption, OtherTopic
+from quotascope.pipeline.request_topic import Ensured, ensure, shape_of
+
+THERE = TopicFound(partitions=3, replication_factor=1)
+NOTHING_SAID = shape_of(None, None, None)
+
+
+class Topics:
+    """A cluster that answers from lists."""
+
+    def __init__(
+        self, *found: TopicFound | None, made: TopicFound | None = None
+    ) -> None:
+        self._found = list(found)
+        self._made = made
+        self.asked: list[tuple[str, TopicShape, int]] = []
+
+    def find(self, _: str) -> TopicFound | None:
+        """The next of the list."""
+        return self._found.pop(0)
+
+    def create(
+        self, name: str, shape: TopicShape, timeout_ms: int
+    ) -> TopicFound | None:
+        """What is made of it."""
+        self.asked.append((name, shape, timeout_ms))
+        return self._made
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_missing_topic_is_made() -> None:
+    """As was asked for, within the time that was given."""
+    topics = Topics(None, made=THERE)
+    shape = shape_of(3, 1, 48)
+    assert ensure(topics, "log", shape, 60_000) == Ensured(topic=THERE, created=True)
+    assert topics.asked == [("log", shape, 60_000)]
+    assert shape.configs == {"retention.ms": "172800000"}
+
+
+def test_cluster_decides_what_nobody_says() -> None:
+    """Nothing is made up: no number of partitions, no retention."""
+    assert TopicShape() == NOTHING_SAID
+
+
+@pytest.mark.parametrize("shape", [NOTHING_SAID, shape_of(3, 1, 1), shape_of(3, None, 1)])  # fmt: skip
+def test_topic_that_is_there_stays_as_it_is(shape: TopicShape) -> None:
+    """It is not made again, and how long it keeps its lines is its owner's business."""
+    topics = Topics(THERE)
+    assert ensure(topics, "log", shape, 1) == Ensured(topic=THERE, created=False)
+    assert topics.asked == []
+
+
+@pytest.mark.parametrize(
+    ("shape", "differences"),
+    [
+        (shape_of(12, None, None), "3 partitions, not 12;"),
+        (shape_of(None, 3, None), "1 replicas, not 3;"),
+        (shape_of(12, 3, None), "3 partitions, not 12 and 1 replicas, not 3;"),
+    ],
+)
+def test_other_numbers_are_told(shape: TopicShape, differences: str) -> None:
+    """Nothing is changed, and nobody believes to have what is not there."""
+    with pytest.raises(OtherTopic, match=f"topic log is there with {differences}"):
+        ensure(Topics(THERE), "log", shape, 1)
+
+
+def test_somebody_else_was_quicker() -> None:
+    """What they made is looked at like any other."""
+    with pytest.raises(OtherTopic):
+        ensure(Topics(None, THERE), "log", shape_of(12, None, None), 1)
+
+
+def test_somebody_was_so_quick_that_the_brokers_do_not_know_yet() -> None:
+    """The topic is there; of its numbers nothing is said."""
+    ensured = ensure(Topics(None, None), "log", shape_of(12, None, None), 1)
+    assert not ensured.created
+    assert ensured.topic == TopicFound(partitions=None, replication_factor=None)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "a\n", "a/b", "ä", "a" * 250])
+def test_impossible_names_are_told_at_once(name: str) -> None:
+    """Kafka is not even asked."""
+    with pytest.raises(BadOption, match="cannot name a topic"):
+        ensure(Topics(), name, NOTHING_SAID, 1)

@@ -1,0 +1,256 @@
+"""Sizes beside the messages that an independent implementation of the protocol writes."""
+
+import base64
+import uuid
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kafka.protocol.consumer import FetchResponse
+from kafka.protocol.producer import ProduceRequest
+
+from quotascope.pipeline.errors import UnknownVersion, UnreadableMessage
+from quotascope.pipeline.wire_size import (
+    fetch_bytes,
+    from_follower,
+    produce_bytes,
+    share_fetch_bytes,
+)
+
+NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=200)
+SIZES = st.lists(st.none() | st.integers(0, 40_000), max_size=4)
+TOPICS = st.lists(st.tuples(NAMES, SIZES), max_size=3)
+TOPIC_ID = uuid.UUID("6f6c0f5c-3b0b-4a4e-9a61-0d4c7a1f5b11")
+BASE64_ID = base64.urlsafe_b64encode(TOPIC_ID.bytes).decode().rstrip("=")
+
+Sizes = list[int | None]
+
+
+def _logged(size: int | None) -> dict[str, Any]:
+    """Records as the log shows them."""
+    return {"records": None} if size is None else {"recordsSizeInBytes": size}
+
+
+def _records(size: int | None) -> bytes | None:
+    return None if size is None else bytes(size)
+
+
+def _produced(version: int, name: str, sizes: Sizes) -> Any:
+    topic = ProduceRequest.TopicProduceData
+    return topic(
+        version=version,
+        name=name,
+        topic_id=TOPIC_ID,
+        partition_data=[
+            topic.PartitionProduceData(
+                version=version, index=index, records=_records(size)
+            )
+            for index, size in enumerate(sizes)
+        ],
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(3, 13), st.none() | NAMES, st.none() | NAMES, TOPICS)
+def test_a_produce_request_weighs_what_another_client_writes(
+    version: int,
+    client_id: str | None,
+    transactional_id: str | None,
+    topics: list[tuple[str, Sizes]],
+) -> None:
+    """Header and body of every version have as many bytes as kafka-python writes, without the length of the frame."""
+    header = {"requestApiVersion": version, "clientId": client_id}
+    logged = {
+        "transactionalId": transactional_id,
+        "topicData": [
+            {
+                "name": name,
+                "topicId": BASE64_ID,
+                "partitionData": [
+                    {"index": index, **_logged(size)}
+                    for index, size in enumerate(sizes)
+                ],
+            }
+            for name, sizes in topics
+        ],
+    }
+    request = ProduceRequest(
+        version=version,
+        transactional_id=transactional_id,
+        acks=-1,
+        timeout_ms=30_000,
+        topic_data=[_produced(version, name, sizes) for name, sizes in topics],
+    )
+    request.with_header(correlation_id=7, client_id=client_id)  # type: ignore[arg-type]
+    assert produce_bytes(header, logged) == len(request.encode(header=True))
+
+
+def _tagged(version: int, extras: frozenset[str]) -> dict[str, Any]:
+    """Tagged fields of a partition, as kafka-python takes them."""
+    kinds = FetchResponse.FetchableTopicResponse.PartitionData
+    numbers = {
+        "divergingEpoch": (kinds.EpochEndOffset, {"epoch": 3, "end_offset": 9}),
+        "currentLeader": (kinds.LeaderIdAndEpoch, {"leader_id": 1, "leader_epoch": 5}),
+        "snapshotId": (kinds.SnapshotId, {"end_offset": 4, "epoch": 2}),
+    }
+    names = {
+        "divergingEpoch": "diverging_epoch",
+        "currentLeader": "current_leader",
+        "snapshotId": "snapshot_id",
+    }
+    return {
+        names[extra]: numbers[extra][0](version=version, **numbers[extra][1])
+        for extra in extras
+    }
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    version=st.integers(4, 18),
+    topics=TOPICS,
+    aborted=st.none() | st.integers(0, 200),
+    extras=st.frozensets(
+        st.sampled_from(["divergingEpoch", "currentLeader", "snapshotId"])
+    ),
+)
+def test_a_fetch_response_weighs_what_another_client_writes(
+    version: int,
+    topics: list[tuple[str, Sizes]],
+    aborted: int | None,
+    extras: frozenset[str],
+) -> None:
+    """The body of every version has as many bytes as kafka-python writes, and four are added as Kafka does."""
+    told = extras if version >= 12 else frozenset()
+    topic_type = FetchResponse.FetchableTopicResponse
+    partition_type = topic_type.PartitionData
+    transactions = [{"producerId": 1, "firstOffset": 2}] * (aborted or 0)
+    logged = {
+        "throttleTimeMs": 0,
+        "responses": [
+            {
+                "topic": name,
+                "topicId": BASE64_ID,
+                "partitions": [
+                    {
+                        "partitionIndex": 0,
+                        "abortedTransactions": None
+                        if aborted is None
+                        else transactions,
+                        **_logged(size),
+                        **{key: {} for key in told},
+                    }
+                    for size in sizes
+                ],
+            }
+            for name, sizes in topics
+        ],
+    }
+    response = FetchResponse(
+        version=version,
+        throttle_time_ms=0,
+        error_code=0,
+        session_id=5,
+        responses=[
+            topic_type(
+                version=version,
+                topic=name,
+                topic_id=TOPIC_ID,
+                partitions=[
+                    partition_type(
+                        version=version,
+                        partition_index=0,
+                        error_code=0,
+                        high_watermark=1,
+                        last_stable_offset=1,
+                        log_start_offset=0,
+                        aborted_transactions=None
+                        if aborted is None
+                        else [
+                            partition_type.AbortedTransaction(
+                                version=version, producer_id=1, first_offset=2
+                            )
+                        ]
+                        * aborted,
+                        preferred_read_replica=-1,
+                        records=_records(size),
+                        **_tagged(version, told),
+                    )
+                    for size in sizes
+                ],
+            )
+            for name, sizes in topics
+        ],
+    )
+    header = {"requestApiVersion": version}
+    assert fetch_bytes(header, logged) == 4 + len(response.encode())
+
+
+def test_a_throttled_fetch_has_no_known_size() -> None:
+    """The broker answered it empty and took its charge back, so nothing is made up."""
+    throttled = {"throttleTimeMs": 12, "responses": []}
+    assert fetch_bytes({"requestApiVersion": 16}, throttled) is None
+    assert share_fetch_bytes({"requestApiVersion": 1}, throttled) is None
+
+
+def test_a_share_fetch_response_weighs_its_fields() -> None:
+    """Counted by hand from ShareFetchResponse.json: 4 for Kafka, 12 of the top, 18 of the topic, 23 + 19 + 501 of the partition, tags."""
+    partition = {
+        "errorMessage": None,
+        "acknowledgeErrorMessage": "no",
+        "recordsSizeInBytes": 499,
+        "acquiredRecords": [{"firstOffset": 1, "lastOffset": 2, "deliveryCount": 1}],
+    }
+    response = {"throttleTimeMs": 0, "responses": [{"partitions": [partition]}]}
+    top = 4 + 2 + 1 + 4 + 1 + 1 + 1
+    topic = 16 + 1 + 1
+    fixed = 4 + 2 + 1 + 2 + 3 + 9
+    assert (
+        share_fetch_bytes({"requestApiVersion": 1}, response)
+        == 4 + top + topic + fixed + 2 + 499 + 1 + 19 + 1
+    )
+
+
+def test_old_versions_lack_what_came_later() -> None:
+    """From documentation: Produce before 3 has no transactional id, Fetch 0 no throttle time."""
+    topic = {
+        "name": "t",
+        "partitionData": [{"index": 0, "recordsSizeInBytes": 10}],
+        "topic": "t",
+        "partitions": [{"partitionIndex": 0, "recordsSizeInBytes": 10}],
+    }
+    header = {"requestApiVersion": 0, "clientId": "c"}
+    assert produce_bytes(header, {"topicData": [topic]}) == 11 + 6 + 4 + 3 + 4 + 8 + 10
+    assert fetch_bytes(header, {"responses": [topic]}) == 4 + 4 + 3 + 4 + 14 + 4 + 10
+
+
+@pytest.mark.parametrize(
+    ("request_body", "expected"),
+    [
+        ({"replicaId": -1}, False),
+        ({"replicaId": 2}, True),
+        ({"replicaState": {"replicaId": 2, "replicaEpoch": 1}}, True),
+        ({}, False),
+    ],
+)
+def test_a_followers_fetch_is_told_by_its_replica_id(
+    request_body: dict[str, Any], *, expected: bool
+) -> None:
+    """The id stands in the request up to version 14 and in a tagged structure since; consumers leave it out."""
+    assert from_follower(request_body) is expected
+
+
+@pytest.mark.parametrize("weigh", [produce_bytes, fetch_bytes, share_fetch_bytes])
+def test_what_is_not_such_a_message_is_refused(weigh: Any) -> None:
+    """A line whose content does not fit its header raises our error, never KeyError."""
+    with pytest.raises(UnknownVersion, match="of version 99"):
+        weigh({"requestApiVersion": 99}, {})
+    with pytest.raises(UnreadableMessage, match="names no version"):
+        weigh({}, {})
+    with pytest.raises(UnreadableMessage, match="not a"):
+        weigh(
+            {"requestApiVersion": 1, "clientId": None},
+            {"throttleTimeMs": 0, "responses": 7},
+        )
+    with pytest.raises(UnreadableMessage, match="not a"):
+        weigh({"requestApiVersion": 1, "clientId": 5}, "")
