@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from .accounting import ThrottleAccount
 from .errors import LibraryMissing, UnsupportedByLibrary
 from .quota_admin import QuotaAdmin
 from .security import Connection
+from .topic_admin import TopicAdmin
 
 
 def open_quota_admin(connection: Connection) -> QuotaAdmin:
@@ -15,15 +19,33 @@ def open_quota_admin(connection: Connection) -> QuotaAdmin:
 
     Raises `LibraryMissing` when kafka-python is not installed, `UnsupportedByLibrary` when it is a version without quotas.
     """
-    try:
+    with _library():
         from .kafka_python import KafkaPythonAdmin  # noqa: PLC0415 - an optional library
+    return KafkaPythonAdmin(connection)
+
+
+def open_topic_admin(connection: Connection, account: ThrottleAccount) -> TopicAdmin:
+    """
+    The topics of a cluster; the first call connects. What quotas make it wait, and repeat, is counted in the account.
+
+    Raises `LibraryMissing` and `UnsupportedByLibrary`, as `open_quota_admin`.
+    """
+    with _library():
+        from .throttled_admin.topics import KafkaPythonTopics  # noqa: PLC0415 - as above
+    return KafkaPythonTopics(connection, account)
+
+
+@contextmanager
+def _library() -> Iterator[None]:
+    """An import of kafka-python: errors say what to install."""
+    try:
+        yield
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "kafka":
             raise LibraryMissing("kafka-python", "kafka") from error
         raise UnsupportedByLibrary(
             "kafka-python", _version(), f"something of {error.name}"
         ) from error
-    return KafkaPythonAdmin(connection)
 
 
 def _version() -> str:

@@ -90,12 +90,20 @@ class AuthenticationFailed(ClientError):
 
 
 class PermissionMissing(ClientError):
-    """The user may not do this; `operation` on the cluster is the ACL that would allow it."""
+    """The user may not do this; `operation` on the cluster, or on the topic, is the ACL that would allow it."""
 
-    def __init__(self, *, request: str, operation: str, username: str | None) -> None:
+    def __init__(
+        self,
+        *,
+        request: str,
+        operation: str,
+        username: str | None,
+        topic: str | None = None,
+    ) -> None:
         self.request = request
         self.operation = operation
         self.username = username
+        self.topic = topic
         super().__init__(f"{request} is not permitted; to grant it: {self.grant}")
 
     @property
@@ -106,7 +114,12 @@ class PermissionMissing(ClientError):
             if self.username
             else "User:…"
         )
-        return f"kafka-acls.sh --add --allow-principal {principal} --operation {self.operation} --cluster"
+        resource = (
+            "--cluster"
+            if self.topic is None
+            else f"--topic {shlex.quote(one_line(self.topic))}"
+        )
+        return f"kafka-acls.sh --add --allow-principal {principal} --operation {self.operation} {resource}"
 
 
 class AdminTimeout(ClientError):

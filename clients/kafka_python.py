@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import kafka
@@ -71,7 +72,13 @@ class KafkaPythonAdmin:
 
     def describe_cluster(self) -> ClusterDescription:
         """The cluster and its brokers."""
-        return answers.cluster(self._ask("DescribeCluster", DescribeClusterRequest))
+        told = answers.cluster(self._ask("DescribeCluster", DescribeClusterRequest))
+        return replace(told, release=self._release())
+
+    def _release(self) -> str:
+        manager = getattr(self._admin, "_manager", None)
+        version = getattr(manager, "broker_version", None) or ()
+        return ".".join(map(str, version))
 
     def describe_brokers(self) -> RegisteredBrokers:
         """The brokers, with those that are down where the cluster tells."""
@@ -204,9 +211,12 @@ def private_send(
     return answer
 
 
-def connect(connection: Connection) -> kafka.KafkaAdminClient:
+def connect(
+    connection: Connection,
+    make: Callable[..., kafka.KafkaAdminClient] = kafka.KafkaAdminClient,
+) -> kafka.KafkaAdminClient:
     """
-    A connected client of the library.
+    A connected client of the library, or of another kind that `make` gives for its configuration.
 
     Raises `AdminUnreachable`, `TlsFailed`, `AuthenticationFailed` or `AdminTimeout`. The library itself tries a wrong password
     again and again until its time is over; here one attempt that fails is enough, and only silence is waited out.
@@ -219,14 +229,18 @@ def connect(connection: Connection) -> kafka.KafkaAdminClient:
         log = LibraryLog("kafka")
         log.install()
         try:
-            return _bootstrap(connection, seconds)
+            return _bootstrap(connection, make, seconds)
         except KafkaError as error:
             if log.complaint is not None and not isinstance(log.complaint, _NO_ANSWER):
                 raise diagnose(connection, str(log.complaint)) from error
     raise AdminTimeout("connecting", connection.timeout_seconds)
 
 
-def _bootstrap(connection: Connection, seconds: float) -> kafka.KafkaAdminClient:
+def _bootstrap(
+    connection: Connection,
+    make: Callable[..., kafka.KafkaAdminClient],
+    seconds: float,
+) -> kafka.KafkaAdminClient:
     """One attempt; what it has started is stopped when it fails, which the library leaves undone."""
     started: list[KafkaNetClient] = []
 
@@ -235,9 +249,7 @@ def _bootstrap(connection: Connection, seconds: float) -> kafka.KafkaAdminClient
         return started[0]
 
     try:
-        return kafka.KafkaAdminClient(
-            **_configs(connection, seconds), kafka_client=start
-        )
+        return make(**_configs(connection, seconds), kafka_client=start)
     except BaseException:
         for client in started:
             client.close()

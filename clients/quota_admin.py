@@ -51,6 +51,8 @@ class ClusterDescription:
 
     cluster_id: str
     nodes: tuple[Node, ...]
+    release: str = ""
+    """The oldest release of Kafka that speaks as the brokers do, such as 4.1; empty when the library does not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

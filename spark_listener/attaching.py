@@ -38,17 +38,21 @@ def attach(spark: object, **options: Unpack[Options]) -> Listener:
 
     """
     try:
-        driver = Driver(spark)
-        resolved = resolve(driver.properties, options)
-        with _LOCK:
-            _forget_ended()
-            if driver.key not in _ATTACHED:
-                _ATTACHED[driver.key] = _attached(driver, resolved)
-            return _ATTACHED[driver.key].hold()
+        return attach_to(Driver(spark), **options)
     except Exception as error:  # noqa: BLE001 - a job must not suffer from being watched
         nothing = Listener(Job(""))
         nothing.problem("attach", brief(error))
         return nothing
+
+
+def attach_to(driver: Driver, **options: Unpack[Options]) -> Listener:
+    """As `attach`, for who has asked the driver already. Raises whatever PySpark raises for a driver that is gone."""
+    with _LOCK:
+        _forget_ended()
+        if driver.key not in _ATTACHED:
+            resolved = resolve(driver.properties, options)
+            _ATTACHED[driver.key] = _attached(driver, resolved)
+        return _ATTACHED[driver.key].hold()
 
 
 def _forget_ended() -> None:
@@ -71,7 +75,7 @@ def _attached(driver: Driver, resolved: Resolved) -> Listener:
         "attach": lambda: _listen(listener, driver, settings),
     }.items():
         listener.attempt(part, begin)
-    _LOG.info("watching %s, events by %s", driver.app_id, listener.source)
+    _LOG.info("watching %s, events by %s", driver.watched_id, listener.source)
     return listener
 
 
@@ -88,7 +92,7 @@ def _count_throttles(listener: Listener, driver: Driver, settings: Settings) -> 
 def _summarise(listener: Listener, driver: Driver, settings: Settings) -> None:
     if settings.summary_file is None:
         return
-    path = Path(settings.summary_file.replace("{app_id}", driver.app_id))
+    path = Path(settings.summary_file.replace("{app_id}", driver.watched_id))
     listener.at_end("summary", lambda: write_summary(listener.snapshot(), path))
 
 
@@ -101,7 +105,7 @@ def _report(listener: Listener, driver: Driver, resolved: Resolved) -> None:
     reporting = start_reporting(
         {**plain, **resolved.texts},
         lambda: [listener.snapshot()],
-        app_id=driver.app_id,
+        app_id=driver.watched_id,
     )
     listener.url = reporting.url
     for sentence in reporting.problems:
@@ -121,4 +125,4 @@ def _listen(listener: Listener, driver: Driver, settings: Settings) -> None:
         settings=settings,
         report=report,
     )
-    listener.start(choice.open())
+    listener.start(choice.open(), lambda: driver.stopped)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
+from functools import cached_property
 from types import SimpleNamespace
 
 from .foreign import Spark
 from .properties import PREFIX, PROPERTIES
 
 _ALSO = (
+    "spark.app.attempt.id",
     "spark.app.id",
     "spark.app.name",
     "spark.eventLog.dir",
@@ -31,10 +33,44 @@ class Driver:
         self._spark = spark
         self.context = _context(spark)
         """The SparkContext, None under Spark Connect."""
-        self.properties = self._properties()
-        """Those of `spark.quotascope.*` that are set, and a few of Spark's own."""
-        self.app_id = self._app_id()
-        self.app_name = self.properties.get("spark.app.name", "") or self.app_id
+
+    @cached_property
+    def properties(self) -> Mapping[str, str]:
+        """Those of `spark.quotascope.*` that are set, and a few of Spark's own. Asking for them costs hundreds of calls into the JVM, once."""
+        return self._properties()
+
+    @cached_property
+    def app_id(self) -> str:
+        """`spark.app.id`; under Spark Connect the server's, which its sessions share."""
+        if self.context is None:
+            return self.properties.get("spark.app.id", "")
+        return str(self.context.applicationId)
+
+    @property
+    def app_name(self) -> str:
+        """`spark.app.name`, or the id where there is none."""
+        return self.properties.get("spark.app.name", "") or self.app_id
+
+    @property
+    def watched_id(self) -> str:
+        """The id of what is watched, unlike all others: of the application, under Spark Connect with that of the session."""
+        if self.context is None:
+            return "-".join(filter(None, (self.app_id, self._session_id)))
+        return self.app_id
+
+    @property
+    def stopped(self) -> bool:
+        """Whether this process has stopped it. Never raises."""
+        if self.context is not None:
+            return getattr(self.context, "_jsc", None) is None
+        return bool(getattr(self._spark, "is_stopped", False))
+
+    def setting(self, key: str) -> str | None:
+        """One property by itself, None where it is not set: a single call, for who asks often."""
+        conf = getattr(self._spark, "conf", None)
+        if conf is None and self.context is not None:
+            conf = self.context.getConf()
+        return _of_session(conf, key)
 
     @property
     def session(self) -> Spark:
@@ -47,13 +83,12 @@ class Driver:
     def key(self) -> Hashable:
         """Tells applications apart; under Spark Connect, sessions."""
         if self.context is None:
-            return getattr(self._spark, "session_id", None) or id(self._spark)
+            return self._session_id or id(self._spark)
         return (id(self.context._jvm), self.app_id)  # noqa: SLF001 - PySpark has no public way
 
-    def _app_id(self) -> str:
-        if self.context is None:
-            return self.properties.get("spark.app.id", "")
-        return str(self.context.applicationId)
+    @property
+    def _session_id(self) -> str:
+        return str(getattr(self._spark, "session_id", None) or "")
 
     def _properties(self) -> Mapping[str, str]:
         found: dict[str, str] = {}
@@ -66,17 +101,27 @@ class Driver:
         return {**found, **self._of_session()}
 
     def _of_session(self) -> dict[str, str]:
-        """What a session was given after its SparkContext had been made, too; one by one, for Connect has no other way in Spark 3.5."""
+        """What a session was given after its SparkContext had been made, too."""
         conf = getattr(self._spark, "conf", None)
-        found: dict[str, str] = {}
+        keys = [*(each.key for each in PROPERTIES), *_ALSO]
         if conf is None:
-            return found
-        for key in (*(each.key for each in PROPERTIES), *_ALSO):
-            with suppress(Exception):  # a conf that refuses a key does not have it
-                value = conf.get(key, None)
-                if value is not None:
-                    found[key] = str(value)
-        return found
+            return {}
+        if self.context is None:
+            with suppress(Exception):  # PySpark 3.5 cannot ask for all at once
+                told = dict(conf.getAll)
+                return {key: str(told[key]) for key in keys if key in told}
+        found = {key: _of_session(conf, key) for key in keys}
+        return {key: value for key, value in found.items() if value is not None}
+
+
+def _of_session(conf: Spark, key: str) -> str | None:
+    with suppress(Exception):  # a conf that refuses a key does not have it
+        return _text(conf.get(key, None))
+    return None
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _context(spark: Spark) -> Spark | None:

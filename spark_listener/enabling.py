@@ -9,17 +9,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from .attaching import attach
+from .attaching import attach_to
 from .driver import Driver
 from .errors import brief
 from .foreign import Spark
 from .listener import Listener
-from .properties import resolve
+from .properties import PREFIX, resolve
 
 _LOG = logging.getLogger("quotascope.spark_listener")
 _LOCK = threading.RLock()
 _WATCHING: list[str] = []
 _HELD: dict[object, Listener] = {}
+_ENABLED = f"{PREFIX}enabled"
 
 
 def enable(spark: object | None = None) -> Listener | None:
@@ -47,14 +48,20 @@ def enable(spark: object | None = None) -> Listener | None:
 
 def _attached(spark: Spark) -> Listener | None:
     driver = Driver(spark)
-    if not resolve(driver.properties, {}).settings.enabled:
-        return None
     with _LOCK:
-        listener = _HELD.get(driver.key)
-        if listener is None or listener.ended:
-            _HELD.clear()
-            listener = _HELD[driver.key] = attach(spark)
-        return listener
+        for key in [key for key, listener in _HELD.items() if listener.ended]:
+            del _HELD[key]
+        if driver.key not in _HELD:
+            if not _is_enabled(driver):
+                return None
+            _HELD[driver.key] = attach_to(driver)
+        return _HELD[driver.key]
+
+
+def _is_enabled(driver: Driver) -> bool:
+    """Asks for no other property: a job may ask for its session again and again."""
+    value = driver.setting(_ENABLED)
+    return value is not None and resolve({_ENABLED: value}, {}).settings.enabled
 
 
 def _watch() -> None:

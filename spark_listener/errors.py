@@ -20,7 +20,7 @@ class SparkListenerError(Exception):
 
 
 class InvalidProperty(SparkListenerError):
-    """A setting cannot be used."""
+    """A setting cannot be used; the message names it and shows no secret."""
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(f"{name}: {problem}")

@@ -52,6 +52,7 @@ class Listener:
         self._problems: list[Problem] = []
         self._at_end: list[tuple[str, Callable[[], None]]] = []
         self._stop = threading.Event()
+        self._is_over: Callable[[], bool] = lambda: False
         self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._holders = 0
@@ -119,9 +120,16 @@ class Listener:
             self._holders += 1
         return self
 
-    def start(self, sources: tuple[Source, ...]) -> None:
-        """Watch by these sources, from a thread of its own."""
+    def start(
+        self, sources: tuple[Source, ...], stopped: Callable[[], bool] = lambda: False
+    ) -> None:
+        """
+        Watch by these sources, from a thread of its own.
+
+        Where there are none, what others count is still shown, until the application has `stopped`.
+        """
         self._sources.extend(sources)
+        self._is_over = self._sources_ended if sources else stopped
         for source in sources:
             self.job.source(source.name)
         self._thread = threading.Thread(
@@ -172,9 +180,11 @@ class Listener:
         """
         while not self._stop.wait(self._interval_seconds):
             self.attempt("attach", self.collect)
-            over = not threading.main_thread().is_alive()
-            if over or all(source.ended for source in self._sources):
+            if self._is_over() or not threading.main_thread().is_alive():
                 self._detach()
+
+    def _sources_ended(self) -> bool:
+        return all(source.ended for source in self._sources)
 
     def _detach(self) -> None:
         """Close the sources, with all that they still hold. The page stays until the end, so that the last numbers can be scraped."""

@@ -17,6 +17,8 @@ _FIRST_ATTEMPT: Final = re.compile(  # in the order in which Spark 3.5 to 4.3 wr
     rb'(?:"Task Type":"\w+","Task End Reason":\{"Reason":"Success"\},)?'
     rb'"Task Info":\{"Task ID":\d+,"Index":\d+,"Attempt":0,'
 )
+_KIND: Final = re.compile(r"SparkListener|[\w$]+\.")
+"""How the name of an event begins: Spark's own, and the full names of classes."""
 _WANTED: Final = frozenset(kind.encode() for kind in WANTED)
 
 
@@ -36,7 +38,11 @@ def event_of(line: bytes) -> Mapping[str, Any] | None:
         event = orjson.loads(line)
     except orjson.JSONDecodeError:
         event = _leniently(line)
-    return event if isinstance(event, dict) else None
+    return event if isinstance(event, dict) and _is_kind(event.get("Event")) else None
+
+
+def _is_kind(name: object) -> bool:
+    return isinstance(name, str) and _KIND.match(name) is not None
 
 
 def _leniently(line: bytes) -> object:

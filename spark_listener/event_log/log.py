@@ -13,7 +13,6 @@ from .layout import LogFile, files, is_running, locate
 from .lines import event_of, is_wanted
 from .reading import LogReader
 
-_BEGINS = b"{"
 _OFTEN = 5_000
 """Lines between two signs of progress."""
 
@@ -128,7 +127,7 @@ class EventLog:
 
     def _checked(self, reader: LogReader) -> Iterator[bytes]:
         for line in reader.lines():
-            if reader.offset == len(line) + 1 and not line.startswith(_BEGINS):
+            if reader.offset == len(line) + 1 and event_of(line) is None:
                 raise NoEventLog(f"{reader.file.path} is no event log of Spark")
             yield line
 

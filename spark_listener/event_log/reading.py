@@ -32,6 +32,7 @@ class LogReader:
         """Bytes that were read, as they are in the file."""
         self.dropped = 0
         """Lines that were too long to be one."""
+        self._too_long = False
         self._skip = skip
         self._decode = decoder(file.path, file.suffix)
         self._open: BinaryIO = file.path.open("rb")
@@ -40,7 +41,7 @@ class LogReader:
     @property
     def incomplete(self) -> bool:
         """Whether there is a beginning of a line that was not read."""
-        return any(self._rest)
+        return self._too_long or any(self._rest)
 
     def close(self) -> None:
         """Close the file."""
@@ -59,17 +60,25 @@ class LogReader:
         if not lines:
             return
         lines.insert(0, b"".join(self._rest))
-        self._hold([lines.pop()])
+        rest = lines.pop()
         for line in lines:
             self.offset += len(line) + 1
-            if self.offset > self._skip:
+            if self._too_long:  # of the first of them only
+                self._drop()
+            elif self.offset > self._skip:
                 yield line
+        self._hold([rest])
 
     def _hold(self, rest: list[bytes]) -> None:
         """Keep the beginning of a line, unless it is too long to be one."""
         size = sum(map(len, rest))
-        if size > _LONGEST_LINE:
-            self.dropped += 1
+        if self._too_long or size > _LONGEST_LINE:
+            self._too_long = True
             self.offset += size
             rest = []
         self._rest = rest
+
+    def _drop(self) -> None:
+        """A line that was too long has come to its end: one line is lost, unless it was before."""
+        self._too_long = False
+        self.dropped += self.offset > self._skip

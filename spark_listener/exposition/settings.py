@@ -7,17 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from ..errors import SparkListenerError
+from ..errors import InvalidProperty
 from . import keys
 
 _PROTOCOLS = ("http/protobuf", "grpc")
 _MOST_PORTS = 65_535
 _HERE = "localhost"
 """For a client of Spark Connect: nobody else is let in unless a setting says so."""
-
-
-class InvalidProperty(SparkListenerError):
-    """A property has a value that cannot be meant; the message names the property and shows no secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +58,8 @@ def page_settings(properties: Mapping[str, str]) -> PageSettings | None:
     path = properties.get(keys.FILE_SD_PATH) or None
     if path is not None and not path.endswith(".json"):
         raise InvalidProperty(
-            f"{keys.FILE_SD_PATH}: the name must end in .json, or Prometheus does not read the file"
+            keys.FILE_SD_PATH,
+            "the name must end in .json, or Prometheus does not read the file",
         )
     return PageSettings(
         bind_address=properties.get(keys.HTTP_BIND_ADDRESS) or bind_address or _HERE,
@@ -87,7 +84,8 @@ def push_settings(
     )
     if protocol not in _PROTOCOLS:
         raise InvalidProperty(
-            f"{keys.OTLP_PROTOCOL}: expected {' or '.join(_PROTOCOLS)}, got {protocol!r}"
+            keys.OTLP_PROTOCOL,
+            f"expected {' or '.join(_PROTOCOLS)}, got {protocol!r}",
         )
     return PushSettings(
         protocol=protocol,
@@ -100,14 +98,14 @@ def push_settings(
 def _flag(properties: Mapping[str, str], key: str, *, default: bool) -> bool:
     text = properties.get(key, "").strip().lower()
     if text not in {"", "true", "false"}:
-        raise InvalidProperty(f"{key}: expected true or false, got {text!r}")
+        raise InvalidProperty(key, f"expected true or false, got {text!r}")
     return default if not text else text == "true"
 
 
 def _port(properties: Mapping[str, str]) -> int:
     text = properties.get(keys.HTTP_PORT, "").strip() or "0"
     if not (text.isascii() and text.isdecimal() and int(text) <= _MOST_PORTS):
-        raise InvalidProperty(f"{keys.HTTP_PORT}: expected a port, got {text!r}")
+        raise InvalidProperty(keys.HTTP_PORT, f"expected a port, got {text!r}")
     return int(text)
 
 
@@ -120,7 +118,8 @@ def _url(text: str, protocol: str) -> str:
         good = False
     if not good or parts.username is not None:
         raise InvalidProperty(
-            f"{keys.OTLP_ENDPOINT}: expected a URL such as http://collector:4318, without a user"
+            keys.OTLP_ENDPOINT,
+            "expected a URL such as http://collector:4318, without a user",
         )
     if protocol == "grpc":
         return f"{parts.scheme}://{parts.netloc}"
@@ -142,7 +141,8 @@ def _headers(properties: Mapping[str, str]) -> Mapping[str, str] | None:
         value.isascii() and value.isprintable() for value in found.values()
     ):
         raise InvalidProperty(
-            f"{keys.OTLP_SECRET_HEADERS}: expected name=value,name=value in printable ASCII"
+            keys.OTLP_SECRET_HEADERS,
+            "expected name=value,name=value in printable ASCII",
         )
     return found
 
@@ -158,5 +158,5 @@ def _interval(properties: Mapping[str, str], environ: Mapping[str, str]) -> floa
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < math.inf:
-        raise InvalidProperty(f"{name}: expected a time above 0, got {text!r}")
+        raise InvalidProperty(name, f"expected a time above 0, got {text!r}")
     return seconds

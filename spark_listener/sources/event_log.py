@@ -25,17 +25,34 @@ class LogPlace:
     path: Path
     app_id: str | None = None
     """Set when `path` is a folder of many applications' logs (`spark.eventLog.dir`)."""
+    attempt: str | None = None
+    """Which attempt at the application this is (`spark.app.attempt.id`, on YARN); None where that is not known."""
 
     def find(self) -> Path:
-        """The log. Raises `NoEventLog` while there is none, and `OSError`."""
+        """The log; of several attempts that of ours, else of the last. Raises `NoEventLog` while there is none, and `OSError`."""
         if self.app_id is None:
             return self.path
-        # the number of an attempt or a suffix may follow, but no more digits: those are of another application
-        names = re.compile(rf"(eventlog_v2_)?{re.escape(self.app_id)}([._]|$)")
-        for each in sorted(self.path.iterdir()):
-            if names.match(each.name):
-                return each
-        raise NoEventLog(f"{self.path} holds no event log of {self.app_id}")
+        found = [
+            (_order(match["attempt"]), each)
+            for each in self.path.iterdir()
+            if (match := _name_of(self.app_id).fullmatch(each.name))
+            and self.attempt in (None, match["attempt"])
+        ]
+        if not found:
+            raise NoEventLog(f"{self.path} holds no event log of {self.app_id}")
+        return max(found)[1]
+
+
+def _name_of(app_id: str) -> re.Pattern[str]:
+    """The number of an attempt or a suffix may follow, but no more digits: those are of another application."""
+    return re.compile(
+        rf"(?:eventlog_v2_)?{re.escape(app_id)}(?:_(?P<attempt>[^.]+))?(?:\..*)?"
+    )
+
+
+def _order(attempt: str | None) -> tuple[int, str]:
+    text = attempt or ""
+    return (int(text) if text.isascii() and text.isdecimal() else 0, text)
 
 
 def log_place(
@@ -56,7 +73,10 @@ def log_place(
     folder = _local(properties.get("spark.eventLog.dir", ""))
     if properties.get("spark.eventLog.enabled") != "true" or folder is None:
         return None
-    return LogPlace(path=folder, app_id=app_id) if app_id else None
+    if not app_id:
+        return None
+    attempt = properties.get("spark.app.attempt.id") or None
+    return LogPlace(path=folder, app_id=app_id, attempt=attempt)
 
 
 class EventLogSource:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import SourceUnusable, brief
 from ..foreign import Spark
 from ..job import Books
 
+_PATIENCE_SECONDS = 5.0
 _EVENT = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
 
@@ -48,18 +51,38 @@ class StreamingSource:
         return 0.0
 
     def close(self) -> None:
-        """As `Source.close`."""
+        """As `Source.close`. Waits five seconds at most: Connect's client tries for ten minutes to reach a server that is gone."""
         if self.ended:
             return
+        streams = self._session.streams
         with warnings.catch_warnings():  # of Connect's client, which has begun to end
             warnings.filterwarnings("ignore", message="Failed to remove the listener")
-            self._session.streams.removeListener(self._listener)
+            _within(_PATIENCE_SECONDS, lambda: streams.removeListener(self._listener))
 
     def _deliver(self, event: dict[str, Any] | None) -> None:
         if event is None:
             self._job.lost(1)
         else:
             self._job.handle(event)
+
+
+def _within(seconds: float, call: Callable[[], None]) -> None:
+    """Call, and leave the call alone when it takes longer. Raises what it raises, and `TimeoutError`."""
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - raised below
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="quotascope-streaming", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise TimeoutError("Spark does not answer")
+    if errors:
+        raise errors[0]
 
 
 def _is_stopped(session: Spark) -> bool:

@@ -9,9 +9,12 @@ from quotascope.clients import (
     UnsupportedByLibrary,
     open_quota_admin,
 )
+from quotascope.clients.accounting import ThrottleAccount
+from quotascope.clients.adapter import open_topic_admin
 
 CONNECTION = Connection(bootstrap_servers=("broker-1:9092",))
 ADAPTER = "quotascope.clients.kafka_python"
+TOPICS = "quotascope.clients.throttled_admin.topics"
 
 
 def without(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
@@ -25,6 +28,15 @@ def test_nothing_connects_before_the_first_call() -> None:
     admin = open_quota_admin(CONNECTION)
     admin.close()
     admin.close()
+
+
+def test_topics_need_the_library_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing connects before the first call; without kafka-python the message says how to get it."""
+    open_topic_admin(CONNECTION, ThrottleAccount()).close()
+    without(monkeypatch, "kafka")
+    monkeypatch.delitem(sys.modules, TOPICS)
+    with pytest.raises(LibraryMissing):
+        open_topic_admin(CONNECTION, ThrottleAccount())
 
 
 def test_a_missing_library_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,14 @@ def test_a_grant_is_safe_to_paste() -> None:
     assert shlex.split(error.grant)[3] == "User:a; rm -rf /"
 
 
+def test_a_grant_on_a_topic_names_it() -> None:
+    """A name is quoted as a user's is."""
+    error = PermissionMissing(
+        request="CreateTopics", operation="Create", username="me", topic="a b"
+    )
+    assert shlex.split(error.grant)[-4:] == ["--operation", "Create", "--topic", "a b"]
+
+
 def test_a_grant_without_a_known_user_leaves_a_gap() -> None:
     """A principal that comes from a certificate is for the reader to fill in."""
     error = PermissionMissing(

@@ -111,6 +111,34 @@ def _sleep(rows: Iterable[int]) -> Iterable[int]:
     return rows
 
 
+def killed(spark: SparkSession) -> None:
+    """An attempt at one task is killed by hand while it runs."""
+    told = Path(mkdtemp(prefix="killed-")) / "task"
+    job = threading.Thread(target=_waiting, args=(spark, told))
+    job.start()
+    while not told.exists():
+        time.sleep(0.05)
+    context = spark.sparkContext._jsc.sc()
+    context.killTaskAttempt(int(told.read_text()), True, "by hand")  # noqa: FBT003 - the JVM's
+    job.join()
+
+
+def _waiting(spark: SparkSession, told: Path) -> None:
+    """Two tasks; the first attempt at the first says which it is, and waits."""
+
+    def work(rows: Iterable[int]) -> Iterable[int]:
+        task = TaskContext.get()
+        assert task is not None
+        if task.partitionId() == 0 and task.attemptNumber() == 0:
+            being_written = told.with_suffix(".part")
+            being_written.write_text(str(task.taskAttemptId()))
+            being_written.rename(told)
+            time.sleep(60)
+        return rows
+
+    spark.sparkContext.parallelize(range(4), 2).mapPartitions(work).count()
+
+
 def speculated(spark: SparkSession) -> None:
     """The copy of a slow task wins while another task runs, and the original is killed; needs two hosts and speculation."""
     numbers = spark.sparkContext.parallelize(range(6), 6)

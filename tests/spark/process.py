@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +25,8 @@ class JobFailed(Exception):
     """A job raised something in its process, or the process ended; the message holds what it wrote."""
 
 
-def variables(version: str, folder: Path) -> dict[str, str]:
-    """The environment of a process that is to import that version. Raises `SparkMissing`."""
+def variables(version: str, folder: Path, *more: Path) -> dict[str, str]:
+    """The environment of a process that is to import that version, and what is in `more`. Raises `SparkMissing`."""
     own = {
         name: value
         for name, value in os.environ.items()
@@ -34,7 +34,7 @@ def variables(version: str, folder: Path) -> dict[str, str]:
     }
     if version != NEWEST:
         own["SPARK_HOME"] = str(installed(version) / "pyspark")
-    path = os.pathsep.join(python_path(version))
+    path = os.pathsep.join([*python_path(version), *map(str, more)])
     return {**own, **sessions.environment(folder), "PYTHONPATH": path}
 
 
@@ -95,17 +95,18 @@ def spark_process(
     version: str = RUNNING,
     master: str = sessions.LOCAL,
     conf: Mapping[str, str] | None = None,
+    path: Sequence[Path] = (),
 ) -> Iterator[SparkProcess]:
-    """A driver with a session, and all that it needs in `folder`, until the block ends."""
+    """A driver with a session, and all that it needs in `folder` and `path`, until the block ends."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "driver.log"
     with log.open("wb") as errors:
         popen = subprocess.Popen(
-            [*_tether(), sys.executable, "-m", "tests.spark.driver"],
+            [*tether(), sys.executable, "-m", "tests.spark.driver"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=variables(version, folder),
+            env=variables(version, folder, *path),
         )
     with popen:
         process = SparkProcess(popen, log)
@@ -136,6 +137,7 @@ def run_with(
         return process.call(job, *arguments, **keywords)
 
 
-def _tether() -> list[str]:
+def tether() -> list[str]:
+    """What makes a process end with ours, where that can be had."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL"] if setpriv else []

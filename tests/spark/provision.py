@@ -29,20 +29,24 @@ def installed(version: str) -> Path:
 
 
 def provision(version: str) -> Path:
+    """Install one version unless it is there, and return its folder. Raises `SparkMissing`."""
+    target = folder(version)
+    if not target.is_dir():
+        install(target, f"pyspark=={version}", PY4J)
+    return installed(version)
+
+
+def install(target: Path, *packages: str) -> None:
     """
-    Install one version unless it is there, and return its folder.
+    Let pip install packages into a folder of their own, without what they depend on.
 
     It appears under its name only when complete. Raises `SparkMissing`.
     """
-    target = folder(version)
-    if target.is_dir():
-        return installed(version)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="partial-") as partial:
         built = Path(partial) / target.name
-        _pip(built, f"pyspark=={version}", PY4J)
+        _pip(built, *packages)
         built.rename(target)
-    return installed(version)
 
 
 def _pip(target: Path, *packages: str) -> None:
@@ -50,7 +54,9 @@ def _pip(target: Path, *packages: str) -> None:
     command += ["--disable-pip-version-check", "--target", str(target), *packages]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SparkMissing(f"pip could not install {packages[0]}:\n{done.stderr}")
+        raise SparkMissing(
+            f"pip could not install {' '.join(packages)}:\n{done.stderr}"
+        )
 
 
 def main(versions: list[str]) -> int:

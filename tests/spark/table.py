@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
-from tests.spark import failures, losses, streams
+from tests.spark import failures, impatient, losses, streams
 from tests.spark.settling import settle
 
 from quotascope.spark_listener import attach
 
 Case = Callable[[SparkSession], None]
+ThrottledCase = Callable[[SparkSession, str, str, str], None]
+"""Is told the address of a broker, the id of a client that has a limit there, and a topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,7 @@ LOCAL_ROWS = (
     Row(case=failures.exception_group, failures={"kafka_quota": 1}),
     Row(case=failures.worker_exit, failures={"python_worker_died": 1}),
     Row(case=losses.cancelled),
+    Row(case=losses.killed, failures={"killed": 1}),
     Row(
         case=streams.restarted,
         failures={"kafka_quota": 4},
@@ -80,6 +83,12 @@ CLUSTER_ROWS = (
         executors_lost=1,
     ),
 )
+
+THROTTLED_CASES: tuple[ThrottledCase, ...] = (
+    impatient.confluent_throttled,
+    impatient.kafka_python_throttled,
+)
+"""Each fails one attempt as `kafka_timeout_throttled`."""
 
 
 def watched(spark: SparkSession, name: str) -> dict[str, Any]:

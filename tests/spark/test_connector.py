@@ -12,11 +12,13 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
+from tests.spark import failures
 from tests.spark.broker_account import BrokerAccount
 from tests.spark.connector import jobs
 from tests.spark.connector.login import login
 from tests.spark.connector.provision import jars
 from tests.spark.process import SparkProcess, spark_process
+from tests.spark.table import Row
 from tests.spark.versions import CONNECTOR
 
 from quotascope.clients.accounting import Client, ClientTotals
@@ -81,6 +83,19 @@ def test_batch_that_writes(
     broker = BrokerAccount(kafka, "write")
     driver.call(jobs.batch_write, options, topic, ROWS)
     broker.agrees(told(driver, "", Client("", "producer", "write")))
+
+
+def test_batch_that_gives_up(
+    kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess
+) -> None:
+    """A JVM client notes nothing on its failure: that is a timeout, and beside it the job shows a throttle that was longer."""
+    options = limited(kafka, quotas, "mallory") | COUNTED
+    options["kafka.client.id"] = "impatient"
+    counts = driver.call(jobs.gives_up, options, traffic.topic(), ROWS)
+    row = Row(case=failures.python_exception, failures={"kafka_timeout": 1})
+    assert counts == row.counts()
+    totals = told(driver, "", Client("mallory", "impatient", "write"))
+    assert totals.longest_ms > jobs.PATIENCE_MS
 
 
 def test_batch_that_reads(

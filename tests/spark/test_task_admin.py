@@ -43,8 +43,8 @@ def client_id(quotas: Quotas, traffic: Traffic) -> str:
 
 @pytest.fixture
 def names(kafka: Cluster) -> Iterator[list[str]]:
-    """Names of topics, of which seven overdraw the bucket; all are deleted."""
-    names = [f"job-{uuid.uuid4().hex[:12]}" for _ in range(9)]
+    """Names of topics, of which seven overdraw a bucket however long it was filled; all are deleted."""
+    names = [f"job-{uuid.uuid4().hex[:12]}" for _ in range(14)]
     yield names
     with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
         admin.delete_topics(names, raise_errors=False)

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import confluent_kafka
 import kafka as kafka_python
@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
-from tests.cluster.users import USERS
 from tests.integration import agent
 from tests.integration.eventually import eventually
+from tests.spark.server import Server
 from tests.spark.telling import Told, Watched
 
 from quotascope.clients.accounting import (
@@ -39,36 +39,6 @@ FLUSHES = 8
 RECORDS = 10 * FLUSHES
 ATTEMPTS = 3
 """Of each library: two tasks, of which the second fails at first."""
-
-
-class Server(NamedTuple):
-    """Where a task connects, and as whom."""
-
-    address: str
-    client_id: str
-
-    def librdkafka(self) -> dict[str, Any]:
-        """By SASL/PLAIN."""
-        return {
-            "bootstrap.servers": self.address,
-            "client.id": self.client_id,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN",
-            "sasl.username": "alice",
-            "sasl.password": USERS["alice"],
-            "log_level": 0,
-        }
-
-    def pure_python(self) -> dict[str, Any]:
-        """The same."""
-        return {
-            "bootstrap_servers": self.address,
-            "client_id": self.client_id,
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": "PLAIN",
-            "sasl_plain_username": "alice",
-            "sasl_plain_password": USERS["alice"],
-        }
 
 
 class Logged(logging.Handler):

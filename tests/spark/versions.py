@@ -22,10 +22,15 @@ RUNNING = metadata.version("pyspark")
 """The version that this process imports: the newest, or one that stands first in PYTHONPATH."""
 
 
+def cache() -> Path:
+    """The folder of what is fetched once for all clones."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / "quotascope"
+
+
 def folder(version: str) -> Path:
     """Where an older version lies, or will lie."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "quotascope" / f"pyspark-{version}"
+    return cache() / f"pyspark-{version}"
 
 
 def python_path(version: str) -> list[str]:

@@ -7,22 +7,41 @@ from quotascope.spark_listener.driver import Driver
 
 
 class _Conf:
+    """Of PySpark 3.5."""
+
     def __init__(self, **properties: str) -> None:
         self._properties = properties
+        self.asked: list[str] = []
 
     def get(self, key: str, default: str | None) -> str | None:
+        self.asked.append(key)
         return self._properties.get(
             key.removeprefix("spark.").replace(".", "_"), default
         )
 
 
+class _NewerConf(_Conf):
+    """Of PySpark 4, which can be asked for everything at once."""
+
+    @property
+    def getAll(self) -> dict[str, str]:  # noqa: N802 - PySpark's name
+        self.asked.append("all")
+        return {
+            f"spark.{name.replace('_', '.')}": value
+            for name, value in self._properties.items()
+        }
+
+
 class _Connect:
     """A session of Spark Connect, as far as a driver looks at it."""
 
-    def __init__(self, session_id: str, **properties: str) -> None:
+    def __init__(
+        self, session_id: str, conf: type[_Conf] = _Conf, **properties: str
+    ) -> None:
         self.session_id = session_id
         self.client = object()
-        self.conf = _Conf(**properties)
+        self.conf = conf(**properties)
+        self.is_stopped = False
 
     @property
     def sparkContext(self) -> object:  # noqa: N802 - PySpark's name
@@ -58,10 +77,55 @@ def test_application_without_a_name_is_called_by_its_id() -> None:
     assert Driver(_Connect("one", app_id="app-1")).app_name == "app-1"
 
 
-def test_only_what_is_needed_is_read() -> None:
+def test_sessions_of_one_server_are_told_apart() -> None:
+    """They share the id of its application, and each has files and a page of its own."""
+    first, second = (Driver(_Connect(each, app_id="app-1")) for each in ("a", "b"))
+    assert (first.app_id, second.app_id) == ("app-1", "app-1")
+    assert (first.watched_id, second.watched_id) == ("app-1-a", "app-1-b")
+    assert Driver(_Connect("a")).watched_id == "a"
+
+
+@pytest.mark.parametrize("conf", [_Conf, _NewerConf])
+def test_only_what_is_needed_is_kept(conf: type[_Conf]) -> None:
     """Properties may hold secrets."""
-    session = _Connect("one", quotascope_app="orders", ssl_keyPassword="secret")
+    session = _Connect("one", conf, quotascope_app="orders", ssl_keyPassword="secret")
     assert Driver(session).properties == {"spark.quotascope.app": "orders"}
+
+
+def test_properties_are_read_once() -> None:
+    """In a single request where PySpark has one."""
+    session = _Connect("one", _NewerConf, app_id="app-1", app_name="orders")
+    driver = Driver(session)
+    _ = driver.properties, driver.app_id, driver.app_name, driver.watched_id
+    assert session.conf.asked == ["all"]
+    older = _Connect("one", app_id="app-1", app_name="orders")
+    driver = Driver(older)
+    _ = driver.properties, driver.app_id, driver.app_name, driver.watched_id
+    assert len(older.conf.asked) == len(set(older.conf.asked))
+
+
+def test_session_that_is_not_enabled_is_asked_one_thing() -> None:
+    """However often a job asks for its session."""
+    session = _Connect("one", quotascope_enabled="false")
+    assert (enable(session), enable(session)) == (None, None)
+    assert session.conf.asked == ["spark.quotascope.enabled"] * 2
+
+
+def test_session_that_is_watched_is_asked_nothing_more() -> None:
+    """The listener is the same, as long as it is not closed, even where no source of events works."""
+    session = _Connect("watched", quotascope_enabled="true")
+    first = enable(session)
+    assert first is not None
+    asked = len(session.conf.asked)
+    assert enable(session) is first
+    assert attach(session) is first
+    assert (first.source, len(session.conf.asked)) == ("none", asked)
+    assert first.url is not None
+    first.end()
+    again = enable(session)
+    assert again is not None
+    assert again is not first
+    again.end()
 
 
 def test_address_of_a_server_of_connect_is_not_ours() -> None:

@@ -90,6 +90,27 @@ def test_listener_ends_with_its_application() -> None:
     assert shown == ["last"]
 
 
+def test_listener_without_a_source_shows_what_others_count() -> None:
+    """Turn by turn, until the application has stopped."""
+    turns = threading.Semaphore(0)
+    over = threading.Event()
+
+    def stopped() -> bool:
+        turns.release()
+        return over.is_set()
+
+    listener = Listener(Job("app"), 0.001)
+    listener.start((), stopped)
+    for _ in range(3):
+        assert turns.acquire(timeout=30)
+    assert (listener.ended, listener.source) == (False, "none")
+    over.set()
+    assert listener._thread is not None
+    listener._thread.join(30)
+    assert listener.ended
+    listener.end()
+
+
 def test_last_numbers_are_shown_after_the_last_fetch() -> None:
     """In the order in which parts were begun."""
     source = _Source()

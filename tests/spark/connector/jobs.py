@@ -1,14 +1,20 @@
 """What a job does with Kafka: it reads or writes a topic, as a batch or as a stream. Each runs in the driver's process."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StringType
+from tests.spark.table import counted
 
 from quotascope.spark_listener.jvm import PluginTotals
 
 Options = dict[str, str]
 """Of a source or a sink, without the `kafka.` before them but for the topic."""
+PATIENCE_MS = 2_000
+"""Of a producer that gives up."""
 
 
 def batch_write(spark: SparkSession, kafka: Options, topic: str, rows: int) -> str:
@@ -16,6 +22,28 @@ def batch_write(spark: SparkSession, kafka: Options, topic: str, rows: int) -> s
     values = spark.range(rows, numPartitions=1).selectExpr("repeat('x', 1000) AS value")
     values.write.format("kafka").options(**kafka).option("topic", topic).save()
     return ""
+
+
+def gives_up(
+    spark: SparkSession, kafka: Options, topic: str, rows: int
+) -> dict[str, Any]:
+    """The same with little patience; the second attempt has nothing to write. Returns the listener's counts."""
+    patience = {
+        "kafka.request.timeout.ms": str(PATIENCE_MS),
+        "kafka.delivery.timeout.ms": str(PATIENCE_MS),
+    }
+
+    def at_first(values: Iterable[str]) -> Iterable[str]:
+        task = TaskContext.get()
+        return values if task is None or task.attemptNumber() == 0 else []
+
+    def write(session: SparkSession) -> None:
+        values = session.sparkContext.parallelize(["x" * 1_000] * rows, 1)
+        frame = session.createDataFrame(values.mapPartitions(at_first), StringType())
+        options = {**kafka, **patience, "topic": topic}
+        frame.write.format("kafka").options(**options).save()
+
+    return counted(spark, write)
 
 
 def batch_read(spark: SparkSession, kafka: Options, topic: str, rows: int) -> str:

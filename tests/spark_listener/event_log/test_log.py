@@ -1,87 +1,25 @@
 from __future__ import annotations
 
-import json
 import shutil
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
-from tests.spark_listener.recordings import (
-    QUOTA,
-    VERSIONS,
-    ended,
-    log_of,
-    python_failure,
-    started,
+from tests.spark_listener.event_log.logs import (
+    FAILED,
+    START,
+    Followed,
+    Open,
+    add,
+    failures,
+    written,
 )
+from tests.spark_listener.recordings import VERSIONS, ended, log_of, started
 
-from quotascope.spark_listener.event_log import (
-    CodecUnusable,
-    EventLog,
-    EventLogDamaged,
-    NoEventLog,
-    Position,
-    codec,
-)
+from quotascope.spark_listener.event_log import NoEventLog
 from quotascope.spark_listener.events import Cause
 from quotascope.spark_listener.job import Job
-
-START = {"Event": "SparkListenerApplicationStart", "App Name": "a", "Timestamp": 1}
-FAILED = python_failure(QUOTA)
-
-
-def written(events: Iterable[Any]) -> bytes:
-    """Lines as Spark writes them."""
-    lines = (json.dumps(event, separators=(",", ":")) + "\n" for event in events)
-    return "".join(lines).encode()
-
-
-def failures(count: int, first: int = 0) -> bytes:
-    """Failed attempts."""
-    return written(ended(FAILED, task=task) for task in range(first, first + count))
-
-
-def add(path: Path, data: bytes) -> Path:
-    """Append to a file."""
-    path.parent.mkdir(exist_ok=True)
-    with path.open("ab") as file:
-        file.write(data)
-    return path
-
-
-Open = Callable[..., EventLog]
-
-
-@pytest.fixture(name="open_log")
-def _open_log() -> Iterator[Open]:
-    """Opens logs and closes them at the end."""
-    with ExitStack() as logs:
-
-        def open_log(path: Path, after: Position | None = None) -> EventLog:
-            return logs.enter_context(EventLog(path, after))
-
-        yield open_log
-
-
-class Followed:
-    """A log and the books that it feeds."""
-
-    def __init__(self, log: EventLog) -> None:
-        self.log = log
-        self.job = Job("a")
-
-    def finished(self) -> bool:
-        """Whether nothing more can come."""
-        return self.log.finished
-
-    def read(self) -> tuple[int, int]:
-        """How many failures are known after what is new was read, and how many lines that was."""
-        lines = self.log.feed(self.job)
-        return self.job.snapshot().failures[Cause.KAFKA_QUOTA], lines
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -236,91 +174,6 @@ def test_log_of_an_application_that_has_ended(tmp_path: Path, open_log: Open) ->
     """The name that it had before leads there, too."""
     add(tmp_path / "app-1", written([START]))
     assert open_log(tmp_path / "app-1.inprogress").path == tmp_path / "app-1"
-
-
-@pytest.mark.parametrize("suffix", [".lz4", ".snappy", ".lzf", ".gz"])
-def test_codec_that_nothing_reads(tmp_path: Path, suffix: str, open_log: Open) -> None:
-    """It is said what to do instead."""
-    path = add(tmp_path / f"app-1{suffix}.inprogress", b"x")
-    with pytest.raises(CodecUnusable, match=r"codec=zstd|gunzip"):
-        open_log(path)
-
-
-def test_zstd_without_its_library(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_log: Open
-) -> None:
-    """It is said what to install."""
-    monkeypatch.setitem(sys.modules, "zstandard", None)
-    path = add(tmp_path / "app-1.zstd", b"")
-    with pytest.raises(CodecUnusable, match=r"quotascope\[zstd\]"):
-        open_log(path)
-
-
-def test_damaged_file(tmp_path: Path, open_log: Open) -> None:
-    """It is said so, not taken for the end."""
-    data = bytearray(zstandard.compress(failures(2_000)))
-    data[len(data) // 2] ^= 0xFF
-    path = add(tmp_path / "app-1.zstd", bytes(data[:4]) + b"\xff" * 40)
-    with pytest.raises(EventLogDamaged, match=r"app-1\.zstd"):
-        Followed(open_log(path)).read()
-
-
-def test_zstd_is_decompressed_piece_by_piece(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A few bytes may stand for more than the memory holds."""
-    monkeypatch.setattr(codec, "_ZSTD_AT_ONCE", 64)
-    data = zstandard.compress(bytes(20_000_000))
-    pieces = list(codec.decoder(add(tmp_path / "a", data), ".zstd")(data))
-    assert sum(map(len, pieces)) == 20_000_000
-    assert max(map(len, pieces)) < 4_000_000
-
-
-def test_zstd_without_its_suffix(tmp_path: Path, open_log: Open) -> None:
-    """A log that somebody has renamed is known by its first bytes."""
-    path = add(tmp_path / "log", zstandard.compress(failures(1)))
-    assert Followed(open_log(path)).read() == (1, 1)
-
-
-def test_other_file(open_log: Open) -> None:
-    """A file that is no event log is not searched for events."""
-    with pytest.raises(NoEventLog, match="is no event log"):
-        Followed(open_log(Path(__file__))).read()
-
-
-def test_lines_that_are_no_events(tmp_path: Path, open_log: Open) -> None:
-    """They are counted as lost; halves of characters, which JSON may hold, are none of them."""
-    odd = [
-        b"{",
-        b"{}",
-        b"[1]",
-        b'{"Event":"SparkListenerTaskEnd"}',
-        b"\xff",
-        b"{" * 5_000,
-    ]
-    half = ended(python_failure(QUOTA, "\ud800"))
-    path = add(tmp_path / "a", written([START, half]) + b"\n".join(odd) + b"\n")
-    followed = Followed(open_log(path))
-    assert followed.read() == (1, 8)
-    snapshot = followed.job.snapshot()
-    assert snapshot.events + snapshot.lost_events == 8
-    assert (
-        snapshot.lost_events == 5
-    )  # {} has no kind, so it is one that does not matter
-
-
-def test_endless_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_log: Open
-) -> None:
-    """A file without line ends does not fill the memory."""
-    monkeypatch.setattr(
-        "quotascope.spark_listener.event_log.reading._LONGEST_LINE", 1_000_000
-    )
-    path = add(tmp_path / "a", written([START]) + b"{" + b" " * 3_000_000 + b"\n")
-    add(path, failures(1))
-    followed = Followed(open_log(path))
-    assert followed.read()[0] == 1
-    assert followed.job.snapshot().lost_events >= 1
 
 
 def test_progress_is_told(tmp_path: Path, open_log: Open) -> None:

@@ -24,6 +24,8 @@ CASES = {  # the causes of the failed attempts, as tests/spark_listener/recorded
     "handled_quota": [Cause.KAFKA_QUOTA],
     "confluent_timeout": [Cause.KAFKA_TIMEOUT],
     "kafka_python_timeout": [Cause.KAFKA_TIMEOUT],
+    "confluent_throttled": [Cause.KAFKA_TIMEOUT],  # that it was throttled its note says
+    "kafka_python_throttled": [Cause.KAFKA_TIMEOUT],
     "confluent_other": [Cause.KAFKA_OTHER],
     "quoted_source": [Cause.OTHER],
     "quoted_message": [Cause.OTHER],
@@ -35,6 +37,7 @@ CASES = {  # the causes of the failed attempts, as tests/spark_listener/recorded
     "shuffle_lost": [Cause.FETCH_FAILED],
     "shuffle_lost_with_executor": [Cause.EXECUTOR_LOST, Cause.FETCH_FAILED],
     "cancelled": [],
+    "killed": [Cause.KILLED],
     "speculated": [],
     "restarted": [Cause.KAFKA_QUOTA] * 4,
 }

@@ -1,10 +1,7 @@
 import pytest
 
-from quotascope.spark_listener.exposition.settings import (
-    InvalidProperty,
-    page_settings,
-    push_settings,
-)
+from quotascope.spark_listener.errors import InvalidProperty
+from quotascope.spark_listener.exposition.settings import page_settings, push_settings
 
 DRIVER = {"spark.driver.host": "driver-1", "spark.driver.bindAddress": "10.0.0.7"}
 

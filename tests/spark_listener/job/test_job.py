@@ -116,6 +116,19 @@ def test_note_of_a_timeout() -> None:
     assert failures[Cause.KAFKA_TIMEOUT] == 2
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("case", ["confluent_throttled", "kafka_python_throttled"])
+def test_recorded_timeout_while_throttled(version: str, case: str) -> None:
+    """A real client gave up after three seconds; the one throttle that its attempt was told is longer."""
+    job = Job("app")
+    for event in recorded(version, case):
+        job.handle(event)
+    ((query, totals),) = job.snapshot().throttles
+    assert (query, totals.client.user, totals.client.side) == ("", "alice", "write")
+    assert totals.responses == 1
+    assert totals.longest_ms > 3_000
+
+
 def test_note_of_a_stranger() -> None:
     """A note that names another attempt is not counted."""
     job = Job("app")

@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
 
+import pyspark
 import pytest
 from tests.cluster.provision import libs
 
@@ -21,13 +22,14 @@ Ask: TypeAlias = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def java(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Runs a program of this folder, beside the plugin and Kafka's classes."""
+    """Runs a program of this folder, beside the plugin and the classes of Kafka and Spark."""
     classes = tmp_path_factory.mktemp("classes")
     building.compile_to(
         classes, "-sourcepath", str(SOURCES / "stubs"), "-implicit:none"
     )
     programs = sorted(str(path) for path in Path(__file__).parent.glob("java/*.java"))
-    path = f"{classes}:{libs()}/*"
+    spark = Path(pyspark.__file__).parent / "jars"
+    path = f"{classes}:{libs()}/*:{spark}/*"
     javac = ["javac", "-proc:none", "-cp", path, "-d", str(classes), *programs]
     subprocess.run(javac, check=True, capture_output=True)
 
@@ -105,6 +107,18 @@ def test_counts_begin_with_the_application(ask: Ask) -> None:
     """What clients were told before, of an earlier application in the same JVM, is not this one's."""
     told = dict(ask("since"))
     assert told == {"old": [5, 1, 8, 5], "new": [1, 1, 1, 1]}
+
+
+def test_counts_end_with_the_application(ask: Ask) -> None:
+    """What clients of the same JVM are told later is of another one."""
+    assert ask("ended") == [[["", "alice", "etl", "read"], [5, 1, 5, 5]]]
+
+
+def test_interval_that_is_none_is_a_second(ask: Ask) -> None:
+    """As in Python: from 50 ms to an hour; above all, no value makes a JVM poll without a pause."""
+    bounds = {"0.05": 0.05, "3600": 3600.0, " 2.5 ": 2.5}
+    others = ("NaN", "Infinity", "-1", "0", "0.049", "3601", "soon", "")
+    assert ask("intervals", *bounds, *others) == [*bounds.values(), *[1.0] * 8]
 
 
 def trials(java: Callable[..., str], seconds: int) -> list[tuple[int, int, int]]:

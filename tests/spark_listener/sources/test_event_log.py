@@ -68,6 +68,18 @@ def test_longer_id_is_that_of_another_application(tmp_path: Path) -> None:
     assert place.find().name == "application_17_1234_1.inprogress"
 
 
+def test_attempt_has_a_log_of_its_own(tmp_path: Path) -> None:
+    """YARN starts an application again under its id: the log is that of the attempt that runs, else of the last one."""
+    for name in ("app_9.zstd", "eventlog_v2_app_10", "app_2", "app_1.inprogress"):
+        (tmp_path / name).touch()
+    assert LogPlace(path=tmp_path, app_id="app").find().name == "eventlog_v2_app_10"
+    second = LogPlace(path=tmp_path, app_id="app", attempt="2")
+    assert second.find().name == "app_2"
+    third = LogPlace(path=tmp_path, app_id="app", attempt="3")
+    with pytest.raises(NoEventLog, match="no event log of app"):
+        third.find()
+
+
 def test_damaged_log_is_closed(tmp_path: Path) -> None:
     """Its file is not left open, whatever is in it."""
     log = tmp_path / "local-1.zstd"
@@ -114,6 +126,15 @@ def test_what_is_no_log_cannot_be_used(tmp_path: Path) -> None:
             None,
             {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "file:/logs"},
             LogPlace(path=Path("/logs"), app_id="app-1"),
+        ),
+        (
+            None,
+            {
+                "spark.eventLog.enabled": "true",
+                "spark.eventLog.dir": "/logs",
+                "spark.app.attempt.id": "2",
+            },
+            LogPlace(path=Path("/logs"), app_id="app-1", attempt="2"),
         ),
         (
             None,

@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -81,6 +82,26 @@ def test_stopped_session_is_left_alone() -> None:
     source.close()
     assert [*ended, source.ended] == [False, True]
     assert len(streams.listeners) == 1
+
+
+@pytest.mark.parametrize("answer", [None, RuntimeError("no such session")])
+def test_server_that_is_gone_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch, answer: Exception | None
+) -> None:
+    """PySpark tries for long to reach it, or raises when it gives up; the listener is left to it after a while."""
+    monkeypatch.setattr(streaming, "_PATIENCE_SECONDS", 0.01 if answer is None else 30)
+    reached = threading.Event()
+
+    class Lost(_Streams):
+        def removeListener(self, _: Any) -> None:  # noqa: N802 - PySpark's name
+            if answer is not None:
+                raise answer
+            reached.wait()
+
+    source = StreamingSource(SimpleNamespace(streams=Lost()), Remembered())
+    with pytest.raises(type(answer) if answer else TimeoutError):
+        source.close()
+    reached.set()
 
 
 def test_session_without_streams_cannot_be_used() -> None:

@@ -9,12 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.spark_listener.task.old_python import (
+    VARIABLE,
+    PythonMissing,
+    old_python,
+    pythons,
+)
 
 import quotascope.spark_listener.task
 from quotascope.spark_listener.task.py_files import HOME, write_py_files
 
-PYTHONS = [sys.executable, *sorted(map(str, Path.home().glob(".pyenv/versions/3.8.*/bin/python")))[:1]]  # fmt: skip
-"""This one, and the oldest that is supported where it is at hand."""
 USE = """
 import sys
 sys.path.insert(1, sys.argv[1])
@@ -87,12 +91,27 @@ def test_it_holds_what_tasks_need(archive: Path, tmp_path: Path) -> None:
     assert zipfile.ZipFile(numbered).read(f"{HOME}.py") == b"ACCUMULATOR = 4\n"
 
 
-@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("python", pythons())
 def test_it_needs_nothing_of_ours(python: str, archive: Path) -> None:
     """Both imports work from it alone, in a Python without Spark and without site-packages, and so do counts and notes."""
     loaded = run(python, USE, str(archive))
     assert "quotascope.spark_listener.task.throttles" in loaded
     assert "quotascope.clients.accounting.account" in loaded
+
+
+def test_only_a_real_old_python_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another Python under its name is none, and one that was named must be there."""
+    impostor = tmp_path / "python3.8"
+    impostor.symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert old_python() is None
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "missing"))
+    with pytest.raises(PythonMissing, match=VARIABLE):
+        old_python()
 
 
 AGAIN = """

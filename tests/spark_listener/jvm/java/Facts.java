@@ -1,9 +1,12 @@
 package io.quotascope.spark;
 
+import java.lang.reflect.Proxy;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
+import org.apache.spark.SparkConf;
+import org.apache.spark.api.plugin.PluginContext;
 
 /** Prints what parts of the plugin make of what they are given: {@code java io.quotascope.spark.Facts PART TEXT…}. */
 final class Facts {
@@ -18,6 +21,8 @@ final class Facts {
       case "executors": executors(Integer.parseInt(texts[0])); break;
       case "minutes": minutes(); break;
       case "since": since(); break;
+      case "intervals": System.out.println(Arrays.toString(Arrays.stream(texts).mapToDouble(Interval::seconds).toArray())); break;
+      case "ended": ended(); break;
       default: throw new IllegalArgumentException(arguments[0]);
     }
   }
@@ -68,5 +73,19 @@ final class Facts {
     now.put("\"old\"", new long[] {15, 3, 8, 5});
     now.put("\"new\"", new long[] {1, 1, 1, 1});
     System.out.println(Json.pairs(Totals.since(before, now)));
+  }
+
+  /** What is known of an application during which a client was told 5 ms, and after which it was told 7 ms. */
+  private static void ended() {
+    Class<?>[] types = {PluginContext.class};
+    Object context = Proxy.newProxyInstance(Facts.class.getClassLoader(), types, (self, method, arguments) -> new SparkConf(false));
+    DriverSide driver = new DriverSide();
+    driver.init(null, (PluginContext) context);
+    driver.registerMetrics("some", null);
+    Account account = Reported.LEDGER.account("", "alice", "etl", "read");
+    account.told(5, 1, 5, Clock.nowMs());
+    driver.shutdown();
+    account.told(7, 1, 7, Clock.nowMs());
+    System.out.println(ThrottlePlugin.totals("some"));
   }
 }

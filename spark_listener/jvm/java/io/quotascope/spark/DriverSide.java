@@ -10,7 +10,6 @@ import org.apache.spark.api.plugin.PluginContext;
 final class DriverSide implements DriverPlugin {
   static final String ID = "driver"; // SparkContext.DRIVER_IDENTIFIER
   static final String INTERVAL = "intervalSeconds";
-  private static final String PROPERTY = "spark.quotascope.jvm.intervalSeconds";
 
   private final Board board = new Board();
   private Sampler sampler;
@@ -19,10 +18,10 @@ final class DriverSide implements DriverPlugin {
   public Map<String, String> init(SparkContext context, PluginContext plugin) {
     String seconds = "1";
     try {
-      seconds = plugin.conf().get(PROPERTY, seconds);
+      seconds = plugin.conf().get(Interval.PROPERTY, seconds);
       sampler = new Sampler(totals -> board.told(ID, totals, Clock.nowMs()));
       board.refreshedBy(sampler::sample);
-      sampler.start(seconds(seconds));
+      sampler.start(Interval.seconds(seconds));
     } catch (Throwable error) {
       Trouble.with("the driver's Kafka clients are not read", error);
     }
@@ -50,15 +49,7 @@ final class DriverSide implements DriverPlugin {
   public void shutdown() {
     if (sampler != null) {
       sampler.stop();
-    }
-  }
-
-  static double seconds(String text) {
-    try {
-      return Double.parseDouble(text);
-    } catch (NumberFormatException error) {
-      Trouble.with(PROPERTY + " is not a number of seconds; it is 1", error);
-      return 1;
+      board.refreshedBy(() -> {}); // what comes later in this JVM is of another application
     }
   }
 }

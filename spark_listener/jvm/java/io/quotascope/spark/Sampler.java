@@ -40,7 +40,7 @@ final class Sampler {
   }
 
   void start(double seconds) {
-    long ms = Math.max(50, (long) (seconds * 1_000));
+    long ms = (long) (seconds * 1_000);
     timer.scheduleWithFixedDelay(this::sample, ms, ms, TimeUnit.MILLISECONDS);
   }
 

@@ -1,0 +1,136 @@
+"""Topics by `kafka_python.ThrottleAwareAdmin`, for who asks through `TopicAdmin`. `TopicAdmin` describes the methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from kafka import KafkaAdminClient, errors
+
+from ..accounting import ThrottleAccount
+from ..errors import (
+    AdminRequestFailed,
+    AdminTimeout,
+    AdminUnreachable,
+    ClientError,
+    MutationThrottled,
+    PermissionMissing,
+)
+from ..kafka_python import connect
+from ..security import Connection
+from ..throttling.mutation import THROTTLING_QUOTA_EXCEEDED
+from ..topic_admin import TopicFound, TopicShape
+from .kafka_python import ThrottleAwareAdmin
+from .outcomes import Entry
+
+_UNKNOWN_TOPIC: Final = 3
+_TIMED_OUT: Final = 7
+_EXISTS: Final = 36
+_NOT_ALLOWED: Final = (29, 31)  # TOPIC_ and CLUSTER_AUTHORIZATION_FAILED
+_NO_ANSWER: Final = (errors.KafkaTimeoutError, errors.RequestTimedOutError)
+_DEFAULT: Final = -1
+_Connect: TypeAlias = Callable[[], KafkaAdminClient]
+
+
+class KafkaPythonTopics:
+    """
+    The topics of a cluster.
+
+    Args:
+        connection: how to reach it.
+        account: where throttle times and what was repeated are counted.
+
+    """
+
+    def __init__(self, connection: Connection, account: ThrottleAccount) -> None:
+        self._connection = connection
+        self._user = connection.sasl.username if connection.sasl else ""
+        make = partial(ThrottleAwareAdmin, account, user=self._user)
+        self._connect: _Connect = partial(connect, connection, make)
+        self._admin: KafkaAdminClient | None = None
+
+    def find(self, name: str) -> TopicFound | None:
+        """A topic; None when there is none of that name."""
+        (entry,) = self._ask("Metadata", lambda admin: admin.describe_topics([name]))
+        if entry["error_code"] == _UNKNOWN_TOPIC:
+            return None
+        self._check("Metadata", "Describe", name, entry)
+        replicas = [len(each["replica_nodes"]) for each in entry["partitions"]]
+        return TopicFound(
+            partitions=len(replicas), replication_factor=min(replicas, default=None)
+        )
+
+    def create(
+        self, name: str, shape: TopicShape, timeout_ms: int
+    ) -> TopicFound | None:
+        """Make a topic, at the pace that quotas allow; None when it has come to be meanwhile."""
+        topic = {
+            "num_partitions": shape.partitions or _DEFAULT,
+            "replication_factor": shape.replication_factor or _DEFAULT,
+            "configs": dict(shape.configs),
+        }
+
+        def ask(admin: Any) -> list[Entry]:  # noqa: ANN401 - half typed
+            found: dict[str, list[Entry]] = admin.create_topics({name: topic}, timeout_ms=timeout_ms, raise_errors=False)  # fmt: skip
+            return found["topics"]
+
+        (entry,) = self._ask("CreateTopics", ask)
+        if entry["error_code"] == _EXISTS:
+            return None
+        if entry["error_code"] == _TIMED_OUT:
+            raise AdminTimeout("CreateTopics", timeout_ms / 1_000)
+        self._check("CreateTopics", "Create", name, entry)
+        return TopicFound(
+            partitions=_told(entry, "num_partitions") or shape.partitions,
+            replication_factor=_told(entry, "replication_factor")
+            or shape.replication_factor,
+        )
+
+    def close(self) -> None:
+        """End the connection."""
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            admin.close()
+
+    def _ask(
+        self, request: str, ask: Callable[[KafkaAdminClient], list[Entry]]
+    ) -> list[Entry]:
+        if self._admin is None:
+            self._admin = self._connect()
+        try:
+            return ask(self._admin)
+        except errors.KafkaError as error:
+            raise self._as_ours(request, error) from error
+
+    def _as_ours(self, request: str, error: errors.KafkaError) -> ClientError:
+        if isinstance(error, _NO_ANSWER):
+            return AdminTimeout(request, self._connection.timeout_seconds)
+        if error.retriable:
+            return AdminUnreachable(self._connection.bootstrap_servers, str(error))
+        return AdminRequestFailed(request, getattr(error, "errno", None), str(error))
+
+    def _check(self, request: str, operation: str, name: str, entry: Entry) -> None:
+        """Raise what an answer says went wrong with the topic."""
+        code, message = entry["error_code"], entry.get("error_message")
+        if code == THROTTLING_QUOTA_EXCEEDED:
+            raise MutationThrottled(request, entry.get("throttle_time_ms", 0), message)
+        if code in _NOT_ALLOWED:
+            raise PermissionMissing(
+                request=request,
+                operation=operation,
+                username=self._user or None,
+                topic=name,
+            )
+        if code:
+            raise AdminRequestFailed(request, code, message or _described(code))
+
+
+def _told(entry: Entry, key: str) -> int | None:
+    """A number of the answer, which is -1 for who may not see it, and missing in old versions."""
+    value = entry.get(key, _DEFAULT)
+    return int(value) if value > 0 else None
+
+
+def _described(code: int) -> str:
+    return str(errors.for_code(code).__name__)

@@ -1,0 +1,134 @@
+from typing import Any, cast
+
+import pytest
+from kafka import errors
+
+from quotascope.clients import (
+    AdminRequestFailed,
+    AdminTimeout,
+    AdminUnreachable,
+    ClientError,
+    Connection,
+    MutationThrottled,
+    PermissionMissing,
+    Sasl,
+    Secret,
+    SecurityProtocol,
+)
+from quotascope.clients.accounting import ThrottleAccount
+from quotascope.clients.throttled_admin.topics import KafkaPythonTopics
+from quotascope.clients.topic_admin import TopicFound, TopicShape
+
+CONNECTION = Connection(
+    bootstrap_servers=("broker-1:9092",),
+    protocol=SecurityProtocol.SASL_PLAINTEXT,
+    sasl=Sasl(username="carol", password=Secret("pw")),
+)
+TWO = [{"replica_nodes": [1, 2, 3]}, {"replica_nodes": [1, 2]}]
+
+
+class Library:
+    """Answers, or raises, what it is told to."""
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+        self.asked: list[Any] = []
+        self.closed = 0
+
+    def describe_topics(self, names: list[str]) -> Any:
+        """Metadata."""
+        return self._next(names)
+
+    def create_topics(self, topics: dict[str, Any], **options: Any) -> Any:
+        """CreateTopics."""
+        return {"topics": self._next((topics, options))}
+
+    def close(self) -> None:
+        """Count it."""
+        self.closed += 1
+
+    def _next(self, asked: Any) -> list[Any]:
+        self.asked.append(asked)
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return [{"error_code": 0, **self._answer}]
+
+
+def topics(library: Library) -> KafkaPythonTopics:
+    """Over that library."""
+    admin = KafkaPythonTopics(CONNECTION, ThrottleAccount())
+    admin._connect = lambda: cast("Any", library)
+    return admin
+
+
+def created(library: Library, shape: TopicShape | None = None) -> TopicFound | None:
+    """A topic made there."""
+    return topics(library).create("log", shape or TopicShape(), 60_000)
+
+
+def test_found() -> None:
+    """A topic has the replicas of its weakest partition; one that the cluster does not know is none."""
+    found = topics(Library({"partitions": TWO})).find("log")
+    assert found == TopicFound(partitions=2, replication_factor=2)
+    assert topics(Library({"error_code": 3, "partitions": []})).find("log") is None
+
+
+def test_made_as_asked_for() -> None:
+    """What is left to the cluster is -1 to Kafka."""
+    library = Library({"num_partitions": 6, "replication_factor": 3})
+    shape = TopicShape(partitions=6, configs={"retention.ms": "1"})
+    assert created(library, shape) == TopicFound(partitions=6, replication_factor=3)
+    ((asked, options),) = library.asked
+    assert asked == {"log": {"num_partitions": 6, "replication_factor": -1, "configs": {"retention.ms": "1"}}}  # fmt: skip
+    assert options == {"timeout_ms": 60_000, "raise_errors": False}
+
+
+@pytest.mark.parametrize("answer", [{"num_partitions": -1, "replication_factor": -1}, {}])  # fmt: skip
+def test_what_the_answer_withholds(answer: dict[str, int]) -> None:
+    """Who may not see configurations is told -1, an old cluster tells nothing: then it is what was asked for."""
+    found = created(Library(answer), TopicShape(partitions=6))
+    assert found == TopicFound(partitions=6, replication_factor=None)
+
+
+def test_somebody_else_was_quicker() -> None:
+    """That is no error."""
+    assert created(Library({"error_code": 36})) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "said"),
+    [
+        ({"error_code": 89, "throttle_time_ms": 1_340}, MutationThrottled, "wait 1340 ms"),
+        ({"error_code": 7}, AdminTimeout, "no answer within 60 s"),
+        ({"error_code": 29}, PermissionMissing, "--operation Create --topic log"),
+        ({"error_code": 31}, PermissionMissing, "--allow-principal User:carol"),
+        ({"error_code": 38, "error_message": "3 larger than 1"}, AdminRequestFailed, "3 larger than 1"),
+        ({"error_code": 44}, AdminRequestFailed, "PolicyViolationError"),
+        (errors.NodeNotReadyError("gone"), AdminUnreachable, "broker-1:9092"),
+        (errors.KafkaTimeoutError("late"), AdminTimeout, "within 10 s"),
+        (errors.UnsupportedVersionError("no"), AdminRequestFailed, "error 35"),
+    ],
+)  # fmt: skip
+def test_errors_say_what_to_do(
+    answer: Any, error: type[ClientError], said: str
+) -> None:
+    """Those of an answer, and those of the connection."""
+    with pytest.raises(error, match=said):
+        created(Library(answer))
+
+
+def test_looking_may_need_a_permission() -> None:
+    """Of its own."""
+    with pytest.raises(PermissionMissing, match="--operation Describe --topic log"):
+        topics(Library({"error_code": 29, "partitions": []})).find("log")
+
+
+def test_closed_twice() -> None:
+    """Also before anything was asked."""
+    library = Library({"partitions": TWO})
+    admin = topics(library)
+    admin.close()
+    admin.find("log")
+    admin.close()
+    admin.close()
+    assert library.closed == 1

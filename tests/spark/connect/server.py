@@ -1,0 +1,81 @@
+"""Starts a server of Spark Connect, of the newest version, as `sbin/start-connect-server.sh` does."""
+
+import socket
+import subprocess
+import sysconfig
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.spark import sessions
+from tests.spark.process import tether, variables
+from tests.spark.versions import NEWEST
+
+MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_HERE = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectServer:
+    """A server that listens."""
+
+    url: str
+    """What clients call it."""
+    popen: "subprocess.Popen[bytes]"
+
+    def kill(self) -> None:
+        """Let it end without a word."""
+        self.popen.kill()
+        self.popen.wait()
+
+
+@contextmanager
+def connect_server(
+    folder: Path, conf: Mapping[str, str] | None = None
+) -> Iterator[ConnectServer]:
+    """A server in a process of its own, with two cores and an event log in `folder`, until the block ends."""
+    port = _free_port()
+    home = Path(sysconfig.get_path("purelib"), "pyspark")
+    (folder / "logs").mkdir(parents=True)
+    properties = {
+        **sessions.QUIET,
+        "spark.connect.grpc.binding.address": _HERE,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": f"file:{folder}/logs",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **(conf or {}),
+    }
+    pairs = [part for pair in properties.items() for part in ("--conf", "=".join(pair))]
+    submit = [str(home / "bin" / "spark-submit"), "--class", MAIN]
+    with (folder / "server.log").open("wb") as log:
+        popen = subprocess.Popen(
+            [*tether(), *submit, "--master", sessions.LOCAL, *pairs],
+            env={**variables(NEWEST, folder), "SPARK_HOME": str(home)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    with popen:
+        try:
+            _wait(popen, port, folder / "server.log")
+            yield ConnectServer(f"sc://{_HERE}:{port}", popen)
+        finally:
+            popen.kill()
+
+
+def _free_port() -> int:
+    with socket.create_server((_HERE, 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+def _wait(popen: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and popen.poll() is None:
+        with suppress(OSError), socket.create_connection((_HERE, port), 1):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"no server:\n{log.read_text(errors='replace')[-4000:]}")

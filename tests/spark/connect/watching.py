@@ -1,0 +1,144 @@
+"""What clients of Spark Connect do with listeners, in processes of their own."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pyarrow import RecordBatch
+from pyspark.sql import SparkSession
+from tests.integration import web
+from tests.spark.telling import Told, first_attempt
+
+from quotascope.spark_listener import Listener, attach
+from quotascope.spark_listener.task import throttle_scope
+
+THROTTLE_MS = 250
+ATTEMPTS = 4
+"""At the task that fails for good."""
+
+
+def facts(spark: SparkSession, url: str, folder: str) -> dict[str, Any]:
+    """What listeners on two sessions of one server tell, and leave behind."""
+    first = _attached(spark, folder, 0.1)
+    found: dict[str, Any] = {"source": first.source, "shown": _shown(first)}
+    _query(spark, first, folder)
+    _query(spark, first, folder)
+    told = Told(Path(folder, "told"), "etl")
+    told.folder.mkdir()
+    _throttled(spark, told)
+    _until(lambda: bool(first.collect().throttles))
+    other = SparkSession.builder.remote(url).create()
+    second = _attached(other, folder, 3_600)
+    found["attached"] = [attach(spark) is first, attach(other) is second]
+    found["pages"] = first.url != second.url
+    found["entries"] = sorted(each.name for each in Path(folder, "entries").iterdir())
+    _refused(other)
+    _until(lambda: sum(first.collect().failures.values()) == 1 + ATTEMPTS)
+    found["before"] = _books(second)
+    for listener in (first, first, second, second):
+        listener.close()
+    found["books"] = [_books(each) for each in (first, second)]
+    found["truth"] = told.truth()
+    found["ended"] = [first.ended, second.ended]
+    found["problems"] = [each.part for each in (*first.problems, *second.problems)]
+    found["left"] = sorted(each.name for each in Path(folder).rglob("*-*-*.json"))
+    found["sessions"] = [spark.session_id, other.session_id]  # type: ignore[attr-defined] # of Connect's
+    found["app_id"] = spark.conf.get("spark.app.id")
+    with suppress(Exception):
+        other.stop()
+    return found
+
+
+def _attached(spark: SparkSession, folder: str, seconds: float) -> Listener:
+    return attach(
+        spark,
+        interval_seconds=seconds,
+        file_sd_path=f"{folder}/entries/{{app_id}}.json",
+        summary_file=f"{folder}/{{app_id}}.json",
+    )
+
+
+def _shown(listener: Listener) -> list[str]:
+    assert listener.url is not None
+    lines = web.ask(listener.url).text.splitlines()
+    return [line for line in lines if line.startswith("spark_listener_source_info{")]
+
+
+def _books(listener: Listener) -> dict[str, Any]:
+    job = listener.snapshot()
+    return {
+        "queries": [[each.name, each.restarts, each.active] for each in job.queries],
+        "failures": {cause: count for cause, count in job.failures.items() if count},
+        "retries": {cause: count for cause, count in job.retries.items() if count},
+        "throttles": [
+            [query, *totals.client, totals.throttled_ms, totals.responses]
+            for query, totals in job.throttles
+        ],
+        "lost": job.lost_events,
+        "problems": list(job.problems),
+    }
+
+
+def _query(spark: SparkSession, listener: Listener, folder: str) -> None:
+    """One batch of a query; the next one with its checkpoint is a restart."""
+    restarts = [each.restarts for each in listener.collect().queries]
+    query = (
+        spark.readStream.format("rate")
+        .option("numPartitions", 1)
+        .load()
+        .writeStream.format("noop")
+        .queryName("clicks")
+        .option("checkpointLocation", f"{folder}/checkpoint")
+        .start()
+    )
+    _until(lambda: any(each.phases for each in listener.collect().queries))
+    _until(lambda: [each.restarts for each in listener.collect().queries] != restarts)
+    query.stop()
+    _until(lambda: not any(each.active for each in listener.collect().queries))
+
+
+def _throttled(spark: SparkSession, told: Told) -> None:
+    """Two tasks, each told of a throttle; the first attempt at the first one fails."""
+
+    def work(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+        with throttle_scope() as account:
+            told.tell(account, THROTTLE_MS)
+            if first_attempt():
+                raise ValueError("no")
+            yield from batches
+
+    spark.range(0, 2, 1, 2).mapInArrow(work, "id long").collect()
+
+
+def _refused(spark: SparkSession) -> None:
+    """A task of the JVM that fails in each of its attempts."""
+    with suppress(Exception):
+        spark.sql(
+            "select assert_true(id < 0, 'refused') from range(0, 1, 1, 1)"
+        ).collect()
+
+
+def _until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def main(url: str) -> None:
+    """Attach, say so, wait until somebody has killed the server, and close."""
+    spark = SparkSession.builder.remote(url).getOrCreate()
+    listener = attach(spark, interval_seconds=0.05)
+    print(listener.source, flush=True)  # noqa: T201 - it is read by the test
+    sys.stdin.readline()
+    listener.collect()
+    listener.close()
+    problems = [each.part for each in listener.problems]
+    print(listener.ended, listener.source, problems, flush=True)  # noqa: T201 - as above
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

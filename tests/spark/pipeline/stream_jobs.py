@@ -1,0 +1,67 @@
+"""A stream in a driver of its own, which can be made to stop at a certain point and wait there to be killed."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from quotascope.pipeline.ingest import Report
+from quotascope.pipeline.spark.stream import stream
+from quotascope.pipeline.table import Table, Turn
+
+AT_A_TIME = 700
+"""Messages of a batch."""
+
+
+def run(
+    spark: SparkSession,
+    servers: str,
+    topic: str,
+    folder: str,
+    wait_before: str = "",
+) -> list[Any]:
+    """
+    Read what the topic holds, and return the numbers of each batch.
+
+    With the name of a table in `wait_before` the second batch stops before its commit to that table, makes the file `waiting`, and goes on
+    only for the dead.
+    """
+    reports: list[Any] = []
+
+    def done(number: int, report: Report) -> None:
+        assert report.balanced
+        reports.append([number, report.read, report.kept, report.quarantined, report.duplicates])  # fmt: skip
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Table, "commit", _waiting(Path(folder), wait_before))
+        source = {
+            "kafka.bootstrap.servers": servers,
+            "subscribe": topic,
+            "maxOffsetsPerTrigger": str(AT_A_TIME),
+        }
+        query = stream(
+            spark,
+            source,
+            f"{folder}/tables",
+            f"{folder}/checkpoint",
+            trigger={"availableNow": True},
+            done=done,
+        )
+        query.awaitTermination()
+    return reports
+
+
+def _waiting(folder: Path, name: str) -> Any:
+    commit = Table.commit
+
+    def waiting(
+        table: Table, batch: str, files: Any, epoch: int, turn: Turn | None
+    ) -> int:
+        if name and epoch == 1 and table.storage.uri.endswith(name):
+            (folder / "waiting").touch()
+            threading.Event().wait()
+        return commit(table, batch, files, epoch, turn)
+
+    return waiting

@@ -1,0 +1,76 @@
+"""A history that Spark keeps is the one that a single process keeps."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from tests.pipeline.history.requests import START_MS, requests
+from tests.spark.process import run_with
+from tests.spark.versions import CONNECTOR
+
+from quotascope.pipeline.history import ORDER, WIDTHS, History, totals
+from quotascope.pipeline.request_log.schema import REQUESTS
+from quotascope.pipeline.spark.history import update
+from quotascope.pipeline.table import Layout, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.real
+
+
+BUCKETS = 2
+
+
+def _source(folder: Path) -> Table:
+    layout = Layout(order=ORDER, bucket_of="user", buckets=BUCKETS, day_of="timestamp")
+    return Table.create(str(folder / "requests"), REQUESTS, layout)
+
+
+def _rows(number: int) -> pa.Table:
+    rows: list[dict[str, Any]] = [
+        {
+            "user": f"user {each % 11}",
+            "request_bytes": each,
+            "timestamp": START_MS + each * 777 - number * 5_000,
+            "completed": START_MS + each * 777 + 3,
+        }
+        for each in range(500)
+    ]
+    return requests(*rows)
+
+
+def job(spark: "SparkSession", folder: str) -> list[int]:
+    """Take over a batch, then late rows, with a compaction, then nothing; return what each step did."""
+    source, into = _source(Path(folder)), f"{folder}/spark"
+    source.append("0", _rows(0))
+    first = update(spark, source.storage.uri, into, buckets=BUCKETS)
+    source.append("1", _rows(1))
+    second = update(spark, source.storage.uri, into, compact=True)
+    third = update(spark, source.storage.uri, into)
+    return [first.requests, second.requests, second.replaced, third.requests]
+
+
+def _is_kept(folder: Path, done: list[int]) -> None:
+    first, second, replaced, third = done
+    assert (first, second, third) == (500, 500, 0)
+    assert replaced > 0
+    here = History.create(str(folder / "here"), buckets=BUCKETS)
+    here.update(_source(folder))
+    kept = History.open(str(folder / "spark"))
+    for name in WIDTHS:
+        sums = totals(kept.rollups[name].read())
+        assert sums == totals(here.rollups[name].read())
+        assert sums.num_rows == kept.rollups[name].read().num_rows
+    assert kept.detail.read() == here.detail.read()
+
+
+def test_spark_keeps_the_same_history(spark: "SparkSession", tmp_path: Path) -> None:
+    """Detail and sums are equal to the last digit, and every request is taken over once."""
+    _is_kept(tmp_path, job(spark, str(tmp_path)))
+
+
+def test_an_older_spark_keeps_the_same_history(tmp_path: Path) -> None:
+    """So does Spark 4.0."""
+    _is_kept(tmp_path, run_with(CONNECTOR, job, tmp_path / "driver", str(tmp_path)))

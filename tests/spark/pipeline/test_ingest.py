@@ -1,0 +1,149 @@
+"""Request logs read by Spark's workers become the tables that one process makes of them."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+import zstandard
+from tests.pipeline.log_lines import CAPTURE, captured, line
+from tests.spark.versions import RUNNING
+
+from quotascope.pipeline.errors import UnreadableLog
+from quotascope.pipeline.ingest import Options, Report, Tables
+from quotascope.pipeline.ingest import ingest as ingest_here
+from quotascope.pipeline.ingest.committing import Committer
+from quotascope.pipeline.request_log.mutations import MutationLedger
+from quotascope.pipeline.spark import stream
+from quotascope.pipeline.spark.arrow import map_in_arrow
+from quotascope.pipeline.spark.ingest import ingest, main, told
+from quotascope.pipeline.spark.lines import lines_of_topic
+from quotascope.pipeline.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.real
+
+
+def _logs(folder: Path) -> str:
+    """A folder with a real log, a copy of its beginning, and junk that is no UTF-8; one file has a name of strangers."""
+    logs = folder / "logs"
+    logs.mkdir()
+    (logs / "a.log.gz").write_bytes(CAPTURE.read_bytes())
+    (logs / "b c%20é.log").write_bytes(b"\n".join([*captured()[:500], b"\xff\xfe\r", b"\r", b"x" * 100_000]))  # fmt: skip
+    (logs / "empty").write_bytes(b"")
+    return str(logs)
+
+
+def _table(folder: Path, kind: str) -> pa.Table:
+    table: Table = Tables.create(str(folder))._asdict()[kind]
+    return table.read().sort_by("identity")
+
+
+def test_spark_makes_the_same_tables(spark: "SparkSession", tmp_path: Path) -> None:
+    """Rows and counts are those of one process, whoever reads first; the same input again adds nothing."""
+    logs = _logs(tmp_path)
+    report = ingest(spark, [logs], str(tmp_path / "spark"))
+    expected = ingest_here([logs], str(tmp_path / "here"))
+    assert report == expected
+    assert (report.read, report.kept, report.quarantined) == (5_906, 5_395, 3)
+    for kind in ("requests", "quarantine"):
+        one, other = (_table(tmp_path / name, kind) for name in ("spark", "here"))
+        told_by = ["identity"] if kind == "requests" else one.column_names
+        assert one.select(told_by) == other.select(told_by)
+    for again in (ingest_here([logs], str(tmp_path / "spark")), ingest(spark, [logs], str(tmp_path / "here"))):  # fmt: skip
+        assert (again.kept, again.quarantined, again.read) == (0, 0, 5_906)
+        assert again.balanced
+
+
+def test_what_spark_cannot_read(spark: "SparkSession", tmp_path: Path) -> None:
+    """A path that is not there and a file that breaks off are told by name, and nothing is added."""
+    with pytest.raises(UnreadableLog, match=r"none\.log.*PATH_NOT_FOUND"):
+        ingest(spark, [str(tmp_path / "none.log")], str(tmp_path / "tables"))
+    broken = tmp_path / "broken.log.gz"
+    broken.write_bytes(CAPTURE.read_bytes()[:100_000])
+    with pytest.raises(UnreadableLog, match=r"broken\.log\.gz: Spark cannot read it"):
+        ingest(spark, [str(broken)], str(tmp_path / "tables"))
+    assert len(_table(tmp_path / "tables", "requests")) == 0
+
+
+def test_zstd(spark: "SparkSession", tmp_path: Path) -> None:
+    """Spark reads it since 4.1; before, and where it breaks off, the file is told by name, and nothing is added."""
+    packed = tmp_path / "packed.log.zst"
+    packed.write_bytes(zstandard.compress(b"\n".join(captured())))
+    into = str(tmp_path / "tables")
+    if RUNNING.startswith(("3.", "4.0.")):
+        with pytest.raises(UnreadableLog, match="native zStandard library not"):
+            ingest(spark, [str(packed)], into)
+        return
+    assert ingest(spark, [str(packed)], into).kept == 5_395
+    packed.write_bytes(packed.read_bytes()[:-1_000])
+    with pytest.raises(UnreadableLog, match=r"packed\.log\.zst: Spark cannot read it"):
+        ingest(spark, [str(packed)], f"{into} of a part")
+    assert len(_table(tmp_path / "tables of a part", "requests")) == 0
+
+
+def test_program(
+    spark: "SparkSession",
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As spark-submit runs it: one line of counts, or what is wrong and exit code 1."""
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)  # it is shared
+    log = tmp_path / "broker-3.log.gz"
+    log.write_bytes(gzip.compress(line()))
+    into = ["--into", str(tmp_path / "tables"), "--broker-pattern", "broker-([0-9])"]
+    assert main([str(log), *into]) == 0
+    assert capsys.readouterr().out.startswith("1 lines read: 1 requests kept, ")
+    assert _table(tmp_path / "tables", "requests")["broker"].to_pylist() == ["3"]
+    assert main([str(tmp_path / "none"), *into]) == 1
+    assert "none: [PATH_NOT_FOUND]" in capsys.readouterr().err
+    assert main([str(log), *into[:2], "--log-time-zone", "nowhere"]) == 1
+    assert "Europe/Berlin" in capsys.readouterr().err
+
+
+def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
+    """A batch that comes again is known by its number, and its lines under another number by themselves; tombstones are empty lines."""
+    tables = Tables.create(str(tmp_path / "tables"))
+    messages = spark.createDataFrame(
+        [(bytearray(line()), "t", 1, 5), (None, "t", 1, 6), (bytearray(b"x"), "t", 1, 7)],
+        "value binary, topic string, partition int, offset bigint",
+    )  # fmt: skip
+    done: list[tuple[int, Report]] = []
+
+    def add(number: int) -> Report:
+        committer = Committer(tables, MutationLedger())
+        stream._add(tables, committer, Options(), lambda *each: done.append(each), lines_of_topic(messages), number)  # fmt: skip
+        assert done[-1][0] == number
+        return done[-1][1]
+
+    first, again, later = add(0), add(0), add(1)
+    assert (first.read, first.kept, first.quarantined) == (3, 1, 2)
+    assert again == Report()
+    assert (later.duplicates, later.quarantined_before, later.kept) == (1, 2, 0)
+    (row,) = tables.requests.read().to_pylist()
+    assert (row["file"], row["line"]) == ("t-1", 5)
+
+
+def _doubled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        numbers: list[Any] = batch.column("id").to_pylist()
+        yield pa.RecordBatch.from_pydict({"twice": [2 * number for number in numbers]})
+
+
+def test_arrow_without_pandas(spark: "SparkSession") -> None:
+    """Frames are mapped in Arrow where pandas is not installed, as here."""
+    with pytest.raises(ImportError, match="andas"):
+        spark.range(3).mapInArrow(_doubled, "twice long")
+    found = map_in_arrow(spark.range(3), _doubled, "twice long").collect()
+    assert sorted(row.twice for row in found) == [0, 2, 4]
+
+
+def test_told() -> None:
+    """Every count is in the line."""
+    text = told(Report(read=31, kept=1, duplicates=2, forwarded=4, quarantined=8, quarantined_before=16))  # fmt: skip
+    assert [int(word) for word in text.replace(",", " ").split() if word.isdigit()] == [31, 1, 2, 4, 8, 16]  # fmt: skip

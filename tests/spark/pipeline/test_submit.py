@@ -1,0 +1,95 @@
+"""The commands as applications of Spark, on executors of their own, and as the documentation has them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.pipeline.recommend.rows import mutated, produced
+from tests.pipeline.runs.folders import make_folder
+from tests.spark.process import variables
+from tests.spark.sessions import CLUSTER, QUIET
+from tests.spark.versions import RUNNING
+
+from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.pipeline.candidates import Candidate
+from quotascope.pipeline.ingest import Options
+from quotascope.pipeline.recommend.policy import Policy, Shape
+from quotascope.pipeline.runs.engine import Engine
+from quotascope.pipeline.runs.ingest import ingest_logs
+from quotascope.pipeline.runs.recommend import advise
+from quotascope.pipeline.runs.whatif import what_if
+from quotascope.pipeline.whatif import Mode
+from quotascope.quotas import QuotaSet
+
+pytestmark = pytest.mark.real
+
+CAPTURE: Final = Path(__file__).parents[2] / "pipeline" / "captures" / "kafka-4.3.1-request.log.gz"  # fmt: skip
+HOSTILE: Final = "a/../../b\n\u202e'\"<x>"
+ROWS: Final = [
+    *(produced(at, 20_000, user=user) for user in ("alice", "bob", HOSTILE) for at in range(0, 20_000, 500)),
+    *(produced(at, 5_000, user="bob", client_id="app2") for at in range(0, 20_000, 700)),
+    *(mutated(at, 9, user="alice") for at in range(0, 20_000, 4_000)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [Shape.USER, Shape.CLIENT])
+def test_spark_recommends_the_same(
+    shape: Shape, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Whoever does the work, also where users share a client-id."""
+    assert spark.version
+    folder = make_folder(tmp_path / "usage", ROWS)
+    policy = Policy(share=0.05, shape=shape)
+    now = QuotaSet({QuotaEntity(None, "app1"): {"producer_byte_rate": 30_000.0}})
+    here, there = (advise(folder, policy, now=now, engine=engine) for engine in (Engine.LOCAL, Engine.SPARK))  # fmt: skip
+    assert here.recommended
+    assert there == here
+
+
+@pytest.mark.parametrize("entity", [QuotaEntity("bob"), QuotaEntity(None, DEFAULT)])
+def test_spark_replays_the_same(
+    entity: QuotaEntity, spark: SparkSession, tmp_path: Path
+) -> None:
+    """The same results, and so the same page."""
+    assert spark.version
+    folder = make_folder(tmp_path / "usage", ROWS)
+    tried = [Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": 20_000.0}}))]  # fmt: skip
+    for mode in Mode:
+        here, there = (what_if(folder, tried, mode, engine=engine) for engine in (Engine.LOCAL, Engine.SPARK))  # fmt: skip
+        assert here.account.candidates[0].hit
+        assert there.account == here.account
+
+
+def submit(master: str, folder: Path, *arguments: str) -> str:
+    """What a command prints that spark-submit runs."""
+    bin_ = Path(sys.executable).parent
+    script = subprocess.run([bin_ / "quotascope", "spark", "submit-script"], check=True, capture_output=True, text=True).stdout.strip()  # fmt: skip
+    confs = [f"--conf={key}={value}" for key, value in QUIET.items()]
+    command: list[str | Path] = [
+        bin_ / "spark-submit",
+        "--master",
+        master,
+        *confs,
+        script,
+        *arguments,
+    ]
+    done = subprocess.run(command, cwd=folder, env=variables(RUNNING, folder), capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4_000:]
+    return str(done.stdout)
+
+
+def test_submitted_command(spark: SparkSession, tmp_path: Path) -> None:
+    """A log is read by the session that is there, limits are looked for by an executor in a process of its own."""
+    assert spark.version
+    usage, options = f"{tmp_path}/usage", Options(broker="1")
+    report = ingest_logs([str(CAPTURE)], usage, options, engine=Engine.SPARK)
+    assert (report.read, report.kept) == (5_403, 5_395)
+    told = submit(CLUSTER, tmp_path, "recommend", usage, "--json", "-")
+    limits = json.loads(told[told.index("{") :])["recommended"]
+    assert len(limits) == 12

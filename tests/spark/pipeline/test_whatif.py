@@ -1,0 +1,85 @@
+"""A replay by Spark's workers gives what the local engine gives."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from tests.pipeline.whatif.histories import candidate
+from tests.pipeline.whatif.test_replay import CROWD, crowd, sorted_rows
+
+from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.pipeline.history import History
+from quotascope.pipeline.spark.whatif import replay_frame, replay_table, rows_of
+from quotascope.pipeline.table import Table
+from quotascope.pipeline.whatif import RESULTS, Mode, Settings, replay
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.real
+
+SHARED = candidate(
+    {QuotaEntity(None, DEFAULT): {"producer_byte_rate": 50_000.0}}, name="shared"
+)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """A committed history of nine users, appended in two batches."""
+    table = History.create(str(tmp_path_factory.mktemp("history")), 4).detail
+    rows = crowd(users=9, rows=500)
+    table.append("first", rows.slice(0, 300))
+    table.append("second", rows.slice(300))
+    return table
+
+
+@pytest.mark.parametrize(
+    ("mode", "candidates"),
+    [
+        pytest.param(Mode.OPEN_LOOP, CROWD, id="open loop, bucket by bucket"),
+        pytest.param(Mode.CLOSED_LOOP, [*CROWD, SHARED], id="closed loop, shuffled"),
+    ],
+)
+def test_table(
+    spark: "SparkSession", stored: Table, mode: Mode, candidates: list[Any]
+) -> None:
+    """Workers read the files of their buckets; where users share a limit, rows are brought together first."""
+    found = replay_table(stored, candidates, mode, spark=spark)
+    assert found.schema == RESULTS
+    assert sorted_rows(found) == sorted_rows(replay(stored.read(), candidates, mode))
+
+
+def test_frame(spark: "SparkSession", stored: Table) -> None:
+    """Any frame with the columns of a history is replayed, groups carried over batches, and brokers kept apart on demand."""
+    apart = Settings(per_broker=True, rows_at_once=50)
+    frame = rows_of(stored, spark).orderBy("timestamp")
+    found = replay_frame(frame, CROWD, settings=apart)
+    rows = pa.Table.from_pylist([row.asDict() for row in found.collect()], RESULTS)
+    whole = replay(stored.read(), CROWD, settings=apart)
+    assert sorted_rows(rows) == sorted_rows(whole)
+
+
+def test_program(
+    spark: "SparkSession",
+    stored: Table,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Under spark-submit the program takes a history and a file of candidates, and writes the results."""
+    from pyarrow import parquet  # noqa: PLC0415 - here only
+
+    from quotascope.pipeline.spark.whatif import main  # noqa: PLC0415
+
+    file = tmp_path / "candidates.yaml"
+    file.write_text("quotas: [{user: <default>, producer_byte_rate: 20000}]")
+    into = tmp_path / "results.parquet"
+    folder = str(Path(stored.storage.uri).parent)
+    options = ["--history", folder, "--candidates", str(file), "--into", str(into)]
+    assert main(options) == 0
+    count = len(parquet.read_table(into))
+    assert capsys.readouterr().out == f"{count} results in {into}\n"
+    file.write_text("quotas: 3")
+    assert main(options) == 1
+    assert "expected a list of quotas" in capsys.readouterr().err
+    assert spark is not None

@@ -1,0 +1,112 @@
+"""A listener under Spark Connect: two sessions on a real server, and a client whose server is killed."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.spark.connect import watching
+from tests.spark.connect.provision import installed
+from tests.spark.connect.server import ConnectServer, connect_server
+from tests.spark.process import spark_process, variables
+from tests.spark.versions import NEWEST
+
+pytestmark = pytest.mark.real
+
+Facts = dict[str, Any]
+FAILED = watching.ATTEMPTS
+NOTED = 1
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+    """What a client with two sessions found, and another one that was there when the server was killed: all tests are of this one run."""
+    folder = tmp_path_factory.mktemp("connect")
+    with connect_server(folder / "server") as server, _left(server, folder) as left:
+        client = folder / "client"
+        with spark_process(
+            client, version=NEWEST, master=server.url, path=[installed()]
+        ) as driver:
+            found = driver.call(watching.facts, server.url, str(client))
+        try:
+            return {**found, "bereft": _bereft(server, left)}
+        finally:
+            left.kill()  # PySpark's own threads look for the server for ten minutes
+
+
+def _left(server: ConnectServer, folder: Path) -> "subprocess.Popen[str]":
+    with (folder / "left.log").open("w") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", watching.__name__, server.url],
+            env=variables(NEWEST, folder, installed()),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+
+
+def _bereft(server: ConnectServer, client: "subprocess.Popen[str]") -> list[str]:
+    """What a client says before and after its server is killed."""
+    assert client.stdin is not None
+    assert client.stdout is not None
+    before = client.stdout.readline()
+    server.kill()
+    client.stdin.write("killed\n")
+    client.stdin.flush()
+    return [before, client.stdout.readline()]
+
+
+def test_source_is_told(facts: Facts) -> None:
+    """Without a way to the JVM it is the streaming listener and the event log, by the listener and on its page."""
+    assert facts["source"] == "streaming+event_log"
+    assert {line.split("source=")[1] for line in facts["shown"]} == {
+        '"event_log"} 1.0',
+        '"streaming"} 1.0',
+    }
+
+
+def test_queries_are_counted(facts: Facts) -> None:
+    """Each once, though the event log tells of them, too, and only to the session whose queries they are."""
+    first, second = facts["books"]
+    assert first["queries"] == [["clicks", 1, False]]
+    assert second["queries"] == []
+
+
+def test_failures_are_counted(facts: Facts) -> None:
+    """By the event log, which is that of the whole server."""
+    for books in facts["books"]:
+        assert books["failures"] == {"other": NOTED + FAILED}
+        assert books["retries"] == {"other": NOTED + FAILED - 1}
+        assert (books["lost"], books["problems"]) == (0, [])
+
+
+def test_notes_are_carried(facts: Facts) -> None:
+    """What the failed attempt was told is known; without accumulators, what the others were told is not."""
+    assert facts["truth"] == [watching.THROTTLE_MS] * 3
+    noted = ["", "alice", "etl", "write", watching.THROTTLE_MS, 1]
+    assert [books["throttles"] for books in facts["books"]] == [[noted]] * 2
+
+
+def test_sessions_are_told_apart(facts: Facts) -> None:
+    """Each has one listener, however often it attaches, with a page, an entry for discovery and an account of its own."""
+    names = sorted(f"{facts['app_id']}-{each}.json" for each in facts["sessions"])
+    assert len(set(names)) == 2
+    assert facts["attached"] == [True, True]
+    assert facts["pages"]
+    assert facts["entries"] == names
+    assert facts["left"] == names  # the accounts; the entries are gone
+
+
+def test_last_events_are_fetched(facts: Facts) -> None:
+    """A listener that never had its turn knows all when it is closed, and nothing went wrong."""
+    assert facts["before"]["failures"] == {}
+    assert facts["books"][1]["failures"] == facts["books"][0]["failures"]
+    assert facts["ended"] == [True, True]
+    assert facts["problems"] == []
+
+
+def test_client_outlives_its_server(facts: Facts) -> None:
+    """When the server is killed nothing is raised, and closing the listener keeps nobody waiting."""
+    assert facts["bereft"] == ["streaming+event_log\n", "True none ['streaming']\n"]

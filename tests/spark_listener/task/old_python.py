@@ -1,0 +1,64 @@
+"""Finds the oldest Python that tasks may run on: 3.8, as on clusters of Spark 3.5."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+VERSION = "3.8"
+VARIABLE = "QUOTASCOPE_PYTHON38"
+_ASK = "import sys; print('%d.%d' % sys.version_info[:2])"
+
+
+class PythonMissing(Exception):
+    """The one that was named is none; the message says so."""
+
+
+def pythons() -> list[str]:
+    """
+    Return this Python and, where there is one, the old one.
+
+    No package registry has Python 3.8, and a machine without it checks the code by vermin alone; pytest's first lines say which it is.
+    """
+    old = old_python()
+    return [sys.executable, *([old] if old else [])]
+
+
+def old_python() -> str | None:
+    """
+    Its path: what the variable says, what is in PATH, or pyenv's.
+
+    Raises:
+        PythonMissing: the variable names something else.
+
+    """
+    for path in _candidates():
+        if _version(path) == VERSION:
+            return path
+    if named := os.environ.get(VARIABLE):
+        raise PythonMissing(f"{VARIABLE}={named} is no Python {VERSION}")
+    return None
+
+
+def _candidates() -> Iterator[str]:
+    named = os.environ.get(VARIABLE)
+    if named:
+        yield named
+        return
+    found = shutil.which(f"python{VERSION}")
+    if found:  # pyenv's may be there and refuse to run
+        yield found
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    yield from sorted(map(str, pyenv.glob(f"versions/{VERSION}.*/bin/python")))
+
+
+def _version(path: str) -> str:
+    try:
+        done = subprocess.run(
+            [path, "-IS", "-c", _ASK], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return ""
+    return done.stdout.strip()
