@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -34,19 +34,39 @@ class Finding:
 
 def diagnose(snapshot: Snapshot) -> list[Finding]:
     """What keeps this snapshot from showing more; empty when all is well."""
+    checks = (_configuration, _sources, _discoveries, _limits, _beside_the_quotas)
+    return [*_found(checks, snapshot), *diagnose_quotas(snapshot)]
+
+
+def diagnose_quotas(snapshot: Snapshot) -> list[Finding]:
+    """What keeps it from showing more though everything could be read."""
     checks = (
-        _sources,
-        _discoveries,
-        _limits,
         _nothing_measured,
         _crowded,
         _crowded_callbacks,
         _controller,
-        _beside_the_quotas,
         _callbacks,
         _told_utilization,
     )
+    return _found(checks, snapshot)
+
+
+def _found(
+    checks: Iterable[Callable[[Snapshot], Iterable[Finding]]], snapshot: Snapshot
+) -> list[Finding]:
     return [finding for check in checks for finding in check(snapshot)]
+
+
+def _configuration(snapshot: Snapshot) -> Iterator[Finding]:
+    reload = snapshot.reload
+    if reload is not None and reload.error is not None:
+        yield _error(
+            f"The configuration cannot be used, the one before is in force: {reload.error}",
+            "Mend it and send SIGHUP again; `quotascope config check` tells whether it is good.",
+        )
+    if reload is not None and reload.needs_restart:
+        fields = ", ".join(reload.needs_restart)
+        yield _warning(f"Changed, but in force only after a restart: {fields}.", "")
 
 
 def _sources(snapshot: Snapshot) -> Iterator[Finding]:
@@ -108,7 +128,7 @@ def _nothing_measured(snapshot: Snapshot) -> Iterator[Finding]:
     measured = snapshot.measured or snapshot.callbacks.usages
     if measured or not any(source.up for source in snapshot.sources):
         return
-    rules = None if _callback_classes(snapshot) else _rule_count(snapshot)
+    rules = None if callback_classes(snapshot) else _rule_count(snapshot)
     if rules == 0:
         yield _warning(
             "No client quota is configured: Kafka measures nobody until there is one.",
@@ -188,7 +208,7 @@ def _beside_the_quotas(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _callbacks(snapshot: Snapshot) -> Iterator[Finding]:
-    for node_id, name in _callback_classes(snapshot).items():
+    for node_id, name in callback_classes(snapshot).items():
         yield _warning(
             f"Node {node_id} leaves quotas to {name or 'a custom callback'}: no limit, rule or utilisation can be told.",
             "Usage and throttling are shown all the same; where the callback has tags of its own, in families that begin with kafka_quota_callback_.",
@@ -201,7 +221,7 @@ def _callbacks(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
-def _callback_classes(snapshot: Snapshot) -> dict[str, str | None]:
+def callback_classes(snapshot: Snapshot) -> dict[str, str | None]:
     """The class by node, None where only the tags of its beans tell of one."""
     found: dict[str, str | None] = {
         node.broker: None for node in snapshot.nodes if node.quota_callback

@@ -6,6 +6,7 @@ What can go wrong in the exporter.
     ExporterError
     ├── ConfigError            the configuration cannot be used; says where and how to mend it
     ├── CannotListen           the address of the HTTP server cannot be had
+    ├── InvalidQuery           a query parameter of the page or of its JSON is none that there is
     ├── DiscoveryError         the nodes of the cluster could not be found; those found last stay
     ├── LimitsError            the configured limits could not be read
     │   └── LimitsDenied       not allowed to read them
@@ -43,6 +44,10 @@ class ConfigError(ExporterError):
 
 class CannotListen(ExporterError):
     """The address of the HTTP server cannot be had."""
+
+
+class InvalidQuery(ExporterError):
+    """A query parameter of the page or of its JSON has a value that there is not."""
 
 
 class DiscoveryError(ExporterError):

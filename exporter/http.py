@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import structlog
 from aiohttp import web
-from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler, Middleware
 
 from .collection import Collection
 from .config import CollectionConfig
-from .exposition import Renderer, accepts_gzip, choose_format, gzipped
-from .landing import POLICY, landing_page
+from .exposition import Renderer, accepts_gzip, choose_format
+from .page import Pages
+from .rendering import Rendering
 
 log = structlog.get_logger()
 
 TIMEOUT_HEADER: Final = "X-Prometheus-Scrape-Timeout-Seconds"
 _LONGEST: Final = 40
-_NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
+_LONGEST_TIMEOUT_SECONDS: Final = 300.0
+"""Nobody waits longer for a scrape; who says so would only keep a collection going."""
 
 
 class Handlers:
@@ -35,14 +36,24 @@ class Handlers:
     ) -> None:
         self._collection = collection
         self._config = config
+        self.pages = Pages(collection, config, cluster, clock)
+        """What people look at."""
         self._cluster = cluster
-        self._renderer = Renderer(cluster)
+        self._rendering = Rendering(Renderer(cluster), clock)
         self._clock = clock
 
-    def app(self) -> web.Application:
-        """The application with all routes."""
-        app = web.Application(middlewares=[_answer_errors])
-        app.router.add_get("/", self.landing)
+    def configure(self, config: CollectionConfig, cluster: str | None) -> None:
+        """Answer with another patience, and under another name of the cluster, from the next request on."""
+        self._config = config
+        self.pages.configure(config, cluster)
+        if cluster != self._cluster:
+            self._cluster = cluster
+            self._rendering = Rendering(Renderer(cluster), self._clock)
+
+    def app(self, middlewares: Iterable[Middleware] = ()) -> web.Application:
+        """The application with all routes, behind what a request passes first."""
+        app = web.Application(middlewares=[*middlewares, _answer_errors])
+        self.pages.add_to(app.router)
         app.router.add_get("/metrics", self.metrics)
         app.router.add_get("/-/healthy", self.healthy)
         app.router.add_get("/-/ready", self.ready)
@@ -55,18 +66,15 @@ class Handlers:
         if request.transport is not None:  # one that hung up has seen no maximum
             snapshot = self._collection.shown_to(scraper_of(request), snapshot)
         chosen = choose_format(request.headers.get("Accept", ""))
-        # in a thread, so that a large cluster's text does not keep health checks waiting
-        body = await asyncio.to_thread(
-            self._renderer.render, snapshot, self._clock(), chosen
-        )
+        compressed = accepts_gzip(request.headers.get("Accept-Encoding", ""))
+        body = await self._rendering.body(snapshot, chosen, compressed=compressed)
         headers = {
             "Content-Type": chosen.content_type,
             "Vary": "Accept, Accept-Encoding",
         }
-        if accepts_gzip(request.headers.get("Accept-Encoding", "")):
-            body = await asyncio.to_thread(gzipped, body)
+        if compressed:
             headers["Content-Encoding"] = "gzip"
-        return web.Response(body=body, headers={**headers, **_NO_SNIFFING})
+        return web.Response(body=body, headers=headers)
 
     async def healthy(self, _request: web.Request) -> web.Response:
         """Whether the process lives."""
@@ -79,27 +87,17 @@ class Handlers:
             return web.Response(status=503, text=text)
         return web.Response(text="ready\n")
 
-    async def landing(self, _request: web.Request) -> web.Response:
-        """The page for people."""
-        snapshot = self._collection.latest
-        if snapshot is not None:
-            snapshot = await self._collection.snapshot(self._config.timeout_seconds)
-        return web.Response(
-            text=landing_page(snapshot, self._cluster),
-            content_type="text/html",
-            headers={"Content-Security-Policy": POLICY, **_NO_SNIFFING},
-        )
-
 
 def scrape_timeout(header: str | None, config: CollectionConfig) -> float:
-    """Seconds that a collection may take: a little less than the scraper waits, never less than half of it."""
+    """Seconds that a collection may take: a little less than the scraper waits, never less than half of it, five minutes at most."""
     try:
         allowed = float(header or "")
     except ValueError:
         return config.timeout_seconds
     if not 0 < allowed < float("inf"):
         return config.timeout_seconds
-    return max(allowed - config.margin_seconds, allowed / 2)
+    wanted = max(allowed - config.margin_seconds, allowed / 2)
+    return min(wanted, _LONGEST_TIMEOUT_SECONDS)
 
 
 def scraper_of(request: web.Request) -> str:

@@ -105,6 +105,8 @@ class Registry:
         """
         Return the sensor of this name, made now if there is none; for an existing one all else is ignored.
 
+        Raises `InvalidHierarchy` when a sensor is met twice among the parents and theirs.
+
         Args:
             name: unique in the registry.
             now_ms: epoch ms.
@@ -112,9 +114,6 @@ class Registry:
             inactive_seconds: time without a record after which it may be removed; None for never.
             recording_level: detail that it stands for.
             parents: sensors that receive its values too.
-
-        Raises:
-            InvalidHierarchy: a sensor is met twice among the parents and theirs.
 
         """
         with self._lock:

@@ -59,26 +59,39 @@ class Cardinality:
     """
 
     def __init__(self, config: CardinalityConfig, *, maxima: bool = False) -> None:
-        self._series = SeriesCount(maxima=maxima)
-        self._most = config.max_entities
-        self._folds_excluded = config.excluded is Excluded.OVERFLOW
-        self._exclusion = Exclusion(config)
-        idle_after, detail_above = config.idle_after_seconds, config.detail_above
-        self._idle = None if idle_after is None else Idle(idle_after)
-        self._detail = None if detail_above is None else Detail(detail_above)
-        self._slots: dict[QuotaType, Slots[Name, EntityUsage]] = {
-            kind: Slots(config.max_entities, pressure, _node) for kind in QuotaType
-        }
-        self._callbacks = CallbackCap(config.max_entities)
+        self._idle: Idle | None = None
+        self._detail: Detail | None = None
         self._overflow = Overflow()
         self._counters = Counters()
+        self._limit(config.max_entities)
+        self.configure(config, maxima=maxima)
+
+    def configure(self, config: CardinalityConfig, *, maxima: bool = False) -> None:
+        """
+        Have other bounds from the next snapshot on.
+
+        Counters of what is folded go on. So does whatever was decided under a bound that stays the same.
+        """
+        self._series = SeriesCount(maxima=maxima)
+        self._folds_excluded = config.excluded is Excluded.OVERFLOW
+        self._exclusion = Exclusion(config)
+        if config.max_entities != self._most:
+            self._limit(config.max_entities)
+        idle_after, detail_above = config.idle_after_seconds, config.detail_above
+        if idle_after != (self._idle and self._idle.after_seconds):
+            self._idle = None if idle_after is None else Idle(idle_after)
+        if detail_above != (self._detail and self._detail.above):
+            self._detail = None if detail_above is None else Detail(detail_above)
+
+    def _limit(self, most: int) -> None:
+        self._most = most
+        self._slots: dict[QuotaType, Slots[Name, EntityUsage]] = {
+            kind: Slots(most, pressure, _node) for kind in QuotaType
+        }
+        self._callbacks = CallbackCap(most)
 
     def apply(self, joined: Snapshot) -> Snapshot:
-        """
-        The snapshot as it is shown; to be called once for each, in their order.
-
-        Marks in ``joined`` who is shown in detail.
-        """
+        """The snapshot as it is shown; to be called once for each, in their order."""
         self._forget(joined.taken_at)
         result = self._sorted(joined)
         totals = self._counters.update(result.shown + result.dropped, result.folded)
@@ -169,9 +182,11 @@ class Cardinality:
     def _show(
         self, kind: QuotaType, name: Name, rows: Rows, at: float, result: _Sorted
     ) -> None:
-        result.shown += rows
-        if self._detail is not None and not self._detail.mark(kind, name, rows, at):
+        detail = self._detail
+        if detail is not None and not detail.deserves(kind, name, rows, at):
             result.series["detail"] += self._series.details(rows)
+            rows = detail.without(rows)
+        result.shown += rows
 
 
 def _node(usage: EntityUsage) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from quotascope.metrics import QuotaType
 
 from ..snapshot import EntityUsage
@@ -14,7 +16,7 @@ class Idle:
     """Remembers when each identity last moved; one that is new, or was away for long, counts as moving."""
 
     def __init__(self, after_seconds: float) -> None:
-        self._after_seconds = after_seconds
+        self.after_seconds: Final = after_seconds
         self._moved_at: Lasting[tuple[QuotaType, Name], float] = Lasting(AWAY_SECONDS)
 
     def forget(self, at: float) -> None:
@@ -28,7 +30,7 @@ class Idle:
         if moved_at is None or moved_at > at or any(map(_moves, rows)):
             self._moved_at.set(key, at)
             return False
-        return at - moved_at >= self._after_seconds
+        return at - moved_at >= self.after_seconds
 
 
 def _moves(usage: EntityUsage) -> bool:

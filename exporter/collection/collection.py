@@ -12,7 +12,7 @@ from ..cardinality import Cardinality
 from ..discovery import Roster
 from ..join import Join
 from ..limits.refresh import LimitsKeeper
-from ..snapshot import PushHealth, Sampling, Snapshot, SourceHealth
+from ..snapshot import PushHealth, ReloadHealth, Sampling, Snapshot, SourceHealth
 from ..sources.source import Source
 from .memory import SourceMemory
 from .peaks import PeakKeeper
@@ -56,6 +56,8 @@ class Collection:
         """How reading between scrapes goes, None when only scrapes read."""
         self.push_health: Callable[[], PushHealth | None] = lambda: None
         """How pushing goes, if there is somebody who pushes."""
+        self.reload_health: Callable[[], ReloadHealth | None] = lambda: None
+        """How reading the configuration again goes, where that can be done."""
         self.latest: Snapshot | None = None
         """The last snapshot, whatever its age."""
 
@@ -78,6 +80,11 @@ class Collection:
         at = asyncio.get_running_loop().time()
         peaks = self._peaks.since_last(scraper, snapshot, at)
         return replace(snapshot, sampling=self.sampling, peaks=peaks)
+
+    def configure(self, max_age_seconds: float, patience_seconds: float) -> None:
+        """Have other bounds of time from the next collection on."""
+        self._max_age_seconds = max_age_seconds
+        self._patience_seconds = patience_seconds
 
     async def close(self) -> None:
         """End the collection under way and release the sources' connections."""
@@ -140,6 +147,7 @@ class Collection:
                 sources=tuple(map(complete, joined.sources)),
                 discoveries=self._roster.discoveries,
                 push=self.push_health(),
+                reload=self.reload_health(),
             )
         )
 

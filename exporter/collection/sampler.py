@@ -27,7 +27,7 @@ class Sampler:
     """
     Asks for a snapshot every so many seconds, sharing those that scrapes ask for.
 
-    Counted from the start, whatever a read takes: a read that takes longer than the pause costs the
+    Timed from the start, whatever a read takes: a read that takes longer than the pause costs the
     samples that were due meanwhile, which are counted, and never makes two at once.
 
     Args:
@@ -43,9 +43,9 @@ class Sampler:
         self._collection = collection
         self._every_seconds = every_seconds
         self._timeout_seconds = timeout_seconds
-        self._samples = 0
-        self._missed = 0
-        collection.sampling = Sampling()
+        before = collection.sampling or Sampling()
+        self._samples, self._missed = before.samples, before.missed
+        collection.sampling = before
 
     async def run(
         self,

@@ -7,6 +7,7 @@ from .discovery import (
     FoundSourceConfig,
     KafkaDiscoveryConfig,
 )
+from .duration import seconds_of
 from .kafka import KafkaConfig, SaslConfig
 from .load import load_config
 from .model import (
@@ -50,6 +51,7 @@ __all__ = [
     "TlsConfig",
     "discovery_overrides",
     "load_config",
+    "seconds_of",
     "secret",
     "sources_override",
 ]

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import yaml
 
-from ..errors import ConfigError
+from quotascope.quotas import StrictLoader, named, refusing, text_of
 
-STDIN: Final = Path("-")
-"""Stands for standard input."""
+from ..errors import ConfigError
 
 Place = tuple[str | int, ...]
 """The way to a value: keys and list indices from the top."""
 
 _DEEPEST = 20
-"""More levels than any configuration has; ends a document that contains itself."""
+"""More levels than any configuration has."""
 _VARIABLE = re.compile(r"\$(\$\{|\{(\w+)\})", re.ASCII)
 
 
@@ -39,43 +36,28 @@ class Document:
     """Where a value is missing because of such a problem."""
 
 
-def read_document(path: Path, environ: Mapping[str, str]) -> Document:
+def read_document(path: Path, environ: Mapping[str, str] | None) -> Document:
     """Read a configuration file, or standard input for ``-``. Raises ``ConfigError`` when it cannot be read at all."""
     subject = named(path)
-    try:
-        data = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
-        text = data.decode("utf-8-sig")
-    except OSError as error:
-        problem = f"cannot be read: {error.strerror or error}"
-        raise ConfigError(subject, [problem]) from None
-    except UnicodeDecodeError as error:
-        problem = f"is not UTF-8 text (byte {error.start})"
-        raise ConfigError(subject, [problem]) from None
+    with refusing(lambda problem: ConfigError(subject, [problem])):
+        text = text_of(path)
     return parse_document(text, subject, environ)
 
 
-def named(path: Path) -> str:
-    """How messages call a configuration file."""
-    return "standard input" if path == STDIN else str(path)
-
-
-def parse_document(text: str, subject: str, environ: Mapping[str, str]) -> Document:
+def parse_document(
+    text: str, subject: str, environ: Mapping[str, str] | None
+) -> Document:
     """
-    Parse the text of a configuration file.
+    Parse the text of a configuration file; without ``environ``, ``${NAME}`` stands for itself.
 
     Raises ``ConfigError``, which calls it ``subject``, when it is no YAML or no mapping;
     smaller problems are in the document.
     """
-    try:
-        loader = yaml.SafeLoader(text)
+    with refusing(lambda problem: ConfigError(subject, [problem])):
+        loader = StrictLoader(text)
         reader = _Reader(loader, environ)
         node = loader.get_single_node()
         data = None if node is None else reader.value(node, ())
-    except yaml.MarkedYAMLError as error:
-        raise ConfigError(subject, [_syntax(error)]) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        problem = f"is not valid YAML: {' '.join(str(error).split())}"
-        raise ConfigError(subject, [problem]) from None
     if data is None:
         return Document()
     if not isinstance(data, dict):
@@ -84,16 +66,12 @@ def parse_document(text: str, subject: str, environ: Mapping[str, str]) -> Docum
     return reader.document(data)
 
 
-def _syntax(error: yaml.MarkedYAMLError) -> str:
-    mark = error.problem_mark or error.context_mark
-    where = f"line {mark.line + 1}: " if mark else ""
-    return f"{where}not valid YAML: {error.problem or error.context}"
-
-
 class _Reader:
     """Turns YAML nodes into values, noting lines and problems on the way."""
 
-    def __init__(self, loader: yaml.SafeLoader, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, loader: yaml.SafeLoader, environ: Mapping[str, str] | None
+    ) -> None:
         self._lines: dict[Place, int] = {}
         self._raw: dict[Place, str] = {}
         self._problems: list[tuple[int, str]] = []
@@ -146,15 +124,19 @@ class _Reader:
             seen.setdefault(key, line)
 
     def _filled(self, text: str, place: Place) -> str:
+        environ = self._environ
+        if environ is None:
+            return text
+
         def fill(match: re.Match[str]) -> str:
             name = match[2]
             if name is None:
                 return "${"
-            if name not in self._environ:
+            if name not in environ:
                 text = f"the environment has no variable {name}"
                 self._problems.append((self._lines[place], text))
                 self._broken.add(place)
-            return self._environ.get(name, "")
+            return environ.get(name, "")
 
         filled = _VARIABLE.sub(fill, text)
         if filled != text:

@@ -8,8 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from quotascope.quotas import named
+
 from ..errors import ConfigError
-from .file import Document, Place, named, read_document
+from .file import Document, Place, read_document
 from .model import Config
 from .override import Override, environment_overrides
 from .problems import Origins, problems

@@ -8,14 +8,15 @@ configuration (`quotascope config example`), see ``reference``.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, FilePath, model_validator
 
 from .cardinality import CardinalityConfig
 from .discovery import DiscoveryConfig
 from .kafka import KafkaConfig
 from .otlp import OtlpConfig
-from .section import Seconds, Section
+from .section import Seconds, Section, comma_separated
 from .source import SourceConfig
 
 DEFAULT_PORT = 9749
@@ -45,10 +46,31 @@ class ServerConfig(Section):
 
     address: str = Field(
         default="0.0.0.0",  # noqa: S104 - Prometheus usually runs elsewhere
-        description="Address to listen on. There is no authentication: 127.0.0.1 keeps it to this machine.",
+        description="Address to listen on. Without web_config_file everybody who reaches it may ask: 127.0.0.1 keeps it to this machine.",
     )
     port: int = Field(
         default=DEFAULT_PORT, ge=0, le=65_535, description="Port; 0 takes a free one."
+    )
+    web_config_file: FilePath | None = Field(
+        default=None,
+        description="TLS, users and headers in the web config format that all exporters of Prometheus share; read again when it changes. docs/security.md says what is taken.",
+        examples=["/etc/quotascope/web.yaml"],
+    )
+    allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
+        default=(),
+        description="Names that URLs may call it by, such as quotascope.corp, besides localhost and IP addresses. Without one: any; on a loopback address, none.",
+    )
+    max_connections: int = Field(
+        default=512,
+        ge=1,
+        le=100_000,
+        description="Most connections at once; a new one takes the place of that which waited longest.",
+    )
+    max_requests: int = Field(
+        default=40,
+        ge=1,
+        le=100_000,
+        description="Most requests answered at once; more get 503.",
     )
 
 

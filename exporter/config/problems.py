@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -11,9 +12,12 @@ from pydantic_core import ErrorDetails
 
 from ..untrusted import one_line
 from .file import Place
+from .model import Config
 from .schema import is_secret, section_at
+from .section import Section
 
 _LONGEST = 60
+_QUERY = re.compile(r"\?[^\s'\"]+")
 _STRUCTURE = {"model_type", "dict_type", "list_type", "tuple_type"}
 
 
@@ -28,6 +32,8 @@ class Origins:
     """The variable or flag that gave the value at a place."""
     broken: frozenset[Place] = frozenset()
     """Where a problem was told already."""
+    root: type[Section] = Config
+    """What was to be read."""
 
     def of(self, place: Place) -> tuple[int, str]:
         """Line (0 outside the file) and name of the origin of the nearest place that has one."""
@@ -63,7 +69,7 @@ def _sentence(details: ErrorDetails, origins: Origins) -> str:
     place = details["loc"]
     match details["type"]:
         case "extra_forbidden":
-            return _unknown_key(place)
+            return _unknown_key(place, origins.root)
         case "missing":
             return f"{dotted(place[:-1]) or 'the configuration'} lacks the key {str(place[-1])!r}"
         case "value_error":
@@ -83,14 +89,15 @@ def _expectation(details: ErrorDetails) -> str:
 
 
 def _got(details: ErrorDetails, place: Place, origins: Origins) -> str:
-    if is_secret(place):
+    if is_secret(place, origins.root):
         return ""
-    shown = repr(origins.raw.get(place, details["input"]))
+    given = repr(origins.raw.get(place, details["input"]))
+    shown = _QUERY.sub("?…", given)  # of a URL: tokens are there
     return f", got {shown if len(shown) <= _LONGEST else shown[:_LONGEST] + '…'}"
 
 
-def _unknown_key(place: Place) -> str:
-    key, section = str(place[-1]), section_at(place[:-1])
+def _unknown_key(place: Place, root: type[Section]) -> str:
+    key, section = str(place[-1]), section_at(place[:-1], root)
     known = list(section.model_fields) if section else []
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     where = f" under {dotted(place[:-1])}" if place[:-1] else ""

@@ -21,9 +21,9 @@ def section_in(annotation: object) -> type[Section] | None:
     return next((section for section in found if section), None)
 
 
-def section_at(place: Place) -> type[Section] | None:
-    """The section at a place, None for values and for places that do not exist."""
-    section: type[Section] | None = Config
+def section_at(place: Place, root: type[Section] = Config) -> type[Section] | None:
+    """The section at a place below ``root``, None for values and for places that do not exist."""
+    section: type[Section] | None = root
     for step in place:
         if isinstance(step, int):
             continue
@@ -32,18 +32,18 @@ def section_at(place: Place) -> type[Section] | None:
     return section
 
 
-def field_at(place: Place) -> FieldInfo | None:
+def field_at(place: Place, root: type[Section] = Config) -> FieldInfo | None:
     """The field that a place belongs to: for an item of a list or a mapping, the list or mapping."""
     for end in range(len(place), 0, -1):
-        section, key = section_at(place[: end - 1]), place[end - 1]
+        section, key = section_at(place[: end - 1], root), place[end - 1]
         if section and isinstance(key, str) and key in section.model_fields:
             return section.model_fields[key]
     return None
 
 
-def is_secret(place: Place) -> bool:
+def is_secret(place: Place, root: type[Section] = Config) -> bool:
     """Whether the value at a place must not be shown."""
-    field = field_at(place)
+    field = field_at(place, root)
     return field is None or _mentions(field.annotation, SecretStr)
 
 

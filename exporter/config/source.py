@@ -121,6 +121,11 @@ class AccessConfig(Section):
         default=5.0,
         description="Longest wait for one answer. A scrape's own deadline may end it earlier.",
     )
+    max_answer_bytes: int = Field(
+        default=64 << 20,
+        ge=1024,
+        description="Longest answer that is read, decompressed. While it is read it takes up to forty times as much memory.",
+    )
     tls: TlsConfig | None = Field(default=None, description="For https URLs.")
     basic_auth: BasicAuthConfig | None = Field(
         default=None, description="HTTP basic authentication."

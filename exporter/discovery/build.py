@@ -8,6 +8,7 @@ from quotascope.clients.quota_admin import Node, QuotaAdmin
 
 from ..config import Config, FileDiscoveryConfig, KafkaConfig, KafkaDiscoveryConfig
 from ..errors import ConfigError
+from ..limits.build import read_timeout
 from ..sources.build import build_source, build_sources
 from .files import FileFinder
 from .follow import Discovery
@@ -31,16 +32,22 @@ def build_roster(
     roster = Roster(build_sources(config.sources))
     if not config.discovery.wanted:
         return roster, None
-    _try_settings(config)
-    timeout = 4 * config.kafka.timeout_seconds if config.kafka else 60.0
-    discovery = Discovery(
-        list(_finders(config, open_admin)),
-        config.sources,
-        config.discovery.source,
-        roster,
-        timeout,
-    )
-    return roster, discovery
+    try_settings(config)
+    return roster, discovery_of(config, build_finders(config, open_admin), roster)
+
+
+def build_finders(config: Config, open_admin: OpenAdmin) -> tuple[Finder, ...]:
+    """What finds sources. Raises as ``build_roster``."""
+    return tuple(_finders(config, open_admin))
+
+
+def discovery_of(
+    config: Config, finders: Sequence[Finder], roster: Roster
+) -> Discovery:
+    """What lets the roster follow these finders."""
+    timeout = read_timeout(config.kafka) if config.kafka else 60.0
+    common = config.discovery.source
+    return Discovery(finders, config.sources, common, roster, timeout)
 
 
 def _finders(config: Config, open_admin: OpenAdmin) -> Iterator[Finder]:
@@ -83,8 +90,10 @@ def _without_port(address: str) -> str:
     return address[: bracket + 1] or address.partition(":")[0]
 
 
-def _try_settings(config: Config) -> None:
-    """Fail now and not with the first node that is found."""
+def try_settings(config: Config) -> None:
+    """Fail now, with ``ConfigError``, and not with the first node that is found."""
+    if not config.discovery.wanted:
+        return
     example = Target(url="https://node.invalid/", name="discovery.source")
     try:
         build_source(source_of(example, config.discovery.source))

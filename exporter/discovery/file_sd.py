@@ -15,6 +15,8 @@ from typing import Final
 
 import yaml
 
+from quotascope.quotas import StrictLoader
+
 from ..untrusted import shown
 from .target import Address, address
 
@@ -57,7 +59,7 @@ def _document(name: str, text: str) -> object:
         raise ValueError(f"cannot be parsed: {shown(error)}") from None
 
 
-class _Plain(yaml.SafeLoader):
+class _Plain(StrictLoader):
     """YAML without aliases, a few of which can stand for any amount of memory."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
@@ -76,6 +76,44 @@ class Discovery:
         """Look once. A failure is remembered in the roster's ``discoveries``, not raised."""
         await asyncio.gather(*map(self._refresh, self._finders))
 
+    def resume(self, before: Discovery) -> None:
+        """
+        Go on where another discovery of the same roster has ended.
+
+        What finders of the same name found stays until they have looked again.
+        """
+        for name in self._health.keys() & before.health.keys():
+            self._health[name] = before.health[name]
+            if name in before.found:
+                self._found[name] = before.found[name]
+        self._tell_roster()
+        self._roster.settle()
+
+    async def change(
+        self, fixed: Sequence[SourceConfig], common: FoundSourceConfig, *, renew: bool
+    ) -> None:
+        """
+        Read what was found in another way, or beside other configured sources; ``renew`` makes all found ones anew.
+
+        When one of them cannot be made, those that are read stay until the next look.
+        """
+        async with self._following:
+            self._fixed, self._common = fixed, common
+            try:
+                await self._roster.follow(self._merged(self._found), renew=renew)
+            except ConfigError as error:
+                log.warning("found sources cannot be made", error=str(error))
+
+    @property
+    def health(self) -> Mapping[str, DiscoveryHealth]:
+        """How each finder goes, by its name."""
+        return self._health
+
+    @property
+    def found(self) -> Mapping[str, Found]:
+        """What each finder found last, by its name."""
+        return self._found
+
     async def close(self) -> None:
         """Release the finders' connections; the roster is its owner's to close."""
         for finder in self._finders:
@@ -98,15 +136,18 @@ class Discovery:
     async def _follow(self, name: str, found: Found) -> None:
         async with self._following:
             known = {**self._found, name: found}
-            targets = [
-                target
-                for finder in self._finders
-                if finder.name in known
-                for target in known[finder.name].targets
-            ]
-            await self._roster.follow(merged(self._fixed, targets, self._common))
+            await self._roster.follow(self._merged(known))
             self._found = known
         self._succeeded(name, found)
+
+    def _merged(self, known: Mapping[str, Found]) -> list[SourceConfig]:
+        targets = [
+            target
+            for finder in self._finders
+            if finder.name in known
+            for target in known[finder.name].targets
+        ]
+        return merged(self._fixed, targets, self._common)
 
     def _succeeded(self, name: str, found: Found) -> None:
         health = self._health[name]

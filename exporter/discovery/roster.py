@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 
 import structlog
@@ -24,7 +25,7 @@ class Roster:
     goes while it is read is closed when nobody reads.
 
     Args:
-        fixed: Sources that always stay, first in order.
+        fixed: Sources that stay whatever is found, first in order.
         build: What makes a source; raises ``ConfigError``.
 
     """
@@ -46,6 +47,16 @@ class Roster:
         """How the discoveries go, empty without any."""
 
     @property
+    def fixed(self) -> tuple[Source, ...]:
+        """The sources of the configuration."""
+        return self._fixed
+
+    @property
+    def found(self) -> tuple[SourceConfig, ...]:
+        """How those that were found are read."""
+        return tuple(config for config, _ in self._found.values())
+
+    @property
     def sources(self) -> tuple[Source, ...]:
         """The sources to read, each node once as far as that is known."""
         found = [source for _, source in self._found.values()]
@@ -65,16 +76,25 @@ class Roster:
         """Wait until the first discovery is over, if there is one."""
         await self._settled.wait()
 
-    async def follow(self, configs: Iterable[SourceConfig]) -> None:
+    async def fix(self, fixed: Iterable[Source]) -> None:
+        """Have these sources as the fixed ones from now on; those that are no longer among them are closed."""
+        before, self._fixed = self._fixed, tuple(fixed)
+        _tell({s.name for s in before}, {s.name for s in self._fixed})
+        kept = set(map(id, self._fixed))
+        await self._dismiss([source for source in before if id(source) not in kept])
+
+    async def follow(
+        self, configs: Iterable[SourceConfig], *, renew: bool = False
+    ) -> None:
         """
-        Have these beside the fixed ones, and no others.
+        Have these beside the fixed ones, and no others; with ``renew`` all of them are made anew.
 
         Raises ``ConfigError`` when one of them cannot be made; then all is as before.
         """
         found: dict[str, tuple[SourceConfig, Source]] = {}
         for config in configs:
             known = self._found.get(config.label)
-            same = known is not None and known[0] == config
+            same = known is not None and known[0] == config and not renew
             source = known[1] if known and same else self._build(config)
             found[config.label] = config, source
         await self._replace(found)
@@ -82,15 +102,11 @@ class Roster:
     async def _replace(self, found: dict[str, tuple[SourceConfig, Source]]) -> None:
         before, self._found = self._found, found
         kept = {id(source) for _, source in found.values()}
-        for name in found.keys() - before.keys():
-            log.info("source found", source=name)
-        for name in before.keys() - found.keys():
-            log.info("source is gone", source=name)
+        _tell(before.keys(), found.keys())
         gone = [source for _, source in before.values() if id(source) not in kept]
         if gone or found.keys() != before.keys():
             self._twins.clear()
-        self._gone += gone
-        await self._dismiss()
+        await self._dismiss(gone)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Sequence[Source]]:
@@ -100,7 +116,7 @@ class Roster:
             yield self.sources
         finally:
             self._readers -= 1
-            await self._dismiss()
+            await self._close_those_gone()
 
     def once_each(self, reads: Iterable[SourceRead]) -> list[SourceRead]:
         """
@@ -126,11 +142,13 @@ class Roster:
             self._twins[name] = other
             log.info("found twice", source=name, node=node_id, read_as=other)
 
-    async def _dismiss(self) -> None:
-        if self._readers == 0:
-            gone, self._gone = self._gone, []
-            for source in gone:
-                await source.close()
+    async def _dismiss(self, gone: Iterable[Source]) -> None:
+        self._gone += gone
+        await self._close_those_gone()
+
+    async def _close_those_gone(self) -> None:
+        while self._gone and self._readers == 0:
+            await self._gone.pop(0).close()
 
     async def close(self) -> None:
         """Close every source."""
@@ -138,3 +156,10 @@ class Roster:
         gone, self._gone = self._gone, []
         for source in (*self._fixed, *found, *gone):
             await source.close()
+
+
+def _tell(before: AbstractSet[str], now: AbstractSet[str]) -> None:
+    for name in sorted(now - before):
+        log.info("source found", source=name)
+    for name in sorted(before - now):
+        log.info("source is gone", source=name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress, count
 from operator import ne
 
@@ -11,7 +11,6 @@ from .lines import LineStart, distinct
 from .number_text import texts
 from .per_entity import PerEntity
 from .section import Section
-from .splice import Splice
 
 
 class Column:
@@ -28,8 +27,9 @@ class Column:
         self._family = family
         self._start = start
         self._values: list[float | None] = []
+        """Of the last snapshot, where they do not follow from the usages alone."""
         self._lines: list[bytes] = []
-        """One for each value, empty where it is not shown; none at all as long as there was no value."""
+        """One for each entity, empty where it is not shown; none at all as long as there was no value."""
         self._text: bytes | None = b""
         """All lines, None unless they were the same twice."""
         self._changed = False
@@ -40,13 +40,13 @@ class Column:
 
         Lines that changed are the caller's to put together, once for all families; what remains as it is becomes one piece.
         """
-        usages = section.usages
-        if section.change is not None:
-            self._rearrange(section.change)
-        if not (self._family.fixed and section.detailed):
-            self._update(self._family.values(usages, snapshot), usages)
-        elif section.change is not None:
-            self._add(section.change.fresh_places(), usages, snapshot)
+        places, values = self._news(section, snapshot)
+        if section.change is not None and self._lines:
+            absent = [b""] * section.change.fresh
+            self._lines = section.change.apply(self._lines, absent)
+            self._changed = True
+        if places:
+            self._write(places, values, section.usages)
         if self._changed:
             self._changed, self._text = False, None
             return self._shown(section)
@@ -54,37 +54,37 @@ class Column:
             self._text = b"".join(self._shown(section))
         return (self._text,)
 
-    def _rearrange(self, change: Splice) -> None:
-        nothing: list[float | None] = [None]
-        if self._lines:
-            self._values = change.apply(self._values, nothing * change.fresh)
-            self._lines = change.apply(self._lines, [b""] * change.fresh)
-            self._changed = True
+    def _news(
+        self, section: Section, snapshot: Snapshot
+    ) -> tuple[list[int], list[float | None]]:
+        """Where there are other values than before, and these."""
+        read = self._family.values
+        news = section.turns if self._family.fixed else section.news
+        places: Iterable[int] = news.places
+        if self._family.of_snapshot:
+            places = count()
+            before = self._values
+            if section.change is not None:
+                before = section.change.apply(before, [None] * section.change.fresh)
+            now = self._values = read(section.usages, snapshot)
         else:
-            self._values = nothing * change.length
+            before = [None] * (len(news.now) - len(news.before))
+            before += read(news.before, snapshot)
+            now = read(news.now, snapshot)
+        if before == now:
+            return [], []
+        differs = list(map(ne, before, now))
+        return list(compress(places, differs)), list(compress(now, differs))
 
-    def _add(
-        self, places: list[int], usages: Sequence[EntityUsage], snapshot: Snapshot
+    def _write(
+        self,
+        places: list[int],
+        values: list[float | None],
+        usages: Sequence[EntityUsage],
     ) -> None:
-        added = self._family.values([usages[place] for place in places], snapshot)
-        for place, value in zip(places, added, strict=True):
-            self._values[place] = value
-        self._write(places, usages)
-
-    def _update(
-        self, values: list[float | None], usages: Sequence[EntityUsage]
-    ) -> None:
-        before, self._values = self._values, values
-        if before != values:
-            self._write(list(compress(count(), map(ne, before, values))), usages)
-
-    def _write(self, places: list[int], usages: Sequence[EntityUsage]) -> None:
-        values, lines = self._values, self._lines
-        if not lines:
-            lines = self._lines = [b""] * len(values)
+        lines = self._lines = self._lines or [b""] * len(usages)
         start, labels = self._start, self._family.labels
-        written = texts([values[place] for place in places])
-        for place, text in zip(places, written, strict=True):
+        for place, text in zip(places, texts(values), strict=True):
             line = lines[place]
             if text and line:
                 lines[place] = line[: line.rindex(b" ") + 1] + text

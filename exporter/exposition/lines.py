@@ -30,8 +30,9 @@ def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> Line
     template = f"\n{family}{{{pairs}}} " if names else f"\n{family} "
 
     def start(values: Sequence[str]) -> bytes:
-        text = template % tuple([_escaped(values[place]) for place in order])
-        return text.encode()
+        if not _is_plain("".join(values)):
+            values = list(map(_escaped, values))
+        return (template % tuple([values[place] for place in order])).encode()
 
     return start
 
@@ -43,6 +44,11 @@ def distinct(lines: Iterable[bytes]) -> Sequence[bytes]:
         if line:
             first.setdefault(line[: line.rindex(b" ")], line)
     return list(first.values())
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it is the same when escaped."""
+    return text.isascii() and text.isprintable() and not ('"' in text or "\\" in text)
 
 
 def _escaped(label: str) -> str:

@@ -9,7 +9,7 @@ from quotascope.metrics import QuotaType
 from ..difference import difference
 from ..snapshot import Entity, EntityUsage
 from .section import Section
-from .splice import Splice
+from .whereabouts import Whereabouts
 
 
 class Order:
@@ -51,13 +51,13 @@ class Order:
         gone, fresh = difference(before, now)
         if 2 * len(fresh) > len(now):
             return False
-        moved = Splice.between(len(before), gone, fresh).moved(len(before))
+        whereabouts = Whereabouts(now)
         return all(
             section.update(
                 usages,
                 [before[at] for at in gone if before[at].quota_type is kind],
                 [at for at in fresh if now[at].quota_type is kind],
-                moved,
+                whereabouts,
             )
             for kind, section in self.sections.items()
         )

@@ -41,6 +41,16 @@ def _snapshot_age(view: View) -> Iterator[_Row]:
     yield (), max(0.0, view.now - view.snapshot.taken_at)
 
 
+def _reloaded(view: View) -> Iterator[_Row]:
+    reload = view.snapshot.reload
+    yield (), None if reload is None else reload.error is None
+
+
+def _reloaded_at(view: View) -> Iterator[_Row]:
+    reload = view.snapshot.reload
+    yield (), None if reload is None else reload.succeeded_at
+
+
 def _entities(view: View) -> Iterator[_Row]:
     folds, callbacks = view.snapshot.folds, view.snapshot.callbacks
     own = len(view.snapshot.entities) - folds.stand_ins
@@ -99,6 +109,8 @@ READERS: Mapping[Family, Reader] = {
     catalog.SOURCE_DIALECT_INFO: _dialects,
     catalog.LIMITS_AGE_SECONDS: _limits_age,
     catalog.LIMITS_REFRESH_ERRORS: _limits_errors,
+    catalog.CONFIG_LAST_RELOAD_SUCCESSFUL: _reloaded,
+    catalog.CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS: _reloaded_at,
     catalog.SNAPSHOT_AGE_SECONDS: _snapshot_age,
     catalog.ENTITIES: _entities,
     catalog.SERIES_DROPPED: _dropped,

@@ -33,12 +33,15 @@ def _delay_queues(view: View) -> Iterator[Row]:
 
 READERS: Mapping[Family, Reader] = {
     catalog.UTILIZATION_MAX: PerEntity(
-        labels=by_type_and_node, values=_greatest(lambda peaks: peaks.utilization)
+        labels=by_type_and_node,
+        values=_greatest(lambda peaks: peaks.utilization),
+        of_snapshot=True,
     ),
     catalog.BURST_USED_MAX: PerEntity(
         types=(QuotaType.CONTROLLER_MUTATION,),
         labels=by_node,
         values=_greatest(lambda peaks: peaks.burst_used),
+        of_snapshot=True,
     ),
     catalog.DELAY_QUEUE_SIZE_MAX: _delay_queues,
 }

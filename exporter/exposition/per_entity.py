@@ -28,6 +28,7 @@ class PerEntity:
         shared: Whether the nodes share one series for each user and client id: the first
             of them that knows the value tells it.
         fixed: Whether values follow from the entity and ``detailed`` alone.
+        of_snapshot: Whether values follow from more of the snapshot than the usages.
 
     """
 
@@ -36,6 +37,7 @@ class PerEntity:
     values: Values
     shared: bool = False
     fixed: bool = False
+    of_snapshot: bool = False
 
     def __call__(self, view: View) -> Iterator[Row]:
         """The series of the view's entities, unless their value is None."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from itertools import chain
 from threading import Lock
 
@@ -75,10 +76,10 @@ class Renderer:
         sections = self._order.sections
         by_type = {kind: section.usages for kind, section in sections.items()}
         view = View(snapshot, now, by_type)
-        parts: list[bytes] = []
+        text = BytesIO()
         for family, above in self._heads[text_format].items():
             lines = self._lines[family](view)
             if any(map(any, lines)):
-                parts += chain((above,), *lines, (b"\n",))
-        parts.append(text_format.end)
-        return b"".join(parts)
+                text.writelines(chain((above,), *lines, (b"\n",)))
+        text.write(text_format.end)
+        return text.getvalue()

@@ -8,8 +8,10 @@ from itertools import islice
 from operator import eq
 
 from ..snapshot import Entity, EntityUsage
+from .news import News
 from .series import encodable, entity_order
 from .splice import Splice
+from .whereabouts import Whereabouts
 
 _Key = tuple[str, str, tuple[int, str]]
 
@@ -26,13 +28,11 @@ class Section:
         """Of the last snapshot, sorted."""
         self.change: Splice | None = None
         """How the entities changed with the last snapshot, None when they are the same."""
-        self.detailed = True
-        """Whether all are detailed, as they were before."""
-        self._all_detailed = True
+        self.news = self.turns = News([], [], [])
+        """Which of them are new or others than before, and which in more than their numbers."""
+        self._entities: list[Entity] = []
         self._keys: list[_Key] = []
-        self._places: list[int] = []
-        self._together = slice(0, 0)
-        """The places, where they follow each other."""
+        self._places: slice | list[int] = []
         self._nodes: set[str] = set()
         self._spelled_out = False
         self._equals = False
@@ -58,7 +58,8 @@ class Section:
         self._spelled_out = False
         keyed = self._keyed(usages, mine)
         self._keys = [key for key, _ in keyed]
-        self._set_places([place for _, place in keyed])
+        self._places = [place for _, place in keyed]
+        self._entities = [usages[place].entity for place in self._places]
         self._equals = any(map(eq, self._keys, islice(self._keys, 1, None)))
         self.change = Splice.anew(len(keyed))
         self._pick(usages)
@@ -68,8 +69,8 @@ class Section:
         self,
         usages: Sequence[EntityUsage],
         gone: Iterable[Entity],
-        fresh: Sequence[int],
-        moved: Sequence[int],
+        fresh: Iterable[int],
+        whereabouts: Whereabouts,
     ) -> bool:
         """
         Take over a snapshot in which not much is new.
@@ -78,7 +79,7 @@ class Section:
             usages: All of the snapshot.
             gone: The entities that left.
             fresh: Where the new ones are.
-            moved: For each place in the last snapshot the one in this.
+            whereabouts: Where all are.
 
         Returns:
             Whether that could be done: not so when two are equal.
@@ -91,11 +92,12 @@ class Section:
             sorted(bisect_left(self._keys, entity_order(entity)) for entity in gone),
             [bisect_left(self._keys, key) for key in keys],
         )
-        kept = list(map(moved.__getitem__, self._places))
-        self._set_places(change.apply(kept, [place for _, place in keyed]))
         self._keys = change.apply(self._keys, keys)
         if any(map(self._has_equal, change.fresh_places())):
             return False
+        came = [usages[place].entity for _, place in keyed]
+        self._entities = change.apply(self._entities, came)
+        self._places = whereabouts.of(self._entities)
         self.change = change
         self._pick(usages)
         return True
@@ -104,22 +106,13 @@ class Section:
         around = self._keys[max(row - 1, 0) : row + 2]
         return len(set(around)) < len(around)
 
-    def _set_places(self, places: list[int]) -> None:
-        first = places[0] if places else 0
-        together = range(first, first + len(places))
-        self._places = places
-        self._together = slice(0, 0)
-        if places == list(together):
-            self._together = slice(together.start, together.stop)
-
     def _pick(self, usages: Sequence[EntityUsage]) -> None:
-        self.usages = list(usages[self._together])
-        if len(self.usages) < len(self._places):
-            self.usages = list(map(usages.__getitem__, self._places))
-        flags = [usage.detailed for usage in self.usages]
-        detailed = all(flags)
-        self.detailed = detailed and self._all_detailed
-        self._all_detailed = detailed
+        before, places = self.usages, self._places
+        if isinstance(places, slice):
+            self.usages = list(usages[places])
+        else:
+            self.usages = list(map(usages.__getitem__, places))
+        self.news, self.turns = News.of(before, self.usages, self.change)
 
     def _keyed(
         self, usages: Sequence[EntityUsage], places: Iterable[int]

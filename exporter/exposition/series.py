@@ -46,11 +46,6 @@ class View:
         return sorted(self.snapshot.nodes, key=lambda node: node_order(node.broker))
 
     @cached_property
-    def entities(self) -> list[EntityUsage]:
-        """The entities by quota type, user, client id and node."""
-        return [usage for kind in QuotaType for usage in self.by_type[kind]]
-
-    @cached_property
     def by_type(self) -> Mapping[QuotaType, Sequence[EntityUsage]]:
         """The entities of each quota type by user, client id and node."""
         if self._by_type is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -46,31 +45,19 @@ class Splice:
         return cls(tuple(runs), len(inserted))
 
     @classmethod
-    def between(cls, length: int, gone: Sequence[int], fresh: Sequence[int]) -> Splice:
-        """The same, where fresh items are told by their places in the new list, ascending."""
-        kept_before = [place - others for others, place in enumerate(gone)]
-        inserted = []
-        for others, place in enumerate(fresh):
-            kept = place - others
-            inserted.append(kept + bisect_right(kept_before, kept))
-        return cls.of(length, gone, inserted)
-
-    @classmethod
     def anew(cls, fresh: int) -> Splice:
         """Keep nothing of any old list."""
         return cls(((0, 0, fresh),), fresh)
 
-    def apply(
-        self, old: Sequence[Item], fresh: Sequence[Item], width: int = 1
-    ) -> list[Item]:
-        """The list after the change, where each item of the one that changed has ``width`` items."""
+    def apply(self, old: Sequence[Item], fresh: Sequence[Item]) -> list[Item]:
+        """The list after the change."""
         result: list[Item] = []
         taken = 0
         for start, stop, count in self.runs:
-            result += old[start * width : stop * width]
+            result += old[start:stop]
             if count:
-                result += fresh[taken : taken + count * width]
-                taken += count * width
+                result += fresh[taken : taken + count]
+                taken += count
         return result
 
     def fresh_places(self) -> list[int]:
@@ -81,13 +68,4 @@ class Splice:
             length += stop - start
             places += range(length, length + count)
             length += count
-        return places
-
-    def moved(self, length: int) -> list[int]:
-        """For each of the ``length`` old places the new one, 0 for items that left."""
-        places = [0] * length
-        at = 0
-        for start, stop, count in self.runs:
-            places[start:stop] = range(at, at + stop - start)
-            at += stop - start + count
         return places

@@ -21,9 +21,10 @@ def _typed(values: Values) -> PerEntity:
 
 
 def _causes(view: View) -> Iterator[Row]:
-    for usage in view.entities:
-        if usage.cause is not None and usage.detailed:
-            yield (*by_type_and_node(usage.entity), usage.cause.value), 1
+    for kind in QuotaType:
+        for usage in view.by_type[kind]:
+            if usage.cause is not None and usage.detailed:
+                yield (*by_type_and_node(usage.entity), usage.cause.value), 1
 
 
 def _amounts(usages: Sequence[EntityUsage], _: Snapshot) -> list[float | None]:

@@ -18,20 +18,35 @@ More tokens than any limit gives. A bucket without a limit grows by Long.MAX a s
 
 
 def usages(entities: Iterable[Places], numbers: Numbers) -> Iterator[EntityUsage]:
-    """What each of these entities used."""
+    """What each of these entities used: where nothing of it changed, and no cause was found, the object of the last time."""
     values = numbers.values
     for places in entities:
-        usage, throttle_ms = values[places.usage], values[places.throttle_time]
-        result = EntityUsage(
-            entity=places.entity,
-            usage=usage / places.divisor if isfinite(usage) else None,
-            throttle_time_seconds=throttle_ms / MILLISECONDS
-            if isfinite(throttle_ms)
-            else 0.0,
-        )
-        if places.more:
-            _add_more(result, places, numbers)
-        yield result
+        amount, throttle_ms = values[places.usage], values[places.throttle_time]
+        used = amount / places.divisor if isfinite(amount) else None
+        throttled = throttle_ms / MILLISECONDS if isfinite(throttle_ms) else 0.0
+        last = places.last
+        if (
+            last is None
+            or last.usage != used
+            or last.throttle_time_seconds != throttled
+            or last.cause is not None
+            or places.more
+        ):
+            last = places.last = _usage(places, used, throttled, numbers)
+        yield last
+
+
+def _usage(
+    places: Places, used: float | None, throttled: float, numbers: Numbers
+) -> EntityUsage:
+    usage = EntityUsage(
+        entity=places.entity, usage=used, throttle_time_seconds=throttled
+    )
+    if places.more:
+        _add_more(usage, places, numbers)
+        if places.last == usage:
+            return places.last
+    return usage
 
 
 def _add_more(usage: EntityUsage, places: Places, numbers: Numbers) -> None:

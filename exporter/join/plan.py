@@ -12,7 +12,7 @@ from quotascope.metrics import QuotaType
 from ..beans import BeanTable, Layout
 from ..limits import Limits
 from ..mapping import Meaning
-from ..snapshot import Entity
+from ..snapshot import Entity, EntityUsage
 from .interpretation import CallbackTags, Tags
 from .standing import Standing
 
@@ -33,6 +33,8 @@ class Places:
     throttle_time: int = NOWHERE
     more: dict[Meaning, int] = field(default_factory=dict)
     """Numbers that only some quota types or only our own engine have."""
+    last: EntityUsage | None = None
+    """What it used when that was last asked."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -30,6 +30,11 @@ def connection_of(config: KafkaConfig) -> Connection:
     return connection
 
 
+def read_timeout(config: KafkaConfig) -> float:
+    """Seconds for one complete read: each of its few requests has its own timeout, this one is for what hangs."""
+    return 4 * config.timeout_seconds
+
+
 def _sasl(config: SaslConfig) -> Sasl:
     return Sasl(
         mechanism=config.mechanism,

@@ -12,8 +12,8 @@ from typing import Protocol
 import structlog
 
 from ..errors import LimitsDenied, LimitsError
-from ..snapshot import LimitsHealth
 from .changes import keep_unchanged, limit_changes
+from .health import LimitsHealth
 from .model import Limits, LimitsSource
 
 log = structlog.get_logger()
@@ -52,26 +52,40 @@ class LimitsRefresh:
     Reads the limits again and again, and tells each change once.
 
     A failure keeps the last limits, whose age then grows; it is logged when it
-    begins and when it ends.
+    begins and when it ends. Without a ``source`` there is nothing to read.
     """
 
     def __init__(
         self,
-        source: LimitsSource,
+        source: LimitsSource | None,
         timeout_seconds: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._source = source
-        self._timeout_seconds = timeout_seconds
         self._clock = clock
         self._changes: Counter[str] = Counter()
         self._settled = asyncio.Event()
+        self.interval_seconds = 30.0
+        """The pause after each read of ``run``, which looks each time."""
         self.limits: Limits | None = None
         self.health = LimitsHealth()
+        self.ask(source, timeout_seconds)
 
     async def settled(self) -> None:
         """Wait until the first read has succeeded or failed."""
         await self._settled.wait()
+
+    def ask(self, source: LimitsSource | None, timeout_seconds: float) -> None:
+        """
+        Read from there from now on, and never during a read.
+
+        The last limits stay until the next read, if there is one to come, and what was counted stays in any case.
+        """
+        self._source, self._timeout_seconds = source, timeout_seconds
+        self.health = replace(self.health, configured=source is not None)
+        if source is None:
+            self.limits = None
+            self.health = replace(self.health, read_at=None, error=None, denied=False)
+            self._settled.set()
 
     async def run(
         self,
@@ -79,12 +93,15 @@ class LimitsRefresh:
         pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """Refresh until cancelled, with a pause after each read."""
+        self.interval_seconds = interval_seconds
         while True:
             await self.refresh()
-            await pause(interval_seconds)
+            await pause(self.interval_seconds)
 
     async def refresh(self) -> None:
         """Read the limits once. A failure is remembered in ``health``, not raised."""
+        if self._source is None:
+            return
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 limits = await self._source.read()

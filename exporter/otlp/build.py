@@ -9,12 +9,19 @@ from ..config import Config, OtlpConfig
 from ..errors import ConfigError
 from .push import Push, SnapshotSender
 from .settings import Target, interval_of, target_of
+from .starts import Starts
 
 _MISSING = "needs OpenTelemetry's packages: pip install 'quotascope[otlp]'"
 
 
-def build_push(config: Config, environ: Mapping[str, str]) -> Push | None:
-    """What pushes, not started yet; None when that is not configured. Raises ``ConfigError``."""
+def build_push(
+    config: Config, environ: Mapping[str, str], starts: Starts | None = None
+) -> Push | None:
+    """
+    What pushes, not started yet; None when that is not configured. Raises ``ConfigError``.
+
+    ``starts`` is what an earlier push knows of counters that go on.
+    """
     settings = config.otlp
     if settings is None:
         return None
@@ -26,12 +33,12 @@ def build_push(config: Config, environ: Mapping[str, str]) -> Push | None:
     except ValueError as error:
         raise ConfigError("otlp", [str(error)]) from None
     _require_packages()
-    began_ns = time.time_ns()
+    known = Starts(time.time_ns()) if starts is None else starts
 
     def open_sender(url: str) -> SnapshotSender:
-        return _sender(url, config.cluster, settings, target, began_ns)
+        return _sender(url, config.cluster, settings, target, known)
 
-    return Push(open_sender, target.place, interval)
+    return Push(open_sender, target.place, interval, starts=known)
 
 
 def _require_packages() -> None:
@@ -53,14 +60,13 @@ def _sender(
     cluster: str | None,
     settings: OtlpConfig,
     target: Target,
-    began_ns: int,
+    starts: Starts,
 ) -> SnapshotSender:
     from .columns import FastColumns  # noqa: PLC0415
     from .encoding import Encoder  # noqa: PLC0415
     from .identity import resource_of  # noqa: PLC0415
     from .sender import Sender  # noqa: PLC0415
-    from .starts import Starts  # noqa: PLC0415
 
     resource = resource_of(url, cluster, settings.resource_attributes)
     encoder = Encoder(resource, cluster, settings.max_request_bytes)
-    return Sender(target, encoder, FastColumns(Starts(began_ns)))
+    return Sender(target, encoder, FastColumns(starts))

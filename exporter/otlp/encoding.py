@@ -3,7 +3,7 @@ The protobuf of a push, made of what the last one left.
 
 A point of OTLP is its attributes, which hardly ever change, and 18 or 27 bytes that do. The SDK's encoder
 builds objects for each attribute of each point at every push; here the encoded attributes are kept. What
-comes out is the message that the SDK makes of ``metrics_data``.
+comes out is the message that the SDK makes of its data model of the same snapshot.
 """
 
 from __future__ import annotations

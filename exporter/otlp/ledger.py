@@ -58,7 +58,7 @@ class Ledger:
     """Adds up reports. ``receiver`` is how log lines call the other side."""
 
     def __init__(self, receiver: str) -> None:
-        self._receiver = receiver
+        self.receiver = receiver
         self._pushes: Counter[Outcome] = Counter()
         self._points: Counter[Fate] = Counter()
         self._last: Outcome | None = None
@@ -78,6 +78,11 @@ class Ledger:
             error=self._reason or None,
         )
 
+    def begin_anew(self, receiver: str) -> None:
+        """Go on counting with another receiver, whose first answer is logged."""
+        self.receiver = receiver
+        self._last, self._reason = None, ""
+
     def add(self, report: Report) -> None:
         """Count a push; one that went otherwise than the last is logged."""
         outcome = report.outcome
@@ -91,7 +96,7 @@ class Ledger:
         self._last = outcome
 
     def _tell(self, outcome: Outcome, report: Report) -> None:
-        line = log.bind(receiver=self._receiver)
+        line = log.bind(receiver=self.receiver)
         if outcome is Outcome.SUCCESS:
             line.info("metrics are pushed", points=report.accepted)
         elif outcome is Outcome.PARTIAL:

@@ -14,6 +14,7 @@ import structlog
 from ..snapshot import PushHealth, Snapshot
 from ..untrusted import shown
 from .ledger import Ledger, Report
+from .starts import Starts
 
 log = structlog.get_logger()
 
@@ -44,6 +45,7 @@ class Push:
         receiver: How log lines call the other side.
         interval_seconds: From the beginning of one push to that of the next.
         clock: Gives Unix time in seconds.
+        starts: Since when counters count.
 
     """
 
@@ -53,11 +55,14 @@ class Push:
         receiver: str,
         interval_seconds: float,
         clock: Callable[[], float] = time.time,
+        starts: Starts | None = None,
     ) -> None:
         self._open_sender = open_sender
         self._interval_seconds = interval_seconds
         self._clock = clock
-        self._ledger = Ledger(receiver)
+        self.ledger = Ledger(receiver)
+        """What became of all pushes."""
+        self.starts = Starts(time.time_ns()) if starts is None else starts
         self._sender: SnapshotSender | None = None
         self._task: asyncio.Task[None] | None = None
         self._sending: asyncio.Future[Report] | None = None
@@ -65,7 +70,13 @@ class Push:
     @property
     def health(self) -> PushHealth:
         """How pushing goes."""
-        return self._ledger.health
+        return self.ledger.health
+
+    def resume(self, before: Push) -> None:
+        """Count on where another push has ended, or will end before this one starts."""
+        receiver = self.ledger.receiver
+        self.ledger = before.ledger
+        self.ledger.begin_anew(receiver)
 
     def start(self, url: str, collect: Callable[[], Awaitable[Snapshot]]) -> None:
         """Begin, in the running loop. ``url`` is where this exporter answers."""
@@ -94,12 +105,12 @@ class Push:
 
     async def _flush(self, sender: SnapshotSender) -> None:
         if self._sending is not None and not self._sending.done():
-            self._ledger.add(await _settled(self._sending))
-        elif not self._ledger.failing:
+            self.ledger.add(await _settled(self._sending))
+        elif not self.ledger.failing:
             await self._push(sender)
 
     async def _push(self, sender: SnapshotSender) -> None:
-        self._ledger.add(await _settled(self._sent(sender)))
+        self.ledger.add(await _settled(self._sent(sender)))
 
     async def _sent(self, sender: SnapshotSender) -> Report:
         snapshot = await self._collect()

@@ -61,6 +61,7 @@ def _target(config: SourceConfig) -> HttpTarget:
         url=config.url,
         node_id=None if config.node_id is None else str(config.node_id),
         timeout_seconds=config.timeout_seconds,
+        max_bytes=config.max_answer_bytes,
         username=auth.username if auth else None,
         password=(secret(auth.password, auth.password_file) or "") if auth else "",
         headers=dict(_headers(config)),

@@ -72,15 +72,18 @@ class Columns(Generic[Key]):
             key: None if place == _NOWHERE else columns[place]
             for key, place in self._places.items()
         }
-        places: dict[Column, int] = {}
-        self._places, self._keys = {}, {}
+        taken: dict[Column, int] = {}
+        places: dict[Key, int] = {}
+        keys_of: dict[Column, Key] = {}
+        # nothing is taken over before all is known: a key that is malformed raises
         for key in dict.fromkeys(keys):
             column = known[key] if key in known else self._column_of(key)
-            self._places[key] = _NOWHERE
+            places[key] = _NOWHERE
             if column is not None:
-                self._places[key] = places.setdefault(column, len(places))
-                self._keys[column] = key
-        self._layout = Layout(tuple(places))
+                places[key] = taken.setdefault(column, len(taken))
+                keys_of[column] = key
+        self._places, self._keys = places, keys_of
+        self._layout = Layout(tuple(taken))
 
     def _updated(self, keys: list[Key]) -> bool:
         """Take over keys of which only a few came or left. Returns False where that is not all."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ..beans import Layout
 from ..errors import SourceUnreadable
+
+_MOST_DIGITS: Final = 10
+"""Of an int32, which Kafka's node.id is."""
 
 
 class NodeId:
@@ -43,4 +48,4 @@ def _told_in(layout: Layout) -> str | None:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal()
+    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS

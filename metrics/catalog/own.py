@@ -84,6 +84,22 @@ LIMITS_REFRESH_ERRORS = counter(
     "the limits reader",
 )
 
+CONFIG_LAST_RELOAD_SUCCESSFUL = gauge(
+    "quotascope_config_last_reload_successful",
+    "1 when the configuration could be used when it was last read, else 0; then the one before is in force. Only of `quotascope serve`.",
+    (),
+    "",
+    "the last start or SIGHUP",
+)
+
+CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = gauge(
+    "quotascope_config_last_reload_success_timestamp_seconds",
+    "When the configuration in force was read, in Unix time. Only of `quotascope serve`.",
+    (),
+    "seconds",
+    "the last start or SIGHUP",
+)
+
 SNAPSHOT_AGE_SECONDS = gauge(
     "quotascope_snapshot_age_seconds",
     "Age of the numbers shown.",

@@ -14,6 +14,7 @@ from quotascope.exporter.snapshot import (
     Folds,
     LimitsHealth,
     NodeUsage,
+    ReloadHealth,
     Snapshot,
 )
 from quotascope.metrics import QuotaRules, QuotaType
@@ -240,3 +241,19 @@ def test_everybody_is_left_out() -> None:
     assert text.startswith(
         "warning: All 2 quota entities are left out: 1 for their names, 1 as idle."
     )
+
+
+def test_configuration_that_cannot_be_used() -> None:
+    """Where it is and what is wrong with it; the one before is in force."""
+    reload = ReloadHealth(succeeded_at=NOW, error="/etc/q.yaml: line 3: no")
+    (finding,) = diagnose(snapshot(usage(), reload=reload))
+    assert finding.severity is Severity.ERROR
+    assert "/etc/q.yaml: line 3: no" in finding.text
+
+
+def test_change_that_needs_a_restart() -> None:
+    """It is easily forgotten, so it is told until then."""
+    reload = ReloadHealth(succeeded_at=NOW, needs_restart=("server.port",))
+    (finding,) = diagnose(snapshot(usage(), reload=reload))
+    assert finding.severity is Severity.WARNING
+    assert finding.text.endswith("only after a restart: server.port.")

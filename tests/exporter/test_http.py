@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable
 from unittest.mock import Mock
@@ -12,6 +13,8 @@ from tests.exporter.examples import NOW, ScriptedSource
 
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import CollectionConfig
+from quotascope.exporter.exposition import Renderer
+from quotascope.exporter.exposition.text import OPENMETRICS, TEXT, Format
 from quotascope.exporter.http import TIMEOUT_HEADER, Handlers, scrape_timeout
 from quotascope.exporter.limits.refresh import NoLimits
 from quotascope.exporter.snapshot import Snapshot
@@ -140,10 +143,11 @@ async def test_deadline_comes_from_the_scraper(serve: Serve) -> None:
         ("-1", 9.0),
         ("nan", 9.0),
         ("inf", 9.0),
+        ("1e9", 300.0),
     ],
 )
 def test_scrape_timeout(header: str | None, seconds: float) -> None:
-    """A little less than the scraper waits, never less than half of it; a senseless header counts as none."""
+    """A little less than the scraper waits, never less than half of it; a senseless header counts as none, and nobody waits for ever."""
     assert scrape_timeout(header, CollectionConfig()) == seconds
 
 
@@ -198,3 +202,37 @@ async def test_defect_is_a_500_without_details(
     assert answer.status == 500
     assert await answer.text() == "internal error: see the log\n"
     assert lines[-1]["event"] == "a request failed"
+
+
+async def test_scrapes_at_once_share_one_collection_and_one_text(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many servers scrape: the brokers are read once, and each format is written once."""
+    written: list[str] = []
+    write = Renderer.render
+
+    def noted(self: Renderer, snapshot: Snapshot, now: float, chosen: Format) -> bytes:
+        written.append(chosen.content_type)
+        return write(self, snapshot, now, chosen)
+
+    monkeypatch.setattr(Renderer, "render", noted)
+    source = ScriptedSource()
+    source.answers.clear()
+    client = await serve(source)
+    formats = ["text/plain", "application/openmetrics-text"]
+
+    async def scrape(number: int) -> bytes:
+        accept = {"Accept": formats[number % 2], "Accept-Encoding": "gzip"}
+        async with client.get("/metrics", headers=accept) as answer:
+            assert answer.status == 200
+            return await answer.read()
+
+    scrapes = [asyncio.create_task(scrape(number)) for number in range(20)]
+    await source.asked.wait()
+    while client.server.handler.requests_count < 20:  # noqa: ASYNC110 - it goes by itself
+        await asyncio.sleep(0)
+    source.answers.set()
+    bodies = await asyncio.gather(*scrapes)
+    assert source.reads == 1
+    assert len(set(bodies)) == 2
+    assert sorted(written) == [OPENMETRICS.content_type, TEXT.content_type]

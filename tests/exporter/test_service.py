@@ -2,18 +2,24 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
 import pytest
 from structlog.testing import capture_logs
+from tests.exporter.discovery.test_follow import ScriptedFinder, target
 from tests.exporter.examples import ScriptedLimits, ScriptedSource, limits, rates
+from tests.exporter.otlp.test_push import ScriptedSender
 
 from quotascope.exporter.config import Config
+from quotascope.exporter.config.loaded import Loaded
 from quotascope.exporter.errors import CannotListen
 from quotascope.exporter.join import Join
-from quotascope.exporter.service import Exporter, _url
-from quotascope.exporter.snapshot import Snapshot
+from quotascope.exporter.otlp import Push
+from quotascope.exporter.parts import Parts
+from quotascope.exporter.service import Exporter, exporter_of
+from quotascope.exporter.snapshot import Sampling, Snapshot
 
 
 def config(**server: Any) -> Config:
@@ -142,20 +148,6 @@ async def test_first_collection_that_fails_leaves_it_not_ready(
     assert "the first collection failed" in [line["event"] for line in lines]
 
 
-@pytest.mark.parametrize(
-    ("address", "shown"),
-    [
-        ("0.0.0.0", "http://127.0.0.1:1"),  # noqa: S104 - compared, not bound
-        ("::", "http://[::1]:1"),
-        ("::1", "http://[::1]:1"),
-        ("10.1.2.3", "http://10.1.2.3:1"),
-    ],
-)
-def test_url_can_be_opened(address: str, shown: str) -> None:
-    """The URL in the log is one for a browser on this machine, whatever the exporter listens on."""
-    assert _url(address, 1) == shown
-
-
 async def test_maxima_are_kept_for_each_scraper() -> None:
     """With sampling each program, and each name that is given, has maxima of its own; people who look in between take none."""
     given = {
@@ -184,3 +176,133 @@ async def test_maxima_are_kept_for_each_scraper() -> None:
         text = (await get(f"{metrics}?scraper=b"))[1]
     assert f"{ratio} 0.9" in text
     assert "quotascope_samples_total 0.0" in text
+
+
+class Switching:
+    """Parts by name, so that a test can say which of them stay."""
+
+    def __init__(self, **given: Any) -> None:
+        self.sources = {"a": ScriptedSource("a", "1"), "b": ScriptedSource("b", "2")}
+        self.limits = {"first": ScriptedLimits(), "second": ScriptedLimits()}
+        self.finders = {"kafka": ScriptedFinder("kafka", target("c:1", 3))}
+        self.given = {**config().model_dump(include={"server"}), **given}
+
+    def parts(
+        self, sources: str, limits: str = "", finders: tuple[Any, ...] = (), **more: Any
+    ) -> Parts:
+        """Parts of these names, under the configuration with these changes."""
+        settings = Config.model_validate({**self.given, **more})
+        return Parts(
+            loaded=Loaded(config=settings),
+            sources=tuple(self.sources[name] for name in sources),
+            limits=self.limits[limits] if limits else None,
+            finders=finders,
+        )
+
+    def exporter(self, parts: Parts) -> Exporter:
+        """An exporter of these parts."""
+        return exporter_of(parts)
+
+
+async def test_switching_disturbs_only_what_changes() -> None:
+    """A source that goes is closed, one that stays keeps its connection, a new one is read with the next scrape."""
+    world = Switching(collection={"max_age_seconds": 0})
+    before = world.parts("a", "first")
+    async with world.exporter(before) as exporter:
+        await ready(exporter)
+        await exporter.switch(world.parts("ab", "first"))
+        shown = await exporter.snapshot()
+        assert [source.name for source in shown.sources] == ["a", "b"]
+        await exporter.switch(world.parts("b", "second", cluster="prod"))
+        shown = await exporter.snapshot()
+        assert [source.name for source in shown.sources] == ["b"]
+        _, text = await get(f"{exporter.url}/metrics")
+        assert 'quotascope_source_up{cluster="prod",source="b"} 1.0' in text
+        closed = [each.closed for each in world.sources.values()]
+        assert closed == [1, 0]
+        assert [each.closed for each in world.limits.values()] == [1, 0]
+        await exporter.switch(world.parts("b"))
+        shown = await exporter.snapshot()
+        assert shown.limits is None
+        assert not shown.limits_health.configured
+    assert [each.closed for each in world.limits.values()] == [1, 1]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_scrape_under_way_outlives_its_source() -> None:
+    """Whoever asked before the switch gets the numbers of the source that goes, which is closed after that."""
+    world = Switching(collection={"max_age_seconds": 0})
+    source = world.sources["a"]
+    async with world.exporter(world.parts("a")) as exporter:
+        await ready(exporter)
+        source.answers.clear()
+        source.asked.clear()
+        scrape = asyncio.create_task(get(f"{exporter.url}/metrics"))
+        await source.asked.wait()
+        await exporter.switch(world.parts("b"))
+        assert source.closed == 0
+        source.answers.set()
+        status, text = await scrape
+        assert (status, source.closed) == (200, 1)
+        assert 'quotascope_source_up{source="a"} 1.0' in text
+
+
+async def test_discovery_can_come_change_and_go() -> None:
+    """What was found stays until other finders have looked, and goes with the last finder."""
+    world = Switching(collection={"max_age_seconds": 0})
+    finder, other = world.finders["kafka"], ScriptedFinder("kafka", target("d:1", 4))
+    other.answers.clear()
+    async with world.exporter(world.parts("a")) as exporter:
+        await ready(exporter)
+
+        async def found(*names: str) -> None:
+            while names != tuple(s.name for s in exporter._roster.sources):  # noqa: ASYNC110 - until they are
+                await asyncio.sleep(0)
+
+        await exporter.switch(world.parts("a", finders=(finder,)))
+        await found("a", "c:1")
+        same = exporter.parts.finders
+        await exporter.switch(world.parts("ab", finders=same))
+        await found("a", "b", "c:1")
+        await exporter.switch(world.parts("a", finders=(other,)))
+        await found("a", "c:1")
+        assert finder.closed
+        other.answers.set()
+        await found("a", "d:1")
+        await exporter.switch(world.parts("a"))
+        await found("a")
+        assert other.closed
+        assert (await exporter.snapshot()).discoveries == ()
+
+
+async def test_sampling_can_come_change_and_go() -> None:
+    """Maxima and counts go on while it goes on; without it there are none."""
+    world = Switching()
+    every = {"sample_every_seconds": 3600.0}
+    async with world.exporter(world.parts("a", collection=every)) as exporter:
+        await ready(exporter)
+        exporter.collection.sampling = Sampling(samples=5)
+        every = {"sample_every_seconds": 1800.0}
+        await exporter.switch(world.parts("a", collection=every))
+        assert exporter.collection.sampling == Sampling(samples=5)
+        await exporter.switch(world.parts("a"))
+        assert exporter.collection.sampling is None
+
+
+async def test_push_can_come_change_and_go() -> None:
+    """The old one sends what it has before the new one starts; what was counted stays counted."""
+    world = Switching()
+    senders = ScriptedSender(), ScriptedSender()
+    first, second = (
+        Push(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
+        for sender in senders
+    )
+    async with world.exporter(world.parts("a")) as exporter:
+        await ready(exporter)
+        for push in (first, second, None):
+            await exporter.switch(replace(world.parts("a"), push=push))
+            shown = exporter.collection.push_health()
+            assert (shown is None) == (push is None)
+        assert [sender.closed for sender in senders] == [1, 1]
+        assert second.health.exports_total["success"] >= 1
+        assert second.ledger is first.ledger

@@ -1,15 +1,8 @@
 """A quota on bytes that a broker moves for itself."""
 
-import pytest
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import ByteRateQuota, Quota, Registry, WindowConfig
-
-
-@pytest.fixture
-def registry() -> Registry:
-    """A registry of its own."""
-    return Registry()
 
 
 def make(registry: Registry, quota: Quota | None = None) -> ByteRateQuota:

@@ -20,12 +20,6 @@ IP = "10.0.0.1"
 TWO = WindowConfig(samples=2)
 
 
-@pytest.fixture
-def registry() -> Registry:
-    """A registry of its own."""
-    return Registry()
-
-
 def make(registry: Registry, max_rate: int = INT_MAX) -> ConnectionQuotas:
     """Return quotas over two windows of a second, with a listener for clients and one for brokers."""
     counts = ConnectionCounts(inter_broker_listener="BROKER")

@@ -84,12 +84,6 @@ def groups() -> Groups:
 
 
 @pytest.fixture
-def registry() -> Registry:
-    """A registry."""
-    return Registry()
-
-
-@pytest.fixture
 def managers(groups: Groups, registry: Registry) -> QuotaManagers:
     """The managers of a node with the callback."""
     return QuotaManagers(registry, EPOCH_MS, None, groups)

@@ -70,12 +70,6 @@ class Broken(MetricsReporter):
         raise OSError("close")
 
 
-@pytest.fixture
-def registry() -> Registry:
-    """An empty registry."""
-    return Registry()
-
-
 class TestNames:
     """Metric names of a registry."""
 

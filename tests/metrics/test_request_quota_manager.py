@@ -16,12 +16,6 @@ ALICE = Principal("alice")
 MS = 1_000_000
 
 
-@pytest.fixture
-def registry() -> Registry:
-    """An empty registry."""
-    return Registry()
-
-
 def exempt_percent(registry: Registry) -> float:
     """The value of exempt-request-time."""
     name = registry.metric_name("exempt-request-time", "Request")

@@ -40,12 +40,6 @@ def value_of(sensor: Sensor, name: str, now_ms: int = EPOCH_MS) -> float:
 
 
 @pytest.fixture
-def registry() -> Registry:
-    """An empty registry."""
-    return Registry()
-
-
-@pytest.fixture
 def sensor(registry: Registry) -> Sensor:
     """A sensor that expires after a minute."""
     return registry.sensor("s", EPOCH_MS, inactive_seconds=60)

@@ -1,6 +1,5 @@
 """The quotas of tiered storage together."""
 
-import pytest
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import (
@@ -9,12 +8,6 @@ from quotascope.metrics import (
     TieredStorageQuotas,
     WindowConfig,
 )
-
-
-@pytest.fixture
-def registry() -> Registry:
-    """A registry of its own."""
-    return Registry()
 
 
 def waits(registry: Registry) -> dict[str, float]:

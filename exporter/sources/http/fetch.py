@@ -12,6 +12,7 @@ from ...errors import SourceDenied, SourceError, SourceUnreachable, SourceUnread
 from ...os_reason import os_reason
 from ...untrusted import shown
 from .target import MEBIBYTE, HttpTarget
+from .unpacking import ASKED_FOR, Unpacker
 
 _CHUNK_BYTES = 1 << 16
 _OK = 200
@@ -92,6 +93,7 @@ class HttpFetch:
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=_headers(target),
+                auto_decompress=False,
                 timeout=aiohttp.ClientTimeout(total=None),
             )
         return self._session
@@ -113,13 +115,15 @@ class HttpFetch:
         raise SourceUnreadable(f"HTTP {status} instead of 200; {self._hint}")
 
     async def _bounded(self, response: aiohttp.ClientResponse) -> bytes:
-        body = bytearray()
+        body, most = bytearray(), self._target.max_bytes
+        unpacker = Unpacker(response.headers.get("Content-Encoding", ""))
         async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
-            body += chunk
-            if len(body) > self._target.max_bytes:
+            body += unpacker.unpacked(chunk, most - len(body))
+            if len(body) > most:
                 raise SourceUnreadable(
-                    f"the answer is longer than {self._target.max_bytes / MEBIBYTE:g} MiB; {self._hint}"
+                    f"the answer is longer than {most / MEBIBYTE:g} MiB (max_answer_bytes); {self._hint}"
                 )
+        unpacker.check_complete()
         return bytes(body)
 
 
@@ -127,7 +131,7 @@ def _headers(target: HttpTarget) -> dict[str, str]:
     for name, value in target.headers.items():
         if not value.isprintable():
             raise ValueError(f"the header {name} holds a line end or the like")
-    return {**_basic_auth(target), **target.headers}
+    return {**_basic_auth(target), **target.headers, "Accept-Encoding": ASKED_FOR}
 
 
 def _basic_auth(target: HttpTarget) -> dict[str, str]:
@@ -143,9 +147,9 @@ def _basic_auth(target: HttpTarget) -> dict[str, str]:
 def _place(response: aiohttp.ClientResponse) -> str:
     """Where a redirect leads, without what may be secret in a URL."""
     try:
-        url = URL(response.headers.get("Location", ""))
+        url = response.url.join(URL(response.headers["Location"]))
         return shown(url.with_user(None).with_query(None).with_fragment(None))
-    except ValueError:
+    except (KeyError, ValueError):
         return "an address that is none"
 
 

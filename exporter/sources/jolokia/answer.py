@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
 from math import nan
+from reprlib import Repr
+from typing import Final
 
 import orjson
 
@@ -21,6 +23,9 @@ from .request import ReadRequest
 Key = tuple[str, str]
 """The name of an MBean as the agent writes it, and of an attribute."""
 
+_SHORT: Final = Repr()
+"""Neither deep nor long, whatever the answer holds where a text or number belongs."""
+_SHORT.maxstring = 300
 _OK = 200
 _FORBIDDEN = (401, 403)
 _NO_SUCH_BEAN = 404
@@ -107,7 +112,7 @@ def _beans(request: ReadRequest, item: object) -> dict[str, dict[str, object]]:
 
 
 def _refused(what: str, item: Mapping[str, object]) -> SourceDenied | SourceUnreadable:
-    status, error = shown(item.get("status")), shown(item.get("error"))
+    status, error = _brief(item.get("status")), _brief(item.get("error"))
     if item.get("status") in _FORBIDDEN:
         return SourceDenied(
             f"Jolokia refuses {what} ({status}: {error}): its policy (jolokia-access.xml) must let this host read "
@@ -118,9 +123,14 @@ def _refused(what: str, item: Mapping[str, object]) -> SourceDenied | SourceUnre
 
 def _cut_short(what: str, value: object) -> SourceUnreadable:
     return SourceUnreadable(
-        f"Jolokia gave {shown(repr(value))} for {shown(what)}: "
+        f"Jolokia gave {shown(_SHORT.repr(value))} for {shown(what)}: "
         "an agent with maxObjects, maxCollectionSize or maxDepth set cuts its answers; unset them"
     )
+
+
+def _brief(value: object) -> str:
+    """A text as it is, anything else as Python writes its beginning."""
+    return shown(value if isinstance(value, str) else _SHORT.repr(value))
 
 
 def _number(value: object) -> float:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
+from typing import Final
 
 from yarl import URL
 
-from ...beans import BeanTable
+from ...beans import BeanTable, Layout
 from ...errors import SourceNotRead
 from ..columns import Columns
 from ..http.fetch import HttpFetch
 from ..http.target import HttpTarget
+from ..in_thread import InThread
 from ..node_id import NodeId
-from .answer import Key, column_of, numbers_in
+from .answer import column_of, numbers_in
 from .request import BY_TYPE, REQUESTS, ReadRequest, bulk_request
 
 _HINT = "the usual path of a Jolokia agent is /jolokia, and its usual port 8778"
+_READS_BY_TYPE: Final = 20
+"""So many reads go by type when all at once has failed; then that is tried again, for the reason may be gone."""
 
 
 class JolokiaSource:
@@ -35,25 +40,38 @@ class JolokiaSource:
         self._fetch = HttpFetch(target, _HINT)
         self._url = _read_url(target.url)
         self._columns = Columns(column_of)
+        self._thread = InThread()
         self._node_id = NodeId(target.node_id)
+        self._reads_by_type = 0
 
     async def read(self) -> BeanTable:
         """The quota beans as they are now. Raises ``SourceError``."""
-        layout, values = self._columns.place(*await self._numbers())
+        self._thread.check()
+        layout, values = await self._numbers()
         return BeanTable(node_id=self._node_id.of(layout), layout=layout, values=values)
 
-    async def _numbers(self) -> tuple[list[Key], list[float]]:
+    async def _numbers(self) -> tuple[Layout, array[float]]:
+        if self._reads_by_type:
+            self._reads_by_type -= 1
+            return await self._asked_for(BY_TYPE)
         try:
             return await self._asked_for(REQUESTS)
         except SourceNotRead:
             # A bean of another product that cannot be looked at, or Jolokia 1 while a node starts, which has none yet.
-            return await self._asked_for(BY_TYPE)
+            found = await self._asked_for(BY_TYPE)
+        self._reads_by_type = _READS_BY_TYPE
+        return found
 
     async def _asked_for(
         self, requests: Sequence[ReadRequest]
-    ) -> tuple[list[Key], list[float]]:
+    ) -> tuple[Layout, array[float]]:
         answer = await self._fetch.post(self._url, bulk_request(requests))
-        return numbers_in(answer, requests)
+        return await self._thread.run(lambda: self._placed(answer, requests))
+
+    def _placed(
+        self, answer: bytes, requests: Sequence[ReadRequest]
+    ) -> tuple[Layout, array[float]]:
+        return self._columns.place(*numbers_in(answer, requests))
 
     async def close(self) -> None:
         """Release connections."""

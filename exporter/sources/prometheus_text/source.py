@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from threading import Lock
-
 from ...beans import BeanTable
 from ...errors import SourceUnreadable
 from ..http.fetch import HttpFetch
 from ..http.target import HttpTarget
+from ..in_thread import InThread
 from ..node_id import NodeId
 from .dialect import TextDialect
 from .reader import Reading, TextReader
@@ -33,7 +31,7 @@ class PrometheusTextSource:
         self.name = name
         self._fetch = HttpFetch(target, _HINT)
         self._reader = TextReader(forced)
-        self._reading = Lock()
+        self._thread = InThread()
         self._node_id = NodeId(target.node_id)
 
     @property
@@ -43,9 +41,13 @@ class PrometheusTextSource:
 
     async def read(self) -> BeanTable:
         """The quota beans as they are now. Raises ``SourceError``."""
+        self._thread.check()
         answer = await self._fetch.get()
-        # Long enough on a large cluster to keep health checks waiting.
-        reading = await asyncio.to_thread(self._read, answer)
+        reading = await self._thread.run(lambda: self._reader.read(answer))
+        if not answer.endswith(b"\n"):
+            raise SourceUnreadable(
+                "the answer ends in the middle of a line, so there should be more of it: does the agent, or a proxy before it, cut it?"
+            )
         return BeanTable(
             node_id=self._node_of(reading),
             layout=reading.layout,
@@ -59,11 +61,6 @@ class PrometheusTextSource:
             return self._node_id.of(reading.layout)
         except SourceUnreadable as error:
             raise SourceUnreadable(reading.mistake or str(error)) from None
-
-    def _read(self, answer: bytes) -> Reading:
-        # The thread of a read that was cancelled may still be at work.
-        with self._reading:
-            return self._reader.read(answer)
 
     async def close(self) -> None:
         """Release connections."""

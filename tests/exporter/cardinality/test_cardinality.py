@@ -11,8 +11,9 @@ from tests.exporter.cardinality.examples import (
 )
 from tests.exporter.examples import limits, usage
 
+from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import exposition
-from quotascope.exporter.snapshot import Cause
+from quotascope.exporter.snapshot import Cause, Snapshot
 from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
@@ -200,6 +201,16 @@ def test_details_above_a_utilisation() -> None:
     )
 
 
+def test_leaving_details_out_changes_nothing_that_was_joined() -> None:
+    """What the join made belongs to other snapshots, too; what is shown instead stays the same object as well."""
+    kept = cardinality(detail_above=0.5)
+    joined = usage(of=limits(), limit=10.0, usage=5.0)
+    (first,) = kept.apply(taken([joined])).entities
+    (second,) = kept.apply(taken([joined], 15)).entities
+    assert (joined.detailed, first.detailed) == (True, False)
+    assert first is second
+
+
 def test_details_stay_for_a_while() -> None:
     """A client that hovers around the threshold does not make series come and go."""
     kept = cardinality(detail_above=0.5)
@@ -242,3 +253,46 @@ def test_who_was_shown_before_it_got_crowded_keeps_the_place() -> None:
     crowd = [*first, *(usage(user=name, usage=1.5) for name in "xyz")]
     shown = bounds.apply(taken(crowd, 2.0))
     assert set(users(shown)) == {"a", "b", "c"}
+
+
+def test_other_bounds_leave_what_they_do_not_concern() -> None:
+    """Counters of folds never go back, and who has a place keeps it while the number of places is the same."""
+
+    def crowd(after: float, **counts: float) -> Snapshot:
+        usages = [
+            usage(user=user, usage=amount, throttled_requests_total=amount)
+            for user, amount in counts.items()
+        ]
+        return taken(usages, after)
+
+    bounded = cardinality(max_entities=1)
+    bounded.apply(crowd(0, a=3.0, b=2.0))
+    bounded.configure(CardinalityConfig(max_entities=1, detail_above=0.5))
+    shown = bounded.apply(crowd(1, a=3.0, b=5.0))
+    assert users(shown) == ["a"]
+    assert fold(shown).throttled_requests_total == 5.0
+    bounded.configure(CardinalityConfig(max_entities=1, exclude_users=("a",)))
+    shown = bounded.apply(crowd(2, a=4.0, b=6.0))
+    assert users(shown) == ["b"]
+    assert fold(shown).throttled_requests_total == 5.0 + 1.0 + 1.0
+
+
+def test_more_places_show_more() -> None:
+    """A greater number counts with the next snapshot."""
+    joined = taken([usage(user=name, usage=1.0) for name in "abc"])
+    bounded = cardinality(max_entities=1)
+    assert users(bounded.apply(joined)) == ["c"]
+    bounded.configure(CardinalityConfig(max_entities=3))
+    assert users(bounded.apply(joined)) == ["a", "b", "c"]
+
+
+def test_idle_entities_stay_away_when_another_bound_changes() -> None:
+    """Else every change of the configuration would bring all of them back for a while."""
+    joined = [usage(user="a", usage=0.0)]
+    bounded = cardinality(idle_after_seconds=60)
+    bounded.apply(taken(joined))
+    assert users(bounded.apply(taken(joined, 61))) == []
+    bounded.configure(CardinalityConfig(idle_after_seconds=60, detail_above=0.5))
+    assert users(bounded.apply(taken(joined, 62))) == []
+    bounded.configure(CardinalityConfig())
+    assert users(bounded.apply(taken(joined, 63))) == ["a"]

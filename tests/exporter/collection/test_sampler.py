@@ -79,3 +79,10 @@ async def test_scrapes_see_what_samples_saw() -> None:
     assert taken.sampling == Sampling()
     assert (await collection.snapshot(60)).peaks is None
     await collection.close()
+
+
+async def test_another_pace_counts_on() -> None:
+    """Counters of samples do not begin anew with a sampler."""
+    collection = Timed(0.1, 5.1)
+    collection.sampling = Sampling(samples=7, missed=2)
+    assert await sampled(collection) == Sampling(samples=9, missed=3)

@@ -10,7 +10,7 @@ from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import Dialect, FoundSourceConfig, SourceConfig
 from quotascope.exporter.discovery import Discovery, Roster
 from quotascope.exporter.discovery.target import Found, Target
-from quotascope.exporter.errors import DiscoveryError
+from quotascope.exporter.errors import ConfigError, DiscoveryError
 from quotascope.exporter.limits.refresh import NoLimits
 
 FIXED = SourceConfig(dialect=Dialect.JOLOKIA, url="http://fixed:1/jolokia", node_id=9)
@@ -162,3 +162,54 @@ async def test_it_looks_again_and_again() -> None:
     await asyncio.wait({running})
     assert pauses == [7.0, 7.0, 7.0]
     assert names(roster) == ["a:1"]
+
+
+async def test_another_discovery_goes_on_where_one_ended() -> None:
+    """What finders of the same name found stays, with their counts, until they have looked again; collections do not wait."""
+    finder = ScriptedFinder("kafka", target("a:1"))
+    roster, before = following([finder, ScriptedFinder("file_sd", target("b:1"))])
+    await before.refresh()
+    finder.error = DiscoveryError("no")
+    await before.refresh()
+    after = Discovery(
+        [finder], [FIXED], FoundSourceConfig(), roster, 60.0, clock=lambda: NOW
+    )
+    after.resume(before)
+    await roster.settled()
+    (health,) = roster.discoveries
+    assert (health.name, health.errors_total, health.targets) == ("kafka", 1, 1)
+    await after.change([FIXED], FoundSourceConfig(), renew=False)
+    assert names(roster) == ["a:1"]
+
+
+async def test_what_is_found_can_be_read_in_another_way() -> None:
+    """One that is configured now is not found any more; the others take what they share."""
+    finder = ScriptedFinder("kafka", target("a:1"), target("b:1"))
+    roster, discovery = following([finder])
+    await discovery.refresh()
+    configured = SourceConfig(url="http://a:1/jolokia")
+    common = FoundSourceConfig(timeout_seconds=1)
+    await discovery.change([configured], common, renew=False)
+    assert names(roster) == ["b:1"]
+    await discovery.refresh()
+    assert names(roster) == ["b:1"]
+
+
+async def test_found_sources_that_cannot_be_made_any_more_stay() -> None:
+    """The log says why; the next look tries again."""
+    made: list[SourceConfig] = []
+
+    def build(config: SourceConfig) -> ScriptedSource:
+        if made:
+            raise ConfigError("source", ["no such file"])
+        made.append(config)
+        return ScriptedSource(config.label)
+
+    roster = Roster((), build)
+    finder = ScriptedFinder("kafka", target("a:1"))
+    discovery = Discovery([finder], [], FoundSourceConfig(), roster, 60.0)
+    await discovery.refresh()
+    with capture_logs() as lines:
+        await discovery.change([], FoundSourceConfig(), renew=True)
+    assert names(roster) == ["a:1"]
+    assert [line["event"] for line in lines] == ["found sources cannot be made"]

@@ -128,3 +128,31 @@ async def test_configured_twins_are_left_to_the_join() -> None:
     ]
     assert roster.once_each(reads) == reads
     await roster.close()
+
+
+async def test_configured_sources_can_be_replaced() -> None:
+    """Those that stay keep their object; the others are closed when nobody reads them any more."""
+    stays, goes, comes = (ScriptedSource(name) for name in ("stays", "goes", "comes"))
+    roster = Roster([stays, goes])
+    with capture_logs() as lines:
+        async with roster.reading() as read:
+            await roster.fix([comes, stays])
+            assert list(read) == [stays, goes]
+            assert goes.closed == 0
+    assert roster.sources == roster.fixed == (comes, stays)
+    assert [each.closed for each in (stays, goes, comes)] == [0, 1, 0]
+    told = [(line["event"], line["source"]) for line in lines]
+    assert told == [("source found", "comes"), ("source is gone", "goes")]
+    await roster.close()
+
+
+async def test_found_sources_can_be_made_anew() -> None:
+    """When what they share is another, though none of them has moved."""
+    build = Workshop()
+    roster = Roster((), build)
+    await roster.follow([config("a")])
+    with capture_logs() as lines:
+        await roster.follow([config("a")], renew=True)
+    assert [source.closed for source in build.made] == [1, 0]
+    assert lines == []
+    await roster.close()

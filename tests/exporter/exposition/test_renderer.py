@@ -92,15 +92,21 @@ def peaks(shown: list[Entity]) -> st.SearchStrategy[Peaks | None]:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Snapshot]:
-    """Snapshots that share entities: these come, go, stay, change their place and their numbers."""
+    """Snapshots that share entities and usages: these come, go, stay, change their place and their numbers."""
     pool = draw(st.lists(entities, min_size=1, max_size=8))
     history = []
+    last: dict[int, EntityUsage] = {}
     for _ in range(draw(st.integers(1, 5))):
         chosen = draw(st.lists(st.sampled_from(pool), max_size=8))
         chosen = draw(
             st.sampled_from((chosen, pool, pool[::-1], [*map(replace, pool)]))
         )
-        usages = [EntityUsage(entity=each, **draw(figures)) for each in chosen]
+        usages = [
+            (draw(st.booleans()) and last.get(id(each)))
+            or EntityUsage(entity=each, **draw(figures))
+            for each in chosen
+        ]
+        last |= {id(each.entity): each for each in usages}
         node = NodeUsage(broker="2", throttling_errors={draw(names): 1.0})
         rules = draw(st.sampled_from((None, limits(), limits(rules={}))))
         shown = snapshot(
@@ -151,6 +157,32 @@ def many(step: int, count: int = 300) -> list[EntityUsage]:
 def one_of_many(user: str) -> Entity:
     """Always the same object."""
     return usage(user=user).entity
+
+
+def test_crowd_in_which_little_changes() -> None:
+    """Of two nodes in any sequence clients come, go, and change numbers or details, while most usages stay as they are."""
+    renderer = Renderer()
+    crowd = [
+        usage(broker=str(at % 2), user=f"user-{at * 7 % 60:02}") for at in range(60)
+    ]
+    for step in range(12):
+        at = step * 5
+        crowd[at] = replace(crowd[at], usage=step / 7)
+        crowd[at + 1] = replace(crowd[at + 1], detailed=step % 2 == 0)
+        crowd[at + 2] = usage(broker="1", user=f"new-{step}", usage=1.5)
+        crowd = [
+            *crowd[: at + 3],
+            usage(broker="0", user=f"user-{step}x"),
+            *crowd[at + 4 :],
+        ]
+        if step % 3 == 0:
+            del crowd[-1]
+        else:
+            crowd.append(usage(broker="1", user=f"last-{step}", usage=2.0))
+        for text_format in FORMATS:
+            shown = snapshot(*crowd)
+            expected = exposition(shown, NOW, text_format)
+            assert renderer.render(shown, NOW, text_format) == expected
 
 
 def test_scrapes_at_the_same_time() -> None:

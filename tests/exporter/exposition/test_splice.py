@@ -22,13 +22,6 @@ def test_lists_beside_the_sorted_one_follow(
         [bisect_left(before, item) for item in fresh],
     )
     assert change.apply(before, fresh) == after
-    pairs = [text for item in before for text in (f"kept {item}", "=")]
-    new = [text for item in fresh for text in (f"fresh {item}", "=")]
-    assert change.apply(pairs, new, 2) == [
-        text
-        for item in after
-        for text in (f"{'kept' if item in before else 'fresh'} {item}", "=")
-    ]
 
 
 def test_nothing_is_kept_of_another_list() -> None:

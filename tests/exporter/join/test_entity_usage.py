@@ -6,7 +6,7 @@ import pytest
 from tests.exporter.join.world import Rules, World, entity, limits, only
 
 from quotascope.exporter.beans import Bean, Column
-from quotascope.exporter.snapshot import Entity, EntityUsage
+from quotascope.exporter.snapshot import Cause, Entity, EntityUsage
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 FETCH, MUTATION = QuotaType.FETCH, QuotaType.CONTROLLER_MUTATION
@@ -102,3 +102,36 @@ def test_no_ratio_without_something_to_divide_by(limit: float | None) -> None:
     )
     usage = EntityUsage(entity=entity_, usage=1.0, tokens=1.0)
     assert (usage.utilization, usage.burst_used) == (None, None)
+
+
+@pytest.mark.parametrize("tokens", [None, 7.0])
+def test_what_did_not_change_is_the_same_object(tokens: float | None) -> None:
+    """Who reads one snapshot after the other knows at a glance what there is to do; absent numbers are no change."""
+    world = World(limits(RULES))
+    before = entity(MUTATION, "a", usage=25.0, tokens=tokens)
+    first = only(world.collect_one(before))
+    assert only(world.collect_one(before)) is first
+    more = entity(MUTATION, "a", usage=26.0, tokens=tokens)
+    assert (only(world.collect_one(more)).usage, first.usage) == (26.0, 25.0)
+
+
+def test_a_throttle_makes_another_object() -> None:
+    """Its cause is found anew each time, and an earlier snapshot keeps the one that it has."""
+    world = World(limits(RULES))
+    first, second, after = (
+        only(world.collect_one(entity(FETCH, "a", usage=50.0, throttle_ms=throttle)))
+        for throttle in (10.0, 10.0, nan)
+    )
+    assert first == second
+    assert first is not second
+    assert (first.cause, after.cause) == (Cause.OWN, None)
+
+
+def test_another_limit_makes_another_object() -> None:
+    """A usage belongs to an entity, and that to its limit."""
+    world = World(limits(RULES))
+    numbers = entity(FETCH, "a", usage=25.0)
+    first = only(world.collect_one(numbers))
+    world.limits = limits({FETCH: {QuotaEntity("a"): 100.0}})
+    assert only(world.collect_one(numbers)).utilization == 0.25
+    assert first.utilization == 0.5

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from structlog.testing import capture_logs
@@ -183,3 +184,48 @@ async def test_without_admin_api_nothing_is_waited_for() -> None:
     await none.settled()
     assert none.limits is None
     assert not none.health.configured
+
+
+async def test_another_source_takes_over() -> None:
+    """The last limits stay until it was read, and what was counted goes on."""
+    first, second = ScriptedLimits(), ScriptedLimits(limits(rules={}))
+    refresh = LimitsRefresh(first, timeout_seconds=10, clock=lambda: NOW)
+    await refresh.refresh()
+    first.error = LimitsError("no")
+    await refresh.refresh()
+    refresh.ask(second, 5)
+    assert refresh.limits == first.value
+    await refresh.refresh()
+    assert refresh.limits == second.value
+    changes = {"producer_byte_rate": 2, "request_percentage": 1}
+    counted = LimitsHealth(errors_total=1, changes_total=changes)
+    assert refresh.health == replace(counted, read_at=NOW)
+
+
+async def test_without_a_source_there_are_no_limits(
+    source: ScriptedLimits, refresh: LimitsRefresh
+) -> None:
+    """The old ones would grow older for ever; nobody waits for others, and what was counted stays."""
+    source.error = LimitsError("no")
+    await refresh.refresh()
+    refresh.ask(None, 0)
+    await refresh.refresh()
+    await refresh.settled()
+    assert refresh.limits is None
+    assert refresh.health == LimitsHealth(configured=False, errors_total=1)
+
+
+async def test_pause_can_change() -> None:
+    """A new interval counts from the next pause on."""
+    refresh = LimitsRefresh(ScriptedLimits(), timeout_seconds=10)
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        refresh.interval_seconds = 5
+        if len(pauses) == 2:
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await refresh.run(30, pause)
+    assert pauses == [30, 5]

@@ -16,13 +16,13 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     AGGREGATION_TEMPORALITY_CUMULATIVE,
 )
 from tests.exporter.examples import NOW, snapshot, usage
+from tests.exporter.otlp.data_model import metrics_data
 from tests.exporter.otlp.messages import attributes, metrics, points, pushed, scraped
 from tests.exporter.otlp.snapshots import HOSTILE, hostile, many, varied
 
 from quotascope.exporter.otlp.columns import FastColumns, columns, unix_ns
 from quotascope.exporter.otlp.encoding import Encoder
 from quotascope.exporter.otlp.identity import resource_of
-from quotascope.exporter.otlp.model import metrics_data
 from quotascope.exporter.otlp.starts import Starts
 from quotascope.exporter.snapshot import Snapshot
 

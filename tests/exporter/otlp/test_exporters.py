@@ -11,6 +11,7 @@ import grpc
 import pytest
 from tests.cluster.certificates import Certificates, make_certificates
 from tests.exporter.examples import NOW
+from tests.exporter.otlp.data_model import metrics_data
 from tests.exporter.otlp.messages import pushed, scraped
 from tests.exporter.otlp.receivers import Receiver, grpc_receiver, http_receiver
 from tests.exporter.otlp.snapshots import many, varied
@@ -20,7 +21,6 @@ from quotascope.exporter.otlp.columns import FastColumns, columns
 from quotascope.exporter.otlp.encoding import Encoder
 from quotascope.exporter.otlp.identity import resource_of
 from quotascope.exporter.otlp.ledger import Outcome, Report
-from quotascope.exporter.otlp.model import metrics_data
 from quotascope.exporter.otlp.sender import Sender, exporter_of
 from quotascope.exporter.otlp.settings import Target, TlsFiles
 from quotascope.exporter.otlp.starts import Starts

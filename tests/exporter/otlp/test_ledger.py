@@ -49,3 +49,16 @@ def test_a_change_is_told_once() -> None:
         ("warning", "the receiver rejects some points"),
     ]
     assert lines[1]["error"] == "no connection"
+
+
+def test_another_receiver_counts_on() -> None:
+    """What went before stays counted; how it goes with the new one is told."""
+    ledger = Ledger("c")
+    ledger.add(BAD)
+    ledger.begin_anew("d")
+    assert not ledger.failing
+    assert ledger.health.error is None
+    with capture_logs() as lines:
+        ledger.add(BAD)
+    assert ledger.health.exports_total["failure"] == 2
+    assert [line["receiver"] for line in lines] == ["d"]

@@ -160,3 +160,14 @@ async def test_an_unexpected_error_is_a_failed_push() -> None:
 async def test_closing_what_never_started() -> None:
     """An exporter that could not listen closes all the same."""
     await World().push.close()
+
+
+async def test_another_push_counts_on() -> None:
+    """With another receiver, counters go on where they were."""
+    first, second = World(), World()
+    await first.push.close()
+    first.push.ledger.add(Report(accepted=3))
+    second.push.resume(first.push)
+    second.push.ledger.add(Report(accepted=4))
+    assert second.push.health.points_total["accepted"] == 7
+    assert second.push.ledger.receiver == "http://c"

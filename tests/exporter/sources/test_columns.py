@@ -2,6 +2,7 @@
 
 from math import isnan, nan
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +81,24 @@ def test_two_names_for_one_column_are_one_number() -> None:
         layout, values = columns.place(["a", "A"], [1.0, 2.0])
         assert len(layout.columns) == 1
         assert list(values) == [2.0]
+
+
+def test_a_malformed_name_spoils_no_later_answer() -> None:
+    """An agent that once answers nonsense is read again as soon as it answers sense."""
+
+    def strict(key: str) -> Column | None:
+        if key == "?":
+            raise ValueError(key)
+        return column(key)
+
+    columns = Columns(strict)
+    columns.place(["a"], [1.0])
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"\?"):
+            columns.place(["b", "c", "d", "?"], [1.0, 2.0, 3.0, 4.0])
+    layout, values = columns.place(["b", "c"], [5.0, 6.0])
+    assert layout.columns == (column("b"), column("c"))
+    assert list(values) == [5.0, 6.0]
 
 
 def test_nothing_read_is_an_empty_layout() -> None:

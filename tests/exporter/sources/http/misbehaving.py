@@ -7,7 +7,7 @@ real one.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -18,7 +18,8 @@ async def serving(behave: Behaviour) -> AsyncIterator[str]:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await behave(reader, writer)
+            with suppress(ConnectionError, EOFError):  # had enough of it
+                await behave(reader, writer)
         finally:
             writer.close()
 

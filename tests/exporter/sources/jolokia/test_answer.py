@@ -145,6 +145,23 @@ def test_an_answer_that_the_agent_cut_short_is_unreadable(value: object) -> None
 
 
 @pytest.mark.parametrize(
+    "item",
+    [
+        b'{"status":%s}',
+        b'{"status":500,"error":%s}',
+        b'{"status":200,"value":%s}',
+        b'{"status":200,"value":{"a":%s}}',
+    ],
+)
+def test_a_reason_is_short_however_deep_it_is(item: bytes) -> None:
+    """What stands in the place of a text or a number is shown without being written out."""
+    deep = b"[" * 900 + b"]" * 900
+    with pytest.raises(SourceUnreadable) as caught:
+        numbers_in(b"[%s]" % (item % deep), [FIRST])
+    assert len(str(caught.value)) < 1_000
+
+
+@pytest.mark.parametrize(
     "name", ["", "no colon", "kafka.server:type", 'kafka.server:type=Produce,user="x']
 )
 def test_a_name_that_is_none_is_left_out(name: str) -> None:

@@ -1,4 +1,4 @@
-"""A snapshot in the data model of OpenTelemetry's SDK: any of its exporters takes it, and ours must agree with it."""
+"""A snapshot in the data model of OpenTelemetry's SDK: what its own encoder makes of it, ours must make, too."""
 
 from __future__ import annotations
 
@@ -16,21 +16,17 @@ from opentelemetry.sdk.metrics.export import (
 )
 from opentelemetry.sdk.resources import Resource
 
+from quotascope.exporter.otlp.columns import Column
+from quotascope.exporter.otlp.identity import scope
 from quotascope.metrics.catalog.otel_names import otel_name
 from quotascope.metrics.catalog.units import ucum
-
-from .columns import Column
-from .identity import scope
 
 
 def metrics_data(
     columns: Iterable[Column], at_ns: int, resource: Resource, cluster: str | None
 ) -> MetricsData:
     """
-    Everything in one request.
-
-    No instrument aggregates anything, so that no limit of attribute sets can fold points. A label that is
-    empty is left out, which means the same to Prometheus.
+    Everything in one request; a label that is empty is left out.
 
     Args:
         columns: The families.

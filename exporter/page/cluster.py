@@ -1,0 +1,146 @@
+"""What the page says beside the entities: sources, delay queues, limits that nobody meets, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.pages.markup import Child, element
+
+from ..counts import left_out
+from ..diagnosis import diagnose
+from ..rule_usage import RuleUsage, rule_usage
+from ..selection import Selection, Show, matching
+from ..snapshot import Snapshot
+from ..units import amount, entity_name, short_type
+from ..untrusted import one_line
+from .table import name, table
+
+_MOST: Final = 200
+"""Rows of each of these tables."""
+
+
+def summary(snapshot: Snapshot) -> Element:
+    """The whole in a few numbers."""
+    measured = snapshot.measured
+    up = sum(source.up for source in snapshot.sources)
+    muted = sum(sum(node.delay_queue_size.values()) for node in snapshot.nodes)
+    numbers = (
+        ("sources up", f"{up} of {len(snapshot.sources)}"),
+        ("nodes", str(len(snapshot.nodes))),
+        ("quota entities", str(len(measured))),
+        ("throttled lately", _count(snapshot, Show.THROTTLED)),
+        ("close to their limit or over", _count(snapshot, Show.NEAR)),
+        ("connections muted now", f"{muted:.0f}"),
+    )
+    terms = (
+        element("div", element("dt", text), element("dd", number))
+        for text, number in numbers
+    )
+    made = element("div", element("dl", *terms))
+    if rest := left_out(snapshot):
+        made.append(element("p", f"Not among the metrics one by one: {rest}."))
+    if tagged := len(snapshot.callbacks.usages):
+        made.append(element("p", f"Entities of custom quota callbacks, not listed here: {tagged}."))  # fmt: skip
+    return made
+
+
+def findings(snapshot: Snapshot) -> Iterator[Element]:
+    """What is wrong or missing, and what to do."""
+    found = diagnose(snapshot)
+    if not found:
+        return
+    yield element("h2", "What is wrong or missing")
+    yield element(
+        "ul",
+        *(
+            element(
+                "li",
+                element("b", each.severity.value, class_=each.severity.value),
+                f": {one_line(each.text)} {one_line(each.advice)}",
+            )
+            for each in found
+        ),
+    )
+
+
+def sources(snapshot: Snapshot) -> Iterator[Element]:
+    """The agents, and how reading them went."""
+    yield element("h2", "Sources")
+    rows = (
+        (
+            name(source.name),
+            name(source.dialect),
+            element("span", "up", class_="fine")
+            if source.up
+            else element("span", "down", class_="over"),
+            f"{source.duration_seconds:.3f} s",
+            str(source.readings),
+        )
+        for source in islice(snapshot.sources, _MOST)
+    )
+    headers = ("Source", "Dialect", "State", "Took", "Readings")
+    yield table(
+        _told(f"Agents of nodes: {len(snapshot.sources)}", len(snapshot.sources)),
+        headers,
+        rows,
+    )
+
+
+def delay_queues(snapshot: Snapshot) -> Iterator[Element]:
+    """How many connections each node does not read from at this moment."""
+    nodes = [node for node in snapshot.nodes if node.delay_queue_size]
+    if not nodes:
+        return
+    nodes.sort(key=lambda node: -sum(node.delay_queue_size.values()))
+    yield element("h2", "Delay queues")
+    rows = (
+        (
+            name(node.broker),
+            *(_queue(node.delay_queue_size.get(each)) for each in QuotaType),
+        )
+        for node in nodes[:_MOST]
+    )
+    headers = ("Node", *map(short_type, QuotaType))
+    caption = _told("Connections that nodes do not read from now", len(nodes))
+    yield table(caption, headers, rows)
+
+
+def unused_limits(snapshot: Snapshot) -> Iterator[Element]:
+    """Rules under which nobody is measured."""
+    if snapshot.limits is None:
+        return
+    rules = rule_usage(snapshot.limits, snapshot)
+    unused = [rule for rule in rules if not rule.hits]
+    if not unused:
+        return
+    yield element("h2", "Limits that nobody is measured under")
+    rows = ((_whose(rule), rule.key, _value(rule)) for rule in unused[:_MOST])
+    caption = _told(f"{len(unused)} of {len(rules)} limits configured", len(unused))
+    yield table(caption, ("For", "Limit", "Value"), rows)
+
+
+def _count(snapshot: Snapshot, show: Show) -> str:
+    return str(len(matching(snapshot.measured, Selection(show=show))))
+
+
+def _told(caption: str, count: int) -> str:
+    return f"{caption}; the first {_MOST}" if count > _MOST else caption
+
+
+def _queue(size: float | None) -> Child:
+    return "-" if size is None else f"{size:.0f}"
+
+
+def _whose(rule: RuleUsage) -> str:
+    entity = rule.entity
+    if not isinstance(entity, QuotaEntity):
+        return name(str(entity))
+    return name(entity_name(entity.user, entity.client_id))
+
+
+def _value(rule: RuleUsage) -> str:
+    return amount(QuotaType.of_quota_key(rule.key), rule.value)

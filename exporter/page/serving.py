@@ -1,0 +1,136 @@
+"""How the page and its JSON are asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from aiohttp import web
+
+from ..collection import Collection
+from ..config import CollectionConfig
+from ..errors import InvalidQuery
+from ..snapshot import Snapshot
+from ..trails import STEP_SECONDS, Trails
+from .document import document, failure
+from .page import POLICY, entity_page, first_page
+from .query import Query, read_query
+from .script import SCRIPT
+from .style import STYLE
+from .view import view_of
+
+MAX_AGE_SECONDS: Final = STEP_SECONDS
+"""A snapshot that old is still good enough: who looks asks no broker as long as somebody scrapes."""
+_NOTHING_YET: Final = "the first collection is under way"
+
+_Made = TypeVar("_Made")
+
+
+class Pages:
+    """
+    The page, its JSON, and what both remember of the last minutes.
+
+    One answer is made at a time, in a thread, so that people who look do not keep scrapers waiting. ``clock`` gives Unix time in seconds.
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        config: CollectionConfig,
+        cluster: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._collection = collection
+        self._timeout_seconds = config.timeout_seconds
+        self._cluster = cluster
+        self._clock = clock
+        self._trails = Trails()
+        self._noted_at = float("-inf")
+        self._one_at_a_time = asyncio.Lock()
+
+    def configure(self, config: CollectionConfig, cluster: str | None) -> None:
+        """Wait as long, and call the cluster so, from the next request on."""
+        self._timeout_seconds = config.timeout_seconds
+        self._cluster = cluster
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        """All that people and their browsers ask for."""
+        router.add_get("/", self.page)
+        router.add_get("/api/v1/entities", self.entities)
+        router.add_get("/-/page.css", self.style)
+        router.add_get("/-/page.js", self.script)
+
+    async def follow(self, every_seconds: float = STEP_SECONDS / 3) -> None:
+        """Remember how full limits are, as snapshots are made for whomever; until cancelled."""
+        while True:
+            await asyncio.sleep(every_seconds)
+            if self._collection.latest is not None:
+                await self._in_turn(self._note, self._collection.latest)
+
+    async def page(self, request: web.Request) -> web.Response:
+        """The page for people; with a query that cannot be read, what is shown without one, and why."""
+        query, problem = Query(), ""
+        try:
+            query = read_query(request.query)
+        except InvalidQuery as error:
+            problem = str(error)
+        snapshot = await self._snapshot()
+        if snapshot is None:
+            text = first_page(self._cluster)
+        else:
+            text = await self._in_turn(self._page, snapshot, query, problem)
+        return web.Response(
+            text=text,
+            content_type="text/html",
+            status=400 if problem else 200,
+            headers={"Content-Security-Policy": POLICY},
+        )
+
+    async def entities(self, request: web.Request) -> web.Response:
+        """Entities as JSON."""
+        try:
+            query = read_query(request.query)
+        except InvalidQuery as error:
+            return _json(failure(str(error)), status=400)
+        snapshot = await self._snapshot()
+        if snapshot is None:
+            return _json(failure(_NOTHING_YET), status=503)
+        return _json(await self._in_turn(self._document, snapshot, query))
+
+    async def style(self, _request: web.Request) -> web.Response:
+        """How the page looks."""
+        return web.Response(text=STYLE, content_type="text/css")
+
+    async def script(self, _request: web.Request) -> web.Response:
+        """What makes it follow."""
+        return web.Response(text=SCRIPT, content_type="text/javascript")
+
+    async def _snapshot(self) -> Snapshot | None:
+        latest = self._collection.latest
+        if latest is None or self._clock() - latest.taken_at <= MAX_AGE_SECONDS:
+            return latest
+        return await self._collection.snapshot(self._timeout_seconds)
+
+    async def _in_turn(self, work: Callable[..., _Made], *given: object) -> _Made:
+        async with self._one_at_a_time:
+            return await asyncio.to_thread(work, *given)
+
+    def _note(self, snapshot: Snapshot) -> None:
+        if snapshot.taken_at > self._noted_at:
+            self._trails.note(snapshot)
+            self._noted_at = snapshot.taken_at
+
+    def _page(self, snapshot: Snapshot, query: Query, problem: str) -> str:
+        self._note(snapshot)
+        view = view_of(snapshot, self._trails, query)
+        return entity_page(view, self._cluster, problem)
+
+    def _document(self, snapshot: Snapshot, query: Query) -> bytes:
+        self._note(snapshot)
+        return document(view_of(snapshot, self._trails, query))
+
+
+def _json(body: bytes, status: int = 200) -> web.Response:
+    return web.Response(body=body, content_type="application/json", status=status)

@@ -1,0 +1,120 @@
+"""The configured rules, each with those that it decides for now, and how full they are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, host_address, is_address
+from quotascope.quotas import Entity, IpEntity
+
+from .limits import CONNECTION_KEY, Limits
+from .limits.model import DEFAULT_IP
+from .snapshot import EntityUsage, NodeUsage, Snapshot
+from .trails import used_part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IpUsage:
+    """New connections of one address to one broker."""
+
+    broker: str
+    ip: str
+    rate: float | None
+    """Connections/s; None when the node gave none."""
+    limit: float
+
+    @property
+    def utilization(self) -> float | None:
+        """Usage divided by limit; None without usage."""
+        return None if self.rate is None else self.rate / self.limit
+
+
+Hit: TypeAlias = EntityUsage | IpUsage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleUsage:
+    """One configured quota, and whom it limits now."""
+
+    entity: Entity
+    key: str
+    """Such as ``producer_byte_rate``."""
+    value: float
+    """In Kafka's unit, per broker."""
+    hits: tuple[Hit, ...] = ()
+    """Who is measured under it, by broker; the fullest first."""
+
+    @property
+    def fullest(self) -> float | None:
+        """The greatest use of the limit, or of the burst, among the hits; None when nobody is measured under it."""
+        return max((_used(hit) for hit in self.hits), default=None)
+
+
+def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
+    """Every rule, in the order of people; without a snapshot, none has a hit."""
+    hits = _client_hits(snapshot.measured) if snapshot else {}
+    rules = [
+        RuleUsage(
+            entity=entity,
+            key=kind.quota_key,
+            value=bound,
+            hits=_fullest_first(hits.get((kind, entity), ())),
+        )
+        for kind in QuotaType
+        for entity, bound in limits.rules.get(kind, {}).items()
+    ]
+    return rules + _connection_rules(limits, snapshot.nodes if snapshot else ())
+
+
+def _client_hits(
+    usages: Sequence[EntityUsage],
+) -> Mapping[tuple[QuotaType, QuotaEntity], Sequence[Hit]]:
+    hits: dict[tuple[QuotaType, QuotaEntity], list[Hit]] = defaultdict(list)
+    for usage in usages:
+        rule = usage.entity.resolution
+        if rule is not None and rule.entity is not None:
+            hits[usage.entity.quota_type, rule.entity].append(usage)
+    return hits
+
+
+def _connection_rules(limits: Limits, nodes: Sequence[NodeUsage]) -> list[RuleUsage]:
+    owners = {
+        host_address(name): name
+        for name in limits.connection_limits
+        if is_address(name)
+    }
+    hits: dict[str, list[Hit]] = defaultdict(list)
+    for usage in _ip_usages(limits.connection_limits, owners, nodes):
+        hits[owners.get(usage.ip, DEFAULT_IP)].append(usage)
+    return [
+        RuleUsage(
+            entity=IpEntity(DEFAULT if name == DEFAULT_IP else name),
+            key=CONNECTION_KEY,
+            value=rate,
+            hits=_fullest_first(hits[name]),
+        )
+        for name, rate in limits.connection_limits.items()
+    ]
+
+
+def _ip_usages(
+    rules: Mapping[str, float], owners: Mapping[str, str], nodes: Sequence[NodeUsage]
+) -> Iterator[IpUsage]:
+    """Those that are under a rule; a rule for the name of a host cannot be told from here."""
+    for node in nodes:
+        for ip, usage in node.connections.ips.items():
+            limit = rules.get(owners.get(ip, DEFAULT_IP))
+            if limit is not None:
+                yield IpUsage(broker=node.broker, ip=ip, rate=usage.rate, limit=limit)
+
+
+def _fullest_first(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    return tuple(sorted(hits, key=_used, reverse=True))
+
+
+def _used(hit: Hit) -> float:
+    used = hit.utilization if isinstance(hit, IpUsage) else used_part(hit)
+    return used or 0.0

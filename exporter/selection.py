@@ -1,0 +1,205 @@
+"""Which quota entities are looked at, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from heapq import nlargest, nsmallest
+from typing import Any, Final
+
+from quotascope.metrics import Level, QuotaType
+
+from .snapshot import EntityUsage
+from .trails import used_part
+
+NEAR: Final = 0.8
+"""The part of a limit from which on somebody is close to it."""
+_TYPES: Final = list(QuotaType)
+_LEVELS: Final = list(Level)
+
+
+class Order(StrEnum):
+    """By what entities are sorted: numbers from the greatest down, names and levels from the first up."""
+
+    USED = "used"
+    """The part of the limit, or of the burst of mutations, where that is more."""
+    DELAY = "delay"
+    """Throttle time."""
+    NAME = "name"
+    """User, then client id."""
+    USAGE = "usage"
+    """Amounts have the unit of their quota type: one type after the other."""
+    LIMIT = "limit"
+    """As ``usage``."""
+    TOKENS = "tokens"
+    """What is left of the burst; the emptiest bucket first."""
+    LEVEL = "level"
+    """The place of the rule that decides among Kafka's eight."""
+    TYPE = "type"
+    BROKER = "broker"
+
+
+class Show(StrEnum):
+    """Which entities are shown."""
+
+    LIMITED = "limited"
+    """Those under a limit, and those that were throttled for another's."""
+    NEAR = "near"
+    """Those that use 80 % of a limit or more, and those that were throttled."""
+    THROTTLED = "throttled"
+    ALL = "all"
+    """Those without a limit, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What somebody wants to see."""
+
+    order: Order = Order.USED
+    backwards: bool = False
+    """Whether the order is turned round."""
+    show: Show = Show.LIMITED
+    quota_type: QuotaType | None = None
+    """None for all."""
+    text: str = ""
+    """Only users and client ids that hold it, in either case of letters."""
+    broker: str = ""
+    """Only what the node of this id tells; empty for all."""
+
+
+def matching(
+    measured: Iterable[EntityUsage], selection: Selection
+) -> list[EntityUsage]:
+    """Those that are wanted, in no order."""
+    text = selection.text.casefold()
+    worth_showing = _SHOWN[selection.show]
+    return [
+        usage
+        for usage in measured
+        if worth_showing(usage) and _is_of(usage, selection) and _holds(usage, text)
+    ]
+
+
+def in_order(
+    usages: Sequence[EntityUsage], selection: Selection, most: int | None = None
+) -> list[EntityUsage]:
+    """The first ``most`` of them, in one pass over all; what has no number comes last in either direction."""
+    key = _KEYS[selection.order]
+    count = len(usages) if most is None else most
+    if not selection.backwards:
+        return nsmallest(count, usages, key=key)
+    has_number = _HAS_NUMBER.get(selection.order, _always)
+    known = [usage for usage in usages if has_number(usage)]
+    first = nlargest(count, known, key=key)
+    rest = [usage for usage in usages if not has_number(usage)]
+    return first + nsmallest(count - len(first), rest, key=_by_name)
+
+
+def _was_throttled(usage: EntityUsage) -> bool:
+    return usage.throttle_time_seconds > 0
+
+
+def _is_limited(usage: EntityUsage) -> bool:
+    return usage.entity.limit is not None or usage.throttle_time_seconds > 0
+
+
+def _is_near(usage: EntityUsage) -> bool:
+    return usage.throttle_time_seconds > 0 or (used_part(usage) or 0.0) >= NEAR
+
+
+def _always(_: EntityUsage) -> bool:
+    return True
+
+
+_SHOWN: Final[dict[Show, Callable[[EntityUsage], bool]]] = {
+    Show.LIMITED: _is_limited,
+    Show.NEAR: _is_near,
+    Show.THROTTLED: _was_throttled,
+    Show.ALL: _always,
+}
+
+
+def _is_of(usage: EntityUsage, selection: Selection) -> bool:
+    entity = usage.entity
+    return selection.quota_type in (None, entity.quota_type) and selection.broker in (
+        "",
+        entity.broker,
+    )
+
+
+def _holds(usage: EntityUsage, text: str) -> bool:
+    if not text:
+        return True
+    entity = usage.entity
+    return text in entity.user.casefold() or text in entity.client_id.casefold()
+
+
+def _by_used(usage: EntityUsage) -> tuple[float, float]:
+    return -(used_part(usage) or 0.0), -usage.throttle_time_seconds
+
+
+def _by_delay(usage: EntityUsage) -> tuple[float, float]:
+    return -usage.throttle_time_seconds, -(used_part(usage) or 0.0)
+
+
+def _by_name(usage: EntityUsage) -> tuple[str, str, int, tuple[int, str]]:
+    entity = usage.entity
+    return entity.user, entity.client_id, _place(usage), _node(usage)
+
+
+def _by_usage(usage: EntityUsage) -> tuple[int, bool, float]:
+    return _place(usage), usage.usage is None, -(usage.usage or 0.0)
+
+
+def _by_limit(usage: EntityUsage) -> tuple[int, bool, float]:
+    limit = usage.entity.limit
+    return _place(usage), limit is None, -(limit or 0.0)
+
+
+def _by_tokens(usage: EntityUsage) -> tuple[bool, float]:
+    return usage.tokens is None, usage.tokens or 0.0
+
+
+def _by_level(usage: EntityUsage) -> tuple[int, Any]:
+    rule = usage.entity.resolution
+    place = _LEVELS.index(Level.NONE if rule is None else rule.level)
+    return place, _by_name(usage)
+
+
+def _by_type(usage: EntityUsage) -> tuple[int, Any]:
+    return _place(usage), _by_used(usage)
+
+
+def _by_node(usage: EntityUsage) -> tuple[Any, ...]:
+    return _node(usage), _by_used(usage)
+
+
+def _place(usage: EntityUsage) -> int:
+    return _TYPES.index(usage.entity.quota_type)
+
+
+def _node(usage: EntityUsage) -> tuple[int, str]:
+    """Ids of nodes are numbers: 9 comes before 10."""
+    broker = usage.entity.broker
+    return len(broker), broker
+
+
+_KEYS: Final[dict[Order, Callable[[EntityUsage], Any]]] = {
+    Order.USED: _by_used,
+    Order.DELAY: _by_delay,
+    Order.NAME: _by_name,
+    Order.USAGE: _by_usage,
+    Order.LIMIT: _by_limit,
+    Order.TOKENS: _by_tokens,
+    Order.LEVEL: _by_level,
+    Order.TYPE: _by_type,
+    Order.BROKER: _by_node,
+}
+
+_HAS_NUMBER: Final[dict[Order, Callable[[EntityUsage], bool]]] = {
+    Order.USED: lambda usage: used_part(usage) is not None,
+    Order.USAGE: lambda usage: usage.usage is not None,
+    Order.LIMIT: lambda usage: usage.entity.limit is not None,
+    Order.TOKENS: lambda usage: usage.tokens is not None,
+}

@@ -1,0 +1,86 @@
+"""One quota entity on one node, and what it used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from quotascope.metrics import QuotaType, Resolution
+
+
+class Cause(StrEnum):
+    """Which quota a throttle comes from, as far as the evidence goes."""
+
+    OWN = "own"
+    CONTROLLER_MUTATION = "controller_mutation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    """
+    A quota entity as one node sees it, and the limit it is under.
+
+    The same object from one snapshot to the next, as long as neither the beans
+    nor the limits change: whatever was derived from it may be kept under its
+    identity.
+    """
+
+    broker: str
+    """Node id of the broker or controller."""
+    quota_type: QuotaType
+    user: str
+    """Decoded user name; empty when the quota does not tell users apart."""
+    client_id: str
+    """Client id; empty when the quota does not tell clients apart."""
+    resolution: Resolution | None = None
+    """The configured rule that decides, or None when the entity is unlimited."""
+    limit: float | None = None
+    """bytes/s, threads or mutations/s by quota type; None when unlimited."""
+    burst_tokens: float | None = None
+    """Controller mutations under a limit only: size of the bucket."""
+
+
+@dataclass(slots=True, kw_only=True)
+class EntityUsage:
+    """
+    What one quota entity used on one node.
+
+    Not frozen, because many of them are made; nobody changes one that is part of a snapshot. Where nothing of it changed,
+    the join gives the same object again: whatever was derived from it may be kept under its identity.
+    """
+
+    entity: Entity
+    usage: float | None = None
+    """In the unit of ``entity.limit``; None when the node gave none."""
+    throttle_time_seconds: float = 0.0
+    """Average throttle of the last 30 to 60 s, 0 when there was none."""
+    tokens: float | None = None
+    """Controller mutations only, and only under a limit; negative is debt."""
+    cause: Cause | None = None
+    """None when the entity was not throttled."""
+    throttled_seconds_total: float | None = None
+    """Embedded engines only."""
+    throttled_requests_total: float | None = None
+    """Embedded engines only."""
+    rejected_mutations_total: float | None = None
+    """Embedded engines only, controller mutations only."""
+    told_utilization: float | None = None
+    """Usage divided by limit as the node itself tells it, NaN when it knows no limit; None when it does not tell."""
+    detailed: bool = True
+    """False where utilisation, burst, rule and cause series are left out for the sake of their number."""
+
+    @property
+    def utilization(self) -> float | None:
+        """Usage divided by limit, None without either; negative when an unrecorded fetch made the usage so."""
+        limit = self.entity.limit
+        if self.usage is None or limit is None or limit <= 0:
+            return None
+        return self.usage / limit
+
+    @property
+    def burst_used(self) -> float | None:
+        """1 - tokens / burst: 1 is an empty bucket, above 1 is debt. None without tokens."""
+        burst = self.entity.burst_tokens
+        if self.tokens is None or burst is None or burst <= 0:
+            return None
+        return 1 - self.tokens / burst

@@ -1,0 +1,55 @@
+"""How the exporter does beside reading sources and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveryHealth:
+    """How finding nodes in one way goes."""
+
+    name: str
+    """The label ``discovery``."""
+    targets: int = 0
+    """How many nodes the last look that succeeded gave."""
+    found_at: float | None = None
+    """Unix time in seconds of that look."""
+    error: str | None = None
+    """What was wrong with the last look, wholly or in part."""
+    errors_total: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How reading between scrapes goes."""
+
+    samples: int = 0
+    """Reads taken since the start."""
+    missed: int = 0
+    """Reads that were due while an earlier one was still under way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushHealth:
+    """How pushing over OTLP goes, since this exporter started."""
+
+    exports_total: Mapping[str, int] = field(default_factory=dict)
+    """Pushes by outcome: ``success``, ``partial``, ``failure``."""
+    points_total: Mapping[str, int] = field(default_factory=dict)
+    """Points by what became of them: ``accepted``, ``rejected``, ``lost``."""
+    error: str | None = None
+    """Why the last push did not succeed; None when it did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReloadHealth:
+    """How the last attempt to read the configuration went; the first is the start."""
+
+    succeeded_at: float
+    """Unix time in seconds of the last that succeeded."""
+    error: str | None = None
+    """Why the last one did not succeed; None when it did."""
+    needs_restart: tuple[str, ...] = ()
+    """Fields that have changed, but only count after a restart."""

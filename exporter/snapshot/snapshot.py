@@ -1,0 +1,86 @@
+"""All of them at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from quotascope.metrics import QuotaType
+
+from ..limits import Limits, LimitsHealth
+from .callbacks import Callbacks
+from .entity import EntityUsage
+from .health import DiscoveryHealth, PushHealth, ReloadHealth, Sampling
+from .node import NodeUsage
+from .source import SourceHealth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folds:
+    """
+    What is not shown one by one, to keep the number of series in bounds.
+
+    Entities are counted by node: one user and client id on two nodes are two.
+    """
+
+    overflow: int = 0
+    """Entities folded because there are too many."""
+    excluded: int = 0
+    """Entities folded or dropped for their names."""
+    idle: int = 0
+    """Entities left out because they have not moved for long."""
+    stand_ins: int = 0
+    """How many of the snapshot's entities, the last ones, stand for those that are folded."""
+    series_dropped: Mapping[str, int] = field(default_factory=dict)
+    """By reason: ``overflow``, ``excluded``, ``idle``, ``detail``."""
+    crowded: Mapping[QuotaType, int] = field(default_factory=dict)
+    """How many pairs of user and client id there are, where there are more than may be shown."""
+    max_entities: int = 0
+    """How many of them may be shown for each quota type; 0 when nothing was folded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peaks:
+    """The greatest values since the last scrape of the same scraper, this snapshot's included."""
+
+    utilization: Mapping[int, float]
+    """By the identity of the entity, as ``id`` gives it: it holds in the snapshot that these are part of."""
+    burst_used: Mapping[int, float]
+    """As ``utilization``."""
+    delay_queue_size: Mapping[tuple[str, QuotaType], float]
+    """By broker and quota type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All sources joined with the limits at one moment. Never changed once made."""
+
+    taken_at: float
+    """Unix time in seconds."""
+    entities: tuple[EntityUsage, ...] = ()
+    """What is shown: all that were measured but for those left out, and those that stand for them."""
+    left_out: tuple[EntityUsage, ...] = ()
+    """Entities that were measured, but are not shown one by one."""
+    folds: Folds = field(default_factory=Folds)
+    callbacks: Callbacks = field(default_factory=Callbacks)
+    nodes: tuple[NodeUsage, ...] = ()
+    sources: tuple[SourceHealth, ...] = ()
+    limits: Limits | None = None
+    """None until the limits were read once."""
+    limits_health: LimitsHealth = field(default_factory=LimitsHealth)
+    discoveries: tuple[DiscoveryHealth, ...] = ()
+    sampling: Sampling | None = None
+    """None when only scrapes read."""
+    peaks: Peaks | None = None
+    """For scrapers, when there is sampling."""
+    push: PushHealth | None = None
+    """None when nothing is pushed."""
+    reload: ReloadHealth | None = None
+    """None where the configuration is not read again."""
+
+    @property
+    def measured(self) -> tuple[EntityUsage, ...]:
+        """All real entities, shown or not."""
+        stand_ins = self.folds.stand_ins
+        shown = self.entities[:-stand_ins] if stand_ins else self.entities
+        return shown + self.left_out

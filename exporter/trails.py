@@ -1,0 +1,93 @@
+"""How full each limit was in the last minutes."""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import nlargest
+from operator import itemgetter
+from typing import Final
+
+from quotascope.metrics import QuotaType
+
+from .snapshot import EntityUsage, Snapshot
+
+STEPS: Final = 20
+STEP_SECONDS: Final = 15.0
+"""By default, five minutes in quarters of a minute."""
+MOST: Final = 2_000
+"""Whoever is further down the list has no trail: memory and time are the same however many clients there are."""
+
+_Key = tuple[QuotaType, str, str, str]
+
+
+class Trails:
+    """
+    The greatest use of each entity's limit in each of the last stretches of time, as far as snapshots tell.
+
+    Stretches begin at multiples of their length, so that they stand still while time goes on. Whoever has not been seen for
+    as long as the whole is forgotten.
+
+    Args:
+        steps: how many stretches are kept.
+        step_seconds: the length of one.
+        most: of how many entities it is remembered what one snapshot tells: of the fullest.
+
+    """
+
+    def __init__(
+        self, steps: int = STEPS, step_seconds: float = STEP_SECONDS, most: int = MOST
+    ) -> None:
+        self._steps = steps
+        self._step_seconds = step_seconds
+        self._most = most
+        self._now = 0
+        self._trails: dict[_Key, deque[tuple[int, float]]] = {}
+
+    def note(self, snapshot: Snapshot) -> None:
+        """Remember what a snapshot tells; snapshots come in the order of their times."""
+        self._now = int(snapshot.taken_at // self._step_seconds)
+        for used, usage in self._fullest(snapshot):
+            self._note(_key(usage), used)
+        first = self._now - self._steps
+        gone = [key for key, trail in self._trails.items() if trail[-1][0] <= first]
+        for key in gone:
+            del self._trails[key]
+
+    def _fullest(self, snapshot: Snapshot) -> list[tuple[float, EntityUsage]]:
+        parts = ((used_part(usage), usage) for usage in snapshot.measured)
+        known = [(used, usage) for used, usage in parts if used is not None]
+        if len(known) <= self._most:
+            return known
+        return nlargest(self._most, known, key=itemgetter(0))
+
+    def _note(self, key: _Key, used: float) -> None:
+        trail = self._trails.setdefault(key, deque(maxlen=self._steps))
+        if trail and trail[-1][0] == self._now:
+            used = max(used, trail.pop()[1])
+        trail.append((self._now, used))
+
+    def of(self, usage: EntityUsage) -> list[float | None]:
+        """One number for each stretch, the latest last; None where the entity was not seen."""
+        known = dict(self._trails.get(_key(usage), ()))
+        first = self._now - self._steps + 1
+        return [known.get(step) for step in range(first, self._now + 1)]
+
+
+def used_part(usage: EntityUsage) -> float | None:
+    """
+    The part of its limit that an entity uses, or of its burst of mutations, where that is more.
+
+    None without a limit or a number. 1 and more mean that it has to wait.
+    """
+    utilization = usage.utilization
+    if usage.tokens is None:  # nearly always, and this is asked of everybody
+        return utilization
+    burst_used = usage.burst_used
+    if utilization is None or burst_used is None:
+        return burst_used if utilization is None else utilization
+    return max(utilization, burst_used)
+
+
+def _key(usage: EntityUsage) -> _Key:
+    entity = usage.entity
+    return entity.quota_type, entity.broker, entity.user, entity.client_id

@@ -1,0 +1,164 @@
+"""Numbers and names of quotas as a person reads them."""
+
+from quotascope.metrics import DefaultType, Level, QuotaType, Resolution
+
+from .untrusted import one_line
+
+_UNITS = {
+    QuotaType.PRODUCE: "B/s",
+    QuotaType.FETCH: "B/s",
+    QuotaType.REQUEST: "thr",
+    QuotaType.CONTROLLER_MUTATION: "mut/s",
+}
+_SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+_LEVELS = list(Level)
+_MOST = 9.995
+_TEN = 9.995
+_HUNDRED = 99.95
+
+
+def usage_of_limit(
+    quota_type: QuotaType, usage: float | None, limit: float | None
+) -> str:
+    """
+    Both numbers in one unit, the larger one's.
+
+    >>> usage_of_limit(QuotaType.PRODUCE, 2_104_000.0, 2_000_000.0)
+    '2.10 / 2.00 MB/s'
+    >>> usage_of_limit(QuotaType.REQUEST, 0.08, None)
+    '0.08 / - thr'
+
+    Args:
+        quota_type: gives the unit: bytes/s, threads (`thr`) or mutations/s.
+        usage: None when the broker gave none.
+        limit: None when unlimited.
+
+    """
+    factor, prefix = _scale(quota_type, max(abs(usage or 0.0), limit or 0.0))
+    used = "?" if usage is None else digits(usage / factor)
+    allowed = "-" if limit is None else digits(limit / factor)
+    return f"{used} / {allowed} {prefix}{_UNITS[quota_type]}"
+
+
+def amount(quota_type: QuotaType | None, value: float) -> str:
+    """
+    A configured value in a readable unit.
+
+    >>> amount(QuotaType.FETCH, 250_000.0), amount(QuotaType.REQUEST, 20.0), amount(None, 5.0)
+    ('250 kB/s', '0.20 thr', '5.00 conn/s')
+
+    Args:
+        quota_type: says what `value` is: bytes/s, percent of a thread, mutations/s; connections/s when None.
+        value: in Kafka's unit.
+
+    """
+    if quota_type is None:
+        return f"{digits(value)} conn/s"
+    return measured(
+        quota_type, value / 100 if quota_type is QuotaType.REQUEST else value
+    )
+
+
+def measured(quota_type: QuotaType, value: float) -> str:
+    """
+    A measured amount, or a limit as it is compared with such.
+
+    >>> measured(QuotaType.REQUEST, 0.2), measured(QuotaType.PRODUCE, 2_104_000.0)
+    ('0.20 thr', '2.10 MB/s')
+
+    Args:
+        quota_type: gives the unit: bytes/s, threads or mutations/s.
+        value: in that unit.
+
+    """
+    factor, prefix = _scale(quota_type, abs(value))
+    return f"{digits(value / factor)} {prefix}{_UNITS[quota_type]}"
+
+
+def percent(ratio: float | None) -> str:
+    """
+    A ratio in percent, in four characters at most.
+
+    >>> percent(0.984), percent(123.0), percent(-40.0), percent(None)
+    ('98%', '999+', '<0%', '')
+    """
+    if ratio is None:
+        return ""
+    if ratio < 0:
+        return "<0%"
+    return f"{ratio:.0%}" if ratio < _MOST else "999+"
+
+
+def seconds(value: float | None) -> str:
+    """
+    A duration in s.
+
+    >>> seconds(0.2), seconds(135.0), seconds(0.0), seconds(None)
+    ('0.20 s', '135 s', '-', '-')
+    """
+    return f"{digits(value)} s" if value else "-"
+
+
+def entity_name(
+    user: str | DefaultType | None, client_id: str | DefaultType | None
+) -> str:
+    """
+    A quota entity, measured or configured; None and "" stand for a dimension that it does not have.
+
+    Measured without either, it is that of the clients that send no client-id.
+
+    >>> from quotascope.metrics import DEFAULT
+    >>> entity_name("etl", "spark"), entity_name("etl", ""), entity_name(None, DEFAULT)
+    ('etl / spark', 'user etl', 'client <default>')
+    """
+    if user and client_id:
+        return f"{_name(user)} / {_name(client_id)}"
+    if user:
+        return f"user {_name(user)}"
+    return f"client {_name(client_id)}" if client_id else "empty client-id"
+
+
+def rule_name(resolution: Resolution | None) -> str:
+    """The rule that decides: its place among Kafka's eight levels, 1 being the strongest, and its entity."""
+    if resolution is None or resolution.entity is None:
+        return "no rule"
+    place = level_place(resolution.level)
+    return f"{place} {entity_name(resolution.entity.user, resolution.entity.client_id)}"
+
+
+def level_place(level: Level) -> int:
+    """The place of a level among Kafka's eight, 1 being the strongest."""
+    return _LEVELS.index(level) + 1
+
+
+def level_name(resolution: Resolution | None) -> str:
+    """The level of the rule that decides, as the label `level` has it."""
+    return (Level.NONE if resolution is None else resolution.level).value
+
+
+def short_type(quota_type: QuotaType) -> str:
+    """The quota type as the label `quota_type` has it, but in one word."""
+    mutation = quota_type is QuotaType.CONTROLLER_MUTATION
+    return "mutation" if mutation else quota_type.label
+
+
+def digits(value: float) -> str:
+    """
+    Three digits of a number, or all of its whole ones.
+
+    >>> digits(0.125), digits(12.345), digits(2383.9)
+    ('0.12', '12.3', '2384')
+    """
+    size = abs(value)
+    decimals = 2 if size < _TEN else 1 if size < _HUNDRED else 0
+    return f"{value:.{decimals}f}"
+
+
+def _name(name: str | DefaultType) -> str:
+    return one_line(name) if isinstance(name, str) else "<default>"
+
+
+def _scale(quota_type: QuotaType, value: float) -> tuple[float, str]:
+    if _UNITS[quota_type] != "B/s":
+        return 1.0, ""
+    return next((scale for scale in _SCALES if value >= scale[0]), (1.0, ""))

@@ -1,0 +1,170 @@
+"""One connection, whose client must ask, and take the answer, in time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import TYPE_CHECKING, cast
+
+from aiohttp import web
+
+from .guests import Guests
+from .headers import Headers
+from .limits import Limits
+
+if TYPE_CHECKING:
+    from aiohttp.web_request import BaseRequest
+
+
+class Connection(web.RequestHandler):
+    """
+    aiohttp's connection with deadlines, of which aiohttp itself has none for a request's head and for an answer.
+
+    Whoever misses one is cut off: an ordinary end would wait for what is still to be sent.
+
+    Args:
+        server: aiohttp's server.
+        guests: Whom it reports to.
+        headers: What answers carry, here those to what is not HTTP.
+        limits: The deadlines.
+        admits: Whether the client may come in, once TLS says who it is.
+
+    """
+
+    __slots__ = (
+        "_admits",
+        "_between",
+        "_deadline",
+        "_guests",
+        "_headers",
+        "_limits",
+        "_taking",
+        "_wire",
+    )
+
+    def __init__(
+        self,
+        server: web.Server,
+        guests: Guests,
+        headers: Headers,
+        limits: Limits,
+        admits: Callable[[asyncio.BaseTransport], bool],
+    ) -> None:
+        super().__init__(
+            server,
+            loop=asyncio.get_running_loop(),
+            access_log=None,  # type: ignore[arg-type] # what web.AppRunner is given, too
+            keepalive_timeout=limits.idle_seconds,
+            max_line_size=limits.line_bytes,
+            max_field_size=limits.line_bytes,
+            max_headers=limits.headers,
+            lingering_time=limits.body_seconds,
+        )
+        self._guests = guests
+        self._headers = headers
+        self._limits = limits
+        self._admits = admits
+        self._between = False
+        self._wire: asyncio.Transport | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._taking: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """TLS, if there is some, is settled."""
+        # kept apart: aiohttp forgets its own before the last of an answer is sent
+        self._wire = cast("asyncio.Transport", transport)
+        if not self._admits(transport):
+            self.cut()
+            return
+        super().connection_made(transport)
+        self._within(self._limits.head_seconds)
+
+    def data_received(self, data: bytes) -> None:
+        """A piece of a request has come."""
+        if self._between and data:
+            self._between = False
+            self._within(self._limits.head_seconds)
+        super().data_received(data)
+
+    def asked(self) -> None:
+        """A whole head has come; its answer has deadlines of its own."""
+        self._between = False
+        self._cancel_deadline()
+        self._guests.asks(self)
+
+    async def finish_response(
+        self,
+        request: BaseRequest,
+        resp: web.StreamResponse,
+        start_time: float | None,
+    ) -> tuple[web.StreamResponse, bool]:
+        """Send an answer."""
+        finished = await super().finish_response(request, resp, start_time)
+        if self._wire is not None:  # the client may have gone meanwhile
+            self._guests.waits(self)
+            self._between = True
+            self._within(self._limits.idle_seconds)
+        return finished
+
+    def pause_writing(self) -> None:
+        """The client takes the answer more slowly than it is written."""
+        super().pause_writing()
+        self._taking = self._loop.call_later(self._limits.taking_seconds, self.cut)
+
+    def resume_writing(self) -> None:
+        """It took most of it."""
+        super().resume_writing()
+        self._cancel_taking()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """It is over."""
+        self._cancel_deadline()
+        self._cancel_taking()
+        self._guests.leave(self)
+        self._wire = None
+        super().connection_lost(exc)
+
+    def handle_error(
+        self,
+        request: BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what is not HTTP: without repeating it, and without a traceback in the log, which strangers could fill. Defects have one."""
+        del message
+        self.asked()
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            self.log_exception("a request failed", exc_info=exc)
+        else:
+            self.logger.debug("no HTTP from %s: %r", request.remote, exc)
+        text = f"{status} {HTTPStatus(status).phrase}\n"
+        answer = web.Response(status=status, text=text)
+        self._headers.put_on(answer.headers)
+        answer.force_close()
+        return answer
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the handshake is over."""
+        return self._wire is not None
+
+    def cut(self) -> None:
+        """End the connection at once."""
+        if self._wire is not None:
+            self._wire.abort()
+
+    def _within(self, seconds: float) -> None:
+        self._cancel_deadline()
+        self._deadline = self._loop.call_later(seconds, self.cut)
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _cancel_taking(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+            self._taking = None

@@ -1,0 +1,241 @@
+"""The page in a real browser: with and without its script, by day and by night."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Self
+
+import numpy as np
+import pytest
+from aiohttp import web
+from tests.chromium.browser import Browser, browser
+from tests.exporter.examples import NOW, health, limits, snapshot, usage
+
+from quotascope.exporter.collection import Collection
+from quotascope.exporter.config import CollectionConfig
+from quotascope.exporter.http import Handlers
+from quotascope.exporter.limits.refresh import NoLimits
+from quotascope.exporter.snapshot import NodeUsage, Snapshot
+from quotascope.metrics import QuotaType
+
+pytestmark = pytest.mark.real
+
+DAY, NIGHT = (255, 255, 255), (22, 28, 34)
+HOSTILE = "</title><script>document.title='hit'</script><img src=x onerror=document.title='hit'>\"'\n\u202e"
+WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+DRAWN = "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 5).length"
+NAMES = "[...document.querySelectorAll('#entities tbody th')].map(e => e.textContent)"
+SORTED = "[...document.querySelectorAll('th[aria-sort]')].map(e => e.textContent + e.getAttribute('aria-sort'))"
+CONTRAST = """
+(() => {
+  const light = c => { const [r, g, b] = c.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255)
+    .map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
+  const paper = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
+    if (!/, 0\\)$/.test(c)) return c; } return "rgb(255, 255, 255)"; };
+  const texts = [...document.querySelectorAll("main *")].filter(e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())
+    && !e.closest("svg") && e.getClientRects().length);
+  return Math.min(...texts.map(e => { const [a, b] = [light(getComputedStyle(e).color), light(paper(e))].sort((x, y) => y - x);
+    return (a + .05) / (b + .05); }));
+})()
+"""
+
+
+def shown() -> Snapshot:
+    """Somebody over the limit, somebody close to it, somebody with a hostile name, and a source that is down."""
+    rules = limits()
+    return snapshot(
+        usage(
+            of=rules,
+            limit=1_000.0,
+            usage=1_500.0,
+            throttle_time_seconds=2.5,
+        ),
+        usage(user="bob", client_id="etl", of=rules, limit=500.0, usage=425.0),
+        usage(user=HOSTILE, client_id=HOSTILE, limit=500.0, usage=50.0),
+        limits=rules,
+        sources=(health(), health("broker-2", up=False, error=HOSTILE)),
+        nodes=(NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: 2.0}),),
+    )
+
+
+class Server:
+    """An exporter in a thread of its own, that knows one snapshot."""
+
+    def __init__(self) -> None:
+        self.collection = Collection([], NoLimits(), 0, clock=lambda: NOW)
+        self.collection.latest = shown()
+        self.url = ""
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Self:
+        """Start it."""
+        self._thread.start()
+        assert self._ready.wait(30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _run(self) -> None:
+        runner = self._loop.run_until_complete(self._serve())
+        self._ready.set()
+        self._loop.run_forever()
+        self._loop.run_until_complete(runner.cleanup())
+        self._loop.close()
+
+    async def _serve(self) -> web.AppRunner:
+        config = CollectionConfig(max_age_seconds=0)
+        handlers = Handlers(self.collection, config, HOSTILE, clock=lambda: NOW)
+        runner = web.AppRunner(handlers.app(), access_log=None, shutdown_timeout=1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        self.url = f"http://{host}:{port}/"
+        return runner
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """The page, for all tests of this file."""
+    with Server() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser for all tests of this file."""
+    with browser(tmp_path_factory.mktemp("chromium")) as started:
+        yield started
+
+
+@pytest.fixture
+def chromium(opened: Browser) -> Iterator[Browser]:
+    """As anybody has it: by day, with scripts."""
+    opened.prefer("light")
+    opened.requests.clear()
+    opened.complaints.clear()
+    yield opened
+    opened.scripts(run=True)
+
+
+def eventually(become: Callable[[], bool]) -> None:
+    """Wait for what the page does by itself."""
+    end = time.monotonic() + 30
+    while not _is(become):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _is(become: Callable[[], bool]) -> bool:
+    """Between two pages there is nobody to answer."""
+    try:
+        return become()
+    except AssertionError:
+        return False
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_page_in_a_browser(scripts: bool, chromium: Browser, server: Server) -> None:  # noqa: FBT001 - a case
+    """It asks for nothing but its own style and script, nobody's name runs, the policy hinders nothing, all is drawn."""
+    chromium.scripts(run=scripts)
+    chromium.open(server.url)
+    expected = {server.url, server.url + "-/page.css"}
+    script = {server.url + "-/page.js"}
+    assert expected <= set(chromium.requests) <= expected | script
+    assert chromium.complaints == []
+    assert chromium.evaluate("document.title").startswith("quotascope: </title>")
+    assert chromium.evaluate("document.querySelectorAll('img, iframe').length") == 0
+    assert chromium.evaluate(DRAWN) >= 4
+    assert chromium.evaluate(WIDER) is False
+    assert "onerror=" in chromium.evaluate("document.body.innerText")
+
+
+def test_everything_works_without_scripts(chromium: Browser, server: Server) -> None:
+    """A header is a link that sorts, the form filters when Enter is pressed: with the keyboard alone."""
+    chromium.scripts(run=False)
+    chromium.open(server.url)
+    assert chromium.evaluate(SORTED) == ["Useddescending"]
+    assert chromium.evaluate(NAMES)[:2] == ["user alice", "bob / etl"]
+    chromium.evaluate("document.getElementById('by-used').focus()")
+    chromium.press("Enter", "\r")
+    eventually(lambda: chromium.evaluate(SORTED) == ["Usedascending"])
+    assert chromium.evaluate(NAMES)[1:] == ["bob / etl", "user alice"]
+    chromium.evaluate("document.getElementById('q').focus()")
+    chromium.type("ETL")
+    chromium.press("Enter", "\r")
+    eventually(lambda: chromium.evaluate(NAMES) == ["bob / etl"])
+    assert chromium.evaluate(SORTED) == ["Usedascending"]
+    assert "q=ETL" in chromium.evaluate("location.search")
+
+
+def test_the_script_does_the_same_without_leaving(
+    chromium: Browser, server: Server
+) -> None:
+    """Typing filters and a header sorts at once; the page stays, and so does what is in focus; the address tells it."""
+    chromium.open(server.url)
+    chromium.evaluate("window.stayed = true; document.getElementById('q').focus()")
+    chromium.type("etl")
+    eventually(lambda: chromium.evaluate(NAMES) == ["bob / etl"])
+    assert "q=etl" in chromium.evaluate("location.search")
+    assert chromium.evaluate("document.activeElement.id") == "q"
+    chromium.evaluate("document.getElementById('q').select()")
+    chromium.type("b")
+    chromium.evaluate("document.getElementById('by-name').focus()")
+    chromium.press("Enter", "\r")
+    eventually(lambda: chromium.evaluate(SORTED) == ["User and client-idascending"])
+    assert chromium.evaluate("document.activeElement.id") == "by-name"
+    assert chromium.evaluate("window.stayed") is True
+    assert chromium.complaints == []
+
+
+def test_the_script_tells_when_it_cannot_follow(
+    chromium: Browser, server: Server
+) -> None:
+    """Old numbers are not taken for new ones."""
+    chromium.open(server.url)
+    chromium.evaluate(
+        "window.fetch = () => Promise.reject(new Error('away'));"
+        "document.getElementById('q').focus()"
+    )
+    chromium.type("x")
+    told = "document.getElementById('status').textContent"
+    eventually(lambda: "old" in chromium.evaluate(told))
+    assert len(chromium.evaluate(NAMES)) == 3
+
+
+@pytest.mark.parametrize(("scheme", "paper"), [("light", DAY), ("dark", NIGHT)])
+def test_by_day_and_by_night(
+    scheme: str, paper: tuple[int, int, int], chromium: Browser, server: Server
+) -> None:
+    """The paper follows what the reader prefers, and every text stands out by 4.5 to 1."""
+    chromium.prefer(scheme)
+    chromium.open(server.url, height=1_200)
+    pixels = np.asarray(chromium.picture()).reshape(-1, 3).tolist()
+    assert Counter(map(tuple, pixels)).most_common(1)[0][0] == paper
+    assert chromium.evaluate(CONTRAST) >= 4.5
+
+
+def test_keyboard(chromium: Browser, server: Server) -> None:
+    """The first Tab leads past everything, each further one is seen, and wide tables can be scrolled."""
+    chromium.open(server.url)
+    stops = []
+    for _ in range(24):
+        chromium.press("Tab")
+        stops.append(chromium.evaluate("document.activeElement.textContent || document.activeElement.id"))  # fmt: skip
+        assert chromium.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"  # fmt: skip
+    assert stops[0] == "To the entities"
+    assert {"q", "Filter", "Used", "Throttle"} <= set(stops)
+
+
+def test_narrow_window(chromium: Browser, server: Server) -> None:
+    """On a telephone the table scrolls by itself, and the page does not."""
+    chromium.open(server.url, width=420)
+    assert chromium.evaluate(WIDER) is False

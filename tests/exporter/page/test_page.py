@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from tests.exporter.examples import health, limits, snapshot, usage
+
+from quotascope.exporter.page.page import entity_page, first_page
+from quotascope.exporter.page.query import Query, read_query
+from quotascope.exporter.page.view import view_of
+from quotascope.exporter.snapshot import (
+    Cause,
+    Folds,
+    LimitsHealth,
+    NodeUsage,
+    Snapshot,
+)
+from quotascope.exporter.trails import Trails
+from quotascope.metrics import QuotaType
+
+ALONE = {"meta", "link", "input"}
+"""Elements that have no end."""
+HOSTILE = "<script>alert(1)</script>\"'&<b onclick=x>\n\x1b\ud800"
+
+
+class Page(HTMLParser):
+    """The text of a page, its tags, and what its attributes say."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Count it."""
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in ALONE:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """It closes the last one that is open."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Keep it."""
+        self.text += data
+
+    def values(self, tag: str, name: str) -> list[str]:
+        """What an attribute says in all elements of a kind."""
+        return [value for *where, value in self.attributes if where == [tag, name]]
+
+
+def page(shown: Snapshot, cluster: str | None = None, **given: str) -> Page:
+    """The page of a snapshot for a query."""
+    trails = Trails()
+    trails.note(shown)
+    view = view_of(shown, trails, read_query(given))
+    return Page(entity_page(view, cluster))
+
+
+def test_all_about_an_entity() -> None:
+    """Usage, limit, part, throttle, level and rule; and what the last minutes were in words."""
+    rules = limits()
+    slow = usage(of=rules, limit=1000.0, usage=1420.0, throttle_time_seconds=2.71)
+    shown = page(snapshot(slow))
+    assert "1produceuser alice1.42 kB/s1.00 kB/s142%2.71 s-user user alice" in shown.text  # fmt: skip
+    assert "1 to 1 of 1" in shown.text
+    assert "last 5 minutes: from 142% to 142%, lastly 142%" in shown.values("svg", "aria-label")  # fmt: skip
+
+
+def test_what_mutations_have_left() -> None:
+    """Tokens and burst; and for a delay that is not the entity's own, where it comes from."""
+    broke = usage(
+        QuotaType.CONTROLLER_MUTATION,
+        limit=1.0,
+        usage=0.5,
+        tokens=-1.0,
+        burst_tokens=10.0,
+    )
+    forwarded = usage(
+        QuotaType.REQUEST, throttle_time_seconds=1.0, cause=Cause.CONTROLLER_MUTATION
+    )
+    shown = page(snapshot(broke, forwarded))
+    assert "110%--1.00 of 10.0" in shown.text
+    assert "throttled by a mutation quota" in shown.text
+
+
+def test_headers_sort_and_say_so() -> None:
+    """A click sorts, another one turns it round; what else is chosen stays."""
+    shown = page(snapshot(usage(limit=1.0)), sort="delay", q="ali")
+    assert shown.values("th", "aria-sort") == ["descending"]
+    links = shown.values("a", "href")
+    assert "?sort=delay&reverse=1&q=ali" in links
+    assert "?sort=name&q=ali" in links
+    assert "?q=ali" in links
+    turned = page(snapshot(), sort="name", reverse="1")
+    assert turned.values("th", "aria-sort") == ["descending"]
+
+
+def test_form_shows_what_is_chosen() -> None:
+    """It keeps the order, but begins with the first entity again."""
+    shown = page(
+        snapshot(usage(limit=1.0)),
+        q='"><b>',
+        type="fetch",
+        show="all",
+        sort="name",
+        offset="5",
+    )
+    assert '"><b>' in shown.values("input", "value")
+    assert shown.values("option", "selected") == ["selected", "selected"]
+    names = shown.values("input", "name")
+    assert names == ["sort", "reverse", "size", "q", "broker"]
+    assert "b" not in shown.tags
+
+
+def test_parts_of_a_long_table() -> None:
+    """Links lead to what comes before and after."""
+    many = snapshot(*(usage(user=f"u{n}", limit=1.0, usage=n / 9) for n in range(5)))
+    middle = page(many, size="2", offset="2")
+    assert "3 to 4 of 5" in middle.text
+    assert {"?size=2", "?offset=4&size=2"} <= set(middle.values("a", "href"))
+    behind = page(many, offset="100")
+    assert "There are 5; this is behind the last." in behind.text
+    assert "No entity is like that." in page(many, q="nobody").text
+
+
+def test_delay_queues_and_sources() -> None:
+    """What is muted now, by node and type of quota, and how the agents are."""
+    node = NodeUsage(broker="7", delay_queue_size={QuotaType.FETCH: 3.0})
+    shown = page(snapshot(nodes=(node, NodeUsage(broker="8"))))
+    assert "Delay queues" in shown.text
+    assert "7-3--" in shown.text
+    assert "connections muted now" in shown.text
+    assert "broker-1jolokiaup0.250 s12" in shown.text
+
+
+def test_limits_that_nobody_is_measured_under() -> None:
+    """Those that somebody is under are not among them."""
+    rules = limits()
+    shown = page(snapshot(usage(of=rules, limit=1000.0), limits=rules)).text
+    assert "3 of 4 limits configured" in shown
+    assert "user <default>producer_byte_rate500 B/s" in shown
+    assert "alice / apprequest_percentage0.50 thr" in shown
+    assert "default ipconnection_creation_rate7.00 conn/s" in shown
+    assert "user aliceproducer_byte_rate" not in shown
+
+
+def test_what_is_not_shown_one_by_one() -> None:
+    """Nobody has to wonder where an entity is."""
+    left_out = snapshot(left_out=(usage(limit=1.0),), folds=Folds(overflow=1))
+    shown = page(left_out).text
+    assert "1 to 1 of 1" in shown
+    assert "Not among the metrics one by one: 1 folded." in shown
+
+
+def test_what_is_wrong_is_told_with_what_to_do() -> None:
+    """Nobody has to look into the log first."""
+    wrong = snapshot(
+        sources=(health(up=False, error="refused"),),
+        limits=None,
+        limits_health=LimitsHealth(configured=False),
+    )
+    shown = page(wrong, "prod")
+    assert "quotascope: prod" in shown.text
+    assert "error: Source 'broker-1' (jolokia) cannot be read: refused" in shown.text
+    assert "Set kafka.bootstrap_servers" in shown.text
+
+
+@pytest.mark.parametrize("long", [1, 500])
+def test_hostile_text_is_text(long: int) -> None:
+    """Names and error texts from outside are shown, not run, wherever they stand."""
+    bad = HOSTILE * long
+    rules = limits(connection_limits={bad: 1.0})
+    shown = page(
+        snapshot(
+            usage(user=bad, client_id=bad, broker=bad, limit=1.0, of=rules),
+            limits=rules,
+            sources=(health(bad, up=False, error=bad, dialect=bad),),
+            nodes=(NodeUsage(broker=bad, delay_queue_size={QuotaType.FETCH: 1.0}),),
+        ),
+        bad,
+        q="<",
+    )
+    assert shown.text.count("<script>alert(1)</script>") >= 6
+    assert shown.values("script", "src") == ["-/page.js"]
+    assert shown.tags.count("script") == 1
+    assert not [name for _, name, _ in shown.attributes if name.startswith("on")]
+    assert "\x1b" not in shown.text
+    assert len(shown.text) < 10_000
+    shown.text.encode()
+
+
+def test_hostile_query() -> None:
+    """What somebody else put into a link is a text in the form and in links."""
+    shown = page(snapshot(usage(limit=1.0)), q=HOSTILE, broker=HOSTILE)
+    assert shown.tags.count("script") == 1
+    assert not [name for _, name, _ in shown.attributes if name.startswith("on")]
+    assert all(link.isprintable() for link in shown.values("a", "href"))
+    assert not any("<" in link for link in shown.values("a", "href"))
+
+
+def test_before_the_first_collection() -> None:
+    """There is a page at once."""
+    assert "under way" in Page(first_page(None)).text
+
+
+def test_a_page_stays_small() -> None:
+    """However many entities, sources, nodes and limits there are."""
+    crowd = [usage(user=f"u{n}", limit=1.0, usage=1.0) for n in range(3_000)]
+    names = [f"10.0.{n >> 8}.{n & 255}" for n in range(3_000)]
+    many = snapshot(
+        *crowd,
+        limits=limits(connection_limits=dict.fromkeys(names, 1.0)),
+        sources=tuple(health(each) for each in names),
+        nodes=tuple(
+            NodeUsage(broker=each, delay_queue_size={QuotaType.FETCH: 1.0})
+            for each in names
+        ),
+    )
+    shown = page(many)
+    assert shown.tags.count("tr") < 700
+    assert "Agents of nodes: 3000; the first 200" in shown.text
+    assert "1 to 50 of 3000" in shown.text
+
+
+def test_problem_of_a_query_is_told() -> None:
+    """With the entities that are shown without one."""
+    many = replace(snapshot(), entities=(usage(limit=1.0),))
+    view = view_of(many, Trails(), Query())
+    shown = Page(entity_page(view, None, "sort=<b> is not known"))
+    assert "sort=<b> is not known" in shown.text
+    assert "1 to 1 of 1" in shown.text

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+from tests.exporter.examples import NOW
+
+from quotascope.clients.errors import InvalidConnection
+from quotascope.exporter.config import Config, LogConfig
+from quotascope.exporter.config.loaded import loaded
+from quotascope.exporter.errors import ConfigError
+from quotascope.exporter.parts import Builder, Parts
+from quotascope.exporter.reload import Reloader
+
+BAD = ConfigError("/etc/q.yaml", ["line 3: server.port: expected", "line 9: what"])
+
+
+class World:
+    """A configuration that the test changes, and who goes on with it."""
+
+    def __init__(self) -> None:
+        self.given: dict[str, Any] = {}
+        self.error: Exception | None = None
+        self.parts = Parts(loaded=loaded(Config()))
+        self.switches = 0
+        self.told: list[LogConfig] = []
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self.now = NOW
+        self.reloader = Reloader(
+            self,
+            self.read,
+            Builder(_no_admin, {}),
+            self.told.append,
+            clock=lambda: self.now,
+        )
+
+    def read(self) -> Config:
+        """The configuration, or the error."""
+        self.go_on.wait(20)
+        if self.error is not None:
+            raise self.error
+        return Config.model_validate(self.given)
+
+    async def switch(self, parts: Parts) -> None:
+        """Count it."""
+        self.switches += 1
+        if parts.config.cluster == "broken":
+            raise ZeroDivisionError
+        self.parts = parts
+
+    async def reload(self) -> list[MutableMapping[str, Any]]:
+        """The lines that it logs."""
+        with capture_logs() as lines:
+            await self.reloader.reload()
+        return lines
+
+
+def _no_admin(_: object) -> Any:
+    raise InvalidConnection("no such library")
+
+
+async def test_good_configuration_takes_over() -> None:
+    """What changed is told by name; the log follows at once."""
+    world = World()
+    world.given = {"cluster": "prod", "log": {"level": "debug"}}
+    world.now += 7
+    (line,) = await world.reload()
+    assert line["event"] == "configuration was read again"
+    assert line["changed"] == "cluster, log.level"
+    assert world.parts.config.cluster == "prod"
+    assert [each.level.value for each in world.told] == ["debug"]
+    assert world.reloader.health.succeeded_at == NOW + 7
+    assert world.reloader.health.error is None
+
+
+async def test_nothing_changed() -> None:
+    """Files are looked at all the same, and it counts as a success."""
+    world = World()
+    (line,) = await world.reload()
+    assert (line["changed"], world.switches) == ("nothing", 1)
+
+
+async def test_bad_configuration_changes_nothing() -> None:
+    """Each problem is one line with its file; the next good one makes up for it."""
+    world = World()
+    world.error = BAD
+    world.now += 7
+    lines = await world.reload()
+    assert [(line["log_level"], line["file"], line["problem"]) for line in lines] == [
+        ("error", "/etc/q.yaml", problem) for problem in BAD.problems
+    ]
+    assert world.switches == 0
+    assert world.reloader.health.succeeded_at == NOW
+    assert "line 3: server.port" in (world.reloader.health.error or "")
+    world.error = None
+    await world.reload()
+    assert world.reloader.health.error is None
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [({"kafka": {"bootstrap_servers": "a:1"}}, "no such library")],
+)
+async def test_parts_that_cannot_be_made_change_nothing(
+    given: dict[str, Any], problem: str
+) -> None:
+    """What the file alone does not show is found before anything is switched."""
+    world = World()
+    world.given = given
+    (line,) = await world.reload()
+    assert (line["problem"], world.switches) == (problem, 0)
+
+
+async def test_defect_changes_nothing() -> None:
+    """A mistake of ours must not end the exporter."""
+    world = World()
+    world.error = ZeroDivisionError()
+    lines = await world.reload()
+    assert len(lines) == 2
+    assert world.reloader.health.error == "ZeroDivisionError"
+
+
+async def test_defect_of_a_switch_is_told() -> None:
+    """Later signals are heard all the same."""
+    world = World()
+    errors = []
+    for cluster in ("broken", "mended"):
+        world.given = {"cluster": cluster}
+        await world.reload()
+        errors.append(world.reloader.health.error)
+    assert errors == ["ZeroDivisionError", None]
+    assert world.parts.config.cluster == "mended"
+
+
+async def test_what_needs_a_restart_is_told_and_left() -> None:
+    """Each time, as long as the file says something else than what is in force."""
+    world = World()
+    world.given = {"server": {"port": 1}, "cluster": "prod"}
+    for changed in ("cluster", "nothing"):
+        read, restart = await world.reload()
+        assert read["changed"] == changed
+        assert (restart["log_level"], restart["field"]) == ("warning", "server.port")
+    assert world.parts.config.server.port == 9749
+    assert world.reloader.health.needs_restart == ("server.port",)
+
+
+async def test_signals_during_a_reload_become_one_more() -> None:
+    """The last state of the file is read in any case, and never two at once."""
+    world = World()
+    running = asyncio.create_task(world.reloader.run())
+    world.go_on.clear()
+    world.reloader.want()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    for _ in range(3):
+        world.reloader.want()
+    world.go_on.set()
+    while world.switches < 2:  # noqa: ASYNC110 - until both were made
+        await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert world.switches == 2

@@ -1,0 +1,194 @@
+"""Names that strangers chose, from an agent's answer to all that comes out of the exporter."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Final
+
+import aiohttp
+import pytest
+import structlog
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+from tests.exporter.sources.http.hostile import body, jolokia
+from tests.exporter.sources.http.misbehaving import serving
+from tests.strategies import HOSTILE, broken_texts, texts
+
+from quotascope.exporter.config import Config, LogConfig, LogFormat
+from quotascope.exporter.logs import configure_logs
+from quotascope.exporter.service import Exporter
+from quotascope.exporter.sources.build import build_sources
+from quotascope.exporter.untrusted import LONGEST
+from quotascope.metrics import mbean_name, sanitize
+
+NASTY: Final = (
+    *HOSTILE[1:],
+    "<script>alert(1)</script>",
+    "\"'><img src=x onerror=alert(1)>",
+    "</textarea></title><!--",
+    "&lt;b&gt;&#0;",
+    "\x1b[2J\x1b]0;owned\x07",
+    "\x9b31m",
+    "\x00",
+    "\x00\x01\x7f\x85",
+    "\u202eevil\u2066",
+    "\ufeff\ufffe\u200b",
+    "a\ud800b",
+    "\udcff",
+    '"} 1\nforged{a="',
+    "\\",
+    '\\"',
+    "# HELP x",
+    "level=error msg=forged",
+    '{"msg": "forged"}',
+    "[bold red]x[/]",
+    "%s%n{0}",
+    "́" * 500,
+)
+names = st.one_of(st.sampled_from(NASTY), texts, broken_texts).filter(bool)
+HARMLESS: Final = ["alice", "bob"]
+
+
+class Page(HTMLParser):
+    """Its elements with the names of their attributes, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: set[tuple[str, tuple[str, ...]]] = set()
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.elements.add((tag, tuple(name for name, _ in attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """Add text."""
+        self.text += data
+
+
+def answer(clients: list[str]) -> bytes:
+    """What Jolokia says of a node with these client ids, each that of a user of the same name."""
+    beans: dict[str, dict[str, float]] = {
+        "kafka.server:type=app-info,id=1": {"StartTimeMs": 1.0}
+    }
+    for name in clients:
+        user = sanitize(name.encode(errors="replace").decode())
+        bean = mbean_name("kafka.server", "Produce", [("user", user), ("client-id", name)])  # fmt: skip
+        beans[bean] = {"byte-rate": 1.0, "throttle-time": 0.0}
+    return jolokia(json.dumps(beans)[1:-1].encode())
+
+
+def shown_as(name: str) -> str:
+    """Half a surrogate pair becomes a question mark."""
+    return name.encode(errors="replace").decode()
+
+
+async def served(clients: list[str]) -> tuple[str, str, str]:
+    """The metrics, the page and the JSON of an exporter beside a node with these clients."""
+    broken = b'kafka_server_Produce_byte_rate{user="%s' % clients[0].encode(errors="replace")  # fmt: skip
+    async with serving(body(answer(clients))) as url, serving(body(broken)) as other:
+        config = Config.model_validate(
+            {
+                "server": {"address": "127.0.0.1", "port": 0},
+                "sources": [
+                    {"url": url, "dialect": "jolokia"},
+                    {"url": other, "name": clients[-1], "dialect": "prometheus"},
+                ],
+            }
+        )
+        async with (
+            Exporter(config, build_sources(config.sources), None) as exporter,
+            aiohttp.ClientSession(exporter.url) as session,
+        ):
+            paths = (
+                "/metrics",
+                "/?show=all&size=500",
+                "/api/v1/entities?show=all&size=500",
+            )
+            texts = []
+            for path in paths:
+                async with session.get(path) as response:
+                    assert response.status == 200, await response.text()
+                    texts.append(await response.text())
+    return texts[0], texts[1], texts[2]
+
+
+@pytest.fixture(autouse=True)
+def _restore() -> Iterator[None]:
+    """Leave logging as it was."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+def checked(clients: list[str], log_format: LogFormat) -> Page:
+    """Send these through, and look at all that comes out; gives the page."""
+    log = io.StringIO()
+    configure_logs(LogConfig(format=log_format), log)
+    metrics, page, document = asyncio.run(served(clients))
+    expected = {(shown_as(name), shown_as(name)) for name in clients}
+    assert pairs(metrics) == expected
+    found = json.loads(document)["entities"]
+    assert {(each["user"], each["client_id"]) for each in found} == {
+        (cut(user), cut(client_id)) for user, client_id in expected
+    }
+    parsed = Page(page)
+    assert parsed.elements <= harmless()
+    assert all(char == "\n" or char.isprintable() for char in page)
+    lines = log.getvalue().splitlines()
+    assert any("source is down" in line for line in lines)
+    assert all(map(str.isprintable, lines))
+    if log_format is LogFormat.JSON:
+        assert all(json.loads(line)["level"] for line in lines)
+    return parsed
+
+
+def cut(name: str) -> str:
+    """As it is in JSON, which ten thousand characters of each client would make too long."""
+    return name if len(name) <= LONGEST else f"{name[:LONGEST]}…"
+
+
+def pairs(metrics: str) -> set[tuple[str, str]]:
+    """Whom a page of metrics is about, as prometheus_client reads it."""
+    return {
+        (sample.labels["user"], sample.labels["client_id"])
+        for family in text_string_to_metric_families(metrics)
+        for sample in family.samples
+        if {"user", "client_id"} <= sample.labels.keys()
+    }
+
+
+def harmless() -> set[tuple[str, tuple[str, ...]]]:
+    """The elements of a page about people with plain names."""
+    if not _HARMLESS:
+        _HARMLESS.update(Page(asyncio.run(served(HARMLESS))[1]).elements)
+    return _HARMLESS
+
+
+_HARMLESS: set[tuple[str, tuple[str, ...]]] = set()
+
+
+@pytest.mark.parametrize("log_format", [LogFormat.JSON, LogFormat.HUMAN])
+def test_nasty_names_are_data_everywhere(log_format: LogFormat) -> None:
+    """In metrics, page, JSON and log: whole, escaped, and nothing but names."""
+    page = checked(list({shown_as(name): name for name in NASTY}.values()), log_format)
+    assert "<script>alert(1)</script>" in page.text
+    assert "[bold red]x[/]" in page.text
+
+
+@settings(max_examples=8)
+@given(st.lists(names, min_size=1, max_size=12, unique_by=shown_as))
+def test_any_names_are_data_everywhere(clients: list[str]) -> None:
+    """Whatever they are."""
+    checked(clients, LogFormat.JSON)

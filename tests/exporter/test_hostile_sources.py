@@ -1,0 +1,170 @@
+"""The whole exporter among servers that mean harm: each is down with a reason, and nobody else notices."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tracemalloc
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.exporter.recorded import CAPTURES
+from tests.exporter.sources.http.hostile import (
+    LONG,
+    LYING,
+    MALFORMED,
+    SLOW,
+    Hostile,
+    body,
+)
+from tests.exporter.sources.http.misbehaving import serving, with_status
+
+from quotascope.exporter.config import Config
+from quotascope.exporter.service import Exporter
+from quotascope.exporter.snapshot import Snapshot
+from quotascope.exporter.sources.build import build_sources
+
+TIMEOUT_SECONDS = 1.0
+"""For those that never end; the others have as long as the machine takes."""
+LONGEST = 256 << 10
+"""Bytes of one answer."""
+DIALECTS = ("prometheus", "jolokia")
+GOOD = (CAPTURES / "rules/throttled.txt").read_bytes()
+
+
+def config(urls: Mapping[str, str], timeout_seconds: float = 60.0) -> Config:
+    """Each of these servers as a source of each dialect, and a good one."""
+    sources = [
+        {
+            "name": f"{name} as {dialect}",
+            "url": url,
+            "dialect": dialect,
+            "timeout_seconds": 60.0 if name == "good" else timeout_seconds,
+            "max_answer_bytes": LONGEST,
+        }
+        for name, url in urls.items()
+        for dialect in (("auto",) if name == "good" else DIALECTS)
+    ]
+    return Config.model_validate(
+        {
+            "server": {"address": "127.0.0.1", "port": 0},
+            "collection": {"timeout_seconds": 120},
+            "sources": sources,
+        }
+    )
+
+
+@asynccontextmanager
+async def scraped(
+    hostile: Mapping[str, Hostile], timeout_seconds: float = 60.0
+) -> AsyncIterator[tuple[Snapshot, str]]:
+    """What an exporter among these and a good node shows."""
+    async with AsyncExitStack() as stack:
+        servers = {**hostile, "good": Hostile(body(GOOD), "")}
+        urls = {
+            name: await stack.enter_async_context(serving(each.behave))
+            for name, each in servers.items()
+        }
+        configured = config(urls, timeout_seconds)
+        sources = build_sources(configured.sources)
+        exporter = await stack.enter_async_context(Exporter(configured, sources, None))
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"{exporter.url}/metrics") as answer,
+        ):
+            assert answer.status == 200
+            yield await exporter.snapshot(), await answer.text()
+
+
+def up(page: str) -> dict[str, float]:
+    """Which sources are up, in a page that prometheus_client can read."""
+    return {
+        sample.labels["source"]: sample.value
+        for family in text_string_to_metric_families(page)
+        if family.name == "quotascope_source_up"
+        for sample in family.samples
+    }
+
+
+@pytest.mark.parametrize(
+    ("hostile", "timeout_seconds"),
+    [
+        pytest.param(SLOW, TIMEOUT_SECONDS, id="slow"),
+        pytest.param(LONG, 60.0, id="long"),
+        pytest.param(LYING, 60.0, id="lying"),
+        pytest.param(MALFORMED, 60.0, id="malformed"),
+    ],
+)
+async def test_each_is_down_with_its_reason(
+    hostile: Mapping[str, Hostile], timeout_seconds: float
+) -> None:
+    """In the time that one answer may take, and with memory in proportion to the longest; the good node is up."""
+    tracemalloc.start()
+    try:
+        async with scraped(hostile, timeout_seconds) as (snapshot, page):
+            _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    expected = {f"{name} as {dialect}": 0.0 for name in hostile for dialect in DIALECTS}
+    assert up(page) == {**expected, "good as auto": 1.0}
+    for health in snapshot.sources:
+        if health.up:
+            continue
+        reason, told = hostile[health.name.rpartition(" as ")[0]].reason, health.error
+        assert told is not None
+        assert re.search(reason, told), (health.name, told)
+        assert told.isprintable()
+        assert len(told) < 1_000
+        assert "unexpected" not in told
+    assert peak < len(expected) * 6 * LONGEST + 20_000_000
+
+
+async def test_a_redirect_leads_nowhere() -> None:
+    """Neither to another host nor in circles: whoever answers for a node cannot choose whom we ask."""
+    asked = asyncio.Event()
+
+    async def elsewhere(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        asked.set()
+        await body(GOOD)(reader, writer)
+
+    async with serving(elsewhere) as url:
+        hostile = {
+            status: Hostile(
+                with_status(f"{status} Look there", f"Location: {target}"),
+                "redirects to http://127.0.0.1|redirects to /metrics",
+            )
+            for status, target in (("301", url), ("302", "/metrics"), ("307", url), ("308", url))
+        }  # fmt: skip
+        async with scraped(hostile) as (snapshot, page):
+            assert sum(up(page).values()) == 1.0
+    for health in snapshot.sources:
+        assert health.up or re.search(hostile["301"].reason, health.error or "")
+    assert not asked.is_set()
+
+
+async def test_a_node_that_recovers_is_read_again() -> None:
+    """Whatever it answered before."""
+    answers = [*LYING.values(), *MALFORMED.values()]
+
+    async def one_after_another(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        behave = answers.pop().behave if answers else body(GOOD)
+        await behave(reader, writer)
+
+    async with serving(one_after_another) as url:
+        (source,) = build_sources(config({"good": url}).sources)
+        for _ in range(2 * len(answers)):
+            try:
+                table = await source.read()
+            except Exception:  # noqa: BLE001, S112 - until it answers what it should
+                continue
+            break
+        assert table.node_id == "1"
+        await source.close()
+    assert not answers

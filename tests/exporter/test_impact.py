@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.exporter.examples import usage
+
+from quotascope.exporter.impact import Impact, impacts
+from quotascope.exporter.snapshot import EntityUsage
+from quotascope.metrics import DEFAULT, NO_RULE, Level, QuotaEntity, QuotaType
+from quotascope.quotas import QuotaSet
+
+PRODUCE, REQUEST = "producer_byte_rate", "request_percentage"
+ALICE = QuotaEntity("alice")
+
+
+def produce(rules: Mapping[QuotaEntity, float]) -> QuotaSet:
+    """Produce quotas only."""
+    return QuotaSet({entity: {PRODUCE: value} for entity, value in rules.items()})
+
+
+def names(
+    found: list[Impact],
+) -> list[tuple[str, str, float | None, float | None, bool]]:
+    """Who, the old and the new limit, and whether it is counted anew."""
+    return [
+        (
+            each.user,
+            each.client_id,
+            each.before.bound if each.before else None,
+            each.after.bound if each.after else None,
+            each.counted_anew,
+        )
+        for each in found
+    ]
+
+
+def test_a_new_value_affects_those_under_the_rule() -> None:
+    """With today's usage held against the new limit, the greatest of all brokers; nobody else."""
+    old = produce({ALICE: 1000.0, QuotaEntity(DEFAULT): 500.0})
+    new = produce({ALICE: 400.0, QuotaEntity(DEFAULT): 500.0})
+    measured = [
+        usage(usage=100.0),
+        usage(usage=800.0, broker="2"),
+        usage(user="bob", usage=9.0),
+    ]
+    found = impacts(old, new, measured)
+    assert names(found) == [("alice", "", 1000.0, 400.0, False)]
+    assert found[0].utilization_after == 2.0
+
+
+def test_a_removed_rule_leaves_the_next_one() -> None:
+    """Or none at all."""
+    old = produce({ALICE: 1000.0, QuotaEntity(DEFAULT): 500.0})
+    (found,) = impacts(old, produce({QuotaEntity(DEFAULT): 500.0}), [usage(usage=1.0)])
+    assert found.after is not None
+    assert found.after.level is Level.DEFAULT_USER
+    (found,) = impacts(produce({ALICE: 1000.0}), QuotaSet(), [usage(usage=1.0)])
+    assert (found.after, found.utilization_after) == (NO_RULE, None)
+
+
+def test_a_pair_that_gets_its_own_rule_is_counted_anew() -> None:
+    """It is known from another quota; its share of the user's usage is not."""
+    old = produce({ALICE: 1000.0})
+    new = produce({ALICE: 1000.0, QuotaEntity("alice", "app"): 300.0})
+    known = usage(QuotaType.REQUEST, client_id="app", usage=0.1)
+    found = impacts(old, new, [usage(usage=900.0), known])
+    assert names(found) == [("alice", "app", 1000.0, 300.0, True)]
+    assert found[0].usage is None
+
+
+def test_who_is_counted_together_is_told_once() -> None:
+    """As the user, not again as each of the user's clients."""
+    known = usage(QuotaType.REQUEST, client_id="app", usage=0.1)
+    found = impacts(
+        produce({ALICE: 1000.0}), produce({ALICE: 10.0}), [usage(usage=1.0), known]
+    )
+    assert names(found) == [("alice", "", 1000.0, 10.0, False)]
+
+
+def test_the_first_rule_of_a_type_affects_who_is_known_from_others() -> None:
+    """Nobody was measured under this type before."""
+    known = usage(QuotaType.REQUEST, user="bob", usage=0.1)
+    (found,) = impacts(QuotaSet(), produce({QuotaEntity(DEFAULT): 5.0}), [known])
+    assert names([found]) == [("bob", "", None, 5.0, True)]
+
+
+def test_who_is_counted_by_client_and_then_by_user_is_told_with_what_is_known() -> None:
+    """A client's share of its users' limits is not; nor is what a user's clients were allowed together."""
+    old = produce({QuotaEntity(None, DEFAULT): 1000.0})
+    new = produce({QuotaEntity(None, DEFAULT): 1000.0, QuotaEntity(DEFAULT): 10.0})
+    user = usage(QuotaType.REQUEST, user="bob", usage=0.1)
+    client = usage(user="", client_id="app", usage=50.0)
+    assert names(impacts(old, new, [client, user])) == [
+        ("bob", "", None, 10.0, True),
+        ("", "app", 1000.0, None, True),
+    ]
+    pair = usage(QuotaType.FETCH, user="bob", client_id="app", usage=1.0)
+    assert names(impacts(old, new, [client, user, pair])) == [
+        ("bob", "app", 1000.0, 10.0, True),
+        ("", "app", 1000.0, None, True),
+    ]
+
+
+def test_request_percentages_are_held_against_threads() -> None:
+    """200 percent are two threads."""
+    old = QuotaSet({ALICE: {REQUEST: 100.0}})
+    new = QuotaSet({ALICE: {REQUEST: 200.0}})
+    (found,) = impacts(old, new, [usage(QuotaType.REQUEST, usage=1.0)])
+    assert found.utilization_after == 0.5
+
+
+def test_the_fullest_comes_first() -> None:
+    """Who will be throttled is what one wants to know."""
+    old = produce({QuotaEntity(DEFAULT): 1000.0})
+    new = produce({QuotaEntity(DEFAULT): 500.0})
+    measured = [
+        usage(user=name, usage=value)
+        for name, value in (("a", 1.0), ("b", 600.0), ("c", 50.0))
+    ]
+    assert [each.user for each in impacts(old, new, measured)] == ["b", "c", "a"]
+
+
+users = st.sampled_from(["alice", "bob", DEFAULT])
+clients = st.sampled_from(["app", "web", DEFAULT])
+entities = (
+    st.builds(QuotaEntity, users)
+    | st.builds(QuotaEntity, st.none(), clients)
+    | st.builds(QuotaEntity, users, clients)
+)
+rules = st.dictionaries(entities, st.sampled_from([1.0, 2.0, 3.0]), max_size=4)
+
+
+@given(rules, rules)
+def test_every_known_client_is_told_of_if_and_only_if_something_changes(
+    old: dict[QuotaEntity, float], new: dict[QuotaEntity, float]
+) -> None:
+    """A pair that is measured under all its names is missed by nothing that Kafka's precedence decides otherwise."""
+    pairs = [(user, client) for user in ("alice", "bob") for client in ("app", "web")]
+    known: list[EntityUsage] = [
+        usage(QuotaType.REQUEST, user=user, client_id=client, usage=0.1)
+        for user, client in pairs
+    ]
+    before, after = (produce(each).tables()[QuotaType.PRODUCE] for each in (old, new))
+    changed = {
+        pair
+        for pair in pairs
+        if before.decide(*pair) != after.decide(*pair)
+        or (
+            before.metric_tags(*pair) != after.metric_tags(*pair)
+            and before.decide(*pair) != NO_RULE
+        )
+    }
+    found = impacts(produce(old), produce(new), known)
+    assert {(each.user, each.client_id) for each in found} == changed

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quotascope.clients.adapter import open_quota_admin
+from quotascope.exporter.config import Config, KafkaConfig
+from quotascope.exporter.config.loaded import loaded
+from quotascope.exporter.errors import ConfigError
+from quotascope.exporter.limits.build import connection_of
+from quotascope.exporter.parts import Builder, Parts
+
+BASE: dict[str, Any] = {
+    "sources": [
+        {"name": "a", "url": "http://a:1/jolokia"},
+        {"name": "b", "url": "http://b:1/jolokia"},
+    ],
+    "discovery": {"kafka": {"url": "http://{host}:8778/jolokia"}},
+    "kafka": {"bootstrap_servers": ["a:9092"]},
+    "otlp": {"endpoint": "http://c:4318"},
+}
+
+
+def admin(kafka: KafkaConfig) -> Any:
+    """Connects with the first call, which these tests do not make."""
+    return open_quota_admin(connection_of(kafka))
+
+
+def built(before: Parts | None = None, **changes: Any) -> Parts:
+    """The parts of ``BASE`` with changes."""
+    config = Config.model_validate({**BASE, **changes})
+    return Builder(admin, {}).build(loaded(config), before)
+
+
+def kept(before: Parts, after: Parts) -> set[str]:
+    """Which parts are the same objects; all sources, in the same order, count as one."""
+    same = {
+        "sources": all(map(lambda a, b: a is b, before.sources, after.sources))
+        and len(before.sources) == len(after.sources),
+        "finders": before.finders is after.finders,
+        "limits": before.limits is after.limits,
+        "push": before.push is after.push,
+        "found": not after.renew,
+    }
+    return {name for name, is_same in same.items() if is_same}
+
+
+ALL = {"sources", "finders", "limits", "push", "found"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "new"),
+    [
+        ({}, set()),
+        ({"collection": {"max_age_seconds": 5}}, set()),
+        ({"sources": BASE["sources"][:1]}, {"sources"}),
+        ({"sources": []}, {"sources"}),
+        (
+            {"kafka": {"bootstrap_servers": ["b:9092"]}},
+            {"limits", "finders"},
+        ),
+        (
+            {
+                "kafka": {
+                    "bootstrap_servers": ["a:9092"],
+                    "refresh_interval_seconds": 5,
+                }
+            },
+            set(),
+        ),
+        ({"kafka": None, "discovery": {}}, {"limits", "finders"}),
+        (
+            {"discovery": {**BASE["discovery"], "source": {"timeout_seconds": 1}}},
+            {"found"},
+        ),
+        ({"otlp": {"endpoint": "http://d:4318"}}, {"push"}),
+        ({"otlp": None}, {"push"}),
+        ({"cluster": "prod"}, {"push"}),
+    ],
+)
+def test_only_what_changed_is_made_anew(changes: dict[str, Any], new: set[str]) -> None:
+    """Connections, and what was learnt on them, outlive a change of something else."""
+    before = built()
+    assert ALL - kept(before, built(before, **changes)) == new
+
+
+def test_sources_are_told_apart_by_their_names() -> None:
+    """Those that stay keep their object wherever they stand now; the order is that of the configuration."""
+    before = built()
+    first, second = BASE["sources"]
+    third = {"name": "c", "url": "http://c:1/jolokia"}
+    moved = {**first, "timeout_seconds": 1}
+    after = built(before, sources=[second, third, moved])
+    assert [source.name for source in after.sources] == ["b", "c", "a"]
+    assert after.sources[0] is before.sources[1]
+    assert after.sources[2] is not before.sources[0]
+
+
+def test_counters_of_a_push_count_since_the_same_time() -> None:
+    """A receiver would take a later start for a restart, and count everything again."""
+    before = built()
+    after = built(before, cluster="prod")
+    assert before.push is not None
+    assert after.push is not None
+    assert after.push.starts is before.push.starts
+
+
+def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
+    """A file of found sources is tried before any is found."""
+    wrong = tmp_path / "header"
+    wrong.write_bytes(b"\xff")
+    common = {"header_files": {"Authorization": wrong}}
+    with pytest.raises(ConfigError, match=r"discovery\.source: .* is not UTF-8"):
+        built(discovery={**BASE["discovery"], "source": common})
+
+
+def test_new_contents_of_a_file_count(tmp_path: Path) -> None:
+    """A password that was rotated makes those anew that use it."""
+    file = tmp_path / "password"
+    file.write_text("old")
+    auth = {"username": "me", "password_file": file}
+    sources = [{**BASE["sources"][0], "basic_auth": auth}, BASE["sources"][1]]
+    common = {**BASE["discovery"], "source": {"basic_auth": auth}}
+    before = built(sources=sources, discovery=common)
+    assert kept(before, built(before, sources=sources, discovery=common)) == ALL
+    file.write_text("new")
+    after = built(before, sources=sources, discovery=common)
+    assert ALL - kept(before, after) == {"sources", "found"}
+    assert after.sources[1] is before.sources[1]

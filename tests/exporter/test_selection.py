@@ -1,0 +1,104 @@
+import pytest
+from tests.exporter.examples import limits, usage
+
+from quotascope.exporter.selection import Order, Selection, Show, in_order, matching
+from quotascope.exporter.snapshot import EntityUsage
+from quotascope.metrics import QuotaType
+
+FULL = usage(user="carol", client_id="c", usage=990.0, limit=1000.0)
+SLOW = usage(user="bob", usage=500.0, limit=1000.0, throttle_time_seconds=3.0)
+IDLE = usage(user="Alice", broker="10", usage=1.0, limit=2000.0)
+FREE = usage(user="dave", broker="9", usage=7.0)
+BROKE = usage(
+    QuotaType.CONTROLLER_MUTATION,
+    "erin",
+    usage=0.5,
+    limit=1.0,
+    tokens=-1.0,
+    burst_tokens=10.0,
+)
+ALL = (IDLE, FREE, FULL, SLOW, BROKE)
+
+
+def users(selection: Selection, most: int | None = None) -> list[str]:
+    """Who is shown, in their order."""
+    rows = in_order(matching(ALL, selection), selection, most)
+    return [usage.entity.user for usage in rows]
+
+
+@pytest.mark.parametrize(
+    ("show", "shown"),
+    [
+        (Show.LIMITED, {"Alice", "bob", "carol", "erin"}),
+        (Show.NEAR, {"bob", "carol", "erin"}),
+        (Show.THROTTLED, {"bob"}),
+        (Show.ALL, {"Alice", "bob", "carol", "dave", "erin"}),
+    ],
+)
+def test_who_is_shown(show: Show, shown: set[str]) -> None:
+    """Whoever is throttled counts, whatever they use."""
+    assert set(users(Selection(show=show))) == shown
+
+
+def test_only_those_of_a_type_node_or_name() -> None:
+    """In either case of letters, in user or client id."""
+    assert users(Selection(quota_type=QuotaType.CONTROLLER_MUTATION)) == ["erin"]
+    assert users(Selection(broker="10")) == ["Alice"]
+    assert users(Selection(text="C")) == ["carol", "Alice"]
+
+
+@pytest.mark.parametrize(
+    ("order", "names"),
+    [
+        (Order.USED, ["erin", "carol", "bob", "Alice", "dave"]),
+        (Order.DELAY, ["bob", "erin", "carol", "Alice", "dave"]),
+        (Order.NAME, ["Alice", "bob", "carol", "dave", "erin"]),
+        (Order.USAGE, ["carol", "bob", "dave", "Alice", "erin"]),
+        (Order.LIMIT, ["Alice", "carol", "bob", "dave", "erin"]),
+        (Order.TYPE, ["carol", "bob", "Alice", "dave", "erin"]),
+        (Order.BROKER, ["erin", "carol", "bob", "dave", "Alice"]),
+    ],
+)
+def test_orders(order: Order, names: list[str]) -> None:
+    """Amounts of other units come by themselves, and node 9 before node 10."""
+    assert users(Selection(order=order, show=Show.ALL)) == names
+
+
+def test_the_emptiest_bucket_comes_first() -> None:
+    """And who has none afterwards, in both directions."""
+    assert users(Selection(order=Order.TOKENS))[0] == "erin"
+    assert users(Selection(order=Order.TOKENS, backwards=True))[0] == "erin"
+
+
+def test_by_the_rule_that_decides() -> None:
+    """The strongest level first; nobody's rule last."""
+    rules = limits()
+    rows = [
+        usage(user="x"),
+        usage(user="zoe", of=rules),
+        usage(user="alice", of=rules),
+    ]
+    shown = in_order(rows, Selection(order=Order.LEVEL))
+    assert [usage.entity.user for usage in shown] == ["alice", "zoe", "x"]
+
+
+def test_backwards_the_unknown_still_come_last() -> None:
+    """No number is not a small number."""
+    turned = Selection(show=Show.ALL, backwards=True)
+    assert users(turned) == ["Alice", "bob", "carol", "erin", "dave"]
+    assert users(turned, 2) == ["Alice", "bob"]
+    assert users(Selection(show=Show.ALL, order=Order.NAME, backwards=True), 1) == ["erin"]  # fmt: skip
+
+
+def test_no_more_than_asked_for() -> None:
+    """The first few are the same as those of the whole order."""
+    everybody = users(Selection(show=Show.ALL))
+    assert [users(Selection(show=Show.ALL), most) for most in range(6)] == [
+        everybody[:most] for most in range(6)
+    ]
+
+
+def test_an_empty_choice() -> None:
+    """Nobody is nobody."""
+    nobody: list[EntityUsage] = []
+    assert in_order(nobody, Selection(backwards=True), 5) == []

@@ -1,0 +1,104 @@
+"""A front before an application that says who it is, on real sockets of the loopback interface."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from aiohttp import web
+from tests.cluster.certificates import Certificates
+
+from quotascope.exporter.config import ServerConfig
+from quotascope.exporter.web import Front
+from quotascope.exporter.web.limits import Limits
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+PASSWORD = "correct horse"
+HASH = "$2b$04$QTfnLWl6HkaG1uAIHT.HGeHa1S8svqTvKrThjasWFEHsMIDT6MGvq"
+"""Of that, at the lowest cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A front that listens."""
+
+    url: str
+    front: Front
+
+    async def empty(self) -> None:
+        """Wait until nobody is connected."""
+        while len(self.front._guests):  # noqa: ASYNC110 - it goes by itself
+            await asyncio.sleep(0.001)
+
+
+async def hello(_request: web.Request) -> web.Response:
+    """A page."""
+    return web.Response(text="hello")
+
+
+@asynccontextmanager
+async def serving(
+    handler: Handler = hello, limits: Limits | None = None, **server: Any
+) -> AsyncIterator[Served]:
+    """A front on a free port."""
+    given = {"address": "127.0.0.1", "port": 0, **server}
+    front = Front(ServerConfig.model_validate(given), limits)
+    app = web.Application(middlewares=front.middlewares)
+    app.router.add_get("/", handler)
+    app.router.add_get("/-/healthy", hello)
+    try:
+        yield Served(await front.open(app, 1.0), front)
+    finally:
+        await front.close()
+
+
+def web_file(folder: Path, **content: Any) -> Path:
+    """A web config file."""
+    path = folder / "web.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def tls_section(made: Certificates, **more: Any) -> dict[str, Any]:
+    """TLS with the certificate of the test authority."""
+    files = {"cert_file": str(made.server), "key_file": str(made.server_key)}
+    return {"tls_server_config": {**files, **more}}
+
+
+def trusting(made: Certificates, *, shown: bool = False) -> ssl.SSLContext:
+    """A client that trusts the test authority, and may show a certificate of it."""
+    context = ssl.create_default_context(cafile=made.ca)
+    if shown:
+        context.load_cert_chain(made.client, made.client_key)
+    return context
+
+
+@asynccontextmanager
+async def connected(
+    url: str,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A plain connection."""
+    host, _, port = url.rpartition("/")[2].rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def exchange(url: str, sent: bytes) -> bytes:
+    """Bytes sent to a plain port, and all that comes back until it is closed, in whatever way."""
+    received = b""
+    async with connected(url) as (reader, writer):
+        writer.write(sent)
+        with suppress(ConnectionError):
+            while piece := await reader.read(1 << 16):
+                received += piece
+    return received

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from structlog.testing import capture_logs
+from tests.cluster.certificates import Certificates
+from tests.exporter.examples import ScriptedSource
+from tests.exporter.web.serving import (
+    HASH,
+    PASSWORD,
+    connected,
+    exchange,
+    serving,
+    tls_section,
+    web_file,
+)
+
+from quotascope.exporter.config import Config, ServerConfig
+from quotascope.exporter.errors import CannotListen, ConfigError
+from quotascope.exporter.service import Exporter
+from quotascope.exporter.web import Front
+from quotascope.exporter.web.front import _url
+
+ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("0.0.0.0", "http://127.0.0.1:1"),  # noqa: S104 - compared, not bound
+        ("::", "http://[::1]:1"),
+        ("::1", "http://[::1]:1"),
+        ("10.1.2.3", "http://10.1.2.3:1"),
+    ],
+)
+def test_url_can_be_opened(address: str, shown: str) -> None:
+    """The URL in the log is one for a browser on this machine, whatever the exporter listens on."""
+    assert _url("http", address, 1) == shown
+
+
+async def curl(*arguments: str) -> tuple[int, str]:
+    """Exit code of the real curl, and the status that it got."""
+    process = await asyncio.create_subprocess_exec(
+        "curl", "--silent", "--output", "/dev/null", "--write-out", "%{http_code}", *arguments,
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    return process.returncode or 0, output.decode()
+
+
+async def test_tls_certificate_and_password_by_curl(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """All three locks at once, by a client that is not ours."""
+    section = tls_section(
+        certificates,
+        client_ca_file=str(certificates.ca),
+        client_auth_type="RequireAndVerifyClientCert",
+    )
+    file = web_file(tmp_path, **section, basic_auth_users={"prometheus": HASH})
+    trust = ("--cacert", str(certificates.ca))
+    shown = ("--cert", str(certificates.client), "--key", str(certificates.client_key))
+    login = ("--user", f"prometheus:{PASSWORD}")
+    async with serving(web_config_file=file) as served:
+        assert await curl(*trust, *shown, *login, served.url) == (0, "200")
+        assert await curl(*trust, *shown, served.url) == (0, "401")
+        assert (await curl(*trust, *login, served.url))[1] == "000"
+        assert (await curl(*shown, *login, served.url))[0] == 60  # not trusted
+
+
+async def test_all_that_a_name_stands_for() -> None:
+    """A name is looked up; the log says who may ask."""
+    with capture_logs() as lines:
+        async with serving(address="localhost") as served:
+            assert b"hello" in await exchange(
+                served.url, ASK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+            )
+    assert lines[0] == {"event": "listening", "log_level": "info", "url": served.url, "users": "anybody"}  # fmt: skip
+
+
+async def test_a_port_that_is_taken() -> None:
+    """One sentence, and nothing is left open."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        front = Front(ServerConfig(address="127.0.0.1", port=port))
+        with pytest.raises(CannotListen, match="Address already in use"):
+            await front.open(web.Application(), 1.0)
+        await front.close()
+
+
+@pytest.mark.parametrize("address", ["nobody.invalid", "a" * 100, "a..b"])
+async def test_a_host_that_there_is_not(address: str) -> None:
+    """The same for a name that nobody knows, or that is none."""
+    front = Front(ServerConfig(address=address, port=0))
+    with pytest.raises(CannotListen, match=f"^cannot listen on {address} port 0: "):
+        await front.open(web.Application(), 1.0)
+    await front.close()
+
+
+def test_a_web_config_file_is_checked_at_once(tmp_path: Path) -> None:
+    """Before anything listens."""
+    config = ServerConfig(web_config_file=web_file(tmp_path, basic_auth_user={}))
+    with pytest.raises(ConfigError, match="unknown key 'basic_auth_user'"):
+        Front(config)
+
+
+async def test_the_end_cuts_off_who_only_waits(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """A handshake that was begun, and an idle connection, keep nothing running."""
+    file = web_file(tmp_path, **tls_section(certificates))
+    async with (
+        serving(web_config_file=file) as guarded,
+        serving() as plain,
+        connected(guarded.url),
+        connected(plain.url) as (read, write),
+    ):
+        write.write(ASK)
+        await read.readuntil(b"hello")
+        await plain.front.close()
+        await guarded.front.close()
+        assert await read.read() == b""
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_no_file_descriptor_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told, and tried again a moment later."""
+    accept, failures = socket.socket.accept, [OSError(24, "Too many open files")]
+
+    def scarce(self: socket.socket) -> tuple[socket.socket, object]:
+        if failures:
+            raise failures.pop()
+        return accept(self)
+
+    monkeypatch.setattr(socket.socket, "accept", scarce)
+    with capture_logs() as lines:
+        async with serving() as served, connected(served.url) as (read, write):
+            write.write(ASK)
+            await read.readuntil(b"hello")
+    told = [line for line in lines if line["log_level"] == "error"]
+    assert [line["reason"] for line in told] == ["Too many open files"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "GET /metrics?target={url}&url={url}&scraper={url} HTTP/1.1\r\nHost: localhost",
+        "GET /probe?target={url} HTTP/1.1\r\nHost: localhost",
+        "GET /api/v1/entities?broker={url}&q={url} HTTP/1.1\r\nHost: localhost",
+        "GET {url}/metrics HTTP/1.1\r\nHost: localhost",
+        "CONNECT {place} HTTP/1.1\r\nHost: localhost",
+        "GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-Host: {place}\r\nReferer: {url}",
+    ],
+)
+async def test_nothing_in_a_request_makes_it_ask_anybody(head: str) -> None:
+    """Only the configuration says where it connects to."""
+    source = ScriptedSource()
+    server = {"address": "127.0.0.1", "port": 0}
+    with socket.create_server(("127.0.0.1", 0)) as bait:
+        bait.setblocking(False)  # noqa: FBT003 - socket's own
+        place = f"127.0.0.1:{bait.getsockname()[1]}"
+        text = head.format(url=f"http://{place}", place=place)
+        config = Config.model_validate({"server": server})
+        async with Exporter(config, [source], None) as exporter:
+            await exporter.snapshot()
+            ask = f"{text}\r\nConnection: close\r\n\r\n".encode()
+            assert (await exchange(exporter.url, ask)).startswith(b"HTTP/1.1 ")
+        with pytest.raises(BlockingIOError):
+            bait.accept()

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+from tests.cluster.certificates import Certificates
+from tests.exporter.web.serving import HASH, tls_section, web_file
+
+from quotascope.exporter.web.watched import WatchedSettings
+
+
+class Clock:
+    """Steady seconds that the test counts."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+def test_it_is_read_only_when_it_changes(tmp_path: Path) -> None:
+    """The same settings again and again, and then others."""
+    file = web_file(tmp_path, basic_auth_users={"alice": HASH})
+    watched = WatchedSettings(file)
+    first = watched.now()
+    assert watched.now() is first
+    web_file(tmp_path, basic_auth_users={"bob": HASH})
+    assert set(watched.now().config.basic_auth_users) == {"bob"}
+
+
+def test_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:
+    """It is told once, and read when it is back."""
+    file = web_file(tmp_path, basic_auth_users={"alice": HASH})
+    clock = Clock()
+    watched = WatchedSettings(file, clock)
+    first = watched.now()
+    file.unlink()
+    with capture_logs() as lines:
+        for _ in range(20):
+            assert watched.now() is first
+            clock.now += 1
+    assert [line["log_level"] for line in lines] == ["error"]
+    web_file(tmp_path, basic_auth_users={"bob": HASH})
+    assert watched.now() is not first
+
+
+def test_what_a_new_file_names_may_come_later(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """It is tried again, although nothing changes of what was looked at."""
+    web_file(tmp_path, **tls_section(certificates))
+    clock = Clock()
+    watched = WatchedSettings(tmp_path / "web.yaml", clock)
+    first = watched.now()
+    later = tls_section(
+        certificates,
+        client_ca_file="ca.pem",
+        client_auth_type="VerifyClientCertIfGiven",
+    )
+    web_file(tmp_path, **later)
+    assert watched.now() is first
+    (tmp_path / "ca.pem").write_bytes(certificates.ca.read_bytes())
+    assert watched.now() is first
+    clock.now += 5
+    assert tmp_path / "ca.pem" in watched.now().files
+
+
+def test_tls_is_not_switched_off_while_it_runs(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """A file that lost its section leaves TLS as it was, and the log says what to do."""
+    file = web_file(tmp_path, **tls_section(certificates))
+    watched = WatchedSettings(file)
+    web_file(tmp_path, basic_auth_users={"alice": HASH})
+    with capture_logs() as lines:
+        assert watched.now().tls is not None
+    assert "by a restart only" in lines[0]["error"]
+
+
+@pytest.mark.parametrize("half", ["", "basic_auth_users:\n"])
+def test_a_file_that_is_half_written_opens_no_door(tmp_path: Path, half: str) -> None:
+    """Without its users it looks like a file for everybody; their passwords hold until a restart."""
+    file = web_file(tmp_path, basic_auth_users={"alice": HASH})
+    watched = WatchedSettings(file)
+    file.write_text(half)
+    with capture_logs() as lines:
+        assert set(watched.now().config.basic_auth_users) == {"alice"}
+    assert "by a restart only" in lines[0]["error"]
+    web_file(tmp_path, basic_auth_users={"bob": HASH})
+    assert set(watched.now().config.basic_auth_users) == {"bob"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"client_auth_type": "VerifyClientCertIfGiven"}, "client_auth_type"),
+        ({"client_allowed_sans": []}, "client_allowed_sans"),
+    ],
+)
+def test_certificates_of_clients_are_asked_for_until_a_restart(
+    tmp_path: Path, certificates: Certificates, changes: dict[str, object], field: str
+) -> None:
+    """A file that asks for less than before is told, and not used."""
+    strict: dict[str, object] = {
+        "client_ca_file": str(certificates.ca),
+        "client_auth_type": "RequireAndVerifyClientCert",
+        "client_allowed_sans": ["prometheus"],
+    }
+    watched = WatchedSettings(web_file(tmp_path, **tls_section(certificates, **strict)))
+    first = watched.now()
+    web_file(tmp_path, **tls_section(certificates, **{**strict, **changes}))
+    with capture_logs() as lines:
+        assert watched.now() is first
+    assert field in lines[0]["error"]
