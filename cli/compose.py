@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 
 from quotascope.clients.adapter import open_quota_admin
+from quotascope.clients.quota_admin import QuotaAdmin
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import Config, KafkaConfig
+from quotascope.exporter.config.loaded import loaded
 from quotascope.exporter.discovery import Discovery, Roster
 from quotascope.exporter.discovery.build import build_roster
 from quotascope.exporter.errors import ConfigError
 from quotascope.exporter.limits import LimitsSource
 from quotascope.exporter.limits.admin import AdminLimits
-from quotascope.exporter.limits.build import connection_of
+from quotascope.exporter.limits.build import connection_of, read_timeout
 from quotascope.exporter.limits.refresh import LimitsKeeper, LimitsRefresh, NoLimits
-from quotascope.exporter.otlp import build_push
-from quotascope.exporter.service import Exporter
+from quotascope.exporter.logs import configure_logs
+from quotascope.exporter.parts import Builder
+from quotascope.exporter.reload import Reloader
+from quotascope.exporter.service import Exporter, exporter_of
+
+_Look = Callable[[], Coroutine[object, object, None]]
 
 _NO_SOURCE = "no source: give --source or --discover, or a file with `sources` or `discovery` (see `quotascope config example`)"
 _NO_KAFKA = "no Kafka: give --bootstrap-servers, or a file with `kafka` (see `quotascope config example`)"
@@ -27,27 +33,32 @@ _NO_KAFKA = "no Kafka: give --bootstrap-servers, or a file with `kafka` (see `qu
 
 def build_exporter(config: Config) -> Exporter:
     """The exporter, not started yet. Raises ``ConfigError`` and ``ClientError``."""
-    kafka = config.kafka
-    push = build_push(config, os.environ)
-    roster, discovery = roster_of(config)
-    if kafka is None:
-        return Exporter(config, roster, None, discovery=discovery, push=push)
-    return Exporter(
-        config,
-        roster,
-        limits_of(kafka),
-        discovery=discovery,
-        push=push,
-        refresh_seconds=kafka.refresh_interval_seconds,
-        limits_timeout_seconds=read_timeout(kafka),
+    return exporter_of(_builder().build(loaded(with_source(config))))
+
+
+def build_reloader(exporter: Exporter, read: Callable[[], Config]) -> Reloader:
+    """What lets the exporter go on with what ``read`` gives, and tells the exporter how that goes."""
+    reloader = Reloader(
+        exporter, lambda: with_source(read()), _builder(), configure_logs
     )
+    exporter.collection.reload_health = lambda: reloader.health
+    return reloader
+
+
+def _builder() -> Builder:
+    return Builder(admin_of, os.environ)
 
 
 def roster_of(config: Config) -> tuple[Roster, Discovery | None]:
     """The sources, or what finds them. Raises ``ConfigError`` and ``ClientError``."""
+    return build_roster(with_source(config), admin_of)
+
+
+def with_source(config: Config) -> Config:
+    """The configuration, when it says whom to read. Else raises ``ConfigError``."""
     if not config.sources and not config.discovery.wanted:
         raise ConfigError("configuration", [_NO_SOURCE])
-    return build_roster(config, lambda kafka: open_quota_admin(connection_of(kafka)))
+    return config
 
 
 def kafka_of(config: Config) -> KafkaConfig:
@@ -57,33 +68,51 @@ def kafka_of(config: Config) -> KafkaConfig:
     return config.kafka
 
 
+def admin_of(kafka: KafkaConfig) -> QuotaAdmin:
+    """The Admin API; it connects with the first call. Raises ``ConfigError`` and ``ClientError``."""
+    return open_quota_admin(connection_of(kafka))
+
+
 def limits_of(kafka: KafkaConfig) -> LimitsSource:
     """What reads the configured limits; it connects with the first read. Raises ``ConfigError`` and ``ClientError``."""
-    return AdminLimits(open_quota_admin(connection_of(kafka)))
-
-
-def read_timeout(kafka: KafkaConfig) -> float:
-    """Seconds for one complete read: each of its few requests has its own timeout, this one is for what hangs."""
-    return 4 * kafka.timeout_seconds
+    return AdminLimits(admin_of(kafka))
 
 
 @asynccontextmanager
-async def build_collection(config: Config) -> AsyncIterator[Collection]:
-    """A collection whose limits were read once, for a single look. Raises ``ConfigError`` and ``ClientError``."""
+async def build_collection(
+    config: Config, *, watch: bool = False
+) -> AsyncIterator[Collection]:
+    """
+    A collection whose limits were read, and whose nodes were looked for: once, or again and again for those who ``watch``.
+
+    Raises ``ConfigError`` and ``ClientError``.
+    """
     roster, discovery = roster_of(config)
     keeper: LimitsKeeper = NoLimits()
     limits = limits_of(config.kafka) if config.kafka else None
-    looks = [] if discovery is None else [discovery.refresh()]
+    once: list[_Look] = [] if discovery is None else [discovery.refresh]
+    always: list[_Look] = [] if discovery is None else [discovery.run]
     if limits is not None and config.kafka is not None:
         keeper = refresh = LimitsRefresh(limits, read_timeout(config.kafka))
-        looks.append(refresh.refresh())
-    await asyncio.gather(*looks)
+        once.append(refresh.refresh)
+        interval_seconds = config.kafka.refresh_interval_seconds
+        always.append(lambda: refresh.run(interval_seconds))
+    if not watch:
+        await asyncio.gather(*(look() for look in once))
+    tasks = [asyncio.create_task(look()) for look in always if watch]
     collection = Collection(roster, keeper, cardinality=Cardinality(config.cardinality))
     try:
         yield collection
     finally:
+        await _cancelled(tasks)
         await collection.close()
         if discovery is not None:
             await discovery.close()
         if limits is not None:
             await limits.close()
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

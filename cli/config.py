@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import configuration
+from .settings import configuration
 
 config = typer.Typer(
     name="config",
@@ -29,7 +29,7 @@ def check(
 
     Exit code 0: it can be used, as far as that can be told without connecting. 1: it cannot.
     """
-    from quotascope.exporter.config.file import named
+    from quotascope.quotas import named
 
     from .compose import build_exporter
 

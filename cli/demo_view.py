@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from quotascope.exporter.snapshot import EntityUsage, Snapshot
+from quotascope.exporter.units import short_type
 
-from .units import short_type
 from .usage_table import usage_table
 
 _WHAT_TO_LOOK_AT = """\

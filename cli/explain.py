@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from . import options
+from .grouping import grouped
+from .settings import Asking
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
@@ -25,17 +27,12 @@ quotascope explain --client-id spark --bootstrap-servers broker-1:9093 --securit
 """
 
 
+@grouped
 def explain(
     *,
     user: options.User = "ANONYMOUS",
     client_id: options.ClientId = "",
-    config: options.ConfigFile = None,
-    bootstrap_servers: options.BootstrapServers = None,
-    security_protocol: options.Protocol = None,
-    sasl_mechanism: options.Mechanism = None,
-    sasl_username: options.Username = None,
-    sasl_password_file: options.PasswordFile = None,
-    ca_file: options.CaFile = None,
+    kafka: Asking,
     json: options.Json = False,
 ) -> None:
     """
@@ -49,15 +46,7 @@ def explain(
 
     from . import explain_view
 
-    settings = options.configuration(
-        config,
-        bootstrap_servers=bootstrap_servers,
-        security_protocol=security_protocol,
-        sasl_mechanism=sasl_mechanism,
-        sasl_username=sasl_username,
-        sasl_password_file=sasl_password_file,
-        ca_file=ca_file,
-    )
+    settings = kafka.configuration()
     limits = asyncio.run(read_limits(settings))
     explanations = explain_limits(limits, user, client_id)
     for node_id, name in overruling(limits).items():

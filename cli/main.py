@@ -9,10 +9,23 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from . import demo, explain, serve, status
+from . import (
+    demo,
+    doctor,
+    explain,
+    ingest,
+    recommend,
+    request_topic,
+    serve,
+    status,
+    top,
+    whatif,
+)
 from .alerts import alerts
 from .config import config
 from .dashboards import dashboards
+from .history import history
+from .quotas import quotas
 from .rules import rules
 from .spark import spark
 
@@ -25,8 +38,16 @@ app = typer.Typer(
 )
 app.command(epilog=serve.EXAMPLES)(serve.serve)
 app.command(epilog=status.EXAMPLES)(status.status)
+app.command(epilog=top.EXAMPLES)(top.top)
+app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
+app.command(epilog=ingest.EXAMPLES)(ingest.ingest)
+app.command(epilog=request_topic.EXAMPLES)(request_topic.request_topic)
+app.command(epilog=whatif.EXAMPLES)(whatif.whatif)
+app.command(epilog=recommend.EXAMPLES)(recommend.recommend)
 app.command(epilog=demo.EXAMPLES)(demo.demo)
+app.add_typer(history)
+app.add_typer(quotas)
 app.add_typer(config)
 app.add_typer(dashboards)
 app.add_typer(alerts)
@@ -82,10 +103,18 @@ def _expected(error: Exception) -> bool:
     from quotascope.clients.errors import ClientError
     from quotascope.dashboards.errors import DashboardsError
     from quotascope.exporter.errors import ExporterError
+    from quotascope.pipeline.errors import PipelineError
+    from quotascope.quotas.errors import QuotasError
     from quotascope.spark_listener.errors import SparkListenerError
 
     expected = (
-        AlertsError | DashboardsError | ExporterError | ClientError | SparkListenerError
+        AlertsError
+        | DashboardsError
+        | ExporterError
+        | ClientError
+        | PipelineError
+        | SparkListenerError
+        | QuotasError
     )
     return isinstance(error, expected)
 

@@ -1,15 +1,11 @@
-"""Options that several commands share, and what they set in the configuration."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from quotascope.exporter.config import Config
 
 _READING = "What is read"
 _KAFKA = "Kafka's Admin API, which knows the configured quotas"
@@ -139,6 +135,15 @@ Port = Annotated[
         metavar="PORT", help="Port to listen on (9749).", rich_help_panel=_SERVING
     ),
 ]
+WebConfigFile = Annotated[
+    str | None,
+    typer.Option(
+        "--web.config.file",
+        metavar="FILE",
+        help="TLS, users and headers, in the web config format of all exporters of Prometheus (docs/security.md).",
+        rich_help_panel=_SERVING,
+    ),
+]
 OtlpEndpoint = Annotated[
     str | None,
     typer.Option(
@@ -237,60 +242,3 @@ User = Annotated[
 ]
 ClientId = Annotated[str, typer.Option(metavar="ID", help="The client's client.id.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-
-_PLACES = {
-    "--cluster": ("cluster",),
-    "--bootstrap-servers": ("kafka", "bootstrap_servers"),
-    "--security-protocol": ("kafka", "security_protocol"),
-    "--sasl-mechanism": ("kafka", "sasl", "mechanism"),
-    "--sasl-username": ("kafka", "sasl", "username"),
-    "--sasl-password-file": ("kafka", "sasl", "password_file"),
-    "--ca-file": ("kafka", "tls", "ca_file"),
-    "--address": ("server", "address"),
-    "--port": ("server", "port"),
-    "--max-entities": ("cardinality", "max_entities"),
-    "--include-user": ("cardinality", "include_users"),
-    "--exclude-user": ("cardinality", "exclude_users"),
-    "--include-client-id": ("cardinality", "include_client_ids"),
-    "--exclude-client-id": ("cardinality", "exclude_client_ids"),
-    "--detail-above": ("cardinality", "detail_above"),
-    "--idle-after": ("cardinality", "idle_after_seconds"),
-    "--otlp-endpoint": ("otlp", "endpoint"),
-    "--otlp-protocol": ("otlp", "protocol"),
-    "--log-format": ("log", "format"),
-    "--log-level": ("log", "level"),
-    "--sample-every": ("collection", "sample_every_seconds"),
-    "--targets": ("discovery", "file_sd", "files"),
-}
-
-
-def configuration(
-    file: Path | None,
-    sources: list[str] | None = None,
-    discover: str | None = None,
-    **flags: object,
-) -> Config:
-    """
-    The configuration from file, environment and flags.
-
-    Flags are named as in Python (``log_format`` for ``--log-format``); those that are
-    None were not given. Raises ``ConfigError``.
-    """
-    from quotascope.exporter.config import (
-        Override,
-        discovery_overrides,
-        load_config,
-        sources_override,
-    )
-
-    named = {f"--{name.replace('_', '-')}": value for name, value in flags.items()}
-    overrides = [
-        Override(place=_PLACES[flag], value=value, origin=flag)
-        for flag, value in named.items()
-        if value is not None
-    ]
-    if sources:
-        overrides.append(sources_override(sources, "--source"))
-    if discover:
-        overrides.extend(discovery_overrides(discover, "--discover"))
-    return load_config(file, os.environ, overrides)

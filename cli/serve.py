@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from . import options
+from .grouping import grouped
+from .settings import Reading
 
 if TYPE_CHECKING:
+    from quotascope.exporter.config import Config
+    from quotascope.exporter.reload import Reloader
     from quotascope.exporter.service import Exporter
 
 EXAMPLES = """
@@ -26,87 +33,98 @@ quotascope serve --source jmx_exporter:1=http://broker-1:9404/metrics --port 975
 
 quotascope serve --config /etc/quotascope.yaml --max-entities 2000 --exclude-client-id 'console-.*' --detail-above 0.5 --idle-after 15m
 
+quotascope serve --config /etc/quotascope.yaml --web.config.file /etc/quotascope/web.yaml
+
 quotascope serve --config /etc/quotascope.yaml --otlp-endpoint https://collector:4317 --otlp-protocol grpc
 """
 
 
-def serve(
-    *,
-    config: options.ConfigFile = None,
-    source: options.Sources = None,
-    discover: options.Discover = None,
-    targets: options.Targets = None,
-    bootstrap_servers: options.BootstrapServers = None,
-    security_protocol: options.Protocol = None,
-    sasl_mechanism: options.Mechanism = None,
-    sasl_username: options.Username = None,
-    sasl_password_file: options.PasswordFile = None,
-    ca_file: options.CaFile = None,
-    cluster: options.Cluster = None,
-    sample_every: options.SampleEvery = None,
-    address: options.Address = None,
-    port: options.Port = None,
-    max_entities: options.MaxEntities = None,
-    include_user: options.IncludeUsers = None,
-    exclude_user: options.ExcludeUsers = None,
-    include_client_id: options.IncludeClientIds = None,
-    exclude_client_id: options.ExcludeClientIds = None,
-    detail_above: options.DetailAbove = None,
-    idle_after: options.IdleAfter = None,
-    otlp_endpoint: options.OtlpEndpoint = None,
-    otlp_protocol: options.OtlpProtocol = None,
-    log_format: options.LogFormat = None,
-    log_level: options.LogLevel = None,
-) -> None:
-    """Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What the exporter is told beside what it reads."""
+
+    cluster: options.Cluster = None
+    sample_every: options.SampleEvery = None
+    address: options.Address = None
+    port: options.Port = None
+    web_config_file: options.WebConfigFile = None
+    max_entities: options.MaxEntities = None
+    include_user: options.IncludeUsers = None
+    exclude_user: options.ExcludeUsers = None
+    include_client_id: options.IncludeClientIds = None
+    exclude_client_id: options.ExcludeClientIds = None
+    detail_above: options.DetailAbove = None
+    idle_after: options.IdleAfter = None
+    otlp_endpoint: options.OtlpEndpoint = None
+    otlp_protocol: options.OtlpProtocol = None
+    log_format: options.LogFormat = None
+    log_level: options.LogLevel = None
+
+
+@grouped
+def serve(*, read: Reading, serving: Serving) -> None:
+    """Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C. SIGHUP reads the configuration again."""
     from quotascope.exporter.garbage import search_rarely
+    from quotascope.exporter.heap import share_arenas
     from quotascope.exporter.logs import configure_logs
 
-    from .compose import build_exporter
+    from .compose import build_exporter, build_reloader
 
-    settings = options.configuration(
-        config,
-        source,
-        discover,
-        targets=targets,
-        sample_every=sample_every,
-        bootstrap_servers=bootstrap_servers,
-        security_protocol=security_protocol,
-        sasl_mechanism=sasl_mechanism,
-        sasl_username=sasl_username,
-        sasl_password_file=sasl_password_file,
-        ca_file=ca_file,
-        cluster=cluster,
-        address=address,
-        port=port,
-        max_entities=max_entities,
-        include_user=include_user,
-        exclude_user=exclude_user,
-        include_client_id=include_client_id,
-        exclude_client_id=exclude_client_id,
-        detail_above=detail_above,
-        idle_after=idle_after,
-        otlp_endpoint=otlp_endpoint,
-        otlp_protocol=otlp_protocol,
-        log_format=log_format,
-        log_level=log_level,
-    )
+    settings = read.configuration(**asdict(serving))
     search_rarely()
+    share_arenas()
     configure_logs(settings.log)
     exporter = build_exporter(settings)
-    asyncio.run(run_until_signal(exporter))
+    reloader = build_reloader(exporter, lambda: _read_again(read, serving))
+    asyncio.run(run_until_signal(exporter, reloader))
 
 
-async def run_until_signal(exporter: Exporter) -> None:
-    """Run until SIGTERM or SIGINT; requests under way are answered first. A second signal ends at once."""
+def _read_again(read: Reading, serving: Serving) -> Config:
+    """What file, environment and flags say now."""
+    from quotascope.exporter.errors import ConfigError
+    from quotascope.quotas import STDIN, named
+
+    if read.config == STDIN:
+        raise ConfigError(named(STDIN), ["cannot be read a second time: use a file"])
+    return read.configuration(**asdict(serving))
+
+
+async def run_until_signal(
+    exporter: Exporter, reloader: Reloader | None = None
+) -> None:
+    """
+    Run until SIGTERM or SIGINT; requests under way are answered first. A second signal ends at once.
+
+    SIGHUP reads the configuration again.
+    """
     import structlog
+
+    from quotascope.exporter.service_manager import READY, STOPPING, tell
 
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with exporter:
+    if reloader is not None:  # before it listens: who starts it may send this at once
+        loop.add_signal_handler(signal.SIGHUP, reloader.want)
+    async with exporter, _reloading(reloader):
+        tell(READY)
         await stop.wait()
+        tell(STOPPING)
         structlog.get_logger().info("stopping: requests under way are answered first")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
+
+
+@asynccontextmanager
+async def _reloading(reloader: Reloader | None) -> AsyncIterator[None]:
+    """Reload when that is wanted, until the end begins."""
+    if reloader is None:
+        yield
+        return
+    task = asyncio.create_task(reloader.run())
+    try:
+        yield
+    finally:
+        async with reloader.between:  # half a switch would leave connections open
+            task.cancel()

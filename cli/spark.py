@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import outputs
+
 if TYPE_CHECKING:
     from quotascope.spark_listener.report import Account
 
@@ -45,6 +47,13 @@ _RUNNER = """
 Examples:
 
   spark-submit --conf spark.quotascope.enabled=true "$(quotascope spark runner)" job.py arguments
+"""
+
+
+_SUBMIT = """
+Examples:
+
+  spark-submit --master yarn "$(quotascope spark submit-script)" whatif hdfs:///kafka/usage --candidates candidates.yaml
 """
 
 
@@ -90,6 +99,7 @@ def report(
 
     from quotascope.spark_listener.report import document, tables, write_picture
 
+    outputs.check(html, png)
     account = _read(log, summary)
     if html is not None:
         _write_page(account, html)
@@ -131,6 +141,12 @@ def runner() -> None:
     from quotascope.spark_listener import run
 
     typer.echo(run.__file__)
+
+
+@spark.command("submit-script", epilog=_SUBMIT)
+def submit_script() -> None:
+    """Print where the script is that runs ingest, whatif and recommend as an application of Spark."""
+    typer.echo(Path(__file__).with_name("submit.py"))
 
 
 def _read(log: Path, summary: Path | None) -> Account:

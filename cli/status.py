@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import options
+from .grouping import grouped
+from .settings import Reading
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
@@ -26,18 +27,10 @@ Exit code 0: all sources and the limits could be read. 1: something could not.
 """
 
 
+@grouped
 def status(
     *,
-    config: options.ConfigFile = None,
-    source: options.Sources = None,
-    discover: options.Discover = None,
-    targets: options.Targets = None,
-    bootstrap_servers: options.BootstrapServers = None,
-    security_protocol: options.Protocol = None,
-    sasl_mechanism: options.Mechanism = None,
-    sasl_username: options.Username = None,
-    sasl_password_file: options.PasswordFile = None,
-    ca_file: options.CaFile = None,
+    read: Reading,
     top: Annotated[
         int, typer.Option(min=0, metavar="N", help="How many entities to show.")
     ] = 10,
@@ -49,19 +42,7 @@ def status(
 
     from .status_view import view
 
-    settings = options.configuration(
-        config,
-        source,
-        discover,
-        targets=targets,
-        bootstrap_servers=bootstrap_servers,
-        security_protocol=security_protocol,
-        sasl_mechanism=sasl_mechanism,
-        sasl_username=sasl_username,
-        sasl_password_file=sasl_password_file,
-        ca_file=ca_file,
-        log_level="error",
-    )
+    settings = read.configuration(log_level="error")
     snapshot = asyncio.run(read_once(settings))
     findings = diagnose(snapshot)
     Console().print(view(snapshot, findings, top))

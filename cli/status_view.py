@@ -14,9 +14,16 @@ from quotascope.exporter.diagnosis import Finding, Severity
 from quotascope.exporter.limits import QUOTA_KEYS, Limits
 from quotascope.exporter.ranking import most_pressing
 from quotascope.exporter.snapshot import Cause, EntityUsage, Snapshot, SourceHealth
+from quotascope.exporter.units import (
+    entity_name,
+    percent,
+    rule_name,
+    seconds,
+    short_type,
+    usage_of_limit,
+)
 from quotascope.exporter.untrusted import one_line
 
-from .units import entity_name, percent, rule_name, seconds, short_type, usage_of_limit
 from .usage_table import WIDEST
 
 _NODE = 11

@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quotascope.exporter.snapshot import EntityUsage
-
-from .units import (
+from quotascope.exporter.units import (
     entity_name,
     level_name,
     percent,

@@ -19,6 +19,9 @@ class Agent:
         answer = jolokia_bytes(capture)
         asked, go_on = threading.Event(), threading.Event()
         go_on.set()
+        self.authorizations: list[str] = []
+        """What the requests identified themselves with."""
+        authorizations = self.authorizations
         self.asked = asked
         """Set by each request."""
         self.go_on = go_on
@@ -27,6 +30,7 @@ class Agent:
         class Jolokia(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 self.rfile.read(int(self.headers["Content-Length"]))
+                authorizations.append(self.headers.get("Authorization", ""))
                 asked.set()
                 go_on.wait()
                 self.send_response(200)

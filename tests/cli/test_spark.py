@@ -41,6 +41,20 @@ def test_files_are_written(
     assert err == ""
 
 
+def test_file_of_something_else_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """JSON lines of another program are no event log, and no report of nothing."""
+    other = tmp_path / "other.json"
+    other.write_text('{"level":"info"}\n' * 3)
+    assert run(monkeypatch, "spark", "report", other) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "other.json is no event log of Spark" in " ".join(err.split())
+
+
 def test_zip_for_tasks_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +79,20 @@ def test_file_that_cannot_be_written(
     assert len(err.splitlines()) <= 2
 
 
+@pytest.mark.parametrize("output", ["--html", "--png"])
+def test_output_that_cannot_be_written_is_told_first(
+    output: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Before the log is read, which may take long; here there is none."""
+    missing = tmp_path / "missing" / "a"
+    assert run(monkeypatch, "spark", "report", tmp_path / "none", output, missing) == 1
+    assert "No such file or directory" in " ".join(capsys.readouterr().err.split())
+    assert not missing.parent.exists()
+
+
 @pytest.mark.parametrize("command", ["report", "py-files", "jar"])
 def test_help_has_examples(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -75,11 +103,12 @@ def test_help_has_examples(
     assert f"quotascope spark {command} " in capsys.readouterr().out
 
 
-def test_runner_is_where_it_says(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", ["runner", "submit-script"])
+def test_script_is_where_it_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     """spark-submit is given that file."""
-    assert run(monkeypatch, "spark", "runner") == 0
+    assert run(monkeypatch, "spark", command) == 0
     assert "def main" in Path(capsys.readouterr().out.strip()).read_text()
 
 

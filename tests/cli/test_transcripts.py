@@ -12,9 +12,10 @@ import re
 import shlex
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from tests.cli.conftest import Serve
@@ -23,7 +24,7 @@ from tests.exporter.recorded import SPLIT_RULES
 
 from quotascope.cli.main import main
 from quotascope.clients.errors import PermissionMissing
-from quotascope.clients.quota_admin import ConfiguredQuota
+from quotascope.clients.quota_admin import ConfiguredQuota, QuotaChange
 from quotascope.clients.security import Connection
 from quotascope.metrics import DEFAULT, DefaultType
 
@@ -52,10 +53,14 @@ def steps(text: str) -> tuple[str, list[Step]]:
 
 
 class Cluster(ScriptedAdmin):
-    """The quotas that were in force when the captures were taken."""
+    """The quotas that were in force when the captures were taken, and what a story has made of them."""
+
+    altered: ClassVar[dict[tuple[str, ...], tuple[ConfiguredQuota, ...]]] = {}
+    """By the servers that were asked, until the story ends."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__()
+        self._servers = tuple(connection.bootstrap_servers)
         self.quotas = tuple(
             ConfiguredQuota(
                 entity=dict(_named(entity.user, entity.client_id)),
@@ -73,6 +78,23 @@ class Cluster(ScriptedAdmin):
             )
         if connection.bootstrap_servers == ("empty:9092",):
             self.quotas = ()
+        self.quotas = self.altered.get(self._servers, self.quotas)
+
+    def alter_quotas(self, changes: Sequence[QuotaChange]) -> None:
+        """As a controller does; the next command sees it."""
+        quotas = {(_key(quota.entity), quota.key): quota for quota in self.quotas}
+        for change in changes:
+            place = _key(change.entity), change.key
+            quotas.pop(place, None)
+            if change.value is not None:
+                quotas[place] = ConfiguredQuota(
+                    entity=change.entity, key=change.key, value=change.value
+                )
+        self.quotas = self.altered[self._servers] = tuple(quotas.values())
+
+
+def _key(entity: Mapping[str, str | None]) -> frozenset[tuple[str, str | None]]:
+    return frozenset(entity.items())
 
 
 def _named(
@@ -123,6 +145,7 @@ def test_transcript(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr("quotascope.cli.compose.open_quota_admin", Cluster)
+    monkeypatch.setattr(Cluster, "altered", {})
     story, expected = steps(path.read_text(encoding="utf-8"))
     told = story
     for step in expected:

@@ -1,0 +1,146 @@
+"""`quotascope ingest`: request logs become tables of usage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .pipeline_options import EngineName, check_extra
+
+if TYPE_CHECKING:
+    from quotascope.pipeline.ingest import Report
+
+EXAMPLES = """
+Examples:
+
+quotascope ingest /var/log/kafka/ --names 'kafka-request.log*' --broker 1 --into usage
+
+quotascope ingest logs/ --broker-pattern '/broker-([0-9]+)/' --topics topics.json --into usage
+
+zcat kafka-request.log.gz | quotascope ingest - --broker 1 --into usage
+
+spark-submit --master yarn "$(quotascope spark submit-script)" ingest hdfs:///logs/kafka --into hdfs:///kafka/usage
+"""
+_READING = "How logs are read"
+_NO_LOG = "no line is a request: is this the log of kafka.request.logger at DEBUG, of Kafka 2.8 or later? docs/request-log.md says how to get one"
+
+Logs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="LOGS…",
+        help="Files and folders, plain, gzip or zstd; - is standard input.",
+    ),
+]
+Into = Annotated[
+    str,
+    typer.Option(
+        metavar="FOLDER",
+        help="Is made if need be. What was read before adds nothing again.",
+    ),
+]
+Broker = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The broker that wrote all of these logs; else its address in them.",
+        rich_help_panel=_READING,
+    ),
+]
+BrokerPattern = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REGEX",
+        help="Where the broker's name is in a file's path, such as '/broker-([0-9]+)/'.",
+        rich_help_panel=_READING,
+    ),
+]
+LogZone = Annotated[
+    str,
+    typer.Option(
+        "--log-time-zone",
+        metavar="ZONE",
+        help="Zone of the times in the logs, such as Europe/Berlin.",
+        rich_help_panel=_READING,
+    ),
+]
+Topics = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Partitions by topic before the logs began: without them, what a DeleteTopics or CreatePartitions cost is often unknown.",
+        rich_help_panel=_READING,
+    ),
+]
+Names = Annotated[
+    str,
+    typer.Option(
+        metavar="PATTERN",
+        help="Which files of a folder are request logs.",
+        rich_help_panel=_READING,
+    ),
+]
+Buckets = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=4096,
+        metavar="N",
+        help="Into how many parts users are spread; counts when the folder is made.",
+    ),
+]
+
+
+def ingest(
+    logs: Logs,
+    *,
+    into: Into,
+    broker: Broker = None,
+    broker_pattern: BrokerPattern = None,
+    log_time_zone: LogZone = "UTC",
+    topics: Topics = None,
+    names: Names = "*",
+    buckets: Buckets = 16,
+    engine: EngineName = "auto",
+) -> None:
+    """
+    Read request logs of Kafka brokers (kafka.request.logger) into a folder of usage history.
+
+    Lines that cannot be read go to a quarantine with the reason. Every line is accounted for.
+    """
+    check_extra()
+    from quotascope.pipeline.ingest import Options
+    from quotascope.pipeline.runs.engine import Engine
+    from quotascope.pipeline.runs.ingest import ingest_logs
+
+    from .progress import bar
+
+    options = Options(
+        broker=broker,
+        broker_pattern=broker_pattern,
+        zone=log_time_zone,
+        snapshot=topics,
+        names=names,
+    )
+    with bar("reading") as progress:
+        report = ingest_logs(logs, into, options, buckets=buckets, engine=Engine(engine), progress=progress)  # fmt: skip
+    _tell(report)
+
+
+def _tell(report: Report) -> None:
+    """The counts on standard output, what is broken on standard error, with exit code 1."""
+    from quotascope.exporter.untrusted import one_line
+
+    known = report.duplicates + report.quarantined_before
+    typer.echo(
+        f"{report.read:,} lines: {report.kept:,} requests added, {report.forwarded:,} second lines of forwarded requests, "
+        f"{known:,} known before, {report.quarantined:,} quarantined"
+    )
+    for reason, count in report.reasons.most_common():
+        typer.echo(f"  quarantined: {count:,} {one_line(reason)}")
+    if report.nothing_readable:
+        typer.echo(f"quotascope: {_NO_LOG}", err=True)
+    for file, why in report.broken.items():
+        typer.echo(f"quotascope: {one_line(file)}: {one_line(why)}", err=True)
+    if report.broken:
+        raise typer.Exit(1)

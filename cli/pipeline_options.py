@@ -1,0 +1,62 @@
+"""Options that the commands of the pipeline share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+_LIBRARIES = ("numpy", "pyarrow", "orjson", "msgspec", "deltalake")
+
+Folder = Annotated[
+    str,
+    typer.Argument(
+        metavar="FOLDER", help="What `quotascope ingest --into` wrote: a folder or URI."
+    ),
+]
+EngineName = Annotated[
+    Literal["auto", "local", "spark"],
+    typer.Option(
+        "--engine",
+        help="Who does the work: this process, or Spark (needs pyspark). auto takes Spark under spark-submit and for large input. The results are the same.",
+    ),
+]
+TimeZone = Annotated[
+    str,
+    typer.Option(
+        "--time-zone",
+        metavar="ZONE",
+        help="Whose hours and weekdays, such as Europe/Berlin.",
+    ),
+]
+
+
+def check_extra() -> None:
+    """Raise ``MissingExtra`` where the libraries of the pipeline are not installed."""
+    from importlib.util import find_spec
+
+    from quotascope.pipeline.errors import MissingExtra
+
+    missing = [name for name in _LIBRARIES if find_spec(name) is None]
+    if missing:
+        raise MissingExtra(
+            f"this needs {', '.join(missing)}: pip install 'quotascope[pipeline]'"
+        )
+
+
+def zone_of(name: str) -> tzinfo:
+    """The time zone of that name. Raises ``typer.BadParameter``."""
+    from datetime import UTC
+    from zoneinfo import ZoneInfo
+
+    if name.upper() == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        raise typer.BadParameter(
+            f"{name[:60]!r} is no time zone; try Europe/Berlin"
+        ) from None

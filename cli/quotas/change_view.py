@@ -1,0 +1,140 @@
+"""How a change of quotas is shown: what changes, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.constrain import Constrain
+from rich.table import Table
+from rich.text import Text
+
+from quotascope.exporter.impact import Impact
+from quotascope.exporter.ip_impact import IpImpact
+from quotascope.exporter.units import (
+    amount,
+    entity_name,
+    percent,
+    rule_name,
+    short_type,
+)
+from quotascope.exporter.untrusted import one_line
+from quotascope.metrics import QuotaType, Resolution
+from quotascope.quotas import Change, described, number_text
+
+from ..usage_table import WIDEST
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """Whose limit or rule becomes another."""
+
+    clients: Sequence[Impact]
+    addresses: Sequence[IpImpact]
+
+
+_UNKNOWN = "who is affected is not known: --source, --discover or --exporter tells"
+_NOBODY = "of those that are measured now, nobody is affected"
+
+
+def view(
+    changes: Sequence[Change], affected: Affected | None, most: int
+) -> RenderableType:
+    """The changes, and up to ``most`` of those whose limit or rule becomes another; None when nobody knows them."""
+    return Group(changes_view(changes), Text(), *_affected(affected, most), Text())
+
+
+def changes_view(changes: Sequence[Change]) -> RenderableType:
+    """Each entity, and below it the old and the new value of each quota: `+` set, `-` removed, `~` changed."""
+    lines = Text()
+    last = None
+    for change in changes:
+        if change.entity != last:
+            lines.append(f"{one_line(described(change.entity))}\n")
+            last = change.entity
+        mark, style, text = _change(change)
+        lines.append(f"  {mark} {one_line(change.key)} {text}\n", style=style)
+    lines.rstrip()
+    return lines
+
+
+def _change(change: Change) -> tuple[str, str, str]:
+    old, new = (
+        None if value is None else number_text(value)
+        for value in (change.old, change.new)
+    )
+    if old is None:
+        return "+", "green", str(new)
+    return ("-", "red", old) if new is None else ("~", "yellow", f"{old} -> {new}")
+
+
+def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
+    if affected is None:
+        yield Text(_UNKNOWN, style="dim")
+        return
+    rows = [
+        *map(_client, affected.clients),
+        *map(_address, affected.addresses),
+    ]
+    if not rows:
+        yield Text(_NOBODY, style="dim")
+    elif most:
+        yield Constrain(_table(rows[:most]), WIDEST)
+    if len(rows) > most:
+        yield Text(f"and {len(rows) - most} more: --top shows more", style="dim")
+    if any(impact.counted_anew for impact in affected.clients[:most]):
+        yield Text("* counted anew: its window or bucket begins afresh", style="dim")
+
+
+def _table(rows: Sequence[Iterator[Text]]) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
+    table.add_column("affected now", no_wrap=True, overflow="ellipsis", ratio=3)
+    for header in ("quota", "usage", "limit", "new limit", "then"):
+        right = header != "quota"
+        table.add_column(header, no_wrap=True, justify="right" if right else "left")
+    table.add_column("rule then", no_wrap=True, overflow="ellipsis", ratio=3)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _client(impact: Impact) -> Iterator[Text]:
+    kind = impact.quota_type
+    name = entity_name(impact.user, impact.client_id)
+    yield Text(f"{name} *" if impact.counted_anew else name)
+    yield Text(short_type(kind))
+    yield Text("?" if impact.usage is None else _used(kind, impact.usage))
+    yield Text(_bound(kind, impact.before))
+    yield Text(_bound(kind, impact.after))
+    yield _then(impact.utilization_after)
+    known = impact.after is not None
+    yield Text(rule_name(impact.after) if known else "that of each user or pair")
+
+
+def _used(kind: QuotaType, usage: float) -> str:
+    return amount(kind, usage * 100 if kind is QuotaType.REQUEST else usage)
+
+
+def _bound(kind: QuotaType, resolution: Resolution | None) -> str:
+    if resolution is None:
+        return "?"
+    return "none" if resolution.bound is None else amount(kind, resolution.bound)
+
+
+def _address(impact: IpImpact) -> Iterator[Text]:
+    limits = (
+        "none" if limit is None else amount(None, limit)
+        for limit in (impact.before, impact.after)
+    )
+    yield Text(one_line(f"ip {impact.ip}"))
+    yield Text("connect")
+    yield Text("?" if impact.usage is None else amount(None, impact.usage))
+    yield from map(Text, limits)
+    yield _then(impact.utilization_after)
+    yield Text()
+
+
+def _then(ratio: float | None) -> Text:
+    over = ratio is not None and ratio > 1
+    return Text(percent(ratio), style="bold red" if over else "")

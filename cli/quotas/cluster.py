@@ -1,0 +1,107 @@
+"""What the commands read: the configured quotas, and who uses how much."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from quotascope.clients.quota_admin import QuotaAdmin
+    from quotascope.exporter.config import Config
+    from quotascope.exporter.limits import Limits
+    from quotascope.exporter.snapshot import Snapshot
+    from quotascope.exporter.sources.http.target import HttpTarget
+    from quotascope.quotas import QuotaSet
+
+
+@contextmanager
+def admin(config: Config) -> Iterator[QuotaAdmin]:
+    """The Admin API, closed at the end. Raises ``ConfigError`` and ``ClientError``."""
+    from ..compose import admin_of, kafka_of
+
+    opened = admin_of(kafka_of(config))
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def configured(config: Config) -> QuotaSet:
+    """The quotas of the cluster. Raises ``ConfigError``, ``ClientError`` and ``QuotasError``."""
+    from quotascope.quotas import QuotaSet
+
+    with admin(config) as opened:
+        return QuotaSet.of(opened.describe_quotas())
+
+
+def usage(config: Config, exporter: HttpTarget | None) -> Snapshot | None:
+    """Who uses how much, from an exporter or from the brokers; None when neither is named. Tells what cannot be read."""
+    from quotascope.exporter.diagnosis import Severity, diagnose
+    from quotascope.exporter.own_page import read_exporter
+
+    from ..status import read_once
+
+    if exporter is not None:
+        return asyncio.run(read_exporter(exporter))
+    if not config.sources and not config.discovery.wanted:
+        return None
+    snapshot = asyncio.run(read_once(config))
+    for finding in diagnose(snapshot):
+        if finding.severity is Severity.ERROR:
+            typer.echo(
+                f"quotascope: {finding.text} {finding.advice}".rstrip(), err=True
+            )
+    tell_overruling(snapshot.limits)
+    return snapshot
+
+
+def tell_overruling(limits: Limits | None) -> None:
+    """Where a custom callback decides, the quotas are shown, but mean nothing."""
+    from quotascope.exporter.explain import overruling
+    from quotascope.exporter.untrusted import one_line
+
+    for node_id, name in overruling(limits).items() if limits else ():
+        typer.echo(
+            f"quotascope: node {node_id} leaves quotas to {one_line(name)}: that decides there, and not what follows",
+            err=True,
+        )
+
+
+def limits_and_usage(
+    config: Config, exporter: HttpTarget | None
+) -> tuple[Limits, Snapshot | None]:
+    """The rules and who is under them. Without Kafka's Admin API, an exporter's page tells both."""
+    from quotascope.exporter.errors import LimitsError
+
+    from ..explain import read_limits
+
+    if exporter is None:
+        snapshot = usage(config, None)
+        if snapshot is None:
+            limits = asyncio.run(read_limits(config))
+            tell_overruling(limits)
+            return limits, None
+    elif config.kafka is None:
+        snapshot = usage(config, exporter)
+    else:
+        snapshot = asyncio.run(_joined(config, exporter))
+    if snapshot is None or snapshot.limits is None:
+        reason = snapshot.limits_health.error if snapshot else None
+        raise LimitsError(
+            reason or "the configured quotas are not known: give --bootstrap-servers"
+        )
+    return snapshot.limits, snapshot
+
+
+async def _joined(config: Config, exporter: HttpTarget) -> Snapshot:
+    from quotascope.exporter.own_page import read_exporter
+
+    from ..explain import read_limits
+
+    limits = await read_limits(config)
+    tell_overruling(limits)
+    return await read_exporter(exporter, limits)

@@ -1,0 +1,63 @@
+"""The entity that options of the command line name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from . import choices
+
+if TYPE_CHECKING:
+    from quotascope.metrics.entities import Name
+    from quotascope.quotas import Entity
+
+_NOBODY = "say whom the quota is for: --user, --client-id, both, --ip, or a --default-…"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whom:
+    """Whom a quota is for."""
+
+    user: choices.User = None
+    default_user: choices.DefaultUser = False
+    client_id: choices.ClientId = None
+    default_client_id: choices.DefaultClientId = False
+    ip: choices.Ip = None
+    default_ip: choices.DefaultIp = False
+
+    @property
+    def named(self) -> bool:
+        """Whether any of the options was given."""
+        return self != Whom()
+
+    def entity(self) -> Entity:
+        """The entity. Raises ``typer.BadParameter`` when there is none, or for a combination that is none."""
+        from quotascope.metrics import QuotaEntity
+        from quotascope.quotas import IpEntity
+
+        user = _name("user", self.user, default=self.default_user)
+        client = _name("client-id", self.client_id, default=self.default_client_id)
+        ip = _name("ip", self.ip, default=self.default_ip)
+        if ip is not None:
+            if user is not None or client is not None:
+                raise typer.BadParameter(
+                    "an ip cannot be combined with a user or client"
+                )
+            return IpEntity(ip)
+        if user is None and client is None:
+            raise typer.BadParameter(_NOBODY)
+        return QuotaEntity(user, client)
+
+
+def _name(kind: str, name: str | None, *, default: bool) -> Name | None:
+    from quotascope.metrics import DEFAULT
+
+    if name is None:
+        return DEFAULT if default else None
+    if default:
+        raise typer.BadParameter(f"--{kind} and --default-{kind} exclude each other")
+    if not name:
+        raise typer.BadParameter(f"--{kind} is empty; the default is --default-{kind}")
+    return name

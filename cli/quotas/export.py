@@ -1,0 +1,130 @@
+"""`quotascope quotas export`: the quotas of a cluster or of a file, for a file or for other tools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..grouping import grouped
+from ..settings import Asking
+
+if TYPE_CHECKING:
+    from quotascope.quotas import QuotaSet
+
+EXAMPLES = """
+Examples:
+
+quotascope quotas export --bootstrap-servers broker-1:9092 > quotas.yaml
+
+quotascope quotas export --from quotas.yaml --bootstrap-servers broker-1:9092 --format kafka-configs
+
+quotascope quotas export --config /etc/quotascope.yaml --format kafka-user --strimzi-cluster my-cluster
+
+What a format cannot express is told on standard error.
+"""
+
+
+class Format(StrEnum):
+    """What is written."""
+
+    YAML = "yaml"
+    KAFKA_CONFIGS = "kafka-configs"
+    KAFKA_USER = "kafka-user"
+
+
+_STRIMZI = "For --format kafka-user"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strimzi:
+    """What Strimzi's manifests name beside the quotas."""
+
+    strimzi_cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name of the Kafka resource.",
+            rich_help_panel=_STRIMZI,
+        ),
+    ] = None
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Namespace of the manifests.",
+            rich_help_panel=_STRIMZI,
+        ),
+    ] = None
+    strimzi_api: Annotated[
+        str,
+        typer.Option(
+            metavar="VERSION",
+            help="kafka.strimzi.io/v1beta2 for Strimzi before 0.49.",
+            rich_help_panel=_STRIMZI,
+        ),
+    ] = "kafka.strimzi.io/v1"
+
+
+@grouped
+def export(
+    *,
+    from_: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Take the quotas of this YAML file (- for standard input) instead of the cluster's.",
+        ),
+    ] = None,
+    output: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            help="A YAML file for `diff` and `set --file`, commands of kafka-configs.sh, or Strimzi's KafkaUser manifests.",
+        ),
+    ] = Format.YAML,
+    command_config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="For --format kafka-configs: its file with the settings of the connection.",
+        ),
+    ] = None,
+    strimzi: Strimzi,
+    kafka: Asking,
+) -> None:
+    """Write all quotas to standard output."""
+    from quotascope.quotas import QuotaSet, difference, quotas_yaml, read_quotas
+
+    from .cluster import configured
+    from .commands import print_commands
+
+    if output is Format.KAFKA_USER and strimzi.strimzi_cluster is None:
+        raise typer.BadParameter("--format kafka-user needs --strimzi-cluster")
+    settings = kafka.configuration()
+    quotas = configured(settings) if from_ is None else read_quotas(from_)
+    if output is Format.YAML:
+        typer.echo(quotas_yaml(quotas), nl=False)
+    elif output is Format.KAFKA_CONFIGS:
+        print_commands(difference(QuotaSet(), quotas), settings, command_config)
+    else:
+        _print_manifests(quotas, strimzi)
+
+
+def _print_manifests(quotas: QuotaSet, strimzi: Strimzi) -> None:
+    from quotascope.quotas import kafka_users
+
+    from .commands import tell
+
+    manifests = kafka_users(
+        quotas,
+        cluster=strimzi.strimzi_cluster or "",
+        namespace=strimzi.namespace,
+        api_version=strimzi.strimzi_api,
+    )
+    typer.echo(manifests.text, nl=False)
+    tell(manifests.left_out)

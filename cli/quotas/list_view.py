@@ -1,0 +1,144 @@
+"""How `quotascope quotas list` shows rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.constrain import Constrain
+from rich.table import Table
+from rich.text import Text
+
+from quotascope.exporter.rule_usage import Hit, IpUsage, RuleUsage
+from quotascope.exporter.units import (
+    amount,
+    entity_name,
+    level_place,
+    percent,
+    short_type,
+)
+from quotascope.exporter.untrusted import one_line
+from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.quotas import Entity, described, to_admin
+from quotascope.quotas.entity import in_order as rank
+
+from ..usage_table import WIDEST, Bar
+
+_NEAR = 0.8
+_BAR = 7
+_MOST_NAMES = 100
+"""More than fit into the widest table."""
+
+
+def in_order(rules: Iterable[RuleUsage], *, by_use: bool) -> list[RuleUsage]:
+    """By whom they are for, or the fullest first."""
+    if by_use:
+        return sorted(rules, key=lambda rule: -(rule.fullest or 0.0))
+    return sorted(rules, key=lambda rule: (rank(rule.entity), rule.key))
+
+
+def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
+    """One row for each rule; the last columns tell who is under it, where that is known."""
+    if not rules:
+        return Text("no quota is configured: nobody is limited")
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
+    table.add_column("#", no_wrap=True)
+    table.add_column("a quota for", no_wrap=True, overflow="ellipsis", ratio=5)
+    table.add_column("quota", no_wrap=True)
+    table.add_column("limit", no_wrap=True, justify="right")
+    if known:
+        table.add_column("", no_wrap=True, width=_BAR)
+        table.add_column("used", no_wrap=True, justify="right", width=4)
+        table.add_column(
+            "by, fullest first", no_wrap=True, overflow="ellipsis", ratio=5
+        )
+    for rule in rules:
+        table.add_row(*_row(rule), *(_use(rule) if known else ()))
+    return Group(
+        Constrain(table, WIDEST), Text(_last_line(rules, known=known), style="dim")
+    )
+
+
+def _row(rule: RuleUsage) -> Iterator[Text]:
+    yield Text(_place(rule))
+    yield Text(one_line(described(rule.entity)))
+    kind = QuotaType.of_quota_key(rule.key)
+    yield Text(short_type(kind) if kind else "connect")
+    yield Text(amount(kind, rule.value))
+
+
+def _place(rule: RuleUsage) -> str:
+    entity = rule.entity
+    return str(level_place(entity.level)) if isinstance(entity, QuotaEntity) else ""
+
+
+def _use(rule: RuleUsage) -> Iterator[RenderableType]:
+    style = _style(rule)
+    yield Bar(rule.fullest, style)
+    yield Text(percent(rule.fullest), style)
+    yield Text(_by(rule.hits), "" if rule.hits else "dim")
+
+
+def _style(rule: RuleUsage) -> str:
+    if rule.fullest is None:
+        return "dim"
+    if rule.fullest >= 1 or any(_throttled(hit) for hit in rule.hits):
+        return "red"
+    return "yellow" if rule.fullest >= _NEAR else "green"
+
+
+def _throttled(hit: Hit) -> bool:
+    return not isinstance(hit, IpUsage) and hit.throttle_time_seconds > 0
+
+
+def _by(hits: Sequence[Hit]) -> str:
+    names = dict.fromkeys(map(_name, hits[:_MOST_NAMES]))
+    return ", ".join(names) if names else "nobody"
+
+
+def _name(hit: Hit) -> str:
+    if isinstance(hit, IpUsage):
+        return one_line(hit.ip)
+    return entity_name(hit.entity.user, hit.entity.client_id)
+
+
+def _last_line(rules: Sequence[RuleUsage], *, known: bool) -> str:
+    count = f"{len(rules)} quotas; # is their place among Kafka's levels, 1 the strongest; limits are for each broker"
+    if known:
+        unused = sum(not rule.hits for rule in rules)
+        return f"{count}; {unused} hit nobody now"
+    return f"{count}; who is under them: --source, --discover or --exporter tells"
+
+
+def as_json(rules: Iterable[RuleUsage], *, known: bool) -> list[dict[str, object]]:
+    """The same for programs; ``value`` is in Kafka's unit, usage in that of the metrics. ``hits`` is null where unknown."""
+    return [
+        {
+            "entity": to_admin(rule.entity),
+            "level": _level(rule.entity),
+            "key": rule.key,
+            "value": rule.value,
+            "used": rule.fullest,
+            "hits": [_hit(hit) for hit in rule.hits] if known else None,
+        }
+        for rule in rules
+    ]
+
+
+def _level(entity: Entity) -> str | None:
+    return entity.level.value if isinstance(entity, QuotaEntity) else None
+
+
+def _hit(hit: Hit) -> dict[str, object]:
+    if isinstance(hit, IpUsage):
+        who: dict[str, object] = {"broker": hit.broker, "ip": hit.ip, "usage": hit.rate}
+        return {**who, "utilization": hit.utilization}
+    entity = hit.entity
+    return {
+        "broker": entity.broker,
+        "user": entity.user,
+        "client_id": entity.client_id,
+        "usage": hit.usage,
+        "utilization": hit.utilization,
+        "throttle_time_seconds": hit.throttle_time_seconds,
+    }

@@ -1,0 +1,64 @@
+"""`quotascope quotas list`: every rule, who it hits now, and how full it is."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from .. import options
+from ..grouping import grouped
+from ..running_exporter import RunningExporter
+from ..settings import Reading
+
+EXAMPLES = """
+Examples:
+
+quotascope quotas list --bootstrap-servers broker-1:9092 --discover 'http://{host}:8778/jolokia'
+
+quotascope quotas list --exporter http://quotascope:9749 --sort used
+
+quotascope quotas list --config /etc/quotascope.yaml --json
+
+Without --source, --discover or --exporter, the rules alone are shown.
+"""
+
+
+class Order(StrEnum):
+    """How the rules are sorted."""
+
+    ENTITY = "entity"
+    USED = "used"
+
+
+@grouped
+def list_(
+    *,
+    running: RunningExporter,
+    read: Reading,
+    sort: Annotated[
+        Order, typer.Option(help="By whom the rule is for, or by how full it is.")
+    ] = Order.ENTITY,
+    json: options.Json = False,
+) -> None:
+    """Show every configured quota, with who is under it now and how full it is."""
+    from rich.console import Console
+
+    from quotascope.exporter.rule_usage import rule_usage
+
+    from . import list_view
+    from .cluster import limits_and_usage
+
+    settings = read.configuration(log_level="error")
+    limits, snapshot = limits_and_usage(settings, running.target())
+    rules = list_view.in_order(rule_usage(limits, snapshot), by_use=sort is Order.USED)
+    if json:
+        typer.echo(
+            jsonlib.dumps(
+                list_view.as_json(rules, known=snapshot is not None), indent=2
+            )
+        )
+    else:
+        Console().print(list_view.as_table(rules, known=snapshot is not None))

@@ -1,0 +1,81 @@
+"""`quotascope quotas set`: quotas of one entity, or of all in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..grouping import grouped
+from ..running_exporter import RunningExporter
+from ..settings import Reading
+from . import choices
+from .entity import Whom
+
+if TYPE_CHECKING:
+    from quotascope.quotas import QuotaSet
+
+EXAMPLES = """
+Examples:
+
+quotascope quotas set producer_byte_rate=10485760 --user alice --client-id app1 --bootstrap-servers broker-1:9092
+
+quotascope quotas set request_percentage=200 consumer_byte_rate=5e6 --default-user --exporter http://quotascope:9749 --apply
+
+quotascope quotas set connection_creation_rate=20 --default-ip --config /etc/quotascope.yaml --apply
+
+quotascope quotas set --file quotas.yaml --config /etc/quotascope.yaml --apply
+
+Exit code 0: shown, or with --apply done and read back. 1: not.
+"""
+
+
+@grouped
+def set_(
+    values: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[KEY=VALUE]…",
+            help="producer_byte_rate, consumer_byte_rate (bytes/s), request_percentage (of a thread), controller_mutation_rate (partitions/s); of an ip: connection_creation_rate (connections/s). All per broker.",
+        ),
+    ] = None,
+    *,
+    whom: Whom,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Set all quotas of this YAML file instead (- for standard input); others stay.",
+        ),
+    ] = None,
+    apply: choices.Apply = False,
+    top: choices.Top = 20,
+    running: RunningExporter,
+    read: Reading,
+) -> None:
+    """Set quotas of a user, a client id, a pair, an address or a default: what changes, and for whom."""
+    from .change import alter
+
+    if file is not None and (values or whom.named):
+        raise typer.BadParameter("--file takes neither values nor an entity")
+    wanted = _of_file(file) if file is not None else _of_options(whom, values or [])
+    settings = read.configuration(log_level="error")
+    alter(settings, running.target(), wanted, most=top, apply=apply)
+
+
+def _of_file(file: Path) -> Callable[[QuotaSet], QuotaSet]:
+    from quotascope.quotas import merged, read_quotas
+
+    quotas = read_quotas(file)
+    return lambda old: merged(old, quotas)
+
+
+def _of_options(whom: Whom, values: list[str]) -> Callable[[QuotaSet], QuotaSet]:
+    from quotascope.quotas import altered
+
+    from .values import parsed
+
+    entity, numbers = whom.entity(), parsed(values)
+    return lambda old: altered(old, entity, numbers)

@@ -1,0 +1,283 @@
+"""`quotascope recommend`: the lowest quotas that would have throttled hardly ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from . import outputs
+from .grouping import grouped
+from .pipeline_options import EngineName, Folder, TimeZone, check_extra, zone_of
+from .settings import Asking
+
+if TYPE_CHECKING:
+    from quotascope.exporter.config import Config
+    from quotascope.metrics import QuotaType
+    from quotascope.pipeline.recommend.advice import Advice
+    from quotascope.pipeline.recommend.policy import Policy
+    from quotascope.pipeline.recommend.sensors import Windows
+    from quotascope.quotas import Commands, QuotaSet
+
+EXAMPLES = """
+Examples:
+
+quotascope recommend usage
+
+quotascope recommend usage --share 5 --headroom 50 --for user,client-id --bootstrap-servers broker-1:9092
+
+quotascope recommend usage --configured quotas.yaml --html recommend.html --commands set-quotas.sh
+
+quotascope recommend usage --strimzi users.yaml --strimzi-cluster my-cluster --time-zone Europe/Berlin
+"""
+_LIMITS = "What limits have to keep"
+_NOW = "What is configured now, to compare with"
+
+For = Annotated[
+    Literal["user", "client-id", "user,client-id"],
+    typer.Option("--for", help="Whom the rules are to name.", rich_help_panel=_LIMITS),
+]
+Share = Annotated[
+    float,
+    typer.Option(
+        metavar="PERCENT",
+        help="Most of its active time that an entity may be throttled.",
+        rich_help_panel=_LIMITS,
+    ),
+]
+Headroom = Annotated[
+    float,
+    typer.Option(
+        metavar="PERCENT",
+        help="What is added to the lowest limit that keeps the share.",
+        rich_help_panel=_LIMITS,
+    ),
+]
+Together = Annotated[
+    bool,
+    typer.Option(
+        "--all-hours-together",
+        help="Keep the share over all the time together; else each hour of the week keeps it by itself, so that no nightly peak is lost in a quiet week.",
+        rich_help_panel=_LIMITS,
+    ),
+]
+Floors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--floor",
+        metavar="KEY=LIMIT",
+        help="Never recommend less (bytes/s 10000, percent 1, mutations/s 0.5), such as producer_byte_rate=100000; may be repeated.",
+        rich_help_panel=_LIMITS,
+    ),
+]
+Keys = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        help="Recommend quotas of this key only, such as producer_byte_rate; may be repeated.",
+        rich_help_panel=_LIMITS,
+    ),
+]
+WindowsText = Annotated[
+    str,
+    typer.Option(
+        "--windows",
+        metavar="NUMxSECONDS",
+        help="The brokers' quota.window.num and quota.window.size.seconds.",
+        rich_help_panel=_LIMITS,
+    ),
+]
+ControllerWindows = Annotated[
+    str,
+    typer.Option(
+        "--controller-windows",
+        metavar="NUMxSECONDS",
+        help="The controllers' controller.quota.window.num and controller.quota.window.size.seconds.",
+        rich_help_panel=_LIMITS,
+    ),
+]
+Configured = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="YAML file of the quotas, as `quotascope quotas export` writes it; instead of asking the cluster.",
+        rich_help_panel=_NOW,
+    ),
+]
+CommandsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--commands",
+        metavar="FILE",
+        help="A script of kafka-configs.sh commands that would set the limits; - prints it.",
+        rich_help_panel="What is written",
+    ),
+]
+Strimzi = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="KafkaUser manifests for Strimzi; - prints them.",
+        rich_help_panel="What is written",
+    ),
+]
+StrimziCluster = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Label strimzi.io/cluster of the manifests.", rich_help_panel="What is written"),
+]  # fmt: skip
+
+
+@grouped
+def recommend(
+    folder: Folder,
+    *,
+    for_: For = "user",
+    share: Share = 1.0,
+    headroom: Headroom = 20.0,
+    all_hours_together: Together = False,
+    key: Keys = None,
+    floor: Floors = None,
+    time_zone: TimeZone = "UTC",
+    windows: WindowsText = "11x1",
+    controller_windows: ControllerWindows = "11x1",
+    engine: EngineName = "auto",
+    configured: Configured = None,
+    kafka: Asking,
+    results: outputs.Results,
+    commands: CommandsFile = None,
+    strimzi: Strimzi = None,
+    strimzi_cluster: StrimziCluster = "my-cluster",
+) -> None:
+    """
+    Find the lowest limit per entity that would have throttled it at most a given share of the time.
+
+    Shows what would change and who would be hit, and prints commands for kafka-configs.sh. Nothing is ever applied.
+    """
+    check_extra()
+    outputs.check(*results.files, commands, strimzi)
+    settings = kafka.configuration()
+    policy = _policy(for_, share, headroom, not all_hours_together, time_zone)
+    policy = _narrowed(policy, key or (), floor or ())
+    chosen = _windows(windows, controller_windows)
+    advice = _searched(folder, policy, chosen, _now(configured, settings), engine)
+    found = _commands(advice, settings)
+    _write(results, advice, found)
+    _write_settings(advice, found, commands, strimzi, strimzi_cluster)
+    if not outputs.printed(*results.files, commands, strimzi):
+        from rich.console import Console
+
+        from .recommend_view import show
+
+        show(Console(), advice, found)
+
+
+def _policy(
+    shape: str, share: float, headroom: float, by_hour: bool, time_zone: str
+) -> Policy:
+    from quotascope.pipeline.recommend.policy import Policy, Shape
+
+    return Policy(
+        share=share / 100,
+        headroom=headroom / 100,
+        shape=Shape(shape),
+        by_hour=by_hour,
+        zone=zone_of(time_zone),
+    )
+
+
+def _narrowed(policy: Policy, keys: Iterable[str], floors: Iterable[str]) -> Policy:
+    """The policy for some keys only, if any are named, with other floors."""
+    from dataclasses import replace
+
+    kinds = [_kind(key) for key in keys] or policy.kinds
+    return replace(policy, kinds=kinds, floors={**policy.floors, **dict(map(_floor, floors))})  # fmt: skip
+
+
+def _windows(client: str, controller: str) -> Windows:
+    from quotascope.pipeline.candidates.windows import windows_of_text
+    from quotascope.pipeline.recommend.sensors import Windows
+
+    return Windows(
+        client=windows_of_text(client), controller=windows_of_text(controller)
+    )
+
+
+def _searched(
+    folder: str, policy: Policy, windows: Windows, now: QuotaSet | None, engine: str
+) -> Advice:
+    from quotascope.pipeline.runs.engine import Engine
+    from quotascope.pipeline.runs.recommend import advise
+
+    from .progress import bar
+
+    with bar("searching") as progress:
+        return advise(folder, policy, now=now, windows=windows, engine=Engine(engine), progress=progress)  # fmt: skip
+
+
+def _now(configured: Path | None, settings: Config) -> QuotaSet | None:
+    """The quotas of the file, else of the cluster; None where neither was named."""
+    from quotascope.quotas import read_quotas
+
+    from .quotas.cluster import configured as of_cluster
+
+    if configured is not None:
+        return read_quotas(configured)
+    return None if settings.kafka is None else of_cluster(settings)
+
+
+def _commands(advice: Advice, settings: Config) -> Commands:
+    from quotascope.quotas import kafka_configs
+
+    kafka = settings.kafka
+    servers = "localhost:9092" if kafka is None else ",".join(kafka.bootstrap_servers)
+    return kafka_configs(advice.changes, bootstrap_servers=servers)
+
+
+def _write(results: outputs.Results, advice: Advice, commands: Commands) -> None:
+    from quotascope.pipeline.recommend.documents import as_csv, as_json
+    from quotascope.pipeline.runs.recommend import page
+
+    if results.html is not None:
+        outputs.put(results.html, page(advice, commands.lines))
+    if results.csv is not None:
+        outputs.put(results.csv, as_csv(advice))
+    if results.json is not None:
+        outputs.put(results.json, as_json(advice, commands))
+
+
+def _write_settings(
+    advice: Advice,
+    commands: Commands,
+    script: Path | None,
+    strimzi: Path | None,
+    cluster: str,
+) -> None:
+    from quotascope.pipeline.recommend.manifest import manifests
+    from quotascope.pipeline.recommend.script import script_of
+
+    if script is not None:
+        outputs.put(script, script_of(commands))
+    if strimzi is not None:
+        outputs.put(strimzi, manifests(advice, cluster).text)
+
+
+def _floor(text: str) -> tuple[QuotaType, float]:
+    key, _, value = text.partition("=")
+    kind = _kind(key)
+    try:
+        return kind, float(value)
+    except ValueError:
+        raise typer.BadParameter(f"--floor takes KEY=LIMIT, not {text[:60]!r}") from None  # fmt: skip
+
+
+def _kind(key: str) -> QuotaType:
+    from quotascope.metrics import QuotaType
+
+    kind = QuotaType.of_quota_key(key)
+    if kind is None:
+        known = ", ".join(kind.quota_key for kind in QuotaType)
+        raise typer.BadParameter(f"{key[:60]!r} is none of {known}")
+    return kind

@@ -1,0 +1,114 @@
+"""`quotascope request-topic`: the topic to which brokers' request logs are shipped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .grouping import grouped
+from .settings import Asking
+
+if TYPE_CHECKING:
+    from quotascope.clients.accounting import ThrottleAccount
+    from quotascope.pipeline.request_topic import Ensured
+
+EXAMPLES = """
+Examples:
+
+quotascope request-topic kafka-request-log --partitions 12 --replication-factor 3 --retention-hours 48 --bootstrap-servers broker-1:9092
+
+quotascope request-topic kafka-request-log --config /etc/quotascope.yaml --wait-seconds 300
+
+Exit code 0: the topic is there. 1: it is not, or with other numbers than these.
+"""
+_NEW = "If it is made"
+
+
+@grouped
+def request_topic(
+    topic: Annotated[
+        str,
+        typer.Argument(metavar="TOPIC", help="Each message will be a line of a log."),
+    ],
+    *,
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Else as the cluster has it.", rich_help_panel=_NEW
+        ),
+    ] = None,
+    replication_factor: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Else as the cluster has it.", rich_help_panel=_NEW
+        ),
+    ] = None,
+    retention_hours: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            metavar="HOURS",
+            help="How long Kafka keeps lines; else as the cluster has it.",
+            rich_help_panel=_NEW,
+        ),
+    ] = None,
+    wait_seconds: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=86_400,
+            metavar="SECONDS",
+            help="How long to try again what a quota on topic changes refuses, at the pace that the broker tells.",
+            rich_help_panel=_NEW,
+        ),
+    ] = 60,
+    kafka: Asking,
+) -> None:
+    """
+    Make the topic to which brokers' request logs are shipped, unless it is there.
+
+    What is there stays as it is. pipeline/spark/stream.py reads the topic; docs/request-log.md says how.
+    """
+    from quotascope.clients.accounting import ThrottleAccount
+    from quotascope.clients.adapter import open_topic_admin
+    from quotascope.exporter.limits.build import connection_of
+    from quotascope.pipeline.request_topic import ensure, shape_of
+
+    from .compose import kafka_of
+
+    account = ThrottleAccount()
+    connection = connection_of(kafka_of(kafka.configuration()))
+    shape = shape_of(partitions, replication_factor, retention_hours)
+    admin = open_topic_admin(connection, account)
+    try:
+        ensured = ensure(admin, topic, shape, wait_seconds * 1_000)
+    finally:
+        admin.close()
+        _tell_waits(account)
+    typer.echo(_told(topic, ensured))
+
+
+def _tell_waits(account: ThrottleAccount) -> None:
+    retries = sum(each.quota_retries for each in account.totals())
+    seconds = sum(each.throttled_ms for each in account.totals()) / 1_000
+    if seconds:
+        typer.echo(
+            f"quotascope: quotas told this client to wait {seconds:.1f} s in all; requests that they refused and that were repeated: {retries}",
+            err=True,
+        )
+
+
+def _told(topic: str, ensured: Ensured) -> str:
+    found = ensured.topic
+    numbers = [
+        f"{number} {noun}{'' if number == 1 else 's'}"
+        for noun, number in (
+            ("partition", found.partitions),
+            ("replica", found.replication_factor),
+        )
+        if number is not None
+    ]
+    what = "was made" if ensured.created else "is there already"
+    return f"{topic} {what}: {', '.join(numbers)}" if numbers else f"{topic} {what}"

@@ -1,0 +1,106 @@
+"""What `quotascope top` shows, as options and keys choose it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, TypeVar
+
+END: Final = "end"
+ENTER: Final = "enter"
+ESCAPE: Final = "escape"
+BACKSPACE: Final = "backspace"
+UP: Final = "up"
+DOWN: Final = "down"
+PAGE_UP: Final = "page up"
+PAGE_DOWN: Final = "page down"
+HOME: Final = "home"
+"""Keys that are no characters; the others are called as what they type."""
+
+_PAGE: Final = 10
+_LONGEST_TEXT: Final = 60
+
+
+class Order(StrEnum):
+    """By what the rows are sorted."""
+
+    USED = "used"
+    DELAY = "delay"
+    NAME = "name"
+    USAGE = "usage"
+
+
+class Kind(StrEnum):
+    """Which quotas are shown."""
+
+    ALL = "all"
+    PRODUCE = "produce"
+    FETCH = "fetch"
+    REQUEST = "request"
+    MUTATION = "mutation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What is shown."""
+
+    order: Order = Order.USED
+    kind: Kind = Kind.ALL
+    text: str = ""
+    """Only users and client ids that hold it, in either case."""
+    typing: bool = False
+    """Whether keys are characters of ``text`` now."""
+    first: int = 0
+    """How many rows are above the screen."""
+    over: bool = False
+    """Whether it is time to end."""
+
+    def pressed(self, key: str) -> Choices:
+        """The choices after a key; one that means nothing changes nothing."""
+        if key == END:
+            return replace(self, over=True)
+        return self._typed(key) if self.typing else self._commanded(key)
+
+    def _typed(self, key: str) -> Choices:
+        if key == ENTER:
+            return replace(self, typing=False)
+        if key == ESCAPE:
+            return replace(self, typing=False, text="")
+        if key == BACKSPACE:
+            return replace(self, text=self.text[:-1], first=0)
+        if len(key) == 1 and key.isprintable() and len(self.text) < _LONGEST_TEXT:
+            return replace(self, text=self.text + key, first=0)
+        return self
+
+    def _commanded(self, key: str) -> Choices:
+        match key:
+            case "q":
+                return replace(self, over=True)
+            case "s":
+                return replace(self, order=_after(list(Order), self.order), first=0)
+            case "t":
+                return replace(self, kind=_after(list(Kind), self.kind), first=0)
+            case "/":
+                return replace(self, typing=True)
+            case "escape":
+                return replace(self, text="", first=0)
+        return replace(self, first=max(0, self.first + _MOVES.get(key, 0)))
+
+
+_MOVES: Final = {
+    UP: -1,
+    "k": -1,
+    DOWN: 1,
+    "j": 1,
+    PAGE_UP: -_PAGE,
+    PAGE_DOWN: _PAGE,
+    " ": _PAGE,
+    HOME: -(10**9),
+}
+
+
+_Member = TypeVar("_Member", bound=StrEnum)
+
+
+def _after(members: list[_Member], one: _Member) -> _Member:
+    return members[(members.index(one) + 1) % len(members)]

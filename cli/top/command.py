@@ -1,0 +1,71 @@
+"""`quotascope top`: its options, and where the numbers come from."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from ..grouping import grouped
+from ..running_exporter import RunningExporter
+from ..settings import Reading
+from .choices import Choices, Kind, Order
+
+EXAMPLES = """
+Examples:
+
+quotascope top --config /etc/quotascope.yaml
+
+quotascope top --exporter http://quotascope:9749 --sort delay
+
+quotascope top --exporter https://quotascope:9749 --exporter-ca-file ca.pem --exporter-user me --exporter-password-file pw
+
+quotascope top --bootstrap-servers broker-1:9092 --discover 'http://{host}:8778/jolokia' --type produce --filter etl
+
+quotascope top --exporter http://quotascope:9749 | head     # no terminal: one table
+
+Keys: s sorts by something else, t shows one type of quota, / filters, arrows scroll, q ends.
+"""
+
+
+@grouped
+def top(
+    *,
+    running: RunningExporter,
+    sort: Annotated[
+        Order, typer.Option(help="By use of the limit, delay, name, or amount.")
+    ] = Order.USED,
+    kind: Annotated[
+        Kind, typer.Option("--type", help="Show one type of quota only.")
+    ] = Kind.ALL,
+    text: Annotated[
+        str,
+        typer.Option(
+            "--filter", metavar="TEXT", help="Show users and client ids that hold it."
+        ),
+    ] = "",
+    every: Annotated[
+        float,
+        typer.Option(min=0.2, metavar="SECONDS", help="How often to look again."),
+    ] = 2.0,
+    read: Reading,
+) -> None:
+    """Watch who is closest to or over their limits; without a terminal, one look."""
+    from rich.console import Console
+
+    from quotascope.exporter.logs import configure_logs
+
+    from ..terminal import can_redraw
+    from .show import print_once, watch
+    from .sources import reading
+
+    settings = read.configuration(log_level="error")
+    configure_logs(settings.log)
+    source = reading(settings, running.target())
+    console = Console(highlight=False)
+    choices = Choices(order=sort, kind=kind, text=text)
+    if can_redraw(console):
+        asyncio.run(watch(source, console, choices, every))
+    else:
+        asyncio.run(print_once(source, console, choices))

@@ -1,0 +1,211 @@
+"""How `quotascope top` looks: a line about the whole, the rows, and the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich import box
+from rich.console import (
+    Console,
+    ConsoleOptions,
+    Group,
+    RenderableType,
+    RenderResult,
+)
+from rich.table import Table
+from rich.text import Text
+
+from quotascope.exporter.snapshot import Cause, EntityUsage, Snapshot
+from quotascope.exporter.trails import Trails, used_part
+from quotascope.exporter.units import (
+    digits,
+    entity_name,
+    percent,
+    rule_name,
+    seconds,
+    short_type,
+    usage_of_limit,
+)
+from quotascope.exporter.untrusted import one_line
+
+from ..usage_table import Bar
+from .choices import Choices
+from .rows import chosen
+from .sparkline import sparkline
+
+_LINES_AROUND: Final = 5
+"""The first line, the header of the table and its line, an empty line, and the keys."""
+_NEAR: Final = 0.8
+
+
+def screen(
+    snapshot: Snapshot,
+    trails: Trails,
+    choices: Choices,
+    width: int,
+    height: int,
+    problem: str = "",
+) -> RenderableType:
+    """All that fits into a terminal; ``problem`` is why there is nothing newer."""
+    rows = chosen(snapshot.measured, choices)
+    fit = max(1, height - _LINES_AROUND)
+    first = min(choices.first, max(0, len(rows) - fit))
+    table = entity_table(rows[first : first + fit], trails, width)
+    last = _cut(_last_line(choices, problem))
+    return Group(_cut(_head(snapshot, choices)), table, Text(), last)
+
+
+def summary(snapshot: Snapshot, shown: Sequence[EntityUsage]) -> str:
+    """The whole in one line: sources, who waits, connections that are muted at this moment."""
+    up = sum(source.up for source in snapshot.sources)
+    throttled = sum(usage.throttle_time_seconds > 0 for usage in shown)
+    muted = sum(sum(node.delay_queue_size.values()) for node in snapshot.nodes)
+    known = "" if snapshot.limits is not None else "; limits not known"
+    return (
+        f"sources up {up}/{len(snapshot.sources)}; {len(shown)} limited, {throttled} throttled lately;"
+        f" muted now {digits(muted).partition('.')[0]}{known}"
+    )
+
+
+def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int) -> Table:
+    """One row for each entity of a node; a narrow terminal shows fewer columns."""
+    columns = next(columns for least, columns in _LAYOUTS if width >= least)
+    table = Table(
+        box=box.SIMPLE_HEAD, width=width, padding=0, pad_edge=False, show_edge=False
+    )
+    for column in columns:
+        column.add_to(table)
+    for usage in rows:
+        table.add_row(*(column.cell(usage, trails) for column in columns))
+    return table
+
+
+def _head(snapshot: Snapshot, choices: Choices) -> Text:
+    text = Text("quotascope top  ", "bold")
+    shown = chosen(snapshot.measured, Choices(kind=choices.kind))
+    return text.append(summary(snapshot, shown), "not bold")
+
+
+def _last_line(choices: Choices, problem: str) -> Text:
+    """What is wrong, if something is, or else the keys and what they chose."""
+    text = one_line(choices.text)
+    if choices.typing:
+        return Text(f"filter: {text}_   Enter keeps it, Esc drops it", "yellow")
+    if problem:
+        return Text(one_line(problem), "bold red")
+    filtered = f": {text}" if text else ""
+    return Text(
+        f"s sort: {choices.order}   t type: {choices.kind}   / filter{filtered}   arrows scroll   q end",
+        "dim",
+    )
+
+
+def _cut(text: Text) -> Text:
+    """On one line, however narrow the terminal is."""
+    text.no_wrap = True
+    text.overflow = "ellipsis"
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """One column of the table."""
+
+    header: str
+    cell: Callable[[EntityUsage, Trails], RenderableType]
+    width: int | None = None
+    """None for a share of what the others leave."""
+    share: int | None = None
+    right: bool = False
+
+    def add_to(self, table: Table) -> None:
+        """Make it the next column."""
+        table.add_column(
+            self.header,
+            justify="right" if self.right else "left",
+            width=self.width,
+            ratio=self.share,
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+
+
+class _Trail:
+    """The last minutes, in characters that the terminal has."""
+
+    def __init__(self, parts: Sequence[float | None], style: str) -> None:
+        self._parts = parts
+        self._style = style
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        """As many of the latest as fit."""
+        parts = self._parts[-options.max_width :]
+        yield Text(sparkline(parts, ascii_only=options.ascii_only), self._style)
+
+
+def _style(usage: EntityUsage) -> str:
+    if usage.throttle_time_seconds > 0:
+        return "red"
+    used = used_part(usage)
+    if used is None:
+        return "dim"
+    return "yellow" if used >= _NEAR else "green"
+
+
+def _who(usage: EntityUsage, _: Trails) -> Text:
+    entity = usage.entity
+    return Text(entity_name(entity.user, entity.client_id), _style(usage))
+
+
+def _amount(usage: EntityUsage, _: Trails) -> Text:
+    entity = usage.entity
+    return Text(usage_of_limit(entity.quota_type, usage.usage, entity.limit))
+
+
+def _rule(usage: EntityUsage, _: Trails) -> Text:
+    if usage.cause is Cause.CONTROLLER_MUTATION:
+        return Text("throttled by a mutation quota")
+    return Text(rule_name(usage.entity.resolution))
+
+
+_NODE = _Column(
+    header="node", cell=lambda usage, _: Text(one_line(usage.entity.broker)), width=4
+)
+_WHO = _Column(header="who", cell=_who, share=3)
+_QUOTA = _Column(
+    header="quota",
+    cell=lambda usage, _: Text(short_type(usage.entity.quota_type)),
+    width=8,
+)
+_AMOUNT = _Column(header="usage / limit", cell=_amount, width=17, right=True)
+_BAR = _Column(
+    header="", cell=lambda usage, _: Bar(used_part(usage), _style(usage)), width=10
+)
+_USED = _Column(
+    header="used",
+    cell=lambda usage, _: Text(percent(used_part(usage)), _style(usage)),
+    width=4,
+    right=True,
+)
+_DELAY = _Column(
+    header="delay",
+    cell=lambda usage, _: Text(seconds(usage.throttle_time_seconds), _style(usage)),
+    width=6,
+    right=True,
+)
+_LATELY = _Column(
+    header="last 5 minutes",
+    cell=lambda usage, trails: _Trail(trails.of(usage), _style(usage)),
+    width=20,
+)
+_RULE = _Column(header="rule that decides", cell=_rule, share=3)
+
+_NARROW = (_WHO, _QUOTA, _USED, _DELAY)
+_SMALL = (_NODE, _WHO, _QUOTA, _AMOUNT, _USED, _DELAY)
+_USUAL = (_NODE, _WHO, _QUOTA, _AMOUNT, _USED, _DELAY, _RULE)
+_WIDE = (_NODE, _WHO, _QUOTA, _AMOUNT, _BAR, _USED, _DELAY, _LATELY, _RULE)
+
+_LAYOUTS: Final = ((116, _WIDE), (84, _USUAL), (60, _SMALL), (0, _NARROW))
+"""The least width for each choice of columns."""

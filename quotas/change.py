@@ -1,0 +1,111 @@
+"""What is to change, or has changed, from one set of quotas to another."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from quotascope.clients.quota_admin import QuotaChange
+
+from .entity import Entity, described, in_order, shown, to_admin
+from .errors import InvalidQuotas
+from .number import number_text
+from .quota_set import QuotaSet
+from .validation import problems_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One quota of one entity that is set, changed or removed."""
+
+    entity: Entity
+    key: str
+    old: float | None
+    """None when there was none."""
+    new: float | None
+    """None when it is removed."""
+
+    def __str__(self) -> str:
+        """In words: `user 'alice': producer_byte_rate 1024 -> 2048`."""
+        old, new = (
+            "none" if value is None else number_text(value)
+            for value in (self.old, self.new)
+        )
+        return f"{described(self.entity)}: {self.key} {old} -> {new}"
+
+    def as_json(self) -> dict[str, object]:
+        """For programs: the entity as the Admin API has it, null for the default."""
+        entity = to_admin(self.entity)
+        return {"entity": entity, "key": self.key, "old": self.old, "new": self.new}
+
+    @property
+    def for_admin(self) -> QuotaChange:
+        """As the Admin API has it."""
+        return QuotaChange(entity=to_admin(self.entity), key=self.key, value=self.new)
+
+
+def difference(old: QuotaSet, new: QuotaSet) -> tuple[Change, ...]:
+    """All that leads from one to the other; nothing when they are the same."""
+    entities = sorted({*old, *new}, key=in_order)
+    return tuple(
+        change
+        for entity in entities
+        for change in _of_entity(entity, old.get(entity, {}), new.get(entity, {}))
+    )
+
+
+def _of_entity(
+    entity: Entity, old: Mapping[str, float], new: Mapping[str, float]
+) -> Iterator[Change]:
+    for key in sorted({*old, *new}):
+        before, after = old.get(key), new.get(key)
+        if before != after:
+            yield Change(entity=entity, key=key, old=before, new=after)
+
+
+def altered(
+    quotas: QuotaSet, entity: Entity, values: Mapping[str, float | None]
+) -> QuotaSet:
+    """
+    The quotas after some of one entity were set, or removed where the value is None; the others stay.
+
+    Raises `InvalidQuotas` when a controller would refuse it.
+    """
+    problems = problems_of(to_admin(entity), values)
+    if problems:
+        raise InvalidQuotas(described(entity), problems)
+    kept = {**quotas.get(entity, {}), **values}
+    present = {key: value for key, value in kept.items() if value is not None}
+    return QuotaSet({**quotas, entity: present})
+
+
+def without(quotas: QuotaSet, entity: Entity, keys: Collection[str] | None) -> QuotaSet:
+    """
+    The quotas without some of one entity, or without all of them when `keys` is None.
+
+    Raises `InvalidQuotas` when it has not got one of them: most likely another entity was meant.
+    """
+    present = quotas.get(entity, {})
+    absent = [key for key in keys or () if key not in present]
+    if absent or not present:
+        what = ", ".join(map(shown, absent)) or "quota"
+        raise InvalidQuotas(described(entity), [f"has no {what} to remove"])
+    kept = {k: v for k, v in present.items() if keys is not None and k not in keys}
+    return QuotaSet({**quotas, entity: kept})
+
+
+def merged(quotas: QuotaSet, others: QuotaSet) -> QuotaSet:
+    """The quotas after all the others were set as well; nothing is removed."""
+    both = {
+        entity: {**quotas.get(entity, {}), **others.get(entity, {})}
+        for entity in (*quotas, *others)
+    }
+    return QuotaSet(both)
+
+
+def by_entity(changes: Iterable[Change]) -> dict[Entity, list[Change]]:
+    """Changes grouped by entity, as every tool wants them."""
+    groups: dict[Entity, list[Change]] = {}
+    for change in changes:
+        groups.setdefault(change.entity, []).append(change)
+    return groups

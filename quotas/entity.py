@@ -1,0 +1,101 @@
+"""Whom a quota is for, as all of Kafka's tools know it: users, client-ids, pairs of them, addresses, and their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from quotascope.metrics import DEFAULT, DefaultType, QuotaEntity
+from quotascope.metrics.entities import Name
+
+from .errors import QuotasError
+
+USER: Final = "user"
+CLIENT_ID: Final = "client-id"
+IP: Final = "ip"
+
+_LONGEST = 120
+
+
+@dataclass(frozen=True, slots=True)
+class IpEntity:
+    """An IP address, or all that have no quota of their own (KIP-612)."""
+
+    ip: str | DefaultType
+    """As it was configured; Kafka also takes the name of a host, which its nodes look up."""
+
+    def __str__(self) -> str:
+        return f"ip {shown(self.ip)}" if isinstance(self.ip, str) else "default ip"
+
+
+Entity: TypeAlias = QuotaEntity | IpEntity
+
+
+def described(entity: Entity) -> str:
+    r"""
+    An entity in words, on one line and not endless.
+
+    >>> print(described(QuotaEntity("a\nb", DEFAULT)))
+    user 'a\nb', default client-id
+    """
+    if isinstance(entity, IpEntity):
+        return str(entity)
+    parts = ((USER, entity.user), (CLIENT_ID, entity.client_id))
+    return ", ".join(
+        f"{kind} {shown(name)}" if isinstance(name, str) else f"default {kind}"
+        for kind, name in parts
+        if name is not None
+    )
+
+
+def shown(name: str) -> str:
+    """A name in quotes, with all that is unprintable escaped, cut if it is long."""
+    return repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "…")
+
+
+def names_of(entity: Entity) -> dict[str, Name]:
+    """The names of an entity by kind: `user`, `client-id` or `ip`."""
+    if isinstance(entity, IpEntity):
+        return {IP: entity.ip}
+    names = {USER: entity.user, CLIENT_ID: entity.client_id}
+    return {kind: name for kind, name in names.items() if name is not None}
+
+
+def to_admin(entity: Entity) -> dict[str, str | None]:
+    """The entity as the Admin API has it: None is the default (KIP-546)."""
+    return {
+        kind: name if isinstance(name, str) else None
+        for kind, name in names_of(entity).items()
+    }
+
+
+def from_admin(entity: Mapping[str, str | None]) -> Entity:
+    """
+    The entity that the Admin API tells of.
+
+    Raises `QuotasError` for a kind of entity that this version does not know.
+    """
+    names: dict[str, Name] = {
+        kind: DEFAULT if name is None else name for kind, name in entity.items()
+    }
+    if names.keys() == {IP}:
+        return IpEntity(names[IP])
+    if names and names.keys() <= {USER, CLIENT_ID}:
+        return QuotaEntity(names.get(USER), names.get(CLIENT_ID))
+    kinds = ", ".join(shown(kind) for kind in entity)
+    raise QuotasError(f"the cluster has a quota for a kind unknown here: {kinds}")
+
+
+def in_order(entity: Entity) -> tuple[object, ...]:
+    """Sorts entities for people: users with their clients, then clients, then addresses; defaults before names."""
+    if isinstance(entity, IpEntity):
+        return (2, *_rank(entity.ip), 0, "")
+    section = 1 if entity.user is None else 0
+    return (section, *_rank(entity.user), *_rank(entity.client_id))
+
+
+def _rank(name: Name | None) -> tuple[int, str]:
+    if isinstance(name, str):
+        return 2, name
+    return (0, "") if name is None else (1, "")

@@ -1,0 +1,95 @@
+"""Changes of quotas as commands for Kafka's own tool, `kafka-configs.sh` (Kafka: `ConfigCommand`)."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from .change import Change, by_entity
+from .entity import CLIENT_ID, IP, USER, Entity, described, names_of
+from .number import number_text
+
+_TYPES: Final = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
+_NAMED: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    """What to run, and what no command line can say."""
+
+    lines: tuple[str, ...]
+    """One command each, for bash."""
+    left_out: tuple[str, ...] = ()
+    """What is missing, and why; one sentence each."""
+
+
+def kafka_configs(
+    changes: Iterable[Change],
+    *,
+    bootstrap_servers: str,
+    command_config: str | None = None,
+) -> Commands:
+    """
+    One command for each entity.
+
+    Args:
+        changes: what is to be set (`--add-config`) and removed (`--delete-config`, which refuses to remove what is not there).
+        bootstrap_servers: `host:port,…`
+        command_config: the tool's file with the settings of the connection, if it needs one.
+
+    """
+    start = ["kafka-configs.sh", "--bootstrap-server", bootstrap_servers]
+    if command_config is not None:
+        start += ["--command-config", command_config]
+    lines, left_out = [], []
+    for entity, group in by_entity(changes).items():
+        if any(
+            isinstance(name, str) and "\0" in name for name in names_of(entity).values()
+        ):
+            left_out.append(f"{described(entity)}: no argument can hold a NUL")
+            continue
+        words = [*start, *_entity(entity), "--alter", *_values(group)]
+        lines.append(" ".join(map(bash_quoted, words)))
+    return Commands(lines=tuple(lines), left_out=tuple(left_out))
+
+
+def _entity(entity: Entity) -> list[str]:
+    words: list[str] = []
+    for kind, name in names_of(entity).items():
+        words += ["--entity-type", _TYPES[kind]]
+        words += (
+            ["--entity-name", name] if isinstance(name, str) else ["--entity-default"]
+        )
+    return words
+
+
+def _values(group: Sequence[Change]) -> list[str]:
+    set_ = [
+        f"{each.key}={number_text(each.new)}" for each in group if each.new is not None
+    ]
+    removed = [each.key for each in group if each.new is None]
+    words = ["--add-config", ",".join(set_)] if set_ else []
+    return words + (["--delete-config", ",".join(removed)] if removed else [])
+
+
+def bash_quoted(word: str) -> str:
+    r"""
+    A word as bash reads it back; what is unprintable is escaped, so that it cannot move a cursor or break a line.
+
+    >>> print(bash_quoted("plain"), bash_quoted("it's $HOME"), bash_quoted("a\n\x1b[2J"))
+    plain 'it'"'"'s $HOME' $'a\n\x1b[2J'
+    """
+    if word.isprintable():
+        return shlex.quote(word)
+    return f"$'{''.join(map(_escaped, word))}'"
+
+
+def _escaped(char: str) -> str:
+    if char in _NAMED:
+        return _NAMED[char]
+    if char.isprintable() and char != "!":  # an interactive bash looks for its history
+        return char
+    # bytes: what bash makes of \u depends on its locale
+    return "".join(f"\\x{byte:02x}" for byte in char.encode())

@@ -1,0 +1,152 @@
+"""
+Quotas as manifests for Strimzi's User Operator: a `KafkaUser` holds the quotas of one user.
+
+Follows Strimzi's `KafkaUserQuotas`, `KafkaUserModel` and `KafkaUserOperator`. A user of certificates is called `CN=` and the name of its
+`KafkaUser`; any other has the very name. Everything else that Kafka limits has no place in a `KafkaUser`, and is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from quotascope.metrics import INT_MAX, QuotaEntity
+
+from .entity import Entity, described, shown
+from .number import number_text
+from .quota_set import QuotaSet
+from .writing import quoted
+
+API_VERSION: Final = "kafka.strimzi.io/v1"
+"""Since Strimzi 0.49; before that it is `kafka.strimzi.io/v1beta2`."""
+
+_FIELDS: Final = {
+    "producer_byte_rate": "producerByteRate",
+    "consumer_byte_rate": "consumerByteRate",
+    "request_percentage": "requestPercentage",
+    "controller_mutation_rate": "controllerMutationRate",
+}
+_WHOLE: Final = {"producer_byte_rate", "consumer_byte_rate", "request_percentage"}
+"""Those that are integers of 32 bits in a `KafkaUser`."""
+_CERTIFICATE: Final = "CN="
+_NAME: Final = re.compile(
+    r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
+)
+"""What Kubernetes takes for a name (RFC 1123)."""
+_LONGEST_NAME: Final = 253
+_LONGEST_CERTIFICATE_NAME: Final = 64
+_HEADER: Final = """\
+# Quotas as Strimzi's User Operator keeps them. Where a KafkaUser exists already, take over nothing but spec.quotas:
+# applied as they are, these would take its authentication and its ACLs away.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifests:
+    """What to apply, and what Strimzi cannot express."""
+
+    text: str
+    """A YAML stream with a document for each user; comments at its beginning tell what is left out."""
+    left_out: tuple[str, ...] = ()
+    """What is missing, and why; one sentence each."""
+
+
+def kafka_users(
+    quotas: QuotaSet,
+    *,
+    cluster: str,
+    only: Collection[Entity] | None = None,
+    namespace: str | None = None,
+    api_version: str = API_VERSION,
+) -> Manifests:
+    """
+    A `KafkaUser` for each user whose quotas one can hold.
+
+    A user is in it wholly or not at all: the operator removes what is missing from a `KafkaUser`.
+
+    Args:
+        quotas: all of a cluster or file.
+        cluster: the name of the `Kafka` resource, for the label `strimzi.io/cluster`.
+        only: entities that manifests are wanted of; None for all.
+        namespace: of the manifests; None leaves it to whoever applies them.
+        api_version: of the manifests.
+
+    """
+    wanted = [entity for entity in quotas if only is None or entity in only]
+    reasons = {entity: _why_not(entity, quotas) for entity in wanted}
+    documents = [
+        "\n".join(_manifest(entity, quotas[entity], cluster, namespace, api_version))
+        for entity, reason in reasons.items()
+        if reason is None and isinstance(entity, QuotaEntity)
+    ]
+    left_out = tuple(
+        f"{described(entity)}: {reason}" for entity, reason in reasons.items() if reason
+    )
+    comments = "".join(f"# left out: {sentence}\n" for sentence in left_out)
+    text = "---\n".join((_HEADER + comments, *(f"{each}\n" for each in documents)))
+    return Manifests(text=text, left_out=left_out)
+
+
+def _why_not(entity: Entity, quotas: QuotaSet) -> str | None:
+    """Why no `KafkaUser` can hold the quotas of an entity, None when one can."""
+    if not isinstance(entity, QuotaEntity):
+        return "a KafkaUser has no quotas by address"
+    if entity.client_id is not None:
+        return "a KafkaUser has no quotas by client-id"
+    if not isinstance(entity.user, str):
+        return f"belongs into the Kafka resource, under spec.kafka.quotas: {_inline(quotas[entity])}"
+    return _bad_name(entity.user, quotas) or _bad_value(quotas[entity])
+
+
+def _inline(values: Mapping[str, float]) -> str:
+    pairs = (f"{_FIELDS.get(key, key)}: {number_text(v)}" for key, v in values.items())
+    return "{" + ", ".join(("type: kafka", *pairs)) + "}"
+
+
+def _bad_name(user: str, quotas: QuotaSet) -> str | None:
+    name = user.removeprefix(_CERTIFICATE)
+    longest = _LONGEST_NAME if name == user else _LONGEST_CERTIFICATE_NAME
+    if not _NAME.fullmatch(name) or len(name) > longest:
+        return "no KafkaUser can have this name"
+    twin = f"{_CERTIFICATE}{name}" if name == user else name
+    if QuotaEntity(twin) in quotas:
+        return f"the KafkaUser {name} can have the quotas of this user or of {shown(twin)}, not both"
+    return None
+
+
+def _bad_value(values: Mapping[str, float]) -> str | None:
+    for key, value in values.items():
+        if key not in _FIELDS:
+            return f"a KafkaUser has no {key}"
+        if key in _WHOLE and (value != int(value) or value > INT_MAX):
+            return f"{_FIELDS[key]} must be a whole number up to {INT_MAX}, not {number_text(value)}"
+    return None
+
+
+def _manifest(
+    entity: QuotaEntity,
+    values: Mapping[str, float],
+    cluster: str,
+    namespace: str | None,
+    api_version: str,
+) -> Iterator[str]:
+    user = str(entity.user)
+    name = user.removeprefix(_CERTIFICATE)
+    yield f"apiVersion: {quoted(api_version)}"
+    yield "kind: KafkaUser"
+    yield "metadata:"
+    yield f"  name: {quoted(name)}"
+    if namespace is not None:
+        yield f"  namespace: {quoted(namespace)}"
+    yield "  labels:"
+    yield f"    strimzi.io/cluster: {quoted(cluster)}"
+    yield "spec:"
+    if name != user:  # else its user would have the name without CN=
+        yield "  authentication:"
+        yield "    type: tls-external"
+    yield "  quotas:"
+    for key, field in _FIELDS.items():
+        if key in values:
+            yield f"    {field}: {number_text(values[key])}"

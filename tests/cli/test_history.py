@@ -1,0 +1,76 @@
+"""`quotascope history`."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.pipeline.history.requests import requests
+
+from quotascope.cli.main import main
+from quotascope.pipeline.history import History
+from quotascope.pipeline.ingest import Tables
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """The exit code of the command."""
+    monkeypatch.setattr(sys, "argv", ["quotascope", "history", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    """A folder with two requests in two pieces, and their history."""
+    tables = Tables.create(str(tmp_path))
+    history = History.create(str(tmp_path))
+    for number in range(2):
+        tables.requests.append(f"{number}", requests({}))
+        history.update(tables.requests)
+    return str(tmp_path)
+
+
+def test_a_folder_is_looked_after(
+    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its tables are shown, merged, shortened and cleaned, and each step says what it did."""
+    steps = {
+        ("status", folder): "2023-11-14 to 2023-11-14",
+        ("compact", folder, "--engine", "local"): "10 files merged",
+        ("drop", folder, "--keep-days", "30"): "4 rows before ",
+        (
+            "drop",
+            folder,
+            "--before",
+            "2024-01-01",
+            "--table",
+            "hours",
+        ): "1 rows before 2024-01-01 dropped",
+        ("clean", folder, "--older-than", "0"): "13 files deleted",
+    }
+    for step, said in steps.items():
+        assert run(monkeypatch, *step) == 0
+        assert said in capsys.readouterr().out
+
+
+def test_mistakes_are_told(
+    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unknown table, two ways to name a day, and a folder without tables are one message each."""
+    steps = {
+        (
+            "drop",
+            folder,
+            "--keep-days",
+            "3",
+            "--table",
+            "days",
+        ): "'days' is none of requests",
+        ("drop", folder, "--keep-days", "999999999"): "--keep-days",
+        ("clean", folder, "--older-than", "999999999999"): "--older-than",
+        ("drop", folder): "give one of --before and --keep-days",
+        ("status", f"{folder}/nothing"): "there is no table",
+    }
+    for step, said in steps.items():
+        assert run(monkeypatch, *step) in (1, 2)
+        assert said in capsys.readouterr().err

@@ -1,0 +1,169 @@
+"""What `quotascope whatif` and `quotascope recommend` show in the terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.pipeline.recommend.rows import mutated, produced
+from tests.pipeline.report.names import HOSTILE
+from tests.pipeline.runs.folders import make_folder
+
+from quotascope.cli.main import main
+from quotascope.pages.words import seconds
+
+QUOTASCOPE = Path(sys.executable).with_name("quotascope")
+
+
+def told(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *arguments: object,
+) -> str:
+    """What a command prints on standard output; it must succeed and say nothing else."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "argv", ["quotascope", *map(str, arguments)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out, err = capsys.readouterr()
+    assert not end.value.code, err
+    assert err == ""
+    return out
+
+
+@pytest.fixture(scope="module")
+def usage(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A minute of three users, of whom one has a terrible name and one makes topics."""
+    rows = [
+        produced(at, 40_000, user=user)
+        for user in ("alice", "bob", HOSTILE)
+        for at in range(0, 60_000, 1_000)
+    ]
+    rows += [mutated(at, 30, user="alice") for at in range(0, 60_000, 10_000)]
+    return make_folder(tmp_path_factory.mktemp("views") / "usage", rows)
+
+
+@pytest.fixture
+def candidates(tmp_path: Path) -> Path:
+    """Seven candidates: more than the terminal has room for."""
+    file = tmp_path / "candidates.yaml"
+    grid = {"user": "<default>", "key": "producer_byte_rate", "values": [n * 10_000 for n in range(1, 8)]}  # fmt: skip
+    file.write_text(yaml.safe_dump({"grid": [grid]}), encoding="utf-8")
+    return file
+
+
+def test_whatif_fits_a_terminal(
+    usage: str,
+    candidates: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Candidates below, clients beside each other; what does not fit is told, and names cannot move the cursor."""
+    out = told(monkeypatch, capsys, "whatif", usage, "--candidates", candidates)
+    assert max(map(len, out.splitlines())) <= 80
+    assert "Candidates, open loop" in out
+    assert "3 of 3" in out
+    assert "3 clients, 7 candidates" in out
+    assert "\x1b[2J" not in out
+    assert "\u202e" not in out
+
+
+def test_whatif_tells_what_throttles_pushed_back(
+    usage: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In closed loop: by how much each candidate makes requests later, and how many it keeps back; open loop has no such thing."""
+    file = tmp_path / "candidates.yaml"
+    grid = {"user": "<default>", "key": "producer_byte_rate", "values": [400, 10_000]}
+    file.write_text(yaml.safe_dump({"grid": [grid]}), encoding="utf-8")
+    asked = ("whatif", usage, "--candidates", file)
+    out = told(monkeypatch, capsys, *asked, "--mode", "closed")
+    told_as_json = told(monkeypatch, capsys, *asked, "--mode", "closed", "--json", "-")
+    assert max(map(len, out.splitlines())) <= 80
+    table = out[out.index("later by") :].splitlines()
+    for number, each in enumerate(json.loads(told_as_json)["candidates"], start=1):
+        line = f"{number} {seconds(each['late_ms'] / 1_000)} {each['unsent_requests']}"
+        assert line in [" ".join(words.split()) for words in table]
+    assert "later by" not in told(monkeypatch, capsys, *asked)
+
+
+def test_whatif_prints_one_thing_at_a_time(
+    usage: str,
+    candidates: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With - as a file, standard output holds that document and nothing else."""
+    out = told(monkeypatch, capsys, "whatif", usage, "--candidates", candidates, "--json", "-")  # fmt: skip
+    assert len(json.loads(out)["candidates"]) == 7
+    out = told(monkeypatch, capsys, "whatif", usage, "--candidates", candidates, "--csv", "-")  # fmt: skip
+    assert out.startswith('"candidate",')
+
+
+def test_recommend_fits_a_terminal(
+    usage: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Limits beside the configured ones, what would change, who would be hit; a command is one line, to be copied."""
+    now = tmp_path / "now.yaml"
+    rules = [{"user": "alice", "client-id": "app1", "producer_byte_rate": 20_000}, {"user": "bob", "producer_byte_rate": 9_000}]  # fmt: skip
+    now.write_text(yaml.safe_dump({"quotas": rules}), encoding="utf-8")
+    out = told(monkeypatch, capsys, "recommend", usage, "--configured", now)
+    lines = out.splitlines()
+    commands = [line for line in lines if line.startswith("kafka-configs.sh ")]
+    assert len(commands) == 3
+    assert max(len(line) for line in lines if line not in commands) <= 80
+    for words in ("What would change", "~ producer_byte_rate 9000 -> ", "alice / app1", "none of which was run", "Nothing was applied."):  # fmt: skip
+        assert words in out, words
+    assert "\u202e" not in out
+
+
+def test_recommend_writes_what_it_is_told_to(
+    usage: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A page, a table, a document, a script and manifests, all at once, beside what is shown."""
+    files = {name: tmp_path / f"out.{name}" for name in ("html", "csv", "json", "commands", "strimzi")}  # fmt: skip
+    options = [each for name, file in files.items() for each in (f"--{name}", file)]
+    out = told(monkeypatch, capsys, "recommend", usage, *options, "--key", "producer_byte_rate", "--floor", "producer_byte_rate=77000")  # fmt: skip
+    assert "3 limits" in out
+    assert "77 kB/s" in out
+    assert all(file.stat().st_size > 100 for file in files.values())
+    assert "producerByteRate: 77000" in files["strimzi"].read_text(encoding="utf-8")
+    assert "producer_byte_rate=77000" in files["commands"].read_text(encoding="utf-8")
+
+
+def test_file_that_cannot_be_written(
+    usage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    """It is one line, and an exit code."""
+    page = tmp_path / "missing" / "page.html"
+    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, "--html", str(page)])  # fmt: skip
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 1
+    assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_progress_is_shown_on_a_terminal(usage: str) -> None:
+    """A bar of buckets, which is gone at the end."""
+    ours, theirs = pty.openpty()
+    command: list[str | Path] = [QUOTASCOPE, "recommend", usage, "--json", "-"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True, env={**os.environ, "TERM": "xterm"})  # fmt: skip
+    os.close(theirs)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert json.loads(done.stdout)["recommended"]
+    assert "searching" in shown

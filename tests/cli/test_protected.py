@@ -1,0 +1,117 @@
+"""Commands that ask an exporter behind TLS, client certificates and a password."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.cluster.certificates import Certificates, make_certificates
+from tests.exporter.examples import ScriptedLimits, ScriptedSource
+from tests.exporter.web.serving import HASH, PASSWORD, tls_section, web_file
+
+from quotascope.exporter.config import Config
+from quotascope.exporter.service import Exporter
+
+QUOTASCOPE = Path(sys.executable).with_name("quotascope")
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """An authority, a server and a client."""
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+async def exporter(
+    tmp_path: Path, certificates: Certificates
+) -> AsyncIterator[Exporter]:
+    """One that asks for both."""
+    section = tls_section(
+        certificates,
+        client_ca_file=str(certificates.ca),
+        client_auth_type="RequireAndVerifyClientCert",
+    )
+    file = web_file(tmp_path, **section, basic_auth_users={"me": HASH})
+    server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(file)}
+    config = Config.model_validate({"server": server})
+    async with Exporter(config, [ScriptedSource()], ScriptedLimits()) as started:
+        await started.snapshot()
+        yield started
+
+
+async def run(*arguments: str | Path, **environ: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of the command."""
+    process = await asyncio.create_subprocess_exec(
+        QUOTASCOPE,
+        *arguments,
+        env={**os.environ, "COLUMNS": "150", **environ},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    output, errors = await process.communicate()
+    return process.returncode or 0, output.decode(), errors.decode()
+
+
+def access(certificates: Certificates) -> list[str | Path]:
+    """What lets us in as far as TLS."""
+    return [
+        *("--exporter-ca-file", certificates.ca),
+        *("--exporter-cert-file", certificates.client),
+        *("--exporter-key-file", certificates.client_key),
+    ]
+
+
+async def test_with_everything_that_it_wants(
+    exporter: Exporter, certificates: Certificates, tmp_path: Path
+) -> None:
+    """`top` with a password file, `quotas list` with the password in the environment."""
+    file = tmp_path / "password"
+    file.write_text(f"{PASSWORD}\n")
+    asked = ["--exporter", exporter.url, *access(certificates), "--exporter-user", "me"]
+    code, output, errors = await run("top", *asked, "--exporter-password-file", file)
+    assert (code, errors) == (0, "")
+    assert "sources up 1/1" in output
+    assert "alice" in output
+    code, output, errors = await run(
+        "quotas", "list", *asked, QUOTASCOPE_EXPORTER_PASSWORD=PASSWORD
+    )
+    assert (code, errors) == (0, "")
+    assert "user alice" in output
+
+
+@pytest.mark.parametrize(
+    ("user", "password", "expected"),
+    [
+        (["--exporter-user", "me"], "wrong", "HTTP 401"),
+        ([], "", "--exporter-user, --exporter-password-file"),
+    ],
+)
+async def test_who_is_not_let_in_is_told_how(
+    exporter: Exporter,
+    certificates: Certificates,
+    user: list[str],
+    password: str,
+    expected: str,
+) -> None:
+    """One sentence, with the options that help, and without the password."""
+    code, output, errors = await run(
+        *("top", "--exporter", exporter.url),
+        *access(certificates),
+        *user,
+        QUOTASCOPE_EXPORTER_PASSWORD=password,
+    )
+    assert (code, output) == (1, "")
+    assert expected in errors
+    assert len(errors.splitlines()) == 1
+    assert "wrong" not in errors.replace("wrong credentials", "")
+
+
+async def test_an_authority_that_is_not_trusted(exporter: Exporter) -> None:
+    """The message names the option."""
+    code, _, errors = await run("top", "--exporter", exporter.url)
+    assert code == 1
+    assert "--exporter-ca-file" in errors

@@ -1,0 +1,241 @@
+"""Secrets of every kind are planted, and looked for in everything that leaves the process."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.cli.conftest import Serve
+from tests.cluster.certificates import make_certificates
+from tests.exporter.web.serving import HASH, PASSWORD
+
+from quotascope.exporter.config.file import Document
+from quotascope.exporter.config.load import build_config
+from quotascope.exporter.errors import ConfigError
+
+CAPTURE = "combined/throttled.jolokia2.json"
+QUOTASCOPE = Path(sys.executable).with_name("quotascope")
+
+
+class Canaries:
+    """Words that stand nowhere else."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+
+    def new(self) -> str:
+        """One more."""
+        self.words.append(f"canary{len(self.words):03}tweets")
+        return self.words[-1]
+
+    def file(self, folder: Path) -> str:
+        """One more, in a file."""
+        word = self.new()
+        (folder / f"secret-{len(self.words)}").write_text(f"{word}\n")
+        return str(folder / f"secret-{len(self.words)}")
+
+    def found_in(self, text: str) -> list[str]:
+        """Those that somebody who reads this learns."""
+        pieces = re.findall(r"[A-Za-z0-9+/]{16,}={0,2}", text)
+        plain = text + " ".join(map(_decoded, pieces))
+        return [word for word in self.words if word in plain]
+
+
+def _decoded(piece: str) -> str:
+    bare = piece.rstrip("=")
+    whole = bare[:-1] if len(bare) % 4 == 1 else bare
+    return base64.b64decode(whole + "===").decode(errors="ignore")
+
+
+def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
+    """A canary in clear, and one in the header of basic authentication."""
+    canaries = Canaries()
+    first, second = canaries.new(), canaries.new()
+    third = Path(canaries.file(tmp_path)).read_text()
+    hidden = base64.b64encode(f"user:{second}".encode()).decode()
+    assert canaries.found_in(f"a {first}.") == [first]
+    assert canaries.found_in(f"Authorization: Basic {hidden}") == [second]
+    assert canaries.found_in(third) == [third.strip()]
+    assert canaries.found_in("nothing") == []
+
+
+def planted(
+    folder: Path, canaries: Canaries, urls: list[str], **server: Any
+) -> dict[str, Any]:
+    """A configuration with a secret wherever there can be one; the last agent cannot be reached."""
+    new, file = canaries.new, partial(canaries.file, folder)
+    sources = [
+        {
+            "name": f"agent-{number}",
+            "url": f"{url}?token={new()}",
+            "basic_auth": {"username": "monitor", **login},
+            "headers": {"X-Token": new()},
+            "header_files": {"X-Other-Token": file()},
+        }
+        for number, (url, login) in enumerate(
+            zip(urls, ({"password": new()}, {"password_file": file()}), strict=True)
+        )
+    ]
+    return {
+        "sources": sources,
+        "kafka": {
+            "bootstrap_servers": "127.0.0.1:1",
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl": {"username": "quotascope", "password": "${CANARY}"},
+            "timeout_seconds": 1,
+        },
+        "otlp": {
+            "endpoint": "http://127.0.0.1:1",
+            "headers": {"Authorization": f"Bearer {new()}"},
+            "header_files": {"X-Token": file()},
+            "interval_seconds": 1,
+        },
+        "server": {"address": "127.0.0.1", "port": 0, **server},
+        "collection": {"timeout_seconds": 2},
+        "log": {"level": "debug"},
+    }
+
+
+def answer(url: str, headers: dict[str, str]) -> str:
+    """Everything that comes back for a request."""
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - ours
+    try:
+        with urllib.request.urlopen(request, timeout=30) as got:  # noqa: S310 - ours
+            return f"{got.headers}{got.read().decode()}"
+    except urllib.error.HTTPError as error:
+        with error:
+            return f"{error.headers}{error.read().decode()}"
+
+
+def run(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command to its end."""
+    return subprocess.run(
+        [QUOTASCOPE, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, **environ},
+    )
+
+
+def first_match(pattern: str, lines: Iterable[str], seen: list[str]) -> str:
+    """What the next line that is like that says there; all lines are kept."""
+    for line in lines:
+        seen.append(line)
+        if found := re.search(pattern, line):
+            return found[0]
+    return pytest.fail(f"no line with {pattern}: {seen}")
+
+
+def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
+    """Neither in logs at their most talkative, nor in metrics, pages and errors, nor in what commands print."""
+    canaries = Canaries()
+    broker = agent(CAPTURE)
+    web = tmp_path / "web.yaml"
+    web.write_text(yaml.safe_dump({"basic_auth_users": {"prometheus": HASH}}))
+    canaries.words += [HASH, PASSWORD.replace(" ", "")]
+    urls = [broker.url, "http://127.0.0.1:1/jolokia"]
+    config = tmp_path / "quotascope.yaml"
+    given = planted(tmp_path, canaries, urls, web_config_file=str(web))
+    config.write_text(yaml.safe_dump(given))
+    environ = {"CANARY": canaries.new()}
+    login = base64.b64encode(f"prometheus:{PASSWORD}".encode()).decode()
+    right = {"Authorization": f"Basic {login}"}
+    wrong = {"Authorization": f"Basic {base64.b64encode(canaries.new().encode()).decode()}"}  # fmt: skip
+    said: list[str] = []
+    with subprocess.Popen(
+        [QUOTASCOPE, "serve", "--config", config],
+        env={**os.environ, **environ},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stderr is not None
+            url = first_match(r"http://127\.0\.0\.1:\d+", process.stderr, said)
+            first_match(r"\bready\b", process.stderr, said)
+            for path in ("/metrics", "/", "/api/v1/entities", "/?sort=x", "/nope"):
+                said += [answer(url + path, right), answer(url + path, wrong)]
+            first_match("otlp|OTLP|push", process.stderr, said)
+            given["sources"][0]["basic_auth"]["password"] = canaries.new()
+            given["sources"][1]["headers"]["X-Token"] = [canaries.new()]
+            config.write_text(yaml.safe_dump(given))
+            process.send_signal(signal.SIGHUP)
+            first_match("the one before stays", process.stderr, said)
+            given["sources"][1]["headers"]["X-Token"] = canaries.new()
+            config.write_text(yaml.safe_dump(given))
+            process.send_signal(signal.SIGHUP)
+            first_match("was read again", process.stderr, said)
+            process.terminate()
+            said.append(process.communicate()[1])
+        finally:
+            process.kill()
+    text = "".join(said)
+    assert 'quotascope_source_up{source="agent-0"} 1.0' in text
+    assert 'quotascope_source_up{source="agent-1"} 0.0' in text
+    assert canaries.found_in(text) == []
+    explain = ("explain", "--user", "alice", "--client-id", "app")
+    for command in (("status",), ("top",), ("quotas", "list"), ("doctor",), explain):
+        done = run(environ, *command, "--config", str(config))
+        assert done.returncode in {1, 2}
+        assert "Traceback" not in done.stderr
+        assert canaries.found_in(done.stdout + done.stderr) == [], command
+    done = run(environ, "config", "check", str(config))
+    assert done.returncode == 0
+    assert canaries.found_in(done.stdout + done.stderr) == []
+    sent = [token for token in broker.authorizations if canaries.found_in(token)]
+    assert sent  # they were in use all the time
+
+
+def refusal(data: dict[str, Any]) -> str:
+    """What is said about a configuration, nothing when it can be used."""
+    try:
+        build_config(Document(data=data), "file", {})
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def test_no_message_about_a_mistake_repeats_a_secret(tmp_path: Path) -> None:
+    """Whatever is wrong with whichever value of whichever secret."""
+    made = make_certificates(tmp_path)
+    canaries = Canaries()
+    urls = ["http://127.0.0.1:1/jolokia", "http://127.0.0.1:2/jolokia"]
+    refused = 0
+    shapes: list[Callable[[str], object]] = [
+        lambda text: [text],
+        lambda text: {text[:6]: text},
+        lambda text: f"\x07{text}\n",
+    ]
+    for shape in shapes:
+        given = planted(tmp_path, canaries, urls)
+        given["sources"][0]["tls"] = {"key_password": canaries.new(), "ca_file": str(made.ca)}  # fmt: skip
+        text = yaml.safe_dump(given)
+        for word in canaries.words:
+            if word not in text:
+                continue
+            broken = _replaced(yaml.safe_load(text), word, shape)
+            message = refusal(broken)
+            refused += bool(message)
+            assert canaries.found_in(message) == []
+    assert refused > 10
+
+
+def _replaced(value: object, word: str, shape: Callable[[str], object]) -> Any:
+    if isinstance(value, dict):
+        return {key: _replaced(below, word, shape) for key, below in value.items()}
+    if isinstance(value, list):
+        return [_replaced(below, word, shape) for below in value]
+    return shape(value) if isinstance(value, str) and word in value else value

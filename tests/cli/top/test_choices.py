@@ -1,0 +1,55 @@
+import pytest
+
+from quotascope.cli.top.choices import (
+    BACKSPACE,
+    DOWN,
+    END,
+    ENTER,
+    ESCAPE,
+    HOME,
+    PAGE_DOWN,
+    UP,
+    Choices,
+    Kind,
+    Order,
+)
+
+
+def after(*keys: str) -> Choices:
+    """The choices after some keys."""
+    choices = Choices()
+    for key in keys:
+        choices = choices.pressed(key)
+    return choices
+
+
+def test_keys_go_through_orders_and_types() -> None:
+    """And round again."""
+    assert after("s").order is Order.DELAY
+    assert after(*"ssss").order is Order.USED
+    assert after("t").kind is Kind.PRODUCE
+    assert after(*"ttttt").kind is Kind.ALL
+
+
+def test_a_filter_is_typed_kept_and_dropped() -> None:
+    """While it is typed, letters are no commands."""
+    assert after(*"/qs") == Choices(text="qs", typing=True)
+    assert after(*"/as", BACKSPACE, ENTER) == Choices(text="a")
+    assert after(*"/as", ESCAPE) == Choices()
+    assert after(*"/as", ENTER, ESCAPE) == Choices()
+    assert after("/", UP, "\x01", *"x" * 99).text == "x" * 60
+
+
+def test_scrolling_ends_at_the_top() -> None:
+    """What is below the last row is the screen's to know."""
+    assert after(DOWN, "j", PAGE_DOWN, " ").first == 22
+    assert after(DOWN, UP, "k").first == 0
+    assert after(PAGE_DOWN, HOME).first == 0
+    assert after(PAGE_DOWN, "s").first == 0
+
+
+@pytest.mark.parametrize("keys", ["q", "/x"])
+def test_it_ends_by_q_or_whenever_it_has_to(keys: str) -> None:
+    """A signal ends it even while a filter is typed; an unknown key does nothing."""
+    assert after(*keys, END).over
+    assert after("?", "\n") == Choices()

@@ -1,0 +1,91 @@
+from tests.cli.usages import rendered, usage_of
+from tests.exporter.examples import health, snapshot
+
+from quotascope.cli.top.choices import Choices
+from quotascope.cli.top.screen import screen
+from quotascope.exporter.snapshot import Cause, EntityUsage, NodeUsage, Snapshot
+from quotascope.exporter.trails import Trails
+from quotascope.metrics import QuotaType
+
+MANY = [
+    usage_of(f"user-{number:02}", "app", usage=1000.0 - number) for number in range(50)
+]
+
+
+def shown(
+    *entities: EntityUsage,
+    choices: Choices | None = None,
+    width: int = 130,
+    height: int = 20,
+    problem: str = "",
+) -> list[str]:
+    """The lines of the screen."""
+    seen: Snapshot = snapshot(
+        *entities,
+        nodes=(NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: 3.0}),),
+        sources=(health(), health("broker-2", up=False)),
+    )
+    trails = Trails()
+    trails.note(seen)
+    drawn = screen(seen, trails, choices or Choices(), width, height, problem)
+    return rendered(drawn, width).splitlines()
+
+
+def test_everything_fits_into_every_terminal() -> None:
+    """No line is longer than the terminal is wide, and there are no more than it has."""
+    for width in (10, 59, 60, 84, 115, 116, 200):
+        for height in (1, 6, 20):
+            lines = shown(*MANY, width=width, height=height)
+            assert len(lines) <= max(6, height)
+            assert all(len(line) <= width for line in lines)
+
+
+def test_the_whole_is_told_in_the_first_line() -> None:
+    """Sources, entities, and connections that are muted at this moment."""
+    waiting = usage_of("bob", throttle_time_seconds=2.0)
+    (first, *_) = shown(waiting, MANY[0])
+    assert first.startswith(
+        "quotascope top  sources up 1/2; 2 limited, 1 throttled lately; muted now 3"
+    )
+
+
+def test_a_row_tells_usage_limit_delay_trail_and_rule() -> None:
+    """The last stretch of the trail is the present one."""
+    lines = shown(usage_of("bob", "app", usage=500.0, throttle_time_seconds=2.0))
+    row = " ".join(lines[3].split())
+    assert (
+        row
+        == "1 bob / app produce 0.50 / 1.00 kB/s █████░░░░░ 50% 2.00 s ▄ 1 bob / app"
+    )
+
+
+def test_a_throttle_by_another_quota_is_told() -> None:
+    """A mutation quota shows at the requests of a broker."""
+    hidden = usage_of("bob", usage=0.0, throttle_time_seconds=2.0)
+    hidden.cause = Cause.CONTROLLER_MUTATION
+    assert any("throttled by a mut" in line for line in shown(hidden))
+
+
+def test_scrolling_stops_at_the_last_row() -> None:
+    """However far it went."""
+    lines = shown(*MANY, choices=Choices(first=10_000), height=10)
+    assert sum("user-" in line for line in lines) == 5
+    assert any("user-49" in line for line in lines)
+
+
+def test_the_last_line_tells_the_keys_and_what_they_chose() -> None:
+    """Or what is typed, or what is wrong."""
+    assert shown(MANY[0])[-1].startswith(
+        "s sort: used   t type: all   / filter   arrows"
+    )
+    assert "/ filter: user   " in shown(MANY[0], choices=Choices(text="user"))[-1]
+    typing = Choices(text="a\nb", typing=True)
+    assert shown(MANY[0], choices=typing)[-1].startswith("filter: a\\nb_   Enter")
+    assert shown(MANY[0], problem="no\nconnection")[-1].startswith("no\\nconnection")
+
+
+def test_hostile_names_stay_on_their_row() -> None:
+    """No line breaks, no control characters, no markup."""
+    lines = shown(usage_of("[red]\x1b[2J\n", "x" * 5_000))
+    assert sum("[red]" in line for line in lines) == 1
+    assert not any("\x1b" in line for line in lines)

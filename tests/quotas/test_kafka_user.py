@@ -1,0 +1,160 @@
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from tests.quotas.names import quota_sets
+
+from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.quotas import (
+    Entity,
+    IpEntity,
+    Manifests,
+    QuotaSet,
+    described,
+    kafka_users,
+)
+
+
+def manifests(quotas: dict[Entity, dict[str, float]]) -> Manifests:
+    """For the Kafka resource `my-cluster`."""
+    return kafka_users(QuotaSet(quotas), cluster="my-cluster")
+
+
+def documents(text: str) -> list[dict[str, Any]]:
+    """What Kubernetes would be given."""
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def test_a_user_becomes_a_kafka_user() -> None:
+    """With the fields of Strimzi's KafkaUserQuotas, and without authentication: the name is the user's."""
+    made = manifests(
+        {
+            QuotaEntity("team.orders"): {
+                "producer_byte_rate": 1048576.0,
+                "consumer_byte_rate": 2097152.0,
+                "request_percentage": 55.0,
+                "controller_mutation_rate": 2.5,
+            }
+        }
+    )
+    assert made.left_out == ()
+    assert documents(made.text) == [
+        {
+            "apiVersion": "kafka.strimzi.io/v1",
+            "kind": "KafkaUser",
+            "metadata": {
+                "name": "team.orders",
+                "labels": {"strimzi.io/cluster": "my-cluster"},
+            },
+            "spec": {
+                "quotas": {
+                    "producerByteRate": 1048576,
+                    "consumerByteRate": 2097152,
+                    "requestPercentage": 55,
+                    "controllerMutationRate": 2.5,
+                }
+            },
+        }
+    ]
+
+
+def test_the_user_of_a_certificate_keeps_its_name() -> None:
+    """The operator puts CN= before the names of users with certificates only."""
+    quotas = QuotaSet({QuotaEntity("CN=billing"): {"request_percentage": 5.0}})
+    made = kafka_users(
+        quotas, cluster="c", namespace="kafka", api_version="kafka.strimzi.io/v1beta2"
+    )
+    (document,) = documents(made.text)
+    assert document["apiVersion"] == "kafka.strimzi.io/v1beta2"
+    assert document["metadata"]["name"] == "billing"
+    assert document["metadata"]["namespace"] == "kafka"
+    assert document["spec"]["authentication"] == {"type": "tls-external"}
+
+
+@pytest.mark.parametrize(
+    ("entity", "values", "reason"),
+    [
+        (
+            QuotaEntity("a", "c"),
+            {"request_percentage": 1.0},
+            "has no quotas by client-id",
+        ),
+        (
+            QuotaEntity("a", DEFAULT),
+            {"request_percentage": 1.0},
+            "has no quotas by client-id",
+        ),
+        (
+            QuotaEntity(None, "c"),
+            {"request_percentage": 1.0},
+            "has no quotas by client-id",
+        ),
+        (
+            IpEntity(DEFAULT),
+            {"connection_creation_rate": 1.0},
+            "has no quotas by address",
+        ),
+        (
+            QuotaEntity(DEFAULT),
+            {"producer_byte_rate": 7.0},
+            "belongs into the Kafka resource, under spec.kafka.quotas: {type: kafka, producerByteRate: 7}",
+        ),
+        (
+            QuotaEntity("Alice"),
+            {"request_percentage": 1.0},
+            "no KafkaUser can have this name",
+        ),
+        (
+            QuotaEntity("CN=a,O=b"),
+            {"request_percentage": 1.0},
+            "no KafkaUser can have this name",
+        ),
+        (
+            QuotaEntity("CN=" + "a" * 65),
+            {"request_percentage": 1.0},
+            "no KafkaUser can have this name",
+        ),
+        (
+            QuotaEntity("a"),
+            {"request_percentage": 1.5},
+            "requestPercentage must be a whole number up to 2147483647, not 1.5",
+        ),
+        (
+            QuotaEntity("a"),
+            {"producer_byte_rate": 3e9},
+            "producerByteRate must be a whole number up to 2147483647, not 3000000000",
+        ),
+        (QuotaEntity("a"), {"of_the_future": 1.0}, "a KafkaUser has no of_the_future"),
+    ],
+)
+def test_what_strimzi_cannot_express_is_told(
+    entity: Entity, values: dict[str, float], reason: str
+) -> None:
+    """In the result and in a comment of the file; nothing of it becomes a manifest."""
+    made = manifests({entity: values})
+    assert made.left_out == (
+        f"{described(entity)}: {made.left_out[0].partition(': ')[2]}",
+    )
+    assert reason in made.left_out[0]
+    assert f"# left out: {made.left_out[0]}\n" in made.text
+    assert documents(made.text) == []
+
+
+def test_two_users_of_one_kafka_user_are_told() -> None:
+    """The operator would set the quotas of one and remove those of the other."""
+    values = {"request_percentage": 1.0}
+    made = manifests({QuotaEntity("a"): values, QuotaEntity("CN=a"): values})
+    assert documents(made.text) == []
+    assert "can have the quotas of this user or of 'a', not both" in made.left_out[0]
+    assert "can have the quotas of this user or of 'CN=a', not both" in made.left_out[1]
+
+
+@given(quota_sets)
+def test_hostile_names_break_nothing(quotas: QuotaSet) -> None:
+    """Every entity is in a manifest or told, and the stream holds nothing else."""
+    made = kafka_users(quotas, cluster="c")
+    assert all(line.isprintable() for line in made.text.splitlines())
+    found = documents(made.text)
+    assert len(found) + len(made.left_out) == len(quotas)
+    assert {document["kind"] for document in found} <= {"KafkaUser"}
