@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from quotascope.exporter.snapshot import (
@@ -51,10 +50,10 @@ class Cluster:
         ]
 
     def snapshot(self) -> Snapshot:
-        """The cluster as it is, in objects that no other snapshot has, but for the entities."""
+        """The cluster as it is: as the join leaves it, a usage is another object where something of it changed."""
         return Snapshot(
             taken_at=1_795_251_780.0,
-            entities=tuple([replace(usage) for usage in self._usages]),
+            entities=tuple(self._usages),
             nodes=(NodeUsage(broker="1", delay_queue_size=dict.fromkeys(TYPES, 3.0)),),
             sources=(
                 SourceHealth(

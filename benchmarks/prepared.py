@@ -59,11 +59,13 @@ class PreparedLines:
         """Make lists of the numbers of a snapshot."""
         self._snapshot = snapshot
         self._order.take(snapshot.entities)
+        news = [section.news for section in self._order.sections.values()]
         self._ready = {
-            (family.name, id(section.usages)): reader.values(section.usages, snapshot)
+            (family.name, id(usages)): reader.values(usages, snapshot)
             for family, reader in READERS.items()
             if isinstance(reader, PerEntity)
-            for section in self._order.sections.values()
+            for each in news
+            for usages in (each.now, each.before)
         }
 
     def text(self) -> bytes:

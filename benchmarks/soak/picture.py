@@ -1,0 +1,75 @@
+"""A run as a picture."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import matplotlib as mpl
+from benchmarks.soak.records import Event, Record, Scrape, Usage
+from benchmarks.soak.verdict import WARM_UP, Verdict
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+
+_MINUTE: Final = 60
+_BLUE, _ORANGE, _GREY, _RED = "#1f6fb4", "#d1701a", "#777777", "#c01c28"
+
+
+def draw(records: Sequence[Record], verdict: Verdict, path: Path) -> None:
+    """Memory, handles and scrapes over time."""
+    usages = [each for each in records if isinstance(each, Usage)]
+    scrapes = [each for each in records if isinstance(each, Scrape)]
+    figure, (memory, handles, times) = plt.subplots(
+        3, 1, figsize=(9, 8), sharex=True, layout="constrained"
+    )
+    _memory(memory, usages, verdict)
+    _handles(handles, usages)
+    _times(times, scrapes, [each for each in records if isinstance(each, Event)])
+    times.set_xlabel("minutes")
+    for axes in (memory, handles, times):
+        axes.set_ylim(0, axes.get_ylim()[1] * 1.15)  # room for the legend
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(
+        f"{verdict.scrapes:,} scrapes, {verdict.lost} lost, {verdict.faulty} wrong"
+    )
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+
+
+def _memory(axes: Axes, usages: Sequence[Usage], verdict: Verdict) -> None:
+    minutes = [each.at / _MINUTE for each in usages]
+    axes.plot(minutes, [each.rss_mib for each in usages], color=_BLUE)
+    ready = minutes[0] + WARM_UP * (minutes[-1] - minutes[0])
+    axes.axvspan(minutes[0], ready, color=_GREY, alpha=0.15, lw=0)
+    axes.set_ylabel("resident memory, MiB")
+    slope = f"{verdict.memory.per_hour:+.1f} MiB/h after the warm-up (grey)"
+    axes.set_title(slope, loc="left", fontsize=10)
+
+
+def _handles(axes: Axes, usages: Sequence[Usage]) -> None:
+    minutes = [each.at / _MINUTE for each in usages]
+    axes.plot(minutes, [each.fds for each in usages], color=_BLUE, label="descriptors")
+    axes.plot(
+        minutes, [each.threads for each in usages], color=_ORANGE, label="threads"
+    )
+    axes.legend(frameon=False, loc="upper right", ncols=2)
+    axes.set_ylabel("open")
+
+
+def _times(axes: Axes, scrapes: Sequence[Scrape], events: Sequence[Event]) -> None:
+    good = [each for each in scrapes if not each.lost and not each.faults]
+    bad = [each for each in scrapes if each.lost or each.faults]
+    for some, color in ((good, _BLUE), (bad, _RED)):
+        minutes = [each.at / _MINUTE for each in some]
+        axes.scatter(minutes, [each.seconds for each in some], s=3, color=color)
+    for event in events:
+        if event.what.startswith("Kafka is killed"):
+            axes.axvline(event.at / _MINUTE, color=_ORANGE, lw=0.8, alpha=0.6)
+    axes.set_ylabel("seconds of a scrape")
+    axes.set_title(
+        "slow where a node hangs; Kafka is killed at the orange lines",
+        loc="left",
+        fontsize=10,
+    )

@@ -1,0 +1,98 @@
+"""What is written down during a run, one line of JSON each."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import ClassVar, TextIO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scrape:
+    """One scrape."""
+
+    kind: ClassVar = "scrape"
+    at: float
+    """Seconds since the run began, when it was asked for."""
+    scraper: str
+    seconds: float
+    size: int = 0
+    """Bytes on the wire."""
+    samples: int = 0
+    lost: str = ""
+    """Why there was no complete answer in time; empty when there was."""
+    faults: tuple[str, ...] = ()
+    """What the page told wrongly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A look at another page than /metrics, or a guest without manners."""
+
+    kind: ClassVar = "visit"
+    at: float
+    path: str
+    seconds: float
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What the exporter's process holds, and what all processes of the run have used."""
+
+    kind: ClassVar = "usage"
+    at: float
+    rss_mib: float
+    fds: int
+    threads: int
+    cpu_seconds: float
+    other_cpu_seconds: float
+    """Of agents, scrapers and the broker."""
+    load: float
+    """The machine's, over a minute."""
+    errors: int
+    """Unexpected lines in the log so far."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that was done to it."""
+
+    kind: ClassVar = "event"
+    at: float
+    what: str
+
+
+Record = Scrape | Visit | Usage | Event
+_KINDS: dict[str, type[Record]] = {
+    each.kind: each for each in (Scrape, Visit, Usage, Event)
+}
+
+
+class Book:
+    """The file of a run. Every line is there at once, in case that the run does not end as it should."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self.records: list[Record] = []
+
+    def add(self, record: Record) -> None:
+        """Write it down."""
+        self.records.append(record)
+        line = {"kind": record.kind, **asdict(record)}
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+
+
+def read_book(path: Path) -> list[Record]:
+    """The records of an earlier run."""
+    return list(_read(path.read_text("utf-8").splitlines()))
+
+
+def _read(lines: Iterable[str]) -> Iterable[Record]:
+    for line in lines:
+        values = json.loads(line)
+        kind = _KINDS[values.pop("kind")]
+        if "faults" in values:
+            values["faults"] = tuple(values["faults"])
+        yield kind(**values)

@@ -1,0 +1,194 @@
+"""Everything that runs at the same time, and what is to be expected of it."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from benchmarks.soak.agents import AgentPlan, Plan
+from benchmarks.soak.answers import Dialect
+from benchmarks.soak.exporter import (
+    Exporter,
+    Planted,
+    configuration,
+    install,
+    serving,
+)
+from benchmarks.soak.page import Expected
+from benchmarks.soak.process import cpu_seconds
+from benchmarks.soak.quotas import LASTING
+from benchmarks.soak.weather import UP, Weather
+from tests.cluster.cluster import Cluster, Layout, running
+from tests.cluster.ports import free_port
+from tests.cluster.quotas import Quotas
+from tests.integration.child import Child
+
+SETTLED_SECONDS: Final = 24.0
+"""After so long a page has to show what has changed: the longest collection, and the refresh of discovery."""
+DIALECTS: Final = (
+    Dialect.JOLOKIA,
+    Dialect.OWN_RULES,
+    Dialect.KAFKA_2_0_0,
+    Dialect.JOLOKIA,
+)
+"""Of the nodes in the configuration."""
+FOUND: Final = 4
+"""Nodes that files tell of."""
+
+
+def make_plan(per_second: float) -> Plan:
+    """The agents, on free ports, from now on."""
+    listed = [
+        AgentPlan(name=f"node-{at}", number=at, port=free_port(), dialect=dialect)
+        for at, dialect in enumerate(DIALECTS, 1)
+    ]
+    found = [
+        _found(number, free_port())
+        for number in range(len(DIALECTS) + 1, len(DIALECTS) + FOUND + 1)
+    ]
+    return Plan(
+        began=time.time(),
+        per_second=per_second,
+        agents=[*listed, *found],
+        receiver_port=free_port(),
+    )
+
+
+def _found(number: int, port: int) -> AgentPlan:
+    """One that is a new node after each restart, and called by its address."""
+    return AgentPlan(
+        name=f"127.0.0.1:{port}",
+        number=number,
+        port=port,
+        dialect=Dialect.JOLOKIA,
+        renewed=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Which nodes the exporter has been told of; never changed, so that a scraper's thread sees all of a change or nothing."""
+
+    listed: list[AgentPlan]
+    found: list[AgentPlan]
+    changed_at: float = 0.0
+
+    def names(self) -> frozenset[str]:
+        """As the exporter calls them."""
+        return frozenset(each.name for each in (*self.listed, *self.found))
+
+
+@dataclass(slots=True)
+class Stage:
+    """A run."""
+
+    plan: Plan
+    folder: Path
+    kafka: Cluster
+    sources: Sources
+    max_entities: int = 400
+    exporter: Exporter = field(init=False)
+    agents: Child = field(init=False)
+    _weather: dict[str, Weather] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._weather = {each.name: Weather(each.name) for each in self.plan.agents}
+
+    @property
+    def listed(self) -> list[AgentPlan]:
+        """All that the configuration may list."""
+        return [each for each in self.plan.agents if not each.renewed]
+
+    @property
+    def findable(self) -> list[AgentPlan]:
+        """All that files may tell of."""
+        return [each for each in self.plan.agents if each.renewed]
+
+    @property
+    def targets(self) -> Path:
+        """The file for discovery."""
+        return self.folder / "targets.json"
+
+    def clock(self) -> float:
+        """Seconds since the run began."""
+        return time.time() - self.plan.began
+
+    def settings(self) -> dict[str, object]:
+        """The configuration of the exporter as it is to be now."""
+        (broker,) = self.kafka.brokers
+        settings = configuration(
+            self.sources.listed,
+            self.targets,
+            self.kafka.admin,
+            broker.agents.jolokia2_port,
+            self.plan.receiver_port,
+        )
+        settings["cardinality"]["max_entities"] = self.max_entities
+        return settings
+
+    def expected(self, at: float, counters: dict[str, float]) -> Expected:
+        """What a page at this second has to show."""
+        sources = self.sources
+        spells = {name: each.at(at) for name, each in self._weather.items()}
+        settled = at - sources.changed_at > SETTLED_SECONDS
+        return Expected(
+            at=at,
+            up={
+                name: spell.mood in UP
+                for name, spell in spells.items()
+                if settled and spell.settled(at, SETTLED_SECONDS)
+            },
+            agents=frozenset(spells),
+            listed=sources.names() if settled else None,
+            counters=counters,
+        )
+
+    def other_cpu_seconds(self) -> float:
+        """What agents, scrapers and the broker have used; of brokers that were killed, nothing."""
+        (broker,) = self.kafka.brokers
+        return sum(map(cpu_seconds, (self.agents.pid, os.getpid(), broker.pid)))
+
+
+@contextmanager
+def staged(
+    folder: Path, per_second: float, planted: Planted
+) -> Iterator[tuple[Stage, str]]:
+    """All of it for the length of a `with` block, and the commit that the exporter was installed from."""
+    commit = install(folder)
+    with running(Layout.COMBINED, folder / "kafka") as kafka:
+        with closing(Quotas(kafka.connection())) as quotas:
+            quotas.set(*LASTING)
+        plan = make_plan(per_second)
+        stage = Stage(plan, folder, kafka, Sources(listed=[], found=[]))
+        stage.sources = Sources(listed=stage.listed, found=[])
+        stage.targets.write_text("[]")
+        with (
+            _agents(stage) as stage.agents,
+            serving(folder, stage.settings(), planted) as stage.exporter,
+        ):
+            _wait(stage)
+            yield stage, commit
+
+
+@contextmanager
+def _agents(stage: Stage) -> Iterator[Child]:
+    command = [sys.executable, "-m", "benchmarks.soak.agents", stage.plan.text()]
+    child = Child(command, stage.folder / "agents.log")
+    try:
+        yield child
+        child.must_run()
+    finally:
+        child.end()
+
+
+def _wait(stage: Stage, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not stage.exporter.url:
+        stage.exporter.look()
+        if time.monotonic() > deadline:
+            raise RuntimeError("the exporter does not listen")
+        time.sleep(0.1)

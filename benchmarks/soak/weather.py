@@ -1,0 +1,100 @@
+"""What is wrong with a node and when: the same in each process that asks, without a word between them."""
+
+import random
+from bisect import bisect_right
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Mood(StrEnum):
+    """How a server behaves for a while."""
+
+    GOOD = "good"
+    LATE = "late"
+    """Answers after a second, which is in time."""
+    REFUSED = "refused"
+    """Nobody listens; whoever listens afterwards has started anew."""
+    CUT = "cut"
+    """Hangs up in the middle of the answer."""
+    SLOW = "slow"
+    """Answers when nobody waits any more."""
+    SILENT = "silent"
+    """Takes the request and never answers."""
+    FAILING = "failing"
+    """HTTP 503."""
+    GARBLED = "garbled"
+    """Answers, but with the page of a proxy."""
+    REDIRECTING = "redirecting"
+    ENDLESS = "endless"
+    """Answers without an end."""
+
+
+UP: Final = frozenset({Mood.GOOD, Mood.LATE})
+"""An exporter is to call this source up, and with any other mood down."""
+TROUBLES: Final = {
+    Mood.REFUSED: 6,
+    Mood.CUT: 3,
+    Mood.LATE: 3,
+    Mood.SLOW: 2,
+    Mood.SILENT: 2,
+    Mood.FAILING: 2,
+    Mood.GARBLED: 2,
+    Mood.REDIRECTING: 1,
+    Mood.ENDLESS: 1,
+}
+"""How often each of them comes, beside the others."""
+GOOD_SECONDS: Final = (30.0, 110.0)
+BAD_SECONDS: Final = (8.0, 40.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spell:
+    """One mood from a moment to another, in seconds since the run began."""
+
+    mood: Mood
+    begin: float
+    end: float
+    life: int
+    """How often the node has been started before."""
+    born: float
+    """When it was started last."""
+
+    def settled(self, at: float, seconds: float) -> bool:
+        """Whether it has lasted so long, and has not ended."""
+        return self.begin + seconds <= at < self.end
+
+
+class Weather:
+    """The moods of one server, drawn from its name."""
+
+    def __init__(self, name: str) -> None:
+        self._random = random.Random(f"weather of {name}")  # noqa: S311 - no secrets
+        self._spells = [
+            Spell(mood=Mood.GOOD, begin=0, end=self._long(GOOD_SECONDS), life=0, born=0)
+        ]
+
+    def at(self, seconds: float) -> Spell:
+        """What it is like so long after the beginning."""
+        while self._spells[-1].end <= seconds:
+            self._spells.append(self._after(self._spells[-1]))
+        place = bisect_right(self._spells, seconds, key=lambda spell: spell.begin)
+        return self._spells[max(place - 1, 0)]
+
+    def _after(self, last: Spell) -> Spell:
+        good = last.mood is not Mood.GOOD
+        anew = last.mood is Mood.REFUSED
+        return Spell(
+            mood=Mood.GOOD if good else self._trouble(),
+            begin=last.end,
+            end=last.end + self._long(GOOD_SECONDS if good else BAD_SECONDS),
+            life=last.life + anew,
+            born=last.end if anew else last.born,
+        )
+
+    def _trouble(self) -> Mood:
+        (mood,) = self._random.choices(list(TROUBLES), list(TROUBLES.values()))
+        return mood
+
+    def _long(self, bounds: tuple[float, float]) -> float:
+        return self._random.uniform(*bounds)

@@ -1,0 +1,24 @@
+"""What the files of `deploy/` say to run, and what the command line makes of it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from quotascope.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+
+
+def options_of_serve(words: Sequence[str]) -> dict[str, Any]:
+    """The options of `quotascope serve …`; raises what click raises for one that there is not."""
+    commands = typer.main.get_group(app)
+    assert words[0] == "serve"
+    context = commands.commands["serve"].make_context("serve", list(words[1:]))
+    return {
+        name: value
+        for name, value in context.params.items()
+        if value not in {None, False, ()}
+    }

@@ -1,0 +1,122 @@
+"""The Dockerfile is well made, and what it would run works, outside of a container."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.cluster.ports import free_port
+from tests.deploy.commands import ROOT, options_of_serve
+from tests.deploy.dockerfile import (
+    IGNORE,
+    PATH,
+    build,
+    copy_context,
+    given,
+    words,
+)
+from tests.integration.child import Child
+from tests.integration.eventually import eventually
+
+from quotascope.exporter.config import Config
+
+HADOLINT = Path(sys.executable).with_name("hadolint")
+PLACE = "import quotascope.exporter as it; print(it.__file__, end='')"
+
+
+def linted(path: Path) -> subprocess.CompletedProcess[str]:
+    """What hadolint says."""
+    return subprocess.run([HADOLINT, path], capture_output=True, text=True, check=False)
+
+
+def test_linter_finds_nothing() -> None:
+    """hadolint, with all of its rules, has nothing to say."""
+    done = linted(PATH)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_linter_would_find_something(tmp_path: Path) -> None:
+    """The check above can fail."""
+    worse = tmp_path / "Dockerfile"
+    worse.write_text("FROM python\nUSER root\nCMD quotascope serve\n")
+    assert "DL3006" in linted(worse).stdout
+
+
+def test_base_is_pinned() -> None:
+    """Both stages are of one image, whose version is complete."""
+    (image,) = re.findall(r"^ARG PYTHON_IMAGE=(\S+)$", PATH.read_text(), re.MULTILINE)
+    assert re.fullmatch(r"python:\d+\.\d+\.\d+-slim-\w+", image)
+    assert given("FROM", 0) == ["${PYTHON_IMAGE} AS build"]
+    assert given("FROM", 1) == ["${PYTHON_IMAGE}"]
+
+
+def test_container_runs_as_nobody_and_without_a_shell() -> None:
+    """The user is a number that is not root's, and every program is started by itself."""
+    (user,) = given("USER")
+    assert re.fullmatch(r"[1-9]\d{3,}:[1-9]\d{3,}", user)
+    assert given("RUN") == []
+    assert words("ENTRYPOINT") == ["quotascope"]
+    assert words("HEALTHCHECK")[0] == "python"
+
+
+def test_command_and_port_are_ours() -> None:
+    """What the container is told to run exists, and the port is the exporter's."""
+    assert options_of_serve(words("CMD"))["config"]
+    assert given("EXPOSE") == [str(Config().server.port)]
+
+
+def test_builder_gets_what_a_wheel_is_made_of(tmp_path: Path) -> None:
+    """All packages and nothing else: no tests, no git, nothing that was built."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    folders = set(project["tool"]["setuptools"]["package-dir"].values())
+    files = {"LICENSE", "README.md", "constraints.txt", "pyproject.toml", "setup.py"}
+    lines = IGNORE.read_text().splitlines()
+    assert {line[1:] for line in lines if line.startswith("!")} == folders | files
+    copy_context(tmp_path)
+    assert not list(tmp_path.rglob("*.pyc"))
+
+
+def test_extras_exist() -> None:
+    """What the image is installed with are extras of ours, for the versions that the tests run with."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (run,) = given("RUN", 0)
+    (names,) = re.findall(r'--constraint constraints\.txt "\.\[([\w,]+)\]"', run)
+    assert set(names.split(",")) <= project["optional-dependencies"].keys()
+
+
+@pytest.mark.timeout(600)  # on a busy machine
+@pytest.mark.real
+def test_what_is_built_runs(tmp_path: Path) -> None:
+    """The builder's commands make an environment without pip, which serves and passes the health check."""
+    installed = build(tmp_path)
+    python = installed / "bin" / "python"
+    place = subprocess.run(
+        [python, "-c", PLACE], check=True, cwd=tmp_path, capture_output=True, text=True
+    ).stdout
+    assert Path(place).is_relative_to(installed)
+    assert not (installed / "bin" / "pip").exists()
+    port = free_port()
+    config = tmp_path / "quotascope.yaml"
+    server = f"server: {{address: 127.0.0.1, port: {port}}}"
+    source = f"sources: [{{url: http://127.0.0.1:{free_port()}/jolokia}}]"
+    config.write_text(f"{server}\n{source}\n")
+    command = [*words("ENTRYPOINT"), *words("CMD")]
+    command = [
+        word.replace("/etc/quotascope/quotascope.yaml", str(config)) for word in command
+    ]
+    check = [word.replace(":9749", f":{port}") for word in words("HEALTHCHECK")]
+    child = Child([str(installed / "bin" / command[0]), *command[1:]], tmp_path / "log")
+    try:
+        eventually(lambda: _healthy(child, [str(python), *check[1:]]), seconds=90)
+    finally:
+        assert child.end() == 0
+
+
+def _healthy(child: Child, check: list[str]) -> None:
+    child.must_run()
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,154 @@
+"""The manifests are valid, restricted, and agree with what the exporter is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+from tests.deploy.commands import ROOT, options_of_serve
+from tests.deploy.manifests import (
+    LAYERS,
+    Manifest,
+    built,
+    config_file,
+    container,
+    definition,
+    only,
+    texts,
+)
+from tests.integration import web
+
+from quotascope.exporter.config import Config, load_config
+
+if TYPE_CHECKING:
+    from tests.deploy.conftest import Service
+
+pytestmark = pytest.mark.real  # kustomize, and the operator's definitions
+
+NAME = {"app.kubernetes.io/name": "quotascope"}
+VERSIONS = ("1.31", "1.37")
+"""The oldest Kubernetes whose schema the manifests are checked with, and the newest that there is."""
+SECRETS = re.compile(r"password|token|secret|credential", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_kubernetes_accepts_all(version: str) -> None:
+    """Each manifest of Kubernetes's own is valid by its schema, and has no key that is not in it."""
+    for manifest in built("base"):
+        kubernetes_validate.validate(manifest, version, strict=True)
+
+
+def test_unknown_key_would_be_found() -> None:
+    """The check above can fail."""
+    wrong = {**only("Service"), "specs": {}}
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(wrong, VERSIONS[-1], strict=True)
+
+
+def test_operator_accepts_its_resources() -> None:
+    """The ServiceMonitor, and the rules that `quotascope alerts write` writes, are valid by the operator's own definitions."""
+    rules = (ROOT / "alerts/generated/quotascope-prometheusrule.yaml").read_text()
+    monitor = only("ServiceMonitor", "prometheus-operator")
+    jsonschema.validate(monitor, definition("servicemonitors"))
+    jsonschema.validate(yaml.safe_load(rules), definition("prometheusrules"))
+
+
+def test_operator_would_refuse_an_unknown_key() -> None:
+    """The check above can fail, deep inside as well."""
+    monitor = only("ServiceMonitor", "prometheus-operator")
+    (endpoint,) = monitor["spec"]["endpoints"]
+    spec = {**monitor["spec"], "endpoints": [{**endpoint, "scrapeTimout": "1s"}]}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**monitor, "spec": spec}, definition("servicemonitors"))
+
+
+def test_operator_layer_adds_to_the_base() -> None:
+    """It holds all of the base, and the ServiceMonitor."""
+    kinds = [[each["kind"] for each in built(layer)] for layer in LAYERS]
+    assert sorted(kinds[1]) == sorted([*kinds[0], "ServiceMonitor"])
+
+
+def test_configuration_loads(tmp_path: Path) -> None:
+    """The file of the ConfigMap is one that the exporter takes, with the secret in the file that it names."""
+    (tmp_path / "kafka-password").write_text("hidden\n")
+    config = load_config(config_file(tmp_path), {})
+    assert config.kafka is not None
+    assert config.kafka.sasl is not None
+    assert str(config.kafka.sasl.password_file) == str(tmp_path / "kafka-password")
+
+
+def test_arguments_are_ours() -> None:
+    """The words of the container are a command with options that exist, and name the file that is mounted."""
+    mounts = [mount["mountPath"] for mount in container()["volumeMounts"]]
+    assert str(options_of_serve(container()["args"])["config"]) in mounts
+
+
+def test_ports_agree() -> None:
+    """Container, Service, policy, monitor and the exporter's default are the same port."""
+    (port,) = container()["ports"]
+    (offered,) = only("Service")["spec"]["ports"]
+    (asked,) = only("ServiceMonitor", "prometheus-operator")["spec"]["endpoints"]
+    (ingress,) = only("NetworkPolicy")["spec"]["ingress"]
+    assert port["containerPort"] == offered["port"] == Config().server.port
+    assert offered["targetPort"] == port["name"]
+    assert ingress["ports"] == [{"port": port["name"]}]
+    assert asked["port"] == offered["name"]
+
+
+def test_selectors_find_their_pods() -> None:
+    """What selects by labels selects the labels that are there."""
+    deployment = only("Deployment")["spec"]
+    monitor = only("ServiceMonitor", "prometheus-operator")["spec"]
+    selected = [
+        deployment["selector"]["matchLabels"],
+        only("Service")["spec"]["selector"],
+        only("NetworkPolicy")["spec"]["podSelector"]["matchLabels"],
+    ]
+    assert all(each == NAME for each in selected)
+    assert deployment["template"]["metadata"]["labels"] == NAME
+    assert only("Service")["metadata"]["labels"] == NAME
+    assert monitor["selector"]["matchLabels"] == NAME
+
+
+def test_pod_is_restricted() -> None:
+    """It keeps the strictest of Kubernetes's standards, and writes nowhere."""
+    pod = only("Deployment")["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["securityContext"]["runAsUser"] > 10_000
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert not pod["automountServiceAccountToken"]
+    assert container()["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert all(mount["readOnly"] for mount in container()["volumeMounts"])
+
+
+def test_secrets_are_references() -> None:
+    """No manifest is a Secret, and what is called like one is the name of a file or of a Secret."""
+    assert "Secret" not in {each["kind"] for each in built("base")}
+    (text,) = only("ConfigMap")["data"].values()
+    for manifest in (*built("base"), yaml.safe_load(text)):
+        for key, value in texts(manifest):
+            assert not SECRETS.search(key) or _is_reference(key, value), (key, value)
+
+
+def _is_reference(key: str, value: str) -> bool:
+    return key == "secretName" or (key.endswith("_file") and value.startswith("/"))
+
+
+def test_probes_are_answered(service: Service) -> None:
+    """What the probes ask is there, and a broker that is down takes nobody out of service."""
+    probes: list[Manifest] = [
+        container()[f"{name}Probe"]["httpGet"]
+        for name in ("startup", "liveness", "readiness")
+    ]
+    for probe in probes:
+        assert probe["port"] == "metrics"
+        assert web.ask(service.url + probe["path"]).status == 200

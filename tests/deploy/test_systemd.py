@@ -1,0 +1,93 @@
+"""The unit for systemd is accepted, hardened, and starts what there is."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.deploy.commands import DEPLOY, options_of_serve
+
+from quotascope.exporter.config import load_config
+
+if TYPE_CHECKING:
+    from tests.deploy.conftest import Service
+
+pytestmark = pytest.mark.real  # systemd's own tools
+
+UNIT = DEPLOY / "systemd" / "quotascope.service"
+CONFIG = DEPLOY / "systemd" / "quotascope.yaml"
+EXPOSURE = 15
+"""Tenths of systemd's own measure, where 100 is a service that is not hardened at all."""
+
+
+def values(key: str) -> list[str]:
+    """What the unit sets a key to, each time it does."""
+    lines = UNIT.read_text().splitlines()
+    return [
+        value
+        for name, _, value in (line.partition("=") for line in lines)
+        if name == key
+    ]
+
+
+def analyzed(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """What systemd itself says."""
+    return subprocess.run(
+        ["systemd-analyze", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    """No key is unknown and no value is ignored; the program is taken to be where the unit says."""
+    (command,) = values("ExecStart")
+    there = shutil.which("true")
+    unit = tmp_path / UNIT.name
+    unit.write_text(UNIT.read_text().replace(command.split()[0], str(there)))
+    done = analyzed("verify", "--man=no", unit)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_unknown_key_would_be_found(tmp_path: Path) -> None:
+    """The check above can fail."""
+    unit = tmp_path / UNIT.name
+    unit.write_text("[Service]\nExecStart=/bin/true\nProtectEverything=yes\n")
+    assert "ProtectEverything" in analyzed("verify", "--man=no", unit).stderr
+
+
+def test_unit_is_hardened() -> None:
+    """By systemd's own measure little of the system is exposed to it."""
+    done = analyzed("security", "--offline=true", f"--threshold={EXPOSURE}", UNIT)
+    assert done.returncode == 0, done.stdout[-300:]
+
+
+def test_command_is_one_of_ours() -> None:
+    """The words after the program are a command with options that exist."""
+    (command,) = values("ExecStart")
+    program, *words = command.split()
+    assert Path(program).name == "quotascope"
+    assert options_of_serve(words)["config"] == Path("/etc/quotascope/quotascope.yaml")
+
+
+def test_configuration_takes_the_credentials(tmp_path: Path) -> None:
+    """Each secret that the configuration wants is one that the unit loads."""
+    for credential in values("LoadCredential"):
+        (tmp_path / credential.partition(":")[0]).write_text("hidden\n")
+    environ = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
+    config = load_config(CONFIG, environ=environ)
+    assert config.kafka is not None
+    assert config.kafka.sasl is not None
+    assert config.kafka.sasl.password_file == tmp_path / "kafka-password"
+
+
+def test_manager_is_told_of_start_and_end(service: Service) -> None:
+    """It is ready when it takes SIGHUP, goes on after it, and tells when it stops."""
+    (reload,) = values("ExecReload")
+    assert reload == "/bin/kill -HUP $MAINPID"
+    assert values("Type") == ["notify"]
+    service.child.signal(signal.SIGHUP)
+    assert service.child.end() == 0
+    assert service.told() == "STOPPING=1"

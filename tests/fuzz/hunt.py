@@ -1,0 +1,42 @@
+"""
+Fuzzes one target in this process, which ends with it: `python -m tests.fuzz.hunt TARGET [libFuzzer's options]`.
+
+What the options mean is in libFuzzer's documentation; `python -m tests.fuzz` gives useful ones.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Final
+
+import atheris
+
+from .named import target
+
+_READERS: Final = [
+    "quotascope.exporter.config",
+    "quotascope.exporter.discovery",
+    "quotascope.exporter.own_page",
+    "quotascope.exporter.page.query",
+    "quotascope.exporter.sources",
+    "quotascope.exporter.web",
+    "quotascope.metrics.jmx",
+    "quotascope.quotas",
+    "yaml",
+]
+"""Where atheris follows which way an input takes; elsewhere that would only cost time."""
+
+
+def hunt(prepare: Callable[[], object] = lambda: None) -> None:
+    """Fuzz until the options end it, or something is found; ``prepare`` is called once all is imported."""
+    program, name, *options = sys.argv
+    with atheris.instrument_imports(include=_READERS):
+        feed = target(name).feed
+    prepare()
+    atheris.Setup([program, *options], feed)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    hunt()

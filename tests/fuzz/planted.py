@@ -1,0 +1,16 @@
+"""As `hunt`, but the reader of the page's addresses raises the wrong error: to see that a mistake is found."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.fuzz.hunt import hunt
+
+
+def _break() -> None:
+    query = sys.modules["quotascope.exporter.page.query"]
+    vars(query)["InvalidQuery"] = LookupError
+
+
+if __name__ == "__main__":
+    hunt(_break)

@@ -1,0 +1,126 @@
+"""One run of atheris on a target, in a process of its own, with its progress."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from typing import IO, Final
+
+from .target import Target
+
+ROOT: Final = Path(__file__).parents[2]
+_EVERY_SECONDS: Final = 10.0
+_LAST_LINES: Final = 60
+_COUNT: Final = re.compile(r"#(\d+)\t|stat::number_of_executed_units: +(\d+)")
+_ONE_INPUT_SECONDS: Final = 20
+"""For which the reader of an input of the longest kind takes a hundredth; regular expressions that go astray take hours."""
+_MEBIBYTES: Final = 1_024
+"""Of the whole process, of which Python with all that is imported takes a fifth."""
+_LONGEST_INPUT: Final = 16_384
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run came to."""
+
+    executions: int = 0
+    found: bool = False
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LAST_LINES))
+    """The last ones that atheris wrote: of a finding, the traceback and where its input is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """How to fuzz a target: for some seconds, or so many times."""
+
+    target: Target
+    kept: Path
+    """Where inputs are kept that reached new code, to go on from in the next run."""
+    findings: Path
+    """Where inputs are kept that found something."""
+    seconds: int = 0
+    executions: int = -1
+    seed: int = 0
+    """0 for another one each time."""
+    program: str = "tests.fuzz.hunt"
+
+    def outcome(self, progress: Callable[[Outcome], None]) -> Outcome:
+        """Run it to its end."""
+        outcome = Outcome()
+        with subprocess.Popen(
+            self._command(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            cwd=ROOT,
+        ) as process:
+            assert process.stdout is not None
+            reader = Thread(target=_follow, args=(process.stdout, outcome))
+            reader.start()
+            while _runs(process):
+                progress(outcome)
+            reader.join()
+        outcome.found = process.returncode != 0
+        return outcome
+
+    def _command(self) -> list[str]:
+        seeds, words = self._seeds(), self._words()
+        self.findings.mkdir(parents=True, exist_ok=True)
+        options = {
+            "max_total_time": self.seconds,
+            "runs": self.executions,
+            "seed": self.seed,
+            "dict": words,
+            "artifact_prefix": f"{self.findings}/",
+            "max_len": _LONGEST_INPUT,
+            "timeout": _ONE_INPUT_SECONDS,
+            "rss_limit_mb": _MEBIBYTES,
+            "print_final_stats": 1,
+        }
+        given = [f"-{name}={value}" for name, value in options.items()]
+        program = [sys.executable, "-m", self.program, self.target.name]
+        return [*program, *given, str(self._grown()), str(seeds)]
+
+    def _grown(self) -> Path:
+        grown = self.kept / "grown"
+        grown.mkdir(parents=True, exist_ok=True)
+        return grown
+
+    def _seeds(self) -> Path:
+        seeds = self.kept / "seeds"
+        seeds.mkdir(parents=True, exist_ok=True)
+        for number, seed in enumerate(self.target.seeds()):
+            (seeds / f"{number:04}").write_bytes(seed)
+        return seeds
+
+    def _words(self) -> Path:
+        file = self.kept / "words"
+        lines = (
+            "".join(f"\\x{byte:02x}" for byte in word) for word in self.target.words
+        )
+        file.write_text("".join(f'"{line}"\n' for line in lines))
+        return file
+
+
+def _runs(process: subprocess.Popen[str]) -> bool:
+    try:
+        process.wait(_EVERY_SECONDS)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+def _follow(stream: IO[str], outcome: Outcome) -> None:
+    for line in stream:
+        counted = _COUNT.match(line)
+        if counted:
+            outcome.executions = int(counted[1] or counted[2])
+        if not line.startswith("INFO:"):
+            outcome.lines.append(line.rstrip("\n"))

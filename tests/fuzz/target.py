@@ -1,0 +1,45 @@
+"""What a fuzzer feeds, and what must come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+CORPUS: Final = Path(__file__).parent / "corpus"
+"""Inputs that once found something, in a folder for each target; the gate feeds them again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One reader of text from outside."""
+
+    name: str
+    read: Callable[[bytes], object]
+    """Reads one input, and asserts whatever is true of all that can be read."""
+    refuses: tuple[type[Exception], ...]
+    """The errors of its room, with which it refuses an input."""
+    seeds: Callable[[], Iterable[bytes]]
+    """Inputs as they are in practice, of which a fuzzer makes others."""
+    words: tuple[bytes, ...] = ()
+    """What has a meaning to the reader, and is not found by chance."""
+
+    @property
+    def corpus(self) -> Path:
+        """Where inputs are kept that found something."""
+        return CORPUS / self.name
+
+    def feed(self, data: bytes) -> None:
+        """Read an input. Whatever is raised here is a finding."""
+        try:
+            self.read(data)
+        except self.refuses as error:
+            told(str(error))
+
+
+def told(message: str) -> None:
+    """What a reader says of an input stays readable: some lines, each printable and none without end."""
+    lines = message.split("\n")
+    assert all(map(str.isprintable, lines)), f"not printable: {message!r}"
+    assert max(map(len, lines)) < 2_000, "a message without end"

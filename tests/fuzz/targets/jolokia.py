@@ -1,0 +1,85 @@
+"""Answers of a Jolokia agent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from tests.exporter.recorded import CAPTURES, jolokia_bytes
+from tests.fuzz.target import Target
+
+from quotascope.exporter.beans import Column
+from quotascope.exporter.errors import SourceError
+from quotascope.exporter.sources.columns import Columns
+from quotascope.exporter.sources.jolokia.answer import Key, column_of, numbers_in
+from quotascope.exporter.sources.jolokia.request import REQUESTS
+from quotascope.exporter.sources.node_id import NodeId
+
+_NEXT = b"\0"
+"""Between two answers of one agent: what is learned from the first must not spoil the second."""
+
+
+def _read(data: bytes) -> None:
+    columns: Columns[Key] = Columns(column_of)
+    *before, last = data.split(_NEXT)[:3]
+    for answer in before:
+        try:
+            columns.place(*numbers_in(answer, REQUESTS))
+        except SourceError:
+            continue
+    keys, values = numbers_in(last, REQUESTS)
+    layout, _ = columns.place(keys, values)
+    assert _numbers(columns, keys, values) == _numbers(Columns(column_of), keys, values)
+    NodeId(None).of(layout)
+
+
+def _numbers(
+    columns: Columns[Key], keys: list[Key], values: list[float]
+) -> dict[Column, float | None]:
+    layout, numbers = columns.place(keys, values)
+    assert len(set(layout.columns)) == len(layout.columns) == len(numbers)
+    return {
+        column: None if math.isnan(number) else number
+        for column, number in zip(layout.columns, numbers, strict=True)
+    }
+
+
+def _seeds() -> Iterator[bytes]:
+    names = sorted(
+        path.relative_to(CAPTURES).as_posix()
+        for path in CAPTURES.glob("*/*.jolokia?.json")
+    )
+    for name in names:
+        yield jolokia_bytes(name)
+    first, second = names[:2]
+    yield jolokia_bytes(first) + _NEXT + jolokia_bytes(second)
+    missing = b'{"status":404,"error":"No MBean"}'
+    yield b"[%s]" % b",".join([missing] * len(REQUESTS))
+    few = b'{"status":200,"value":{"kafka.server:type=app-info,id=1":{"StartTimeMs":1},"kafka.server:type=Produce,user=\\"a:b\\"":{"byte-rate":NaN}}}'
+    yield b"[%s]" % b",".join([few, *[missing] * (len(REQUESTS) - 1)])
+    yield b'{"status":403,"error":"no","error_type":"java.lang.SecurityException"}'
+
+
+TARGET = Target(
+    name="jolokia",
+    read=_read,
+    refuses=(SourceError,),
+    seeds=_seeds,
+    words=(
+        b'"status":200',
+        b'"status":403',
+        b'"value":{',
+        b'"error":"',
+        b"null",
+        b"NaN",
+        b"-Infinity",
+        b"1e999",
+        b'"\\ud800"',
+        b'\\"',
+        b"kafka.server:type=Produce,",
+        b"kafka.server:type=app-info,id=",
+        b'{"byte-rate":',
+        b"[[[[[[[[",
+        _NEXT,
+    ),
+)
