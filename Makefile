@@ -6,9 +6,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 OPS ?= 20000
 VECTORS ?= tests/conformance/kafka-vectors.json
-ROOMS := alerts cli clients dashboards demo exporter metrics spark_listener
+APART := conformance deploy differential fuzz integration/spark pipeline soak spark spark_listener
+ROOMS := alerts cli clients dashboards demo exporter metrics pages pipeline quotas spark_listener
 
-.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-scrape bench-rules bench-spark conformance differential docs format jars collector services spark spark-matrix clean
+.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark conformance differential replay-check fuzz soak docs format jars collector deploy services spark spark-matrix tier-brokers tier-jobs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -16,9 +17,18 @@ help: ## Show this list
 demo: .venv/ready-run ## Run the whole product in one process: an engine, clients that hit their quotas, the exporter
 	$(BIN)/quotascope demo
 
-test: lint types contracts services compiled ## Everything that CI runs: lint, types, import contracts, every tier of tests
-	QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) $(BIN)/pytest $(ROOMS:%=--cov=%) --cov-report= --durations=10
+test: .venv/ready-dev ## Everything that CI runs: lint, types, import contracts, every tier of tests
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint types contracts services compiled
+	$(MAKE) --no-print-directory --jobs=2 tier-jobs tier-brokers
+	$(BIN)/coverage combine .coverage.jobs .coverage.brokers
 	$(BIN)/python tools/check_coverage.py
+
+# Two halves of about the same length, side by side on two cores: Spark and what needs no broker, and the rest.
+tier-jobs: TESTS := $(APART:%=tests/%)
+tier-brokers: TESTS := tests $(APART:%=--ignore=tests/%)
+tier-jobs tier-brokers: tier-%:
+	PYTHONUNBUFFERED=1 COVERAGE_FILE=.coverage.$* QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) \
+	  $(BIN)/pytest $(ROOMS:%=--cov=%) --cov-report= --durations=15 -o cache_dir=.pytest_cache/$* $(TESTS) | sed -u 's/^/$*: /'
 
 lint: .venv/ready-dev ## Style and common mistakes (ruff)
 	$(BIN)/ruff format --check .
@@ -55,11 +65,23 @@ bench-rules: services ## Our rules and dashboards' queries in a real Prometheus,
 bench-spark: services ## A Spark job of 10,000 tasks: nobody watching, quotascope, callbacks into Python; busy driver: ARGS=--busy
 	$(BIN)/python -m benchmarks.spark_overhead $(ARGS)
 
+bench-pipeline: services ## Ingest of 5 M lines, replay of 20 M and up to 100 M rows, on Spark and alone; less: ARGS='--scale 0.05 --only replay'
+	$(BIN)/python -m benchmarks.pipeline $(ARGS)
+
 conformance: .venv/ready-dev ## Conformance vectors; another file: make conformance VECTORS=FILE
 	@$(BIN)/python tools/conformance.py "$(VECTORS)"
 
 differential: services ## Random operations against Kafka's own classes; at length: make differential OPS=1000000
 	QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) $(BIN)/pytest -m java -s tests/differential
+
+replay-check: .venv/ready-dev ## A request log's throttles beside their replay: make replay-check LOG=FILE QUOTAS=FILE
+	@$(BIN)/python -m quotascope.pipeline.validation "$(LOG)" "$(QUOTAS)"
+
+soak: services ## The exporter's process for an hour among agents and brokers that misbehave; less: make soak ARGS='--minutes 2'
+	$(BIN)/python -m benchmarks.soak $(ARGS)
+
+fuzz: .venv/ready-dev ## Fuzz the readers of what comes from outside, a minute each; longer: make fuzz ARGS='--seconds 600 jolokia'
+	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 docs: .venv/ready-dev ## Write what is generated: pages in docs/, rules, dashboards
 	$(BIN)/python tools/generate_docs.py
@@ -74,18 +96,21 @@ jars: .venv/ready-dev ## Fetch Kafka's jars and the agents through Maven
 collector: .venv/ready-dev ## Build the OpenTelemetry Collector that the tests of the push need
 	tools/setup collector
 
-spark: .venv/ready-dev ## Install the older Spark whose Kafka connector the tests run
+deploy: .venv/ready-dev ## Build what the tests of deploy/ need: kustomize, and the Prometheus operator's definitions
+	tools/setup deploy
+
+spark: .venv/ready-dev ## Install the older Spark whose Kafka connector the tests run, and what a client of Spark Connect needs
 	tools/setup spark
 
 spark-matrix: .venv/ready-dev ## The tests that start Spark, under each older version; fewer: make spark-matrix ARGS='tests/spark -k name'
 	tools/setup spark
 	$(BIN)/python -m tests.spark.matrix $(ARGS)
 
-services: .venv/ready-dev ## Install what the real tests need: a JDK, Maven, Prometheus, Kafka's jars, Grafana's npm packages, an older Spark
+services: .venv/ready-dev ## Install what the real tests need: a JDK, Maven, Prometheus, Chromium, Kafka's jars, Grafana's npm packages, an older Spark
 	tools/setup services
 
 clean: ## Remove everything that was built, but not the caches outside this folder
-	rm -rf .venv build dist *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist *.egg-info .coverage .fuzz .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 build/compiled/ready: .venv/ready-dev setup.py $(wildcard metrics/*.py)
 	rm -rf build

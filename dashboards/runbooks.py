@@ -69,6 +69,7 @@ RUNBOOKS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "Custom quota callbacks": ("KafkaQuotaCustomCallback",),
         "Failed looks for brokers": ("KafkaQuotaDiscoveryFailing",),
         "Pushes, by outcome": ("KafkaQuotaPushFailing",),
+        "Configuration can be used": ("KafkaQuotaConfigurationRefused",),
     },
 }
 """By dashboard and title of the panel; every alert has one."""

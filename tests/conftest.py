@@ -4,6 +4,7 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.spark_listener.task.old_python import VERSION, old_python
 
 pytest_plugins = ["tests.cluster.fixtures", "tests.spark.fixtures"]
 
@@ -24,3 +25,9 @@ settings.load_profile(os.environ.get("QUOTASCOPE_HYPOTHESIS_PROFILE", "desk"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` rewrites the golden files instead of comparing with them: read the diff."""
     parser.addoption("--update-golden", action="store_true")
+
+
+def pytest_report_header() -> str:
+    """Say what a machine cannot try."""
+    found = old_python() or "none here: vermin alone checks what tasks import"
+    return f"Python {VERSION} for tasks of old Spark clusters: {found}"

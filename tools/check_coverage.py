@@ -18,6 +18,9 @@ FLOORS = {
     "exporter": 90,
     "clients": 90,
     "spark_listener": 90,
+    "pages": 95,
+    "pipeline": 90,
+    "quotas": 95,
     "demo": 80,
     "cli": 80,
 }

@@ -10,15 +10,25 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
-from tests.spark import two_hosts
+from tests.cluster.cluster import Cluster, Layout, running
+from tests.cluster.quotas import Quotas
+from tests.cluster.traffic import Traffic
+from tests.spark import impatient, two_hosts
 from tests.spark.java_udf import jars
 from tests.spark.process import SparkProcess, spark_process
 from tests.spark.provision import provision
 from tests.spark.sessions import CLUSTER, LOCAL
 from tests.spark.settling import MARK, mark
-from tests.spark.table import ALONE, CLUSTER_ROWS, LOCAL_ROWS, Case
+from tests.spark.table import (
+    ALONE,
+    CLUSTER_ROWS,
+    LOCAL_ROWS,
+    THROTTLED_CASES,
+    Case,
+)
 from tests.spark.versions import NEWEST, ROOT, VERSIONS, folder
 
 Work = Callable[[SparkProcess, Path], None]
@@ -51,6 +61,25 @@ def speculated(version: str) -> dict[str, list[str]]:
         driver.call(two_hosts.recorded, log_to(place))
 
     return {"speculated": next(split(logged(version, LOCAL, work)))}
+
+
+def throttled(version: str, kafka: Cluster) -> dict[str, list[str]]:
+    """The lines of the cases that need a broker with a quota."""
+    topic = Traffic(kafka).topic()
+
+    def work(driver: SparkProcess, _: Path) -> None:
+        for case in THROTTLED_CASES:
+            client_id = f"{case.__name__.replace('_', '-')}-on-{version}"
+            with closing(Quotas(kafka.connection())) as quotas:
+                entity = {"user": "alice", "client-id": client_id}
+                quotas.set((entity, impatient.LIMIT))
+            driver.call(case, kafka.sasl, client_id, topic)
+            driver.call(mark)
+
+    parts = split(logged(version, LOCAL, work))
+    return {
+        case.__name__: part for case, part in zip(THROTTLED_CASES, parts, strict=False)
+    }
 
 
 def logged(version: str, master: str, work: Work) -> list[str]:
@@ -119,12 +148,17 @@ def write(version: str, cases: Mapping[str, list[str]]) -> None:
 
 def main(versions: list[str]) -> int:
     """Record all cases under these versions, or under all."""
-    for version in versions or VERSIONS:
-        if version != NEWEST:
-            provision(version)
-        write(version, record(version, LOCAL, LOCALLY))
-        write(version, record(version, CLUSTER, ON_A_CLUSTER))
-        write(version, speculated(version))
+    with (
+        tempfile.TemporaryDirectory(prefix="recorder-") as place,
+        running(Layout.COMBINED, Path(place)) as kafka,
+    ):
+        for version in versions or VERSIONS:
+            if version != NEWEST:
+                provision(version)
+            write(version, record(version, LOCAL, LOCALLY))
+            write(version, record(version, CLUSTER, ON_A_CLUSTER))
+            write(version, speculated(version))
+            write(version, throttled(version, kafka))
     return 0
 
 

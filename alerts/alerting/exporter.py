@@ -39,6 +39,7 @@ def exporter(levels: Levels) -> Group:
             _callback(levels),
             _discovery(levels),
             _push(levels),
+            _reload(levels),
         ),
     )
 
@@ -238,4 +239,20 @@ def _push(levels: Levels) -> Alert:
         description="For a quarter of an hour no push of the exporter {{ $labels.instance }} has arrived: what reads quotas from the collector is blind. What Prometheus scrapes is not touched.",
         dashboard=Dashboard.EXPORTER,
         spared="Single failures among pushes that arrive; exporters that do not push.",
+    )
+
+
+def _reload(levels: Levels) -> Alert:
+    good = select(catalog.CONFIG_LAST_RELOAD_SUCCESSFUL)
+    return Alert(
+        name="KafkaQuotaConfigurationRefused",
+        expr=compare(aggregate("min", levels.exporter, good), "==", 0),
+        labels=("instance",),
+        severity=Severity.WARNING,
+        scope=Scope.EXPORTER,
+        wait="5m",
+        summary="quotascope works with an old configuration.",
+        description="The exporter {{ $labels.instance }} was told to read its configuration again and could not use it: the one before stays in force, and a restart would fail.",
+        dashboard=Dashboard.EXPORTER,
+        spared="A mistake that is mended within minutes; files that were changed without telling the exporter.",
     )

@@ -17,7 +17,7 @@ from quotascope.clients import (
 
 from .agents import Agents
 from .certificates import make_certificates
-from .node import Node
+from .node import Node, Program
 from .properties import Plan, properties
 from .users import USERS
 
@@ -33,10 +33,14 @@ class Layout(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """Classes of one's own on every node, and the settings that name them."""
+    """What is special about every node: a release, settings, classes of one's own that they name, a request log."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
     classes: Path | None = None
+    newest: bool = False
+    """As of `Program`."""
+    logs_requests: bool = False
+    """As of `Program`."""
 
 
 class Cluster:
@@ -96,7 +100,12 @@ class Cluster:
         plugin = self._plugin
         config = {**config, **plugin.settings}
         agents = Agents(self.certificates)
-        return Node(plan.node_id, home, config, agents, plugin.classes)
+        program = Program(
+            classes=plugin.classes,
+            newest=plugin.newest,
+            logs_requests=plugin.logs_requests,
+        )
+        return Node(plan.node_id, home, config, agents, program)
 
     def connection(
         self,

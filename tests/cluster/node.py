@@ -6,6 +6,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from .users import scram_records
 
 CLUSTER_ID: Final = "cXVvdGFzY29wZS10ZXN0cw"
 LOG_CONFIG: Final = Path(__file__).parent / "log4j2.properties"
+REQUEST_LOG_CONFIG: Final = Path(__file__).parent / "log4j2-requests.properties"
 READY: Final = "Kafka Server started"
 SMALL_JVM: Final = (
     "-Xms64m",
@@ -26,6 +28,18 @@ SMALL_JVM: Final = (
 
 class NodeError(Exception):
     """A node did not start; the message ends with its log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """Which Kafka runs in a node."""
+
+    classes: Path | None = None
+    """A folder of further classes on its class path."""
+    newest: bool = False
+    """The newest release that can be fetched, instead of the one whose tools can be fetched as well."""
+    logs_requests: bool = False
+    """Whether every answered request is a line in `Node.request_log`."""
 
 
 class Node:
@@ -41,14 +55,15 @@ class Node:
         folder: Path,
         properties: Mapping[str, str],
         agents: Agents,
-        classes: Path | None = None,
+        program: Program | None = None,
     ) -> None:
         self.node_id = node_id
         self.agents = agents
         self.log = folder / "kafka.log"
+        self.request_log = folder / "requests.log"
         self._folder = folder
         self._properties = {**properties, **agents.properties()}
-        self._classes = classes
+        self._program = program or Program()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -78,7 +93,7 @@ class Node:
             *scram_records(),
         )
         done = subprocess.run(
-            java(*tool, classes=self._classes),
+            java(*tool, program=replace(self._program, logs_requests=False)),
             capture_output=True,
             text=True,
             check=False,
@@ -107,9 +122,10 @@ class Node:
         """Start the process, but do not wait for it."""
         command = java(
             self.agents.jvm_option(self._folder),
+            f"-DrequestLog={self.request_log}",
             "kafka.Kafka",
             str(self._config),
-            classes=self._classes,
+            program=self._program,
         )
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -153,14 +169,17 @@ class Node:
         return self._folder / "server.properties"
 
 
-def java(*arguments: str, classes: Path | None = None) -> list[str]:
+def java(*arguments: str, program: Program | None = None) -> list[str]:
     """The command line of a small JVM with Kafka, and maybe a folder of further classes, on its class path."""
-    more = "" if classes is None else f":{classes}"
+    chosen = program or Program()
+    libs = provision.newest_libs() if chosen.newest else provision.libs()
+    more = "" if chosen.classes is None else f":{chosen.classes}"
+    log_config = REQUEST_LOG_CONFIG if chosen.logs_requests else LOG_CONFIG
     return [
         "java",
         *SMALL_JVM,
-        f"-Dlog4j2.configurationFile={LOG_CONFIG}",
+        f"-Dlog4j2.configurationFile={log_config}",
         "-cp",
-        f"{provision.libs()}/*{more}",
+        f"{libs}/*{more}",
         *arguments,
     ]

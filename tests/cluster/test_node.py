@@ -8,7 +8,7 @@ import pytest
 
 from quotascope.clients import open_quota_admin
 
-from .cluster import Cluster
+from .cluster import Cluster, Layout, Plugin
 
 pytestmark = pytest.mark.real
 
@@ -65,3 +65,13 @@ def test_a_killed_controller_is_replaced_and_comes_back(
     failover_kafka.nodes[first].wait_until_ready()
     assert admin.describe_quorum_leader() == second
     admin.close()
+
+
+def test_only_the_node_itself_writes_a_request_log(tmp_path: Path) -> None:
+    """The tool that formats a node's storage does not know where the log should be, and leaves no file anywhere."""
+    special = Plugin(logs_requests=True)
+    cluster = Cluster(Layout.COMBINED, tmp_path / "cluster", plugin=special)
+    here = set(Path.cwd().iterdir())
+    cluster.nodes[1].format()
+    assert set(Path.cwd().iterdir()) == here
+    assert not cluster.nodes[1].request_log.exists()

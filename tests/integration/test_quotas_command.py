@@ -1,0 +1,294 @@
+"""`quotascope quotas` against a real broker, beside Kafka's own `kafka-configs.sh`."""
+
+import io
+import json
+import logging
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from tests.cluster.cluster import Cluster
+from tests.cluster.node import java
+from tests.cluster.quotas import Quotas
+from tests.cluster.tools import CLASSES, run_tool
+from tests.cluster.traffic import Traffic, in_background
+from tests.cluster.users import USERS
+from tests.integration.eventually import eventually
+from tests.integration.exporter import Exporter, run
+
+from quotascope.cli.main import main
+
+pytestmark = pytest.mark.real
+
+HOSTILE = 'it\'s "q" $(id)\n\x1b[2J*?,=é'
+"""A client id that could break a shell, a terminal, a file and a list of options."""
+SHAPES: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (("--user", "alice"), "producer_byte_rate=1048576", "user-principal 'alice'"),
+    (
+        ("--user", "-x", "--client-id", "app 1"),
+        "consumer_byte_rate=9007199254740993",
+        "user-principal '-x', client-id 'app 1'",
+    ),
+    (
+        ("--user", "alice", "--default-client-id"),
+        "request_percentage=0.5",
+        "user-principal 'alice', the default client-id",
+    ),
+    (
+        ("--default-user", "--client-id", "<default>"),
+        "controller_mutation_rate=2.5",
+        "the default user-principal, client-id '<default>'",
+    ),
+    (
+        ("--default-user", "--default-client-id"),
+        "request_percentage=200",
+        "the default user-principal, the default client-id",
+    ),
+    (("--default-user",), "producer_byte_rate=5e6", "the default user-principal"),
+    (("--client-id", "app 1"), "request_percentage=30", "client-id 'app 1'"),
+    (("--default-client-id",), "request_percentage=31", "the default client-id"),
+    (("--ip", "10.0.0.1"), "connection_creation_rate=7", "ip '10.0.0.1'"),
+    (("--ip", "localhost"), "connection_creation_rate=8", "ip 'localhost'"),
+    (("--default-ip",), "connection_creation_rate=9", "the default ip"),
+)
+"""Options that name an entity, a quota, and how `kafka-configs.sh` calls the entity."""
+DESCRIBED = (
+    ("users",),
+    ("clients",),
+    ("users", "clients"),
+    ("ips",),
+)
+"""What `kafka-configs.sh --describe` can be asked for: it lists only entities of just this shape."""
+
+
+def described(cluster: Cluster) -> dict[str, dict[str, float]]:
+    """What Kafka's own tool says is configured, by the words that it has for an entity."""
+    found: dict[str, dict[str, float]] = {}
+    for kinds in DESCRIBED:
+        types = [word for kind in kinds for word in ("--entity-type", kind)]
+        told = run_tool(cluster, "kafka-configs.sh", "--describe", *types)
+        for who, quotas in re.findall(
+            r"^Quota configs for (.*?) are (.*)$", told, re.MULTILINE
+        ):
+            found[who] = {
+                key: float(value)
+                for key, _, value in (
+                    pair.partition("=") for pair in quotas.strip().split(", ")
+                )
+            }
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _restore_logging() -> Iterator[None]:
+    """Leave logging as it was: commands that run in this process configure it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+def ended(*arguments: str | Path) -> tuple[int, str, str]:
+    """Exit code, output and errors of a command, run in this process: many of them start slower than they work."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["quotascope", "quotas", *map(str, arguments)])
+        patch.setenv("COLUMNS", "200")
+        with redirect_stdout(out), redirect_stderr(err):
+            try:
+                main()
+            except SystemExit as end:
+                return int(end.code or 0), out.getvalue(), err.getvalue()
+    return 0, out.getvalue(), err.getvalue()
+
+
+def quotascope(*arguments: str | Path) -> str:
+    """What a command prints; it has to succeed."""
+    code, out, err = ended(*arguments)
+    assert code == 0, err
+    return out
+
+
+@pytest.mark.usefixtures("quotas")
+def test_kafka_configs_reads_back_every_shape(kafka: Cluster) -> None:
+    """
+    Each is set and read back by us, and then read by Kafka's own tool: all keys, users, clients, pairs, addresses, defaults.
+
+    A name that looks like an option, and one that looks like the default, are names.
+    """
+    expected = {}
+    for entity, quota, who in SHAPES:
+        told = quotascope(
+            "set", quota, *entity, "--apply", "--bootstrap-servers", kafka.admin
+        )
+        assert "applied and read back: 1 quota\n" in told
+        key, _, value = quota.partition("=")
+        expected[who] = {key: float(value)}
+    assert described(kafka) == expected
+    for entity, quota, who in SHAPES[:3]:
+        key = quota.partition("=")[0]
+        quotascope(
+            "remove", key, *entity, "--apply", "--bootstrap-servers", kafka.admin
+        )
+        del expected[who]
+    remaining = json.loads(
+        quotascope("list", "--json", "--bootstrap-servers", kafka.admin)
+    )
+    assert len(remaining) == len(expected)
+
+
+@pytest.fixture
+def hostile(quotas: Quotas) -> Quotas:
+    """Quotas whose names have to be quoted."""
+    quotas.set(
+        ({"user": HOSTILE, "client-id": HOSTILE}, {"producer_byte_rate": 1024.0}),
+        ({"user": "-x", "client-id": None}, {"request_percentage": 0.1}),
+        ({"user": None, "client-id": "<default>"}, {"controller_mutation_rate": 2.5}),
+        ({"ip": None}, {"connection_creation_rate": 20.0}),
+    )
+    return quotas
+
+
+def test_kafka_configs_accepts_the_printed_commands(
+    kafka: Cluster, hostile: Quotas, tmp_path: Path
+) -> None:
+    """
+    The commands of `export` and `diff`, run by a real bash, make the cluster as the file says.
+
+    The file is what `export` wrote before; `diff` finds the same again, and its exit code tells.
+    """
+    at = ("--bootstrap-servers", kafka.admin)
+    file = tmp_path / "quotas.yaml"
+    file.write_text(quotascope("export", *at), encoding="utf-8")
+    exported = quotascope("export", *at, "--format", "kafka-configs")
+    assert quotascope("diff", file, *at) == ""
+    hostile.clear()
+    assert ended("diff", file, *at)[0] == 2
+    run_commands(exported)
+    assert quotascope("diff", file, *at) == ""
+    hostile.set(({"client-id": "web"}, {"request_percentage": 5.0}))
+    done = run("quotas", "diff", file, *at, "--format", "kafka-configs")
+    assert done.returncode == 2
+    assert "--delete-config request_percentage" in done.stdout
+    run_commands(done.stdout)
+    assert quotascope("diff", file, *at) == ""
+
+
+def run_commands(script: str) -> None:
+    """Run what was printed as a script, with Kafka's tool under its name."""
+    tool = shlex.join(java(CLASSES["kafka-configs.sh"]))
+    bash = shutil.which("bash")
+    assert bash is not None
+    whole = f'set -e\nkafka-configs.sh() {{ {tool} "$@"; }}\n{script}'
+    done = subprocess.run(
+        [bash, "-c", whole], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_file_is_set_and_removed_quotas_are_named(
+    kafka: Cluster, quotas: Quotas, tmp_path: Path
+) -> None:
+    """Several keys of one entity go as one; without --apply nothing changes."""
+    file = tmp_path / "quotas.yaml"
+    file.write_text(
+        "quotas:\n  - {user: alice, producer_byte_rate: 1000, consumer_byte_rate: 2000, request_percentage: 30}\n"
+        "  - {ip: <default>, connection_creation_rate: 5}\n"
+    )
+    at = ("--bootstrap-servers", kafka.admin)
+    told = quotascope("set", "--file", file, *at)
+    assert "nothing was changed" in told
+    assert ended("diff", file, *at)[0] == 2
+    assert "read back: 4 quotas" in quotascope("set", "--file", file, *at, "--apply")
+    assert ended("diff", file, *at)[0] == 0
+    quotas.clear()
+
+
+def test_who_a_rule_hits_comes_from_the_brokers_or_from_an_exporter(
+    kafka: Cluster, quotas: Quotas, traffic: Traffic, exporter: Exporter
+) -> None:
+    """Both ways tell the same rule of the same client, and a change says that it affects it."""
+    quotas.set(
+        ({"user": "alice", "client-id": "list-app"}, {"producer_byte_rate": 50_000.0}),
+        ({"user": None}, {"producer_byte_rate": 900_000.0}),
+    )
+    topic = traffic.topic()
+    jolokia = ("--source", f"jolokia:1={kafka.brokers[0].agents.jolokia}")
+    with in_background(lambda t: t.produce("alice", "list-app", topic, inf), of=kafka):
+        for usage in (jolokia, ("--exporter", exporter.url)):
+            eventually(lambda usage=usage: _hits_alice(_listed(kafka, *usage)))  # type: ignore[misc]
+        eventually(lambda: _hits_alice(_listed(None, "--exporter", exporter.url)))
+        told = quotascope(
+            "set",
+            "producer_byte_rate=25000",
+            "--user",
+            "alice",
+            "--client-id",
+            "list-app",
+            "--bootstrap-servers",
+            kafka.admin,
+            *jolokia,
+        )
+    assert re.search(r"alice / list-app +produce +.* 50\.0 kB/s +25\.0 kB/s", told)
+
+
+def _listed(kafka: Cluster | None, *usage: str) -> list[dict[str, Any]]:
+    at = () if kafka is None else ("--bootstrap-servers", kafka.admin)
+    rules: list[dict[str, Any]] = json.loads(quotascope("list", "--json", *at, *usage))
+    return rules
+
+
+def _hits_alice(rules: list[dict[str, Any]]) -> None:
+    by_entity = {json.dumps(rule["entity"]): rule for rule in rules}
+    rule = by_entity['{"user": "alice", "client-id": "list-app"}']
+    (hit,) = rule["hits"]
+    assert (hit["user"], hit["client_id"]) == ("alice", "list-app")
+    assert hit["usage"] > 0
+    assert rule["used"] == pytest.approx(hit["usage"] / 50_000)
+    others = by_entity['{"user": null}']["hits"]  # clients of other tests, if any
+    assert "list-app" not in {other["client_id"] for other in others}
+
+
+def test_the_permission_to_change_is_named(
+    guarded_kafka: Cluster, tmp_path: Path
+) -> None:
+    """Reading needs DescribeConfigs, changing AlterConfigs, which includes it; the message gives the command for each."""
+    password = tmp_path / "pw"
+    password.write_text(USERS["mallory"])
+    at = (
+        "--bootstrap-servers",
+        guarded_kafka.sasl,
+        "--security-protocol",
+        "SASL_PLAINTEXT",
+        "--sasl-username",
+        "mallory",
+        "--sasl-password-file",
+        str(password),
+    )
+    change = ("set", "request_percentage=77", "--user", "zoe", "--apply", *at)
+    for operation in ("DescribeConfigs", "AlterConfigs"):
+        code, out, err = ended(*change)
+        assert code == 1
+        assert USERS["mallory"] not in out + err
+        acl = "--add --allow-principal User:mallory --operation {} --cluster"
+        assert acl.format(operation) in err
+        run_tool(guarded_kafka, "kafka-acls.sh", *acl.format(operation).split())
+    try:
+        quotascope(*change)
+        remove = ("remove", "--all", "--user", "zoe", "--apply", *at)
+        assert "read back: 1 quota\n" in quotascope(*remove)
+    finally:
+        for operation in ("DescribeConfigs", "AlterConfigs"):
+            acl = f"--remove --force --allow-principal User:mallory --operation {operation} --cluster"
+            run_tool(guarded_kafka, "kafka-acls.sh", *acl.split())

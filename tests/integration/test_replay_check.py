@@ -1,0 +1,103 @@
+"""Real brokers of two releases, real clients that run into their quotas, and the replay of what the brokers logged."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+from tests.cluster.cluster import Cluster, Layout, Plugin, running
+from tests.cluster.throttled import (
+    LOWER,
+    Limits,
+    Recording,
+    record,
+    record_work,
+)
+
+from quotascope.metrics import QuotaType
+from quotascope.pipeline.candidates import Candidate
+from quotascope.pipeline.validation import Check, check, log_of, rules_of_text
+from quotascope.pipeline.validation.forecast import forecast
+from quotascope.quotas import QuotaSet, from_admin
+
+pytestmark = pytest.mark.real
+
+
+def _logging(folder: Path, *, newest: bool) -> AbstractContextManager[Cluster]:
+    special = Plugin(newest=newest, logs_requests=True)
+    return running(Layout.COMBINED, folder, plugin=special)
+
+
+@pytest.fixture(scope="module")
+def older_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A broker of Kafka 4.3.1 that logs its requests."""
+    with _logging(tmp_path_factory.mktemp("older"), newest=False) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def newest_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A broker of Kafka 4.4.0 that logs its requests."""
+    with _logging(tmp_path_factory.mktemp("newest"), newest=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def recorded(newest_kafka: Cluster) -> Recording:
+    """What the newest logs first, so that its JVM is no longer young afterwards."""
+    return record(newest_kafka, seconds=12)
+
+
+def _checked(recording: Recording) -> Check:
+    log = log_of(recording.log.splitlines(), "recording")
+    return check(log, rules_of_text(recording.rules_json()))
+
+
+def _totals(result: Check, kind: QuotaType) -> tuple[float, float]:
+    """Reported and predicted seconds of all clients."""
+    totals = [total for total in result.totals if total.kind is kind]
+    reported = sum(total.reported_s for total in totals)
+    return reported, sum(total.predicted_s for total in totals)
+
+
+def _assert_predicted(recording: Recording) -> None:
+    result = _checked(recording)
+    assert not result.unreadable
+    totals = [t for t in result.totals if t.kind is not QuotaType.CONTROLLER_MUTATION]
+    close = sum(total.close for total in totals)
+    assert close / sum(total.requests for total in totals) > 0.9
+    # one answer that is off by a window is a second of ten: logs have whole ms, and a window ends or does not
+    for kind in QuotaType:
+        reported, predicted = _totals(result, kind)
+        assert reported > 1
+        assert predicted == pytest.approx(reported, rel=0.2)
+
+
+def test_a_fresh_log_of_4_3_1_is_predicted(older_kafka: Cluster) -> None:
+    """Every kind of quota throttles; almost every answer is predicted to the ms, and the totals are near what the clients were told."""
+    _assert_predicted(record(older_kafka, seconds=12))
+
+
+def test_a_fresh_log_of_4_4_0_is_predicted(recorded: Recording) -> None:
+    """So it is with the newest release."""
+    _assert_predicted(recorded)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_lower_limits_do_what_was_predicted(newest_kafka: Cluster) -> None:
+    """Work is logged under some limits and replayed under lower ones; then these are set, and the same work is done again."""
+    before = record_work(newest_kafka, Limits(), "1")
+    lower = QuotaSet({from_admin(who): limits for who, limits in LOWER.rules("1")})
+    log = log_of(before.log.splitlines(), "before")
+    predicted = forecast(log, Candidate(name="lower", quotas=lower))
+    after = _checked(record_work(newest_kafka, LOWER, "2"))
+    for kind in (
+        QuotaType.PRODUCE,
+        QuotaType.FETCH,
+        QuotaType.CONTROLLER_MUTATION,
+    ):
+        measured, _ = _totals(after, kind)
+        told = sum(seconds for (*_, of), seconds in predicted.items() if of is kind)
+        assert measured > 5
+        # throttles end where windows do: one second more or less of ten
+        assert told == pytest.approx(measured, rel=0.2)

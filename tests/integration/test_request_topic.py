@@ -1,0 +1,137 @@
+"""`quotascope request-topic` against real brokers: a mutation quota, an authorizer, and a topic that is there."""
+
+import re
+import shlex
+import sys
+import uuid
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
+from tests.cluster.cluster import Cluster
+from tests.cluster.quotas import Quotas
+from tests.cluster.tools import run_tool
+from tests.cluster.traffic import Traffic
+from tests.cluster.users import USERS
+from tests.integration.eventually import eventually
+
+from quotascope.cli.main import main
+
+pytestmark = pytest.mark.real
+
+RATE = 5.0
+"""Partitions/s; Kafka lets a bucket hold eleven seconds of it."""
+OVERDRAWN = 115
+"""Partitions that leave it twelve seconds in debt."""
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Exit code, output and errors of the command, for a topic of a cluster, as some user."""
+
+    def running(
+        cluster: Cluster, user: str, topic: str, *options: str
+    ) -> tuple[int, str, str]:
+        sasl = "--security-protocol SASL_PLAINTEXT --sasl-mechanism PLAIN"
+        where = ["--bootstrap-servers", cluster.sasl, *sasl.split()]
+        command = ["request-topic", topic, *where, "--sasl-username", user, *options]
+        monkeypatch.setenv("QUOTASCOPE_KAFKA__SASL__PASSWORD", USERS[user])
+        monkeypatch.setattr(sys, "argv", ["quotascope", *command])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return code, *capsys.readouterr()
+
+    return running
+
+
+@pytest.fixture
+def topic() -> str:
+    """A name that no topic has."""
+    return f"request-log-{uuid.uuid4().hex[:12]}"
+
+
+def overdraw(quotas: Quotas, traffic: Traffic, user: str) -> None:
+    """Limit this user's topic changes, and spend more than there is."""
+    entity = {"user": user, "client-id": "quotascope"}
+    quotas.set((entity, {"controller_mutation_rate": RATE}))
+
+    def refused() -> None:
+        answer = traffic.mutate(user, "quotascope", OVERDRAWN, validate_only=True)
+        assert answer.error == 89
+
+    eventually(refused)
+
+
+def retention(cluster: Cluster, topic: str) -> str:
+    """Of a topic, as its broker has it."""
+    with closing(KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic, ["retention.ms"])
+        found: Any = admin.describe_configs([resource])
+    return str(found["topic"][topic]["retention.ms"]["value"])
+
+
+def test_topic_is_made_at_the_pace_of_a_quota(
+    kafka: Cluster, quotas: Quotas, traffic: Traffic, run: Run, topic: str
+) -> None:
+    """Refused at first; who waits as told gets it, who has no time is told for how long, and each wait is told."""
+    overdraw(quotas, traffic, "carol")
+    shape = ("--partitions", "3", "--replication-factor", "1", "--retention-hours", "48")  # fmt: skip
+    code, out, err = run(kafka, "carol", topic, *shape, "--wait-seconds", "1")
+    assert (code, out) == (1, "")
+    assert re.search(r"CreateTopics failed \(error 89\): .* \(wait \d+ ms\)", err)
+    code, out, err = run(kafka, "carol", topic, *shape)
+    assert (code, out) == (0, f"{topic} was made: 3 partitions, 1 replica\n")
+    told = re.search(r"wait (\d+\.\d) s in all.* repeated: (\d+)\n", err)
+    assert told is not None
+    assert float(told[1]) > 0
+    assert int(told[2]) > 0
+    assert retention(kafka, topic) == "172800000"
+
+
+def test_topic_that_is_there(kafka: Cluster, traffic: Traffic, run: Run) -> None:
+    """It is taken as it is, unless other numbers are asked for; then nothing is changed."""
+    topic = traffic.topic(partitions=2)
+    there = (0, f"{topic} is there already: 2 partitions, 1 replica\n", "")
+    assert run(kafka, "carol", topic, "--retention-hours", "1") == there
+    code, out, err = run(kafka, "carol", topic, "--partitions", "4")
+    assert (code, out) == (1, "")
+    assert f"topic {topic} is there with 2 partitions, not 4;" in err
+    assert run(kafka, "carol", topic, "--partitions", "2") == there
+
+
+def test_more_replicas_than_brokers(kafka: Cluster, run: Run, topic: str) -> None:
+    """Kafka says itself what it cannot do."""
+    code, _, err = run(kafka, "carol", topic, "--replication-factor", "3")
+    assert code == 1
+    assert err.startswith("quotascope: CreateTopics failed (error 38): ")
+
+
+def test_the_advice_grants_what_is_missing(
+    guarded_kafka: Cluster, run: Run, topic: str
+) -> None:
+    """To look for the topic, and then to make it."""
+    arguments = (guarded_kafka, "mallory", topic, "--partitions", "2")
+    for request, operation in (("Metadata", "Describe"), ("CreateTopics", "Create")):
+        code, out, err = run(*arguments)
+        assert (code, out) == (1, "")
+        assert f"{request} is not permitted; to grant it: " in err
+        script, *grant = shlex.split(err.partition("to grant it: ")[2])
+        assert grant[-4:] == ["--operation", operation, "--topic", topic]
+        run_tool(guarded_kafka, script, *grant)
+    granted = eventually(lambda: _done(run(*arguments)))
+    assert granted == f"{topic} was made: 2 partitions\n", (
+        "what was not told is not said"
+    )
+
+
+def _done(ended: tuple[int, str, str]) -> str:
+    code, out, err = ended
+    assert code == 0, err
+    return out

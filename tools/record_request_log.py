@@ -1,0 +1,47 @@
+"""
+Records a request log for the tests of the replay: `python tools/record_request_log.py [--newest] NAME`.
+
+Starts a real broker, sets quotas, lets real clients run into them, and writes `NAME-request.log.gz` and `NAME-quotas.json` to
+`tests/pipeline/captures`. Needs what `make jars` fetches.
+"""
+
+import argparse
+import gzip
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CAPTURES = ROOT / "tests" / "pipeline" / "captures"
+
+
+def main() -> int:
+    """Record one log and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", help="such as kafka-4.4.0")
+    parser.add_argument("--newest", action="store_true", help="the newest release")
+    parser.add_argument("--other", action="store_true", help="the other limits")
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--into", type=Path, default=CAPTURES)
+    given = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    from tests.cluster import throttled  # noqa: PLC0415 - the path is known only now
+    from tests.cluster.cluster import Layout, Plugin, running  # noqa: PLC0415
+
+    rules = throttled.OTHER_RULES if given.other else throttled.RULES
+    special = Plugin(newest=given.newest, logs_requests=True)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(Layout.COMBINED, Path(folder), plugin=special) as cluster,
+    ):
+        recording = throttled.record(cluster, rules, given.seconds)
+    log = given.into / f"{given.name}-request.log.gz"
+    log.write_bytes(gzip.compress(recording.log, 9))
+    note = "rules in force; null is the default entity; windows as by default"
+    (given.into / f"{given.name}-quotas.json").write_text(recording.rules_json(note))
+    print(f"{log}: {log.stat().st_size} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
