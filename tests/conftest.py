@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.spark_listener.task.old_python import VERSION, old_python
 
-pytest_plugins = ["tests.cluster.fixtures", "tests.spark.fixtures"]
+pytest_plugins = ["tests.second_try", "tests.cluster.fixtures", "tests.spark.fixtures"]
 
 # Contract tests run once per class that inherits them; a busy machine is no reason to fail.
 settings.register_profile(

@@ -23,7 +23,7 @@ from quotascope.spark_listener.task import throttle_scope
 
 pytestmark = pytest.mark.real
 
-RATE = 5.0
+RATE = 2.0
 """Partitions/s; Kafka lets a bucket hold eleven seconds of it."""
 PARTITIONS = 10
 
@@ -43,8 +43,8 @@ def client_id(quotas: Quotas, traffic: Traffic) -> str:
 
 @pytest.fixture
 def names(kafka: Cluster) -> Iterator[list[str]]:
-    """Names of topics, of which seven overdraw a bucket however long it was filled; all are deleted."""
-    names = [f"job-{uuid.uuid4().hex[:12]}" for _ in range(14)]
+    """Names of topics, of which four overdraw a bucket by seconds however long it was filled; all are deleted."""
+    names = [f"job-{uuid.uuid4().hex[:12]}" for _ in range(8)]
     yield names
     with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
         admin.delete_topics(names, raise_errors=False)
@@ -85,11 +85,11 @@ def test_retries_of_a_job_are_shown(
 ) -> None:
     """Those of its driver and of a task, also when that fails when it has created its topics."""
     with throttle_scope() as account:
-        in_driver = create(kafka.sasl, client_id, account, names[:7])
+        in_driver = create(kafka.sasl, client_id, account, names[:4])
     assert in_driver > 0
     watched.counted(client_id)
     assert shown(watched, client_id) == in_driver
-    address, others = kafka.sasl, names[7:]
+    address, others = kafka.sasl, names[4:]
 
     def work(_: Iterable[int]) -> list[int]:
         with throttle_scope() as account:
