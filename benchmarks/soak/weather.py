@@ -1,6 +1,7 @@
 """What is wrong with a node and when: the same in each process that asks, without a word between them."""
 
 import random
+import threading
 from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
@@ -66,9 +67,10 @@ class Spell:
 
 
 class Weather:
-    """The moods of one server, drawn from its name."""
+    """The moods of one server, drawn from its name; several threads may ask."""
 
     def __init__(self, name: str) -> None:
+        self._lock = threading.Lock()
         self._random = random.Random(f"weather of {name}")  # noqa: S311 - no secrets
         self._spells = [
             Spell(mood=Mood.GOOD, begin=0, end=self._long(GOOD_SECONDS), life=0, born=0)
@@ -76,8 +78,9 @@ class Weather:
 
     def at(self, seconds: float) -> Spell:
         """What it is like so long after the beginning."""
-        while self._spells[-1].end <= seconds:
-            self._spells.append(self._after(self._spells[-1]))
+        with self._lock:  # a spell that is drawn twice is another one than the server's
+            while self._spells[-1].end <= seconds:
+                self._spells.append(self._after(self._spells[-1]))
         place = bisect_right(self._spells, seconds, key=lambda spell: spell.begin)
         return self._spells[max(place - 1, 0)]
 
