@@ -30,8 +30,10 @@ from .staleness import Staleness
 from .standing import Standing, deciding
 from .told import disagreements
 
+_PLAN_SECONDS: Final = 300.0
+"""How long a node that is not read keeps its plan and last numbers, which are large and soon made anew."""
 _NODE_SECONDS: Final = 3600.0
-"""How long a node is remembered that is not read."""
+"""How long it keeps its totals, which must not go back."""
 
 
 class Join:
@@ -81,14 +83,16 @@ class Join:
 
     def _forget_nodes(self, at: float) -> None:
         """Drop what is kept of nodes that were not read for long: in some clusters they get new ids again and again."""
-        gone = [
-            node
-            for node, read_at in self._read_at.items()
-            if abs(at - read_at) > _NODE_SECONDS
-        ]
-        for node_id in gone:
-            del self._read_at[node_id], self._planners[node_id], self._before[node_id]
+        for node_id in self._unread(_PLAN_SECONDS, at):
+            self._planners.pop(node_id, None)
+            self._before.pop(node_id, None)
+        for node_id in self._unread(_NODE_SECONDS, at):
+            del self._read_at[node_id]
             self._nodes.forget(node_id)
+
+    def _unread(self, seconds: float, at: float) -> list[str]:
+        read_at = self._read_at.items()
+        return [node for node, then in read_at if abs(at - then) > seconds]
 
     def _sees_callback(self, table: BeanTable) -> bool:
         return self._planner(table).sees_callback(table.layout)
