@@ -7,7 +7,9 @@ if TYPE_CHECKING:
 
 
 def session() -> "SparkSession":
-    """The one that is there, as under spark-submit; else a new one, of local[*] unless Spark's own settings say otherwise."""
+    """The one that is there, as it is; else a new one, of local[*] unless Spark's own settings or spark-submit say otherwise."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - as late as can be
 
-    return SparkSession.builder.appName("quotascope").getOrCreate()
+    # not by the builder, which gives a session that is there another name
+    there = SparkSession.getActiveSession()
+    return there or SparkSession.builder.appName("quotascope").getOrCreate()

@@ -74,10 +74,10 @@ def shown(watched: Watched, client_id: str) -> float:
     """On the page for Prometheus."""
     registry = CollectorRegistry()
     registry.register(JobCollector(lambda: [watched.listener.snapshot()]))
-    labels = {"app": "tests", "user": "carol", "client_id": client_id}
-    return (
-        registry.get_sample_value("spark_kafka_admin_quota_retries_total", labels) or 0
-    )
+    app = watched.listener.snapshot().app
+    labels = {"app": app, "user": "carol", "client_id": client_id}
+    name = "spark_kafka_admin_quota_retries_total"
+    return registry.get_sample_value(name, labels) or 0
 
 
 def test_retries_of_a_job_are_shown(

@@ -11,6 +11,7 @@ from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
 
 from quotascope.pipeline.errors import DamagedFile
 from quotascope.pipeline.spark.run import SparkRun, append
+from quotascope.pipeline.spark.session import session
 from quotascope.pipeline.table import File, Table
 
 if TYPE_CHECKING:
@@ -21,6 +22,13 @@ pytestmark = pytest.mark.real
 
 def _rows_of(table: Table, files: Sequence[File]) -> list[Any]:
     return [row for each in table.batches(files) for row in each["amount"].to_pylist()]
+
+
+def test_session_that_is_there_is_taken_as_it_is(spark: "SparkSession") -> None:
+    """Its application is not renamed: whoever watches the job would take it for another one."""
+    before = spark.conf.getAll
+    assert session().conf.getAll == before
+    assert spark.conf.get("spark.app.name") == "tests"
 
 
 def test_workers_read_and_merge_a_table(spark: "SparkSession", tmp_path: Path) -> None:
