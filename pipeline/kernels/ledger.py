@@ -42,14 +42,18 @@ PAIR_FIELDS: Final = 5
 
 
 class Ledger(NamedTuple):
-    """Flat tables; `FIELDS` numbers for each candidate, pair and kind, `PAIR_FIELDS` for each pair."""
+    """
+    Flat tables; `FIELDS` numbers for each pair, candidate and kind, `PAIR_FIELDS` for each pair.
+
+    What all candidates keep of a pair or a connection stands together, since a request is entered under all of them.
+    """
 
     cells: Ints
     pairs: Ints
     late: Ints
     """By candidate and pair, ms."""
     mute_ends: Ints
-    """By candidate and connection, epoch ms."""
+    """By connection and candidate, epoch ms."""
     mute_kinds: Flags
     """The quota type that muted it."""
     latest: Ints
@@ -75,7 +79,7 @@ def new_ledger(scale: Scale) -> Ledger:
 @kernel
 def cell_of(scale: Scale, candidate: int, pair: int, kind: int) -> int:
     """Return where the figures of a candidate, pair and kind begin."""
-    return ((candidate * scale.pairs + pair) * KINDS + kind) * FIELDS
+    return ((pair * scale.candidates + candidate) * KINDS + kind) * FIELDS
 
 
 @kernel

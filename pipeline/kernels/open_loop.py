@@ -141,10 +141,11 @@ def is_timed(requests: Requests, row: int) -> bool:
 
 @kernel
 def _of_rate(loop: OpenLoop, row: int, candidate: int, kind: int, most_ms: int) -> int:
-    table = candidate * KINDS + kind
     pair = loop.requests.pairs[row]
-    limit = loop.limits.limits[table * loop.scale.pairs + pair]
-    place = loop.limits.slots[table] * len(loop.requests.times) + row
+    own = (kind * loop.scale.pairs + pair) * loop.scale.candidates
+    limit = loop.limits.limits[own + candidate]
+    slot = loop.limits.slots[candidate * KINDS + kind]
+    place = slot * len(loop.requests.times) + row
     rate, span = loop.measured.rates[place], loop.measured.spans[place]
     return narrowed(rate_throttle(rate, limit, span, most_ms), loop.scale.saturate == 1)
 
@@ -170,7 +171,7 @@ def enter(loop: OpenLoop, row: int, candidate: int) -> bool:
     if kind == FETCH and not held:
         book_delay(ledger, cell, requests.sizes[row])
     connection = requests.connections[row]
-    channel = candidate * loop.scale.connections + connection
+    channel = connection * loop.scale.candidates + candidate
     end_ms = requests.times[row] + throttle_ms
     mute(ledger, channel, connection, end_ms, throttled_by)
     return True
@@ -179,7 +180,7 @@ def enter(loop: OpenLoop, row: int, candidate: int) -> bool:
 @kernel
 def _enter_delay(loop: OpenLoop, row: int, candidate: int) -> bool:
     requests, ledger = loop.requests, loop.ledger
-    channel = candidate * loop.scale.connections + requests.connections[row]
+    channel = requests.connections[row] * loop.scale.candidates + candidate
     if requests.times[row] >= ledger.mute_ends[channel]:
         return False
     size = requests.sizes[row] if requests.kinds[row] != MUTATION else 0

@@ -50,7 +50,7 @@ class Limits(NamedTuple):
     """What each candidate allows."""
 
     limits: Floats
-    """By candidate, kind and pair; infinite for no limit."""
+    """By kind, pair and candidate; infinite for no limit."""
     ranks: Codes
     """The candidates, the strictest first."""
     lowest: Floats

@@ -36,9 +36,10 @@ class Booked:
 def booked_of(ledger: Ledger, scale: Scale) -> Booked:
     """The figures of a ledger that is closed."""
     shape = (scale.candidates, scale.pairs)
+    cells = ledger.cells.reshape(scale.pairs, scale.candidates, KINDS, FIELDS)
     active = ledger.pairs.reshape(scale.pairs, PAIR_FIELDS)[:, ACTIVE_MS]
     return Booked(
-        cells=ledger.cells.reshape(*shape, KINDS, FIELDS),
+        cells=cells.swapaxes(0, 1),
         late=ledger.late.reshape(shape),
         active=np.broadcast_to(active, shape),
     )

@@ -87,7 +87,7 @@ def kernel_limits(plan: Plan) -> Limits:
     lowest = np.minimum.accumulate(ranked[..., ::-1], axis=-1)[..., ::-1]
     longest = [candidate.windows.window_ms for candidate in plan.candidates]
     return Limits(
-        limits=plan.limits.ravel(),
+        limits=np.moveaxis(plan.limits, 0, -1).ravel(),
         ranks=ranks.astype(np.int32),
         lowest=np.ascontiguousarray(lowest).ravel(),
         slots=used.ravel(),
