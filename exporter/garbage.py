@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-_THRESHOLDS: Final = (50_000, 20, 50)
+_THRESHOLDS: Final = (50_000, 20, 10)
 
 
 def search_rarely() -> None:
@@ -17,3 +17,12 @@ def search_rarely() -> None:
     """
     gc.freeze()
     gc.set_threshold(*_THRESHOLDS)
+
+
+def search_now() -> None:
+    """
+    Drop what is in cycles, as everything is that a reload has replaced.
+
+    It goes through each object that there is: not for every scrape.
+    """
+    gc.collect()

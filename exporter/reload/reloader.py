@@ -15,6 +15,7 @@ from quotascope.clients.errors import ClientError
 from ..config import Config, LogConfig
 from ..config.loaded import Loaded, loaded
 from ..errors import ConfigError
+from ..garbage import search_now
 from ..parts import Builder, Parts
 from ..snapshot import ReloadHealth
 from .changes import changed_fields, changed_files, needs_restart, without_restart
@@ -109,6 +110,7 @@ class Reloader:
         self._tell(parts.config.log)
         await self._exporter.switch(parts)
         self._succeeded(before, parts.loaded, restart)
+        search_now()
 
     def _succeeded(self, old: Loaded, new: Loaded, restart: list[str]) -> None:
         fields = list(changed_fields(old.config, new.config))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import weakref
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -76,6 +77,21 @@ async def test_good_configuration_takes_over() -> None:
     assert [each.level.value for each in world.told] == ["debug"]
     assert world.reloader.health.succeeded_at == NOW + 7
     assert world.reloader.health.error is None
+
+
+async def test_what_was_replaced_is_dropped_at_once() -> None:
+    """Parts that hold each other would stay until Python looks for such, which it does rarely."""
+
+    class Held:
+        """Holds itself."""
+
+    world, held = World(), Held()
+    held.itself = held  # type: ignore[attr-defined]
+    gone = weakref.ref(held)
+    del held
+    assert gone() is not None
+    await world.reload()
+    assert gone() is None
 
 
 async def test_nothing_changed() -> None:
