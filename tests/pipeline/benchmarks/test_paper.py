@@ -1,9 +1,10 @@
+import json
 from typing import Any
 
 import pytest
 from benchmarks.pipeline import sides
 from benchmarks.pipeline.figures import Figures
-from benchmarks.pipeline.paper import measured, reckoned
+from benchmarks.pipeline.paper import PAGE, RESULTS, measured, page, reckoned
 
 LINES, ROWS = 1_000_000, 2_000_000
 
@@ -53,3 +54,10 @@ def test_arithmetic(results: dict[str, Any]) -> None:
     assert shown["disk for history of 30 days"] == "6.00 TB"
     assert shown["cores to replay 1 day for 20 candidates within an hour"] == "7"
     assert shown["memory of an executor of 4 cores"] == "2.6 GiB"
+
+
+def test_page_is_reckoned_from_what_was_measured() -> None:
+    """The tables of docs/scale.md are those of docs/scale.json: `python -m benchmarks.pipeline.paper` writes them."""
+    figures = Figures.of(json.loads(RESULTS.read_text(encoding="utf-8")))
+    text = PAGE.read_text(encoding="utf-8")
+    assert page(text, figures) == text
