@@ -1,15 +1,26 @@
 """
 A second try for the tests that wait for other processes: real brokers, browsers, Prometheus, our own commands.
 
-How long those take hangs on the machine they share; a mistake of ours fails twice. Whoever passed at the second try is named in
-the end with what failed at the first, so that nothing is hidden.
+How long those take hangs on the machine they share; a mistake that is there each time fails twice. Whoever passed at the second
+try is named in the end with what failed at the first, so that a rare mistake can be seen, too.
 """
 
 from collections.abc import Iterable
 
 import pytest
 
-_FOLDERS = ("tests/cli/", "tests/exporter/", "tests/spark/")
+_FOLDERS = tuple(
+    f"tests/{name}/"
+    for name in (
+        "cli",
+        "exporter/doctor",
+        "exporter/own_page",
+        "exporter/page",
+        "exporter/sources/http",
+        "exporter/web",
+        "spark",
+    )
+)
 """Where tests start processes and servers of ours without being marked `real`."""
 _FAILED_ONCE = pytest.StashKey[list[pytest.TestReport]]()
 

@@ -8,8 +8,10 @@ if TYPE_CHECKING:
 
 def session() -> "SparkSession":
     """The one that is there, as it is; else a new one, of local[*] unless Spark's own settings or spark-submit say otherwise."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - as late as can be
+    from pyspark import SparkContext  # noqa: PLC0415 - as late as can be
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
 
-    # not by the builder, which gives a session that is there another name
-    there = SparkSession.getActiveSession()
-    return there or SparkSession.builder.appName("quotascope").getOrCreate()
+    builder = SparkSession.builder
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - PySpark asks so itself
+        builder = builder.appName("quotascope")  # would rename a session that is there
+    return builder.getOrCreate()

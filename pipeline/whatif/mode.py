@@ -47,7 +47,7 @@ class Settings:
     """Whether throttles above 24.8 days stay that long; Kafka cuts them to 32 bits, where they turn negative and count as none."""
 
     rows_at_once: int = 1 << 20
-    """About how many requests are replayed at once, in 500 bytes of memory each; more where a group has more."""
+    """About how many requests are replayed at once, in 0.65 to 1 kB of memory each; more where a group has more."""
 
     cells_at_once: int = 1 << 18
     """About how many clients times candidates are replayed at once, in 1 kB of memory each; more where a group has more."""

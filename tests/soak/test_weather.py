@@ -20,7 +20,7 @@ def hurried() -> Iterator[None]:
 
 
 def spells(weather: Weather) -> list[Spell]:
-    """Of a whole day."""
+    """Of eleven hours."""
     return [weather.at(second) for second in SECONDS]
 
 

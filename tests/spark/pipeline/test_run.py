@@ -1,6 +1,7 @@
 """Work on tables that Spark's workers do, and what comes back of it."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,9 @@ def _rows_of(table: Table, files: Sequence[File]) -> list[Any]:
 
 def test_session_that_is_there_is_taken_as_it_is(spark: "SparkSession") -> None:
     """Its application is not renamed: whoever watches the job would take it for another one."""
-    before = spark.conf.getAll
-    assert session().conf.getAll == before
+    with ThreadPoolExecutor(1) as another:  # where no session is the active one
+        there = another.submit(session).result()
+    assert there.sparkContext is session().sparkContext is spark.sparkContext
     assert spark.conf.get("spark.app.name") == "tests"
 
 
