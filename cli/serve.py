@@ -65,14 +65,14 @@ class Serving:
 def serve(*, read: Reading, serving: Serving) -> None:
     """Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C. SIGHUP reads the configuration again."""
     from quotascope.exporter.garbage import search_rarely
-    from quotascope.exporter.heap import give_back_memory
+    from quotascope.exporter.heap import share_arenas
     from quotascope.exporter.logs import configure_logs
 
     from .compose import build_exporter, build_reloader
 
     settings = read.configuration(**asdict(serving))
     search_rarely()
-    give_back_memory()
+    share_arenas()
     configure_logs(settings.log)
     exporter = build_exporter(settings)
     reloader = build_reloader(exporter, lambda: _read_again(read, serving))
