@@ -22,6 +22,8 @@ from quotascope.exporter.units import (
     usage_of_limit,
 )
 
+from .table_column import TableColumn
+
 WIDEST: Final = 150
 """Beyond so many columns a table would only grow gaps."""
 
@@ -82,27 +84,10 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Column:
+class _Column(TableColumn):
     """One column of the table."""
 
-    header: str
     cell: Callable[[EntityUsage], Text | Bar]
-    width: int | None = None
-    """None for a share of what the others leave."""
-    share: int | None = None
-    """How large a share."""
-    right: bool = False
-
-    def add_to(self, grid: Table) -> None:
-        """Make it the next column."""
-        grid.add_column(
-            self.header,
-            justify="right" if self.right else "left",
-            width=self.width,
-            ratio=self.share,
-            no_wrap=True,
-            overflow="ellipsis",
-        )
 
 
 def _style(usage: EntityUsage) -> str:

@@ -30,6 +30,7 @@ from quotascope.exporter.units import (
 )
 from quotascope.exporter.untrusted import one_line
 
+from ..table_column import TableColumn
 from ..usage_table import Bar
 from .choices import Choices
 from .rows import chosen
@@ -110,26 +111,10 @@ def _cut(text: Text) -> Text:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Column:
+class _Column(TableColumn):
     """One column of the table."""
 
-    header: str
     cell: Callable[[EntityUsage, Trails], RenderableType]
-    width: int | None = None
-    """None for a share of what the others leave."""
-    share: int | None = None
-    right: bool = False
-
-    def add_to(self, table: Table) -> None:
-        """Make it the next column."""
-        table.add_column(
-            self.header,
-            justify="right" if self.right else "left",
-            width=self.width,
-            ratio=self.share,
-            no_wrap=True,
-            overflow="ellipsis",
-        )
 
 
 class _Trail:
