@@ -16,15 +16,16 @@ from .ledger import (
     Ledger,
     book_activity,
     book_delay,
+    book_mutes,
     book_refusal,
     book_throttle,
     cell_of,
+    enter_free,
     stronger,
 )
 from .mutations import BURST_SPREADING
-from .open_loop import enter_free, is_timed
 from .rate import Windows, add, measure
-from .requests import FETCH, MUTATION, NO_KIND, REQUEST, Requests, Scale
+from .requests import FETCH, MUTATION, NO_KIND, REQUEST, Requests, Scale, is_timed
 from .rounding import LONG_MAX, narrowed
 from .spreading import Spreads, spread
 from .throttle import rate_throttle
@@ -80,7 +81,7 @@ Progress.WRITTEN = True  # type: ignore[attr-defined]
 
 
 class ClosedLoop(NamedTuple):
-    """All that the replay of one candidate needs; the ledger is its own."""
+    """All that the replay of one candidate needs; the ledger is its own, with one trial for each pair."""
 
     requests: Requests
     connections: Connections
@@ -143,7 +144,8 @@ def _decide(loop: ClosedLoop, row: int, now_ms: int) -> None:
     loop.ledger.late[pair] = max(loop.ledger.late[pair], late_ms)
     verdict = _judge(loop, row, now_ms)
     if verdict.throttled_by == NO_KIND:
-        enter_free(requests, loop.ledger, loop.scale, row, 0, now_ms)
+        kind, timed = requests.kinds[row], is_timed(requests, row)
+        enter_free(loop.ledger, pair, kind, timed, now_ms)
     else:
         _throttle(loop, row, now_ms, verdict)
     _go_on(loop, row, now_ms, verdict)
@@ -217,16 +219,15 @@ def _charge_mutation(loop: ClosedLoop, row: int, now_ms: int) -> tuple[int, bool
         treatment = PERMISSIVE if requests.permissive[row] == 1 else STRICT
         throttle_ms, refused = take(loop.buckets, bucket, permits, now_ms, treatment)
     if refused:
-        cell = cell_of(loop.scale, 0, pair, MUTATION)
-        book_refusal(loop.ledger, cell, requests.sizes[row])
+        book_refusal(loop.ledger, pair, requests.sizes[row])
     return narrowed(throttle_ms, loop.scale.saturate == 1), refused
 
 
 @kernel
 def _throttle(loop: ClosedLoop, row: int, now_ms: int, verdict: Verdict) -> None:
     pair, kind = loop.requests.pairs[row], verdict.throttled_by
-    cell = cell_of(loop.scale, 0, pair, kind)
-    book_throttle(loop.ledger, cell, pair, now_ms, verdict.throttle_ms)
+    book_throttle(loop.ledger, pair, kind, now_ms, verdict.throttle_ms)
+    book_mutes(loop.ledger, pair, now_ms, now_ms + verdict.throttle_ms, 1)
     if loop.requests.kinds[row] == FETCH:
         if verdict.place >= 0:
             loop.windows.sums[verdict.place] += -float(verdict.size)
@@ -239,9 +240,8 @@ def _note_delay(loop: ClosedLoop, row: int, kind: int) -> None:
         return
     loop.progress.held[row] = 1
     requests = loop.requests
-    cell = cell_of(loop.scale, 0, requests.pairs[row], kind)
     size = requests.sizes[row] if requests.kinds[row] != MUTATION else 0
-    book_delay(loop.ledger, cell, size)
+    book_delay(loop.ledger, requests.pairs[row], kind, size)
 
 
 @kernel
@@ -289,6 +289,6 @@ def _give_up(loop: ClosedLoop, row: int) -> None:
 @kernel
 def _book_unsent(loop: ClosedLoop, row: int, kind: int, size: int) -> None:
     pair = loop.requests.pairs[row]
-    cell = cell_of(loop.scale, 0, pair, kind)
+    cell = cell_of(pair, kind)
     loop.ledger.cells[cell + UNSENT] += 1
     loop.ledger.cells[cell + UNSENT_BYTES] += size

@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from .compiled import Flags, Ints, kernel
-from .requests import KINDS, NO_KIND, REQUEST, Scale
+from .compiled import Codes, Flags, Ints, kernel
+from .requests import KINDS, MUTATION, NO_KIND, REQUEST, Scale
+from .rounding import natural
 
 THROTTLED: Final = 0
 THROTTLED_MS: Final = 1
@@ -23,11 +24,10 @@ DELAYED_BYTES: Final = 7
 REJECTED: Final = 8
 REJECTED_MUTATIONS: Final = 9
 RECOVERY_MS: Final = 10
-IN_EPISODE: Final = 11
-EPISODE_START: Final = 12
-UNSENT: Final = 13
-UNSENT_BYTES: Final = 14
-FIELDS: Final = 15
+BURST_START: Final = 11
+UNSENT: Final = 12
+UNSENT_BYTES: Final = 13
+FIELDS: Final = 14
 
 ACTIVITY_MS: Final = 1000
 """How long a request keeps its entity active."""
@@ -35,9 +35,10 @@ ACTIVITY_MS: Final = 1000
 ACTIVE_MS: Final = 0
 ACTIVE_END: Final = 1
 LATEST_MUTE: Final = 2
-OPEN_EPISODES: Final = 3
-TOUCHED: Final = 4
-"""Candidates from this rank on have neither a mute nor a burst going on for this pair."""
+BURSTING: Final = 3
+"""Candidates from this rank on have no burst going on for this pair."""
+MUTING: Final = 4
+"""Candidates from this rank on do not mute this pair any more."""
 PAIR_FIELDS: Final = 5
 
 
@@ -50,14 +51,18 @@ class Ledger(NamedTuple):
 
     cells: Ints
     pairs: Ints
+    bursts: Flags
+    """By pair and rank: a bit for each kind that throttled the last request it was charged for."""
     late: Ints
-    """By candidate and pair, ms."""
+    """By pair and rank, ms; of the closed loop."""
     mute_ends: Ints
-    """By connection and candidate, epoch ms."""
+    """By connection and rank, epoch ms."""
     mute_kinds: Flags
     """The quota type that muted it."""
     latest: Ints
     """By connection: the end of the longest mute under any candidate."""
+    muting: Codes
+    """By connection: candidates from this rank on did not mute it when it last asked."""
 
 
 Ledger.WRITTEN = True  # type: ignore[attr-defined]
@@ -69,17 +74,25 @@ def new_ledger(scale: Scale) -> Ledger:
     return Ledger(
         cells=np.zeros(scale.candidates * scale.pairs * KINDS * FIELDS, np.int64),
         pairs=np.zeros(scale.pairs * PAIR_FIELDS, np.int64),
+        bursts=np.zeros(scale.candidates * scale.pairs, np.int8),
         late=np.zeros(scale.candidates * scale.pairs, np.int64),
         mute_ends=np.zeros(connections, np.int64),
         mute_kinds=np.zeros(connections, np.int8),
         latest=np.zeros(scale.connections, np.int64),
+        muting=np.zeros(scale.connections, np.int32),
     )
 
 
 @kernel
-def cell_of(scale: Scale, candidate: int, pair: int, kind: int) -> int:
-    """Return where the figures of a candidate, pair and kind begin."""
-    return ((pair * scale.candidates + candidate) * KINDS + kind) * FIELDS
+def trial_of(scale: Scale, rank: int, pair: int) -> int:
+    """Return the number of a pair under a candidate."""
+    return natural(pair * scale.candidates) + rank
+
+
+@kernel
+def cell_of(trial: int, kind: int) -> int:
+    """Return where the figures of a pair under a candidate begin, for one kind."""
+    return natural(trial * KINDS + kind) * FIELDS
 
 
 @kernel
@@ -89,8 +102,9 @@ def book_activity(ledger: Ledger, scale: Scale, pair: int, now_ms: int) -> None:
     end_ms = ledger.pairs[base + ACTIVE_END]
     if now_ms > end_ms:
         if ledger.pairs[base + LATEST_MUTE] > end_ms:
-            for candidate in range(scale.candidates):
-                _book_idle_mutes(ledger, scale, candidate, pair, now_ms)
+            for rank in range(ledger.pairs[base + MUTING]):
+                trial = trial_of(scale, rank, pair)
+                _book_idle_mutes(ledger, trial, end_ms, now_ms)
         end_ms = now_ms
     gain_ms = now_ms + ACTIVITY_MS - end_ms
     if gain_ms > 0:
@@ -99,12 +113,9 @@ def book_activity(ledger: Ledger, scale: Scale, pair: int, now_ms: int) -> None:
 
 
 @kernel
-def _book_idle_mutes(
-    ledger: Ledger, scale: Scale, candidate: int, pair: int, now_ms: int
-) -> None:
-    end_ms = ledger.pairs[pair * PAIR_FIELDS + ACTIVE_END]
+def _book_idle_mutes(ledger: Ledger, trial: int, end_ms: int, now_ms: int) -> None:
     for kind in range(KINDS):
-        cell = cell_of(scale, candidate, pair, kind)
+        cell = cell_of(trial, kind)
         until_ms = min(ledger.cells[cell + MUTE_END], now_ms)
         if until_ms > end_ms:
             ledger.cells[cell + IDLE_MUTED_MS] += until_ms - end_ms
@@ -112,57 +123,76 @@ def _book_idle_mutes(
 
 @kernel
 def book_throttle(
-    ledger: Ledger, cell: int, pair: int, now_ms: int, throttle_ms: int
+    ledger: Ledger, trial: int, kind: int, now_ms: int, throttle_ms: int
 ) -> None:
-    """Count a throttled request."""
-    cells = ledger.cells
+    """Count a throttled request of a pair under a candidate."""
+    cells, cell = ledger.cells, cell_of(trial, kind)
     cells[cell + THROTTLED] += 1
     cells[cell + THROTTLED_MS] += throttle_ms
     cells[cell + LONGEST_MS] = max(cells[cell + LONGEST_MS], throttle_ms)
     end_ms = now_ms + throttle_ms
-    muted_ms = end_ms - max(now_ms, cells[cell + MUTE_END])
-    if muted_ms > 0:
-        cells[cell + MUTED_MS] += muted_ms
-        cells[cell + MUTE_END] = end_ms
-    latest = pair * PAIR_FIELDS + LATEST_MUTE
-    ledger.pairs[latest] = max(ledger.pairs[latest], end_ms)
-    if cells[cell + IN_EPISODE] == 0:
-        cells[cell + IN_EPISODE] = 1
-        cells[cell + EPISODE_START] = now_ms
-        ledger.pairs[pair * PAIR_FIELDS + OPEN_EPISODES] += 1
+    muted_to_ms = cells[cell + MUTE_END]
+    cells[cell + MUTED_MS] += max(0, end_ms - max(now_ms, muted_to_ms))
+    cells[cell + MUTE_END] = max(end_ms, muted_to_ms)
+    bursts = ledger.bursts[trial]
+    if bursts & (1 << kind) == 0:
+        ledger.bursts[trial] = bursts | (1 << kind)
+        cells[cell + BURST_START] = now_ms
 
 
 @kernel
-def book_free(ledger: Ledger, cell: int, pair: int, now_ms: int) -> None:
+def book_free(ledger: Ledger, trial: int, kind: int, now_ms: int) -> None:
     """Take notice of a request that charges a quota and is not throttled: a burst is over."""
-    cells = ledger.cells
-    if cells[cell + IN_EPISODE] == 0:
+    bursts = ledger.bursts[trial]
+    if bursts & (1 << kind) == 0:
         return
-    took_ms = now_ms - cells[cell + EPISODE_START]
+    cells, cell = ledger.cells, cell_of(trial, kind)
+    took_ms = now_ms - cells[cell + BURST_START]
     cells[cell + RECOVERY_MS] = max(cells[cell + RECOVERY_MS], took_ms)
-    cells[cell + IN_EPISODE] = 0
-    ledger.pairs[pair * PAIR_FIELDS + OPEN_EPISODES] -= 1
+    ledger.bursts[trial] = bursts & ~(1 << kind)
 
 
 @kernel
-def book_delay(ledger: Ledger, cell: int, size: int) -> None:
+def enter_free(
+    ledger: Ledger,
+    trial: int,
+    kind: int,
+    timed: bool,  # noqa: FBT001 - kernels take arguments by position
+    now_ms: int,
+) -> None:
+    """Take notice of a request that nothing throttles: it ends the bursts of the quotas that it is charged to."""
+    if ledger.bursts[trial] == 0:
+        return
+    if kind != NO_KIND:
+        book_free(ledger, trial, kind, now_ms)
+    if timed:
+        book_free(ledger, trial, REQUEST, now_ms)
+
+
+@kernel
+def book_mutes(
+    ledger: Ledger, pair: int, now_ms: int, end_ms: int, muting: int
+) -> None:
+    """Note until when a pair is muted under the candidates before a rank."""
+    base = pair * PAIR_FIELDS
+    if now_ms < ledger.pairs[base + LATEST_MUTE]:
+        muting = max(muting, ledger.pairs[base + MUTING])
+    ledger.pairs[base + MUTING] = muting
+    ledger.pairs[base + LATEST_MUTE] = max(ledger.pairs[base + LATEST_MUTE], end_ms)
+
+
+@kernel
+def book_delay(ledger: Ledger, trial: int, kind: int, size: int) -> None:
     """Count a request that had to wait."""
+    cell = cell_of(trial, kind)
     ledger.cells[cell + DELAYED] += 1
     ledger.cells[cell + DELAYED_BYTES] += size
 
 
 @kernel
-def mute(ledger: Ledger, channel: int, connection: int, end_ms: int, kind: int) -> None:
-    """Note until when a connection is muted."""
-    if end_ms > ledger.mute_ends[channel]:
-        ledger.mute_ends[channel] = end_ms
-        ledger.mute_kinds[channel] = kind
-    ledger.latest[connection] = max(ledger.latest[connection], end_ms)
-
-
-@kernel
-def book_refusal(ledger: Ledger, cell: int, permits: int) -> None:
+def book_refusal(ledger: Ledger, trial: int, permits: int) -> None:
     """Count a refused mutation."""
+    cell = cell_of(trial, MUTATION)
     ledger.cells[cell + REJECTED] += 1
     ledger.cells[cell + REJECTED_MUTATIONS] += permits
 
@@ -178,19 +208,17 @@ def stronger(kind: int, own_ms: int, request_ms: int) -> int:
 @kernel
 def close(ledger: Ledger, scale: Scale) -> None:
     """Cut mutes at the end of activity, and end bursts that nobody saw the end of with their last mute."""
-    for candidate in range(scale.candidates):
+    for rank in range(scale.candidates):
         for pair in range(scale.pairs):
             end_ms = ledger.pairs[pair * PAIR_FIELDS + ACTIVE_END]
             for kind in range(KINDS):
-                _close_cell(ledger.cells, cell_of(scale, candidate, pair, kind), end_ms)
+                _close(ledger, trial_of(scale, rank, pair), kind, end_ms)
 
 
 @kernel
-def _close_cell(cells: Ints, cell: int, end_ms: int) -> None:
-    if cells[cell + IN_EPISODE] == 1:
-        took_ms = cells[cell + MUTE_END] - cells[cell + EPISODE_START]
-        cells[cell + RECOVERY_MS] = max(cells[cell + RECOVERY_MS], took_ms)
-        cells[cell + IN_EPISODE] = 0
+def _close(ledger: Ledger, trial: int, kind: int, end_ms: int) -> None:
+    cells, cell = ledger.cells, cell_of(trial, kind)
+    book_free(ledger, trial, kind, cells[cell + MUTE_END])
     if cells[cell + MUTE_END] > end_ms:
         cells[cell + MUTED_MS] -= cells[cell + MUTE_END] - end_ms
         cells[cell + MUTE_END] = end_ms

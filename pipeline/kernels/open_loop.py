@@ -9,33 +9,32 @@ from typing import NamedTuple
 
 from .compiled import kernel
 from .ledger import (
-    LATEST_MUTE,
-    OPEN_EPISODES,
+    BURSTING,
     PAIR_FIELDS,
-    TOUCHED,
     Ledger,
     book_activity,
     book_delay,
-    book_free,
+    book_mutes,
     book_refusal,
     book_throttle,
-    cell_of,
-    mute,
+    enter_free,
     stronger,
+    trial_of,
 )
 from .rate import Measured
 from .requests import (
     FETCH,
-    KINDS,
     MUTATION,
     NO_KIND,
     REQUEST,
+    Asked,
     Limits,
     Outcomes,
     Requests,
     Scale,
+    asked,
 )
-from .rounding import LONG_MAX, narrowed
+from .rounding import LONG_MAX, narrowed, natural
 from .throttle import rate_throttle
 
 
@@ -54,41 +53,53 @@ class OpenLoop(NamedTuple):
 @kernel
 def fold(loop: OpenLoop) -> None:
     """Enter every request under every candidate that may throttle it, or for which something of an earlier throttle is going on."""
-    ledger = loop.ledger
     for row in range(len(loop.requests.times)):
-        pair = loop.requests.pairs[row]
-        book_activity(ledger, loop.scale, pair, loop.requests.times[row])
-        touched = pair * PAIR_FIELDS + TOUCHED
-        stop = _stop(loop, row, _touched(loop, row, pair))
-        for rank in range(stop):
-            if enter(loop, row, loop.limits.ranks[rank]):
-                ledger.pairs[touched] = max(ledger.pairs[touched], rank + 1)
+        request = asked(loop.requests, row)
+        book_activity(loop.ledger, loop.scale, request.pair, request.time)
+        stop = _stop(loop, request, _going_on(loop.ledger, request))
+        if stop > 0:
+            _enter_all(loop, request, stop)
 
 
 @kernel
-def _touched(loop: OpenLoop, row: int, pair: int) -> int:
+def _going_on(ledger: Ledger, request: Asked) -> int:
     """Return the first rank from which on nothing of an earlier throttle matters to the request."""
-    ledger, now_ms = loop.ledger, loop.requests.times[row]
-    base = pair * PAIR_FIELDS
-    goes_on = ledger.pairs[base + OPEN_EPISODES] > 0
-    if goes_on or now_ms < ledger.latest[loop.requests.connections[row]]:
-        rank: int = ledger.pairs[base + TOUCHED]
-        return rank
-    if now_ms >= ledger.pairs[base + LATEST_MUTE]:
-        ledger.pairs[base + TOUCHED] = 0
-    return 0
+    bursting: int = ledger.pairs[request.pair * PAIR_FIELDS + BURSTING]
+    if request.time >= ledger.latest[request.connection]:
+        return bursting
+    muting: int = ledger.muting[request.connection]
+    return max(bursting, muting)
 
 
 @kernel
-def _stop(loop: OpenLoop, row: int, rank: int) -> int:
+def _enter_all(loop: OpenLoop, request: Asked, stop: int) -> None:
+    """Enter a request under the candidates before a rank, and note which of them it leaves with something going on."""
+    ledger = loop.ledger
+    bursting, muting, latest_ms = 0, 0, request.time
+    for rank in range(stop):
+        end_ms = _enter(loop, request, rank)
+        if ledger.bursts[trial_of(loop.scale, rank, request.pair)] != 0:
+            bursting = rank + 1
+        if end_ms > request.time:
+            muting = rank + 1
+            latest_ms = max(latest_ms, end_ms)
+    ledger.pairs[request.pair * PAIR_FIELDS + BURSTING] = bursting
+    ledger.muting[request.connection] = muting
+    ledger.latest[request.connection] = latest_ms
+    book_mutes(ledger, request.pair, request.time, latest_ms, muting)
+
+
+@kernel
+def _stop(loop: OpenLoop, request: Asked, rank: int) -> int:
     """Return the first rank, not before the given one, from which on no candidate throttles the request."""
-    kind, pair = loop.requests.kinds[row], loop.requests.pairs[row]
     candidates = loop.scale.candidates
-    if kind == MUTATION and loop.outcomes.noted[loop.outcomes.numbers[row]] == 1:
-        return candidates
-    bytes_rate, time_rate = _highest(loop, row)
-    own = (max(kind, 0) * loop.scale.pairs + pair) * candidates
-    time = (REQUEST * loop.scale.pairs + pair) * candidates
+    if request.kind == MUTATION:
+        number = loop.outcomes.numbers[request.row]
+        if loop.outcomes.noted[number] == 1:
+            return candidates
+    bytes_rate, time_rate = _highest(loop, request.row)
+    own = _limit_of(loop.scale, max(request.kind, 0), request.pair)
+    time = _limit_of(loop.scale, REQUEST, request.pair)
     lowest = loop.limits.lowest
     while rank < candidates and (
         bytes_rate > lowest[own + rank] or time_rate > lowest[time + rank]
@@ -98,11 +109,17 @@ def _stop(loop: OpenLoop, row: int, rank: int) -> int:
 
 
 @kernel
+def _limit_of(scale: Scale, kind: int, pair: int) -> int:
+    """Return where the limits of a pair begin."""
+    return natural((kind * scale.pairs + pair) * scale.candidates)
+
+
+@kernel
 def _highest(loop: OpenLoop, row: int) -> tuple[float, float]:
     """Return the highest rate of bytes and of thread time that is measured at a request, whatever the candidate."""
     bytes_rate, time_rate = 0.0, 0.0
     for slot in range(loop.scale.slots):
-        rate = loop.measured.rates[slot * len(loop.requests.times) + row]
+        rate = loop.measured.rates[natural(slot * len(loop.requests.times)) + row]
         if loop.limits.kinds[slot] == REQUEST:
             time_rate = max(time_rate, rate)
         else:
@@ -111,108 +128,73 @@ def _highest(loop: OpenLoop, row: int) -> tuple[float, float]:
 
 
 @kernel
-def own_throttle(loop: OpenLoop, row: int, candidate: int) -> int:
+def own_throttle(loop: OpenLoop, request: Asked, rank: int) -> int:
     """Return the throttle that the quota beside the request quota asks for, ms."""
-    kind = loop.requests.kinds[row]
-    if kind == NO_KIND:
+    if request.kind == NO_KIND:
         return 0
-    if kind == MUTATION:
-        number = loop.outcomes.numbers[row]
-        place = candidate * loop.scale.mutations + number
+    if request.kind == MUTATION:
+        number = loop.outcomes.numbers[request.row]
+        place = loop.limits.ranks[rank] * loop.scale.mutations + number
         decided: int = loop.outcomes.throttles[place]
         return decided
-    return _of_rate(loop, row, candidate, kind, LONG_MAX)
+    return _of_rate(loop, request, rank, request.kind, LONG_MAX)
 
 
 @kernel
-def request_throttle(loop: OpenLoop, row: int, candidate: int) -> int:
+def request_throttle(loop: OpenLoop, request: Asked, rank: int) -> int:
     """Return the throttle that the request quota asks for, ms: at most one window (KIP-124)."""
-    if not is_timed(loop.requests, row):
+    if not request.timed:
         return 0
-    return _of_rate(loop, row, candidate, REQUEST, loop.limits.longest[candidate])
+    return _of_rate(loop, request, rank, REQUEST, loop.limits.longest[rank])
 
 
 @kernel
-def is_timed(requests: Requests, row: int) -> bool:
-    """Whether the request quota is charged."""
-    percent: float = requests.percents[row]
-    return percent == percent  # noqa: PLR0124 - NaN is not
-
-
-@kernel
-def _of_rate(loop: OpenLoop, row: int, candidate: int, kind: int, most_ms: int) -> int:
-    pair = loop.requests.pairs[row]
-    own = (kind * loop.scale.pairs + pair) * loop.scale.candidates
-    limit = loop.limits.limits[own + candidate]
-    slot = loop.limits.slots[candidate * KINDS + kind]
-    place = slot * len(loop.requests.times) + row
+def _of_rate(loop: OpenLoop, request: Asked, rank: int, kind: int, most_ms: int) -> int:
+    own = _limit_of(loop.scale, kind, request.pair)
+    limit = loop.limits.limits[own + rank]
+    slot = loop.limits.slots[natural(kind * loop.scale.candidates) + rank]
+    place = natural(slot * len(loop.requests.times) + request.row)
     rate, span = loop.measured.rates[place], loop.measured.spans[place]
     return narrowed(rate_throttle(rate, limit, span, most_ms), loop.scale.saturate == 1)
 
 
 @kernel
-def enter(loop: OpenLoop, row: int, candidate: int) -> bool:
-    """Enter one request under one candidate, and return whether it is throttled."""
-    requests, ledger = loop.requests, loop.ledger
-    pair, kind = requests.pairs[row], requests.kinds[row]
-    held = _enter_delay(loop, row, candidate)
+def _enter(loop: OpenLoop, request: Asked, rank: int) -> int:
+    """Enter one request under one candidate, and return until when its connection is muted, epoch ms."""
+    ledger, kind = loop.ledger, request.kind
+    trial = trial_of(loop.scale, rank, request.pair)
+    channel = natural(request.connection * loop.scale.candidates) + rank
+    muted_to_ms: int = ledger.mute_ends[channel]
+    held = request.time < muted_to_ms
+    if held:
+        size = request.size if kind != MUTATION else 0
+        book_delay(ledger, trial, ledger.mute_kinds[channel], size)
     if kind == MUTATION:
-        _enter_refusal(loop, row, candidate)
-    own_ms = own_throttle(loop, row, candidate)
-    request_ms = request_throttle(loop, row, candidate)
+        _enter_refusal(loop, request, rank)
+    own_ms = own_throttle(loop, request, rank)
+    request_ms = request_throttle(loop, request, rank)
     throttled_by = stronger(kind, own_ms, request_ms)
     if throttled_by == NO_KIND:
-        now_ms = requests.times[row]
-        enter_free(requests, ledger, loop.scale, row, candidate, now_ms)
-        return False
-    cell = cell_of(loop.scale, candidate, pair, throttled_by)
+        enter_free(ledger, trial, kind, request.timed, request.time)
+        return muted_to_ms
     throttle_ms = max(own_ms, request_ms)
-    book_throttle(ledger, cell, pair, requests.times[row], throttle_ms)
+    book_throttle(ledger, trial, throttled_by, request.time, throttle_ms)
     if kind == FETCH and not held:
-        book_delay(ledger, cell, requests.sizes[row])
-    connection = requests.connections[row]
-    channel = connection * loop.scale.candidates + candidate
-    end_ms = requests.times[row] + throttle_ms
-    mute(ledger, channel, connection, end_ms, throttled_by)
-    return True
+        book_delay(ledger, trial, throttled_by, request.size)
+    end_ms = request.time + throttle_ms
+    if end_ms > muted_to_ms:
+        ledger.mute_ends[channel] = end_ms
+        ledger.mute_kinds[channel] = throttled_by
+    return max(end_ms, muted_to_ms)
 
 
 @kernel
-def _enter_delay(loop: OpenLoop, row: int, candidate: int) -> bool:
-    requests, ledger = loop.requests, loop.ledger
-    channel = requests.connections[row] * loop.scale.candidates + candidate
-    if requests.times[row] >= ledger.mute_ends[channel]:
-        return False
-    size = requests.sizes[row] if requests.kinds[row] != MUTATION else 0
-    kind = ledger.mute_kinds[channel]
-    book_delay(ledger, cell_of(loop.scale, candidate, requests.pairs[row], kind), size)
-    return True
-
-
-@kernel
-def _enter_refusal(loop: OpenLoop, row: int, candidate: int) -> None:
-    outcomes, number = loop.outcomes, loop.outcomes.numbers[row]
-    place = candidate * loop.scale.mutations + number
+def _enter_refusal(loop: OpenLoop, request: Asked, rank: int) -> None:
+    outcomes, number = loop.outcomes, loop.outcomes.numbers[request.row]
+    place = loop.limits.ranks[rank] * loop.scale.mutations + number
     if outcomes.refused[place] == 1:
-        pair, size = loop.requests.pairs[row], loop.requests.sizes[row]
+        size = request.size
         if outcomes.granted[number] > 0 and outcomes.refused[place - 1] == 0:
             size -= outcomes.granted[number]
-        cell = cell_of(loop.scale, candidate, pair, MUTATION)
-        book_refusal(loop.ledger, cell, size)
-
-
-@kernel
-def enter_free(
-    requests: Requests,
-    ledger: Ledger,
-    scale: Scale,
-    row: int,
-    candidate: int,
-    now_ms: int,
-) -> None:
-    """Take notice of a request that nothing throttles."""
-    pair, kind = requests.pairs[row], requests.kinds[row]
-    if kind != NO_KIND:
-        book_free(ledger, cell_of(scale, candidate, pair, kind), pair, now_ms)
-    if is_timed(requests, row):
-        book_free(ledger, cell_of(scale, candidate, pair, REQUEST), pair, now_ms)
+        trial = trial_of(loop.scale, rank, request.pair)
+        book_refusal(loop.ledger, trial, size)

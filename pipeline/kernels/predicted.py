@@ -7,7 +7,7 @@ import numpy as np
 from .compiled import Flags, Ints, kernel, run
 from .ledger import stronger
 from .open_loop import OpenLoop, own_throttle, request_throttle
-from .requests import MUTATION
+from .requests import MUTATION, asked
 
 
 class Predicted(NamedTuple):
@@ -40,11 +40,11 @@ def predicted(loop: OpenLoop) -> Predicted:
 @kernel
 def _predict(loop: OpenLoop, outcome: Predicted) -> None:
     for row in range(len(loop.requests.times)):
-        kind = loop.requests.kinds[row]
-        own_ms = own_throttle(loop, row, 0)
-        request_ms = request_throttle(loop, row, 0)
+        request = asked(loop.requests, row)
+        own_ms = own_throttle(loop, request, 0)
+        request_ms = request_throttle(loop, request, 0)
         outcome.own_ms[row] = own_ms
         outcome.request_ms[row] = request_ms
-        outcome.throttled_by[row] = stronger(kind, own_ms, request_ms)
-        if kind == MUTATION:
+        outcome.throttled_by[row] = stronger(request.kind, own_ms, request_ms)
+        if request.kind == MUTATION:
             outcome.refused[row] = loop.outcomes.refused[loop.outcomes.numbers[row]]

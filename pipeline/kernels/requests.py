@@ -2,7 +2,8 @@
 
 from typing import Final, NamedTuple
 
-from .compiled import Codes, Flags, Floats, Ints
+from .compiled import Codes, Flags, Floats, Ints, kernel
+from .rounding import natural
 
 PRODUCE: Final = 0
 FETCH: Final = 1
@@ -33,6 +34,41 @@ class Requests(NamedTuple):
     """Thread time in percent-seconds that `REQUEST` is charged, NaN for none."""
 
 
+class Asked(NamedTuple):
+    """One request, taken out of the columns once for all candidates."""
+
+    row: int
+    time: int
+    """Epoch ms."""
+    pair: int
+    connection: int
+    kind: int
+    size: int
+    timed: bool
+    """Whether the request quota is charged."""
+
+
+@kernel
+def is_timed(requests: Requests, row: int) -> bool:
+    """Whether the request quota is charged."""
+    percent: float = requests.percents[row]
+    return percent == percent  # noqa: PLR0124 - NaN is not
+
+
+@kernel
+def asked(requests: Requests, row: int) -> Asked:
+    """Return a request of the columns."""
+    return Asked(
+        row=row,
+        time=requests.times[row],
+        pair=natural(requests.pairs[row]),
+        connection=natural(requests.connections[row]),
+        kind=requests.kinds[row],
+        size=requests.sizes[row],
+        timed=is_timed(requests, row),
+    )
+
+
 class Scale(NamedTuple):
     """Sizes of the flat tables."""
 
@@ -47,20 +83,20 @@ class Scale(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What each candidate allows."""
+    """What each candidate allows; a candidate's rank is its place among them, the strictest first."""
 
-    limits: Floats
-    """By kind, pair and candidate; infinite for no limit."""
     ranks: Codes
-    """The candidates, the strictest first."""
+    """By rank: the candidate."""
+    limits: Floats
+    """By kind, pair and rank; infinite for no limit."""
     lowest: Floats
     """By kind, pair and rank: the lowest limit of the candidates from that rank on."""
     slots: Codes
-    """By candidate and kind: which table of measurements."""
+    """By kind and rank: which table of measurements."""
     kinds: Flags
     """By slot: the quota type that is measured."""
     longest: Ints
-    """By candidate: the longest request throttle, ms."""
+    """By rank: the longest request throttle, ms."""
 
 
 class Outcomes(NamedTuple):

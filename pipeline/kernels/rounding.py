@@ -15,16 +15,24 @@ _LOW = 0xFFFFFFFF
 @kernel
 def rounded(x: float) -> int:
     """Round half up, NaN to 0, saturating at 64 bits (`metrics.numbers.jround`)."""
+    if not abs(x) < _TWO_TO_63:
+        return _saturated(x)
+    below = math.floor(x)
+    # Added, not branched on: half of all numbers round up, and no processor guesses which.
+    return int(below) + int(x - below >= _HALF)
+
+
+@kernel
+def _saturated(x: float) -> int:
     if math.isnan(x):
         return 0
-    if x >= _TWO_TO_63:
-        return LONG_MAX
-    if x <= -_TWO_TO_63:
-        return -LONG_MAX - 1
-    below = int(math.floor(x))  # noqa: RUF046 - a double when compiled
-    if x - below >= _HALF:
-        return below + 1
-    return below
+    return LONG_MAX if x > 0 else -LONG_MAX - 1
+
+
+@kernel
+def natural(n: int) -> int:
+    """Return a number that is not negative: compiled code that sees so does not look for Python's indices from the end."""
+    return n & LONG_MAX
 
 
 @kernel

@@ -7,39 +7,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.compiled import Ints
+from ..kernels.compiled import Codes, Ints
 from ..kernels.ledger import ACTIVE_MS, FIELDS, PAIR_FIELDS, Ledger
 from ..kernels.requests import KINDS, Scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Booked:
-    """By candidate and pair."""
+    """By pair and candidate."""
 
     cells: Ints
-    """By candidate, pair, kind and field of `kernels.ledger`."""
+    """By pair, candidate, kind and field of `kernels.ledger`."""
     late: Ints
-    """By candidate and pair, ms."""
+    """By pair and candidate, ms."""
     active: Ints
-    """By candidate and pair, ms."""
+    """By pair and candidate, ms."""
 
     @staticmethod
     def joined(parts: Sequence[Booked]) -> Booked:
         """Those of all candidates, given one by one."""
         return Booked(
-            cells=np.concatenate([part.cells for part in parts]),
-            late=np.concatenate([part.late for part in parts]),
-            active=np.concatenate([part.active for part in parts]),
+            cells=np.concatenate([part.cells for part in parts], axis=1),
+            late=np.concatenate([part.late for part in parts], axis=1),
+            active=np.concatenate([part.active for part in parts], axis=1),
         )
 
 
-def booked_of(ledger: Ledger, scale: Scale) -> Booked:
-    """The figures of a ledger that is closed."""
-    shape = (scale.candidates, scale.pairs)
-    cells = ledger.cells.reshape(scale.pairs, scale.candidates, KINDS, FIELDS)
+def booked_of(ledger: Ledger, scale: Scale, ranks: Codes) -> Booked:
+    """The figures of a ledger that is closed, whose candidates stand by rank."""
+    shape = (scale.pairs, scale.candidates)
+    cells = ledger.cells.reshape(*shape, KINDS, FIELDS)
+    if (ranks[1:] < ranks[:-1]).any():
+        cells = cells[:, np.argsort(ranks)]
     active = ledger.pairs.reshape(scale.pairs, PAIR_FIELDS)[:, ACTIVE_MS]
     return Booked(
-        cells=cells.swapaxes(0, 1),
+        cells=cells,
         late=ledger.late.reshape(shape),
-        active=np.broadcast_to(active, shape),
+        active=np.broadcast_to(active[:, np.newaxis], shape),
     )

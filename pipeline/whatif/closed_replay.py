@@ -25,6 +25,9 @@ from .mode import Settings
 from .mutation_rules import buckets_of, policy_of
 from .plan import MEASURED, Plan, scale_of, sensors_of
 
+_ALONE: Codes = np.zeros(1, np.int32)
+"""The ranks of one candidate."""
+
 
 def replay_closed(plan: Plan, frame: Frame, settings: Settings) -> Booked:
     """Replay every candidate; when an entity is active is another question under each."""
@@ -34,7 +37,7 @@ def replay_closed(plan: Plan, frame: Frame, settings: Settings) -> Booked:
         loop = _loop(plan, frame, candidate, connections, settings)
         run(replay_candidate, loop, work=len(frame.groups) * len(plan.candidates))
         run(close, loop.ledger, loop.scale, work=len(loop.ledger.cells))
-        booked.append(booked_of(loop.ledger, loop.scale))
+        booked.append(booked_of(loop.ledger, loop.scale, _ALONE))
     return Booked.joined(booked)
 
 

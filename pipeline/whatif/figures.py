@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,8 @@ class _Rows:
         whose = pairs if per_broker else frame.pair_entities
         self._starts = np.flatnonzero(np.r_[True, whose[1:] != whose[:-1]])
         requests, amounts = _charged(frame)
-        self._requests = self._sum(requests, axis=1)
-        self._amounts = self._sum(amounts, axis=1)
+        self._requests = self._sum(requests.T).T
+        self._amounts = self._sum(amounts.T).T
         self._limits = plan.limits[:, :, self._starts]
         told = np.isfinite(self._limits) & (self._requests > 0)
         self._where = np.nonzero(told)
@@ -74,14 +75,17 @@ class _Rows:
         """All columns."""
         candidates, kinds, places = self._where
         cells = self._booked.cells
-        sums = self._sum(cells, axis=1)[candidates, places, kinds]
-        largest = self._largest(cells)[candidates, places, kinds]
+        sums = self._sum(cells)[places, candidates, kinds]
+        largest = self._largest(cells[..., list(_LARGEST.values())])
+        largest = largest[places, candidates, kinds]
         columns = self._names()
         columns |= {name: array(sums[:, field]) for name, field in _SUMS.items()}
-        columns |= {name: array(largest[:, field]) for name, field in _LARGEST.items()}
+        columns |= {
+            name: array(largest[:, number]) for number, name in enumerate(_LARGEST)
+        }
         columns["requests"] = array(self._requests[kinds, places])
         columns["amount"] = array(self._amounts[kinds, places])
-        columns["late_ms"] = array(self._largest(self._booked.late)[candidates, places])
+        columns["late_ms"] = array(self._largest(self._booked.late)[places, candidates])
         columns |= self._shares(sums)
         return {name: columns[name] for name in RESULTS.names}
 
@@ -108,31 +112,32 @@ class _Rows:
         candidates, kinds, places = self._where
         entities = self._frame.pair_entities[self._starts[places]]
         found = np.full(len(entities), "none", object)
-        for candidate in range(len(self._plan.candidates)):
-            for kind in range(KINDS):
-                here = (candidates == candidate) & (kinds == kind)
-                if here.any():
-                    levels = self._plan.shape(candidate, kind).levels()
-                    found[here] = levels[entities[here]]
+        limited = candidates * KINDS + kinds
+        borders = np.flatnonzero(np.diff(limited)) + 1
+        for start, stop in pairwise((0, *borders, len(limited))):
+            if start < stop:
+                shape = self._plan.shape(int(candidates[start]), int(kinds[start]))
+                found[start:stop] = shape.levels()[entities[start:stop]]
         return found
 
     def _shares(self, sums: Ints) -> dict[str, Column]:
         candidates, _, places = self._where
-        base = self._sum(self._booked.active, axis=1)[candidates, places]
+        base = self._sum(self._booked.active)[places, candidates]
         active, muted = base + sums[:, IDLE_MUTED_MS], sums[:, MUTED_MS]
         share = np.divide(muted, active, out=np.zeros(len(active)), where=active > 0)
         return {"active_ms": array(active), "throttled_share": array(share)}
 
-    def _sum(self, figures: NDArray[Any], axis: int) -> NDArray[Any]:
+    def _sum(self, figures: NDArray[Any]) -> NDArray[Any]:
+        """What is told together, added up; figures are by pair."""
         if len(self._starts) == self._frame.pairs:
             return figures
-        added: NDArray[Any] = np.add.reduceat(figures, self._starts, axis=axis)
+        added: NDArray[Any] = np.add.reduceat(figures, self._starts, axis=0)
         return added
 
     def _largest(self, figures: Ints) -> Ints:
         if len(self._starts) == self._frame.pairs:
             return figures
-        largest: Ints = np.maximum.reduceat(figures, self._starts, axis=1)
+        largest: Ints = np.maximum.reduceat(figures, self._starts, axis=0)
         return largest
 
 

@@ -45,7 +45,7 @@ def replay_open(plan: Plan, frame: Frame, settings: Settings) -> Booked:
     steps = len(frame.groups) * len(plan.candidates)
     run(fold, loop, work=steps)
     run(close, loop.ledger, loop.scale, work=len(loop.ledger.cells))
-    return booked_of(loop.ledger, loop.scale)
+    return booked_of(loop.ledger, loop.scale, loop.limits.ranks)
 
 
 def _measured(plan: Plan, frame: Frame) -> Measured:

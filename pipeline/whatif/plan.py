@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..candidates import Candidate
-from ..kernels.compiled import Codes, Floats, Ints
+from ..kernels.compiled import Codes, Floats
 from ..kernels.requests import (
     FETCH,
     KINDS,
@@ -76,19 +76,18 @@ def plan_of(rules: Rules, shapes: list[Shape], frame: Frame) -> Plan:
 
 
 def kernel_limits(plan: Plan) -> Limits:
-    """The plan as the open loop wants it."""
-    count = len(plan.candidates)
-    used = np.zeros((count, KINDS), np.int32)
-    for candidate in range(count):
-        for kind in MEASURED:
-            used[candidate, kind] = plan.slot(candidate, kind)
+    """The plan as the open loop wants it: the candidates by their strictness."""
     ranks = _strictest_first(plan.limits)
-    ranked = np.moveaxis(plan.limits[ranks], 0, -1)
-    lowest = np.minimum.accumulate(ranked[..., ::-1], axis=-1)[..., ::-1]
-    longest = [candidate.windows.window_ms for candidate in plan.candidates]
+    used = np.zeros((KINDS, len(ranks)), np.int32)
+    for rank, candidate in enumerate(ranks.tolist()):
+        for kind in MEASURED:
+            used[kind, rank] = plan.slot(candidate, kind)
+    limits = np.ascontiguousarray(np.moveaxis(plan.limits[ranks], 0, -1))
+    lowest = np.minimum.accumulate(limits[..., ::-1], axis=-1)[..., ::-1]
+    longest = [plan.candidates[candidate].windows.window_ms for candidate in ranks]
     return Limits(
-        limits=np.moveaxis(plan.limits, 0, -1).ravel(),
-        ranks=ranks.astype(np.int32),
+        ranks=ranks,
+        limits=limits.ravel(),
         lowest=np.ascontiguousarray(lowest).ravel(),
         slots=used.ravel(),
         kinds=np.array([kind for kind, _, _ in plan.slots] or [PRODUCE], np.int8),
@@ -96,12 +95,11 @@ def kernel_limits(plan: Plan) -> Limits:
     )
 
 
-def _strictest_first(limits: Floats) -> Ints:
+def _strictest_first(limits: Floats) -> Codes:
     """The candidates by the mean of their limits' logarithms: a grid in its order, and any order does."""
     logarithms = np.log(np.minimum(limits, _UNLIMITED))
     means = logarithms.reshape(len(limits), -1).mean(axis=1)
-    order: Ints = np.argsort(means, kind="stable")
-    return order
+    return np.argsort(means, kind="stable").astype(np.int32)
 
 
 def sensors_of(frame: Frame, shape: Shape, limited: Iterable[bool]) -> Codes:
