@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import compress, count
+from itertools import compress, count, product
 from operator import is_not, ne
 from typing import Final
 
 _BLOCK: Final = 64
 """So many items are compared at once."""
-_NEAR: Final = 4
+_NEAR: Final = 6
 """So far is looked for where both go on alike, before all items are."""
+_STEPS: Final = sorted(
+    product(range(_NEAR), repeat=2), key=lambda step: (max(step), step[0] != step[1])
+)[1:]
+"""How many may have left and come there: the most likely first."""
 
 _Differs = Callable[[object, object], bool]
 
@@ -88,17 +92,13 @@ class _Walk:
 
     def step(self) -> tuple[int, int]:
         """How many of the old ones left, and how many of the new ones came, until both go on alike."""
-        old, new, at, to = self._old, self._new, self.at, self.to
-        differs = self._differs
-        ours, theirs = old[at], new[to]
-        for far in range(1, min(_NEAR, len(old) - at, len(new) - to)):
-            if not differs(old[at + far], new[to + far]):
-                return far, far
-            if not differs(old[at + far], theirs):
-                return far, 0
-            if not differs(ours, new[to + far]):
-                return 0, far
-        return self._looked_up(ours, theirs)
+        old = self._old[self.at : self.at + _NEAR]
+        new = self._new[self.to : self.to + _NEAR]
+        for left, came in _STEPS:
+            inside = left < len(old) and came < len(new)
+            if inside and not self._differs(old[left], new[came]):
+                return left, came
+        return self._looked_up(old[0], new[0])
 
     def _looked_up(self, ours: object, theirs: object) -> tuple[int, int]:
         if self._all is None:

@@ -68,3 +68,17 @@ def test_a_long_run_of_new_items_is_found_as_such() -> None:
     new = [*ITEMS[:50], *many, *ITEMS[50:300]]
     assert difference(ITEMS, new) == (list(range(300, 400)), list(range(50, 250)))
     assert difference(new, ITEMS) == (list(range(50, 250)), list(range(300, 400)))
+
+
+def test_neighbours_are_looked_at_before_all_items() -> None:
+    """One that left where two came is found next to it; to look all up takes time in proportion to both lists."""
+
+    class Unhashable(list[int]):
+        """Cannot be looked up."""
+
+    old = [Unhashable([at]) for at in range(200)]
+    new = [*old[:100], Unhashable([-1]), Unhashable([-2]), *old[101:150], *old[154:]]
+    assert difference(old, new, by_value=True) == (
+        [100, 150, 151, 152, 153],
+        [100, 101],
+    )
