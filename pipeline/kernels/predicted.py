@@ -25,7 +25,7 @@ Predicted.WRITTEN = True  # type: ignore[attr-defined]
 
 
 def predicted(loop: OpenLoop) -> Predicted:
-    """Return the verdicts of the first candidate."""
+    """Return the verdicts of a loop of one candidate."""
     count = len(loop.requests.times)
     outcome = Predicted(
         np.zeros(count, np.int64),
