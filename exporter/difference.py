@@ -9,12 +9,12 @@ from typing import Final
 
 _BLOCK: Final = 64
 """So many items are compared at once."""
-_NEAR: Final = 6
+_NEAR: Final = 4
 """So far is looked for where both go on alike, before all items are."""
 _STEPS: Final = sorted(
     product(range(_NEAR), repeat=2), key=lambda step: (max(step), step[0] != step[1])
 )[1:]
-"""How many may have left and come there: the most likely first."""
+"""How many may have left and come there: the nearest first."""
 
 _Differs = Callable[[object, object], bool]
 

@@ -73,10 +73,13 @@ class Side:
 
 
 def in_turns(title: str, sides: Sequence[Side], rounds: int, warm_up: int = 0) -> None:
-    """Let all do it so many times, another one first in each round; the first rounds do not count."""
+    """
+    Let all do it so many times, in turns; the first rounds do not count.
+
+    Every second round goes backwards: who comes after whom matters, as Spark's Python workers wait a minute for more to do.
+    """
     for turn in track(range(warm_up + rounds), title, console=STDERR):
-        first = turn % len(sides)
-        for side in (*sides[first:], *sides[:first]):
+        for side in reversed(sides) if turn % 2 else sides:
             side.run()
             done = side.runs[-1]
             STDERR.log(f"{side.name}: {done.seconds:.1f} s, CPU {done.cpu:.1f} s")

@@ -36,7 +36,7 @@ ACTIVE_MS: Final = 0
 ACTIVE_END: Final = 1
 LATEST_MUTE: Final = 2
 BURSTING: Final = 3
-"""Candidates from this rank on have no burst going on for this pair."""
+"""Candidates from this rank on have no burst going on for this pair; of the open loop."""
 MUTING: Final = 4
 """Candidates from this rank on do not mute this pair any more."""
 PAIR_FIELDS: Final = 5
@@ -44,15 +44,15 @@ PAIR_FIELDS: Final = 5
 
 class Ledger(NamedTuple):
     """
-    Flat tables; `FIELDS` numbers for each pair, candidate and kind, `PAIR_FIELDS` for each pair.
+    Flat tables; `FIELDS` numbers for each pair, rank of a candidate and kind, `PAIR_FIELDS` for each pair.
 
-    What all candidates keep of a pair or a connection stands together, since a request is entered under all of them.
+    What all candidates keep of a pair or a connection stands together by rank, since a request walks along them.
     """
 
     cells: Ints
     pairs: Ints
     bursts: Flags
-    """By pair and rank: a bit for each kind that throttled the last request it was charged for."""
+    """By pair and rank: a bit for each kind with a burst going on."""
     late: Ints
     """By pair and rank, ms; of the closed loop."""
     mute_ends: Ints
@@ -60,9 +60,9 @@ class Ledger(NamedTuple):
     mute_kinds: Flags
     """The quota type that muted it."""
     latest: Ints
-    """By connection: the end of the longest mute under any candidate."""
+    """By connection: from when on no candidate mutes it."""
     muting: Codes
-    """By connection: candidates from this rank on did not mute it when it last asked."""
+    """By connection: candidates from this rank on do not mute it, until a request of it is entered again."""
 
 
 Ledger.WRITTEN = True  # type: ignore[attr-defined]
@@ -141,7 +141,7 @@ def book_throttle(
 
 
 @kernel
-def book_free(ledger: Ledger, trial: int, kind: int, now_ms: int) -> None:
+def _book_free(ledger: Ledger, trial: int, kind: int, now_ms: int) -> None:
     """Take notice of a request that charges a quota and is not throttled: a burst is over."""
     bursts = ledger.bursts[trial]
     if bursts & (1 << kind) == 0:
@@ -164,16 +164,16 @@ def enter_free(
     if ledger.bursts[trial] == 0:
         return
     if kind != NO_KIND:
-        book_free(ledger, trial, kind, now_ms)
+        _book_free(ledger, trial, kind, now_ms)
     if timed:
-        book_free(ledger, trial, REQUEST, now_ms)
+        _book_free(ledger, trial, REQUEST, now_ms)
 
 
 @kernel
 def book_mutes(
     ledger: Ledger, pair: int, now_ms: int, end_ms: int, muting: int
 ) -> None:
-    """Note until when a pair is muted under the candidates before a rank."""
+    """Note until when a pair is muted under the candidates before a rank, at most; not at all where that is now."""
     base = pair * PAIR_FIELDS
     if now_ms < ledger.pairs[base + LATEST_MUTE]:
         muting = max(muting, ledger.pairs[base + MUTING])
@@ -208,9 +208,9 @@ def stronger(kind: int, own_ms: int, request_ms: int) -> int:
 @kernel
 def close(ledger: Ledger, scale: Scale) -> None:
     """Cut mutes at the end of activity, and end bursts that nobody saw the end of with their last mute."""
-    for rank in range(scale.candidates):
-        for pair in range(scale.pairs):
-            end_ms = ledger.pairs[pair * PAIR_FIELDS + ACTIVE_END]
+    for pair in range(scale.pairs):
+        end_ms = ledger.pairs[pair * PAIR_FIELDS + ACTIVE_END]
+        for rank in range(scale.candidates):
             for kind in range(KINDS):
                 _close(ledger, trial_of(scale, rank, pair), kind, end_ms)
 
@@ -218,7 +218,7 @@ def close(ledger: Ledger, scale: Scale) -> None:
 @kernel
 def _close(ledger: Ledger, trial: int, kind: int, end_ms: int) -> None:
     cells, cell = ledger.cells, cell_of(trial, kind)
-    book_free(ledger, trial, kind, cells[cell + MUTE_END])
+    _book_free(ledger, trial, kind, cells[cell + MUTE_END])
     if cells[cell + MUTE_END] > end_ms:
         cells[cell + MUTED_MS] -= cells[cell + MUTE_END] - end_ms
         cells[cell + MUTE_END] = end_ms

@@ -98,8 +98,8 @@ def _stop(loop: OpenLoop, request: Asked, rank: int) -> int:
         if loop.outcomes.noted[number] == 1:
             return candidates
     bytes_rate, time_rate = _highest(loop, request.row)
-    own = _limit_of(loop.scale, max(request.kind, 0), request.pair)
-    time = _limit_of(loop.scale, REQUEST, request.pair)
+    own = _limits_at(loop.scale, max(request.kind, 0), request.pair)
+    time = _limits_at(loop.scale, REQUEST, request.pair)
     lowest = loop.limits.lowest
     while rank < candidates and (
         bytes_rate > lowest[own + rank] or time_rate > lowest[time + rank]
@@ -109,8 +109,8 @@ def _stop(loop: OpenLoop, request: Asked, rank: int) -> int:
 
 
 @kernel
-def _limit_of(scale: Scale, kind: int, pair: int) -> int:
-    """Return where the limits of a pair begin."""
+def _limits_at(scale: Scale, kind: int, pair: int) -> int:
+    """Return where the limits of a pair for one kind begin."""
     return natural((kind * scale.pairs + pair) * scale.candidates)
 
 
@@ -150,7 +150,7 @@ def request_throttle(loop: OpenLoop, request: Asked, rank: int) -> int:
 
 @kernel
 def _of_rate(loop: OpenLoop, request: Asked, rank: int, kind: int, most_ms: int) -> int:
-    own = _limit_of(loop.scale, kind, request.pair)
+    own = _limits_at(loop.scale, kind, request.pair)
     limit = loop.limits.limits[own + rank]
     slot = loop.limits.slots[natural(kind * loop.scale.candidates) + rank]
     place = natural(slot * len(loop.requests.times) + request.row)

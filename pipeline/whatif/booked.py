@@ -37,11 +37,13 @@ def booked_of(ledger: Ledger, scale: Scale, ranks: Codes) -> Booked:
     """The figures of a ledger that is closed, whose candidates stand by rank."""
     shape = (scale.pairs, scale.candidates)
     cells = ledger.cells.reshape(*shape, KINDS, FIELDS)
+    late = ledger.late.reshape(shape)
     if (ranks[1:] < ranks[:-1]).any():
-        cells = cells[:, np.argsort(ranks)]
+        candidates = np.argsort(ranks)
+        cells, late = cells[:, candidates], late[:, candidates]
     active = ledger.pairs.reshape(scale.pairs, PAIR_FIELDS)[:, ACTIVE_MS]
     return Booked(
         cells=cells,
-        late=ledger.late.reshape(shape),
+        late=late,
         active=np.broadcast_to(active[:, np.newaxis], shape),
     )
