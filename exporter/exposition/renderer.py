@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from io import BytesIO
-from itertools import chain
+from itertools import chain, cycle
 from threading import Lock
 
 from quotascope.metrics.catalog import Family, families
@@ -28,8 +28,9 @@ class Renderer:
     Writes what ``exposition`` writes, to the byte, but much faster when it did so before.
 
     It keeps the start of each line as long as its entity stays the same object, the text of each
-    number until it changes, and the text of each family that did not change; nothing of what is gone. Threads
-    may share it.
+    number until it changes, and the text of each family that did not change; nothing of what is gone. The
+    text before the last one gives its memory to the next, if nobody holds it any more: new memory would take as
+    long as filling it. Threads may share it.
 
     Args:
         cluster: One more label of every series.
@@ -58,6 +59,7 @@ class Renderer:
 
     def _forget(self) -> None:
         self._order = Order()
+        self._texts = cycle((BytesIO(), BytesIO()))
         self._lines = {
             family: self._lines_of(family, READERS[family]) for family in families()
         }
@@ -76,10 +78,12 @@ class Renderer:
         sections = self._order.sections
         by_type = {kind: section.usages for kind, section in sections.items()}
         view = View(snapshot, now, by_type)
-        text = BytesIO()
+        text = next(self._texts)
+        text.seek(0)
         for family, above in self._heads[text_format].items():
             lines = self._lines[family](view)
             if any(map(any, lines)):
                 text.writelines(chain((above,), *lines, (b"\n",)))
         text.write(text_format.end)
+        text.truncate()
         return text.getvalue()

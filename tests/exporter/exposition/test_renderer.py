@@ -197,6 +197,34 @@ def test_scrapes_at_the_same_time() -> None:
     assert answers == [exposition(each, NOW, kind) for each, kind in asked]
 
 
+def test_texts_that_somebody_reads_stay_as_they_were() -> None:
+    """The memory of a text is used again only when nobody holds it."""
+    renderer = Renderer()
+    shown = [snapshot(*many(step)) for step in range(6)]
+    texts = [renderer.render(each, NOW) for each in shown]
+    texts += [renderer.render(each, NOW, OPENMETRICS) for each in shown]
+    assert texts == [
+        exposition(each, NOW, text_format)
+        for text_format in (TEXT, OPENMETRICS)
+        for each in shown
+    ]
+
+
+def test_memory_of_a_text_that_nobody_reads_is_used_again() -> None:
+    """New memory for the text takes as long as filling it."""
+    renderer = Renderer()
+    crowd = snapshot(*many(0, 3000))
+    size = len(renderer.render(crowd, NOW))
+    renderer.render(crowd, NOW)
+    tracemalloc.start()
+    try:
+        renderer.render(crowd, NOW)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < size / 2
+
+
 @pytest.mark.parametrize("both_at_first", [True, False])
 def test_names_that_look_alike_in_utf8_are_one_series(both_at_first: bool) -> None:  # noqa: FBT001 - a case
     """Half of a surrogate pair is spelled out, which is what another name may be; the first of them is shown."""
