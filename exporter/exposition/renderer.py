@@ -29,8 +29,8 @@ class Renderer:
 
     It keeps the start of each line as long as its entity stays the same object, the text of each
     number until it changes, and the text of each family that did not change; nothing of what is gone. The
-    text before the last one gives its memory to the next, if nobody holds it any more: new memory would take as
-    long as filling it. Threads may share it.
+    text before the last one gives its memory to the next, if nobody holds it any more: new memory is a page fault
+    for each 4 KiB. Threads may share it.
 
     Args:
         cluster: One more label of every series.

@@ -211,7 +211,7 @@ def test_texts_that_somebody_reads_stay_as_they_were() -> None:
 
 
 def test_memory_of_a_text_that_nobody_reads_is_used_again() -> None:
-    """New memory for the text takes as long as filling it."""
+    """Two texts take turns: the third is written where the first was."""
     renderer = Renderer()
     crowd = snapshot(*many(0, 3000))
     size = len(renderer.render(crowd, NOW))
