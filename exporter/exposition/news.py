@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress, count
-from operator import is_not
 
 from ..snapshot import EntityUsage
-from .splice import Splice
+from .usage_changes import OtherUsages
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,41 +22,21 @@ class News:
 
     @classmethod
     def of(
-        cls,
-        before: Sequence[EntityUsage],
-        now: Sequence[EntityUsage],
-        change: Splice | None,
+        cls, usages: Sequence[EntityUsage], fresh: list[int], others: OtherUsages
     ) -> tuple[News, News]:
         """
-        Compare two lists.
+        What is new in a list.
 
         Args:
-            before: A list.
-            now: What became of it.
-            change: Which entities came and left, None when they are the same.
+            usages: The list.
+            fresh: Where entities are new.
+            others: The other usages.
 
         Returns:
             All of it, and the part that is more than other numbers: where entities are new, or shown in other detail.
 
         """
-        fresh: list[int] = []
-        if change is not None:
-            fresh = change.fresh_places()
-            before = change.apply(before, [now[at] for at in fresh])
-        others = list(compress(count(), map(is_not, before, now)))
-        turned = [at for at in others if before[at].detailed is not now[at].detailed]
-        return (
-            cls._told(fresh, others, before, now),
-            cls._told(fresh, turned, before, now),
-        )
-
-    @classmethod
-    def _told(
-        cls,
-        fresh: list[int],
-        others: list[int],
-        before: Sequence[EntityUsage],
-        now: Sequence[EntityUsage],
-    ) -> News:
-        places = fresh + others
-        return cls(places, [now[at] for at in places], [before[at] for at in others])
+        new = [usages[at] for at in fresh]
+        news = cls(fresh + others.places, new + others.now, others.before)
+        others = others.turned()
+        return news, cls(fresh + others.places, new + others.now, others.before)

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from quotascope.metrics import QuotaType
 
-from ..difference import difference
-from ..snapshot import Entity, EntityUsage
+from ..snapshot import EntityUsage
+from .places import Run
 from .section import Section
-from .whereabouts import Whereabouts
+from .usage_changes import UsageChanges
+
+_Runs = Mapping[QuotaType, Run]
 
 
 class Order:
@@ -24,40 +26,59 @@ class Order:
         self.sections: Mapping[QuotaType, Section] = {
             kind: Section() for kind in QuotaType
         }
-        self._entities: list[Entity] = []
+        self._usages: Sequence[EntityUsage] = ()
         self._updatable = True
 
     def take(self, usages: Sequence[EntityUsage]) -> None:
         """Sort a snapshot's entities."""
-        entities = [usage.entity for usage in usages]
-        if entities == self._entities:
+        changes = UsageChanges.between(self._usages, usages)
+        self._usages = usages
+        if not changes.gone and not changes.fresh:
             for section in self.sections.values():
-                section.follow(usages)
-            return
-        before, self._entities = self._entities, entities
-        if not (self._updatable and self._updated(usages, before)):
+                section.follow(usages, changes)
+        elif not (self._updatable and self._updated(usages, changes)):
             self._sort(usages)
 
     def _sort(self, usages: Sequence[EntityUsage]) -> None:
-        kinds = [entity.quota_type for entity in self._entities]
+        places = self._by_kind(usages, range(len(usages)))
         updatable = [
-            section.sort(usages, [at for at, each in enumerate(kinds) if each is kind])
+            section.sort(usages, places[kind])
             for kind, section in self.sections.items()
         ]
         self._updatable = all(updatable)
 
-    def _updated(self, usages: Sequence[EntityUsage], before: list[Entity]) -> bool:
-        now = self._entities
-        gone, fresh = difference(before, now)
-        if 2 * len(fresh) > len(now):
+    def _updated(self, usages: Sequence[EntityUsage], changes: UsageChanges) -> bool:
+        if 2 * len(changes.fresh) > len(usages):
             return False
-        whereabouts = Whereabouts(now)
+        fresh = self._by_kind(usages, changes.fresh)
+        runs = self._runs(changes, fresh)
         return all(
-            section.update(
-                usages,
-                [before[at] for at in gone if before[at].quota_type is kind],
-                [at for at in fresh if now[at].quota_type is kind],
-                whereabouts,
-            )
+            (kind in runs and section.update_run(usages, changes, runs[kind]))
+            or section.update(usages, changes, fresh[kind])
             for kind, section in self.sections.items()
         )
+
+    def _runs(
+        self, changes: UsageChanges, fresh: Mapping[QuotaType, Sequence[int]]
+    ) -> _Runs:
+        """Where the entities of each type are if they stand together in both snapshots, one type after the other; else nothing."""
+        runs: dict[QuotaType, Run] = {}
+        before = now = 0
+        for kind, section in self.sections.items():
+            places, came = section.places, fresh[kind]
+            if not isinstance(places, Run) or places.start not in (before, places.stop):
+                return {}
+            stop = now + len(places) - len(places.rows(changes.gone)) + len(came)
+            if came and not now <= came[0] <= came[-1] < stop:
+                return {}
+            runs[kind] = Run(now, stop)
+            before, now = before + len(places), stop
+        return runs
+
+    def _by_kind(
+        self, usages: Sequence[EntityUsage], places: Sequence[int]
+    ) -> Mapping[QuotaType, Sequence[int]]:
+        by_kind: dict[QuotaType, list[int]] = {kind: [] for kind in self.sections}
+        for place in places:
+            by_kind[usages[place].entity.quota_type].append(place)
+        return by_kind

@@ -5,13 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from operator import eq
+from operator import eq, lt
 
-from ..snapshot import Entity, EntityUsage
+from ..snapshot import EntityUsage
 from .news import News
+from .places import Places, Run, places_of
 from .series import encodable, entity_order
 from .splice import Splice
-from .whereabouts import Whereabouts
+from .usage_changes import OtherUsages, UsageChanges
 
 _Key = tuple[str, str, tuple[int, str]]
 
@@ -20,19 +21,20 @@ class Section:
     """
     The entities of one quota type from snapshot to snapshot.
 
-    Places are those of a snapshot's usages, of which it picks its own.
+    Places are those of a snapshot's usages, rows those of its own.
     """
 
     def __init__(self) -> None:
         self.usages: list[EntityUsage] = []
         """Of the last snapshot, sorted."""
+        self.places: Places = Run(0, 0)
+        """Where these were in it."""
         self.change: Splice | None = None
         """How the entities changed with the last snapshot, None when they are the same."""
         self.news = self.turns = News([], [], [])
         """Which of them are new or others than before, and which in more than their numbers."""
-        self._entities: list[Entity] = []
-        self._keys: list[_Key] = []
-        self._places: slice | list[int] = []
+        self._keys: list[_Key] | None = None
+        """What the rows are sorted by; none as long as they stand together."""
         self._nodes: set[str] = set()
         self._spelled_out = False
         self._equals = False
@@ -47,82 +49,117 @@ class Section:
         """Whether the same user and client id may be there of several nodes."""
         return len(self._nodes) > 1
 
-    def follow(self, usages: Sequence[EntityUsage]) -> None:
-        """Take over a snapshot that has the same entities at the same places."""
-        self.change = None
-        self._pick(usages)
-
-    def sort(self, usages: Sequence[EntityUsage], mine: Sequence[int]) -> bool:
+    def sort(self, usages: Sequence[EntityUsage], mine: Iterable[int]) -> bool:
         """Take over any snapshot. Returns whether it can be updated, because no two are equal."""
         self._nodes = set()
         self._spelled_out = False
         keyed = self._keyed(usages, mine)
         self._keys = [key for key, _ in keyed]
-        self._places = [place for _, place in keyed]
-        self._entities = [usages[place].entity for place in self._places]
         self._equals = any(map(eq, self._keys, islice(self._keys, 1, None)))
+        self.places = places_of([place for _, place in keyed])
         self.change = Splice.anew(len(keyed))
-        self._pick(usages)
+        self._take(self.places.pick(usages), OtherUsages([], [], []))
         return not self._equals
+
+    def follow(self, usages: Sequence[EntityUsage], changes: UsageChanges) -> None:
+        """Take over a snapshot that has the same entities at the same places."""
+        self.change = None
+        self._take(self.places.pick(usages), self.places.others(changes.others))
+
+    def update_run(
+        self, usages: Sequence[EntityUsage], changes: UsageChanges, run: Run
+    ) -> bool:
+        """
+        Take over a snapshot in which the entities stand together, as they did in the last one.
+
+        Returns:
+            Whether that could be done: only when they are in their order.
+
+        """
+        gone, fresh = self.places.rows(changes.gone), run.rows(changes.fresh)
+        now = run.pick(usages)
+        if not _ascend(now, fresh):
+            return False
+        for row in fresh:
+            self._note(now[row])
+        self._keys = None
+        self.places = run
+        self.change = Splice.between(len(self.usages), gone, fresh)
+        self._take(now, run.others(changes.others))
+        return True
 
     def update(
         self,
         usages: Sequence[EntityUsage],
-        gone: Iterable[Entity],
+        changes: UsageChanges,
         fresh: Iterable[int],
-        whereabouts: Whereabouts,
     ) -> bool:
         """
         Take over a snapshot in which not much is new.
 
         Args:
             usages: All of the snapshot.
-            gone: The entities that left.
-            fresh: Where the new ones are.
-            whereabouts: Where all are.
+            changes: What is new in it.
+            fresh: Where the new entities of this type are.
 
         Returns:
             Whether that could be done: not so when two are equal.
 
         """
+        before = self._keys
+        if before is None:
+            before = list(map(_key, self.usages))
         keyed = self._keyed(usages, fresh)
         keys = [key for key, _ in keyed]
-        change = Splice.of(
-            len(self._keys),
-            sorted(bisect_left(self._keys, entity_order(entity)) for entity in gone),
-            [bisect_left(self._keys, key) for key in keys],
-        )
-        self._keys = change.apply(self._keys, keys)
+        gone = self.places.rows(changes.gone)
+        came = [bisect_left(before, key) for key in keys]
+        change = Splice.of(len(before), gone, came)
+        self._keys = change.apply(before, keys)
         if any(map(self._has_equal, change.fresh_places())):
             return False
-        came = [usages[place].entity for _, place in keyed]
-        self._entities = change.apply(self._entities, came)
-        self._places = whereabouts.of(self._entities)
+        self.places = places_of(
+            change.apply(
+                self.places.moved(changes.moved), [place for _, place in keyed]
+            )
+        )
         self.change = change
-        self._pick(usages)
+        self._take(self.places.pick(usages), self.places.others(changes.others))
         return True
 
     def _has_equal(self, row: int) -> bool:
-        around = self._keys[max(row - 1, 0) : row + 2]
+        around = (self._keys or [])[max(row - 1, 0) : row + 2]
         return len(set(around)) < len(around)
 
-    def _pick(self, usages: Sequence[EntityUsage]) -> None:
-        before, places = self.usages, self._places
-        if isinstance(places, slice):
-            self.usages = list(usages[places])
-        else:
-            self.usages = list(map(usages.__getitem__, places))
-        self.news, self.turns = News.of(before, self.usages, self.change)
+    def _take(self, usages: list[EntityUsage], others: OtherUsages) -> None:
+        self.usages = usages
+        fresh = [] if self.change is None else self.change.fresh_places()
+        self.news, self.turns = News.of(usages, fresh, others)
 
     def _keyed(
         self, usages: Sequence[EntityUsage], places: Iterable[int]
     ) -> list[tuple[_Key, int]]:
         keyed = []
         for place in places:
-            entity = usages[place].entity
-            keyed.append((entity_order(entity), place))
-            self._nodes.add(entity.broker)
-            user, client_id = entity.user, entity.client_id
-            if encodable(user) != user or encodable(client_id) != client_id:
-                self._spelled_out = True
+            self._note(usages[place])
+            keyed.append((_key(usages[place]), place))
         return sorted(keyed)
+
+    def _note(self, usage: EntityUsage) -> None:
+        entity = usage.entity
+        self._nodes.add(entity.broker)
+        user, client_id = entity.user, entity.client_id
+        if encodable(user) != user or encodable(client_id) != client_id:
+            self._spelled_out = True
+
+
+def _key(usage: EntityUsage) -> _Key:
+    return entity_order(usage.entity)
+
+
+def _ascend(usages: Sequence[EntityUsage], rows: Iterable[int]) -> bool:
+    """Whether these rows are between their neighbours, and equal to none."""
+    for row in rows:
+        around = list(map(_key, usages[max(row - 1, 0) : row + 2]))
+        if not all(map(lt, around, around[1:])):
+            return False
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -17,11 +18,6 @@ class Splice:
     """Keep the old items from here to there, then take so many fresh ones."""
     fresh: int
     """How many fresh items there are."""
-
-    @property
-    def length(self) -> int:
-        """How many items there are after the change."""
-        return sum(stop - start + count for start, stop, count in self.runs)
 
     @classmethod
     def of(cls, length: int, gone: Sequence[int], inserted: Sequence[int]) -> Splice:
@@ -43,6 +39,25 @@ class Splice:
             start = place + leaves
         runs.append((start, length, 0))
         return cls(tuple(runs), len(inserted))
+
+    @classmethod
+    def between(cls, length: int, gone: Sequence[int], fresh: Sequence[int]) -> Splice:
+        """
+        Change a list of ``length`` whose remaining items stay in their sequence.
+
+        Args:
+            length: Of the old list.
+            gone: Places of the items that left, ascending.
+            fresh: Places of the fresh items in the new list, ascending.
+
+        """
+        before_gone = [place - number for number, place in enumerate(gone)]
+        before_fresh = [place - number for number, place in enumerate(fresh)]
+        return cls.of(
+            length,
+            gone,
+            [stay + bisect_right(before_gone, stay) for stay in before_fresh],
+        )
 
     @classmethod
     def anew(cls, fresh: int) -> Splice:

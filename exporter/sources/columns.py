@@ -87,7 +87,7 @@ class Columns(Generic[Key]):
 
     def _updated(self, keys: list[Key]) -> bool:
         """Take over keys of which only a few came or left. Returns False where that is not all."""
-        gone, fresh = difference(self._order, keys, by_value=True)
+        gone, fresh = difference(self._order, keys)
         if _MOST_CHANGES * (len(gone) + len(fresh)) > len(keys):
             return False
         came = dict.fromkeys(keys[place] for place in fresh)

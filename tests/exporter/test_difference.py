@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,11 +57,11 @@ def test_replaced_are_places_with_other_items(
     ]
 
 
-def test_items_may_be_compared_by_value() -> None:
+def test_items_are_compared_by_value() -> None:
     """Names of one read and of the next are equal, but not the same."""
     old, new = ([f"name {at}" for at in range(count)] for count in (300, 299))
     del new[150]
-    assert difference(old, new, by_value=True) == ([150, 299], [])
+    assert difference(old, new) == ([150, 299], [])
 
 
 def test_a_long_run_of_new_items_is_found_as_such() -> None:
@@ -76,9 +78,9 @@ def test_neighbours_are_looked_at_before_all_items() -> None:
     class Unhashable(list[int]):
         """Cannot be looked up."""
 
-    old = [Unhashable([at]) for at in range(200)]
+    old: list[Any] = [Unhashable([at]) for at in range(200)]
     new = [*old[:100], Unhashable([-1]), Unhashable([-2]), *old[101:150], *old[153:]]
-    assert difference(old, new, by_value=True) == (
+    assert difference(old, new) == (
         [100, 150, 151, 152],
         [100, 101],
     )

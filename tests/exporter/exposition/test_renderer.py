@@ -185,6 +185,28 @@ def test_crowd_in_which_little_changes() -> None:
             assert renderer.render(shown, NOW, text_format) == expected
 
 
+@pytest.mark.parametrize("out_of_order", [None, 4])
+def test_sorted_crowd_of_a_single_node(out_of_order: int | None) -> None:
+    """As the join leaves it: clients of each type stand together, and come and go at any place among them."""
+    renderer = Renderer()
+    crowd = [
+        usage(user=f"user-{at:02}", quota_type=kind)
+        for kind in (QuotaType.PRODUCE, QuotaType.REQUEST)
+        for at in range(0, 60, 2)
+    ]
+    for step in range(10):
+        for at in (7 * step % 40, 45):
+            user = f"{crowd[at].entity.user}-{step}"
+            crowd.insert(
+                at + 1, usage(user=user, quota_type=crowd[at].entity.quota_type)
+            )
+            del crowd[at - 2]
+        if step == out_of_order:
+            crowd.insert(3, usage(user="a", quota_type=QuotaType.PRODUCE))
+        shown = snapshot(*crowd)
+        assert renderer.render(shown, NOW) == exposition(shown, NOW)
+
+
 def test_scrapes_at_the_same_time() -> None:
     """Two scrapers in two formats do not get into each other's way, nor a late one with an old snapshot."""
     renderer = Renderer()
