@@ -12,6 +12,8 @@ from .number_text import texts
 from .per_entity import PerEntity
 from .section import Section
 
+_Numbers = list[float | None]
+
 
 class Column:
     """
@@ -58,23 +60,28 @@ class Column:
         self, section: Section, snapshot: Snapshot
     ) -> tuple[list[int], list[float | None]]:
         """Where there are other values than before, and these."""
-        read = self._family.values
-        news = section.turns if self._family.fixed else section.news
-        places: Iterable[int] = news.places
-        if self._family.of_snapshot:
-            places = count()
-            before = self._values
-            if section.change is not None:
-                before = section.change.apply(before, [None] * section.change.fresh)
-            now = self._values = read(section.usages, snapshot)
-        else:
-            before = [None] * (len(news.now) - len(news.before))
-            before += read(news.before, snapshot)
-            now = read(news.now, snapshot)
+        places, now, before = self._compared(section, snapshot)
         if before == now:
             return [], []
         differs = list(map(ne, before, now))
         return list(compress(places, differs)), list(compress(now, differs))
+
+    def _compared(
+        self, section: Section, snapshot: Snapshot
+    ) -> tuple[Iterable[int], _Numbers, _Numbers]:
+        """Where values may be others, what they are, and what they were."""
+        read = self._family.values
+        if self._family.of_snapshot:
+            before, self._values = self._values, read(section.usages, snapshot)
+            if section.change is not None:
+                before = section.change.apply(before, [None] * section.change.fresh)
+            return count(), self._values, before
+        news = section.turns if self._family.fixed else section.news
+        now = read(news.now, snapshot)
+        if not self._lines:
+            return news.places, now, [None] * len(now)
+        fresh = len(news.now) - len(news.before)
+        return news.places, now, [None] * fresh + read(news.before, snapshot)
 
     def _write(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 
 from .series import encodable
 
@@ -25,14 +26,15 @@ def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> Line
     fixed = {} if cluster is None else {"cluster": _escaped(cluster).replace("%", "%%")}
     places = {name: place for place, name in enumerate(labels)}
     names = sorted({*labels, *fixed})
-    order = [places[name] for name in names if name not in fixed]
+    chosen = [places[name] for name in names if name not in fixed]
+    in_order = itemgetter(*chosen) if chosen else tuple
     pairs = ",".join(f'{name}="{fixed.get(name, "%s")}"' for name in names)
     template = f"\n{family}{{{pairs}}} " if names else f"\n{family} "
 
     def start(values: Sequence[str]) -> bytes:
         if not _is_plain("".join(values)):
             values = list(map(_escaped, values))
-        return (template % tuple([values[place] for place in order])).encode()
+        return (template % in_order(values)).encode()
 
     return start
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 
 from quotascope.metrics import QuotaType, catalog
 from quotascope.metrics.catalog import Family
@@ -22,7 +23,8 @@ def _typed(values: Values) -> PerEntity:
 
 def _causes(view: View) -> Iterator[Row]:
     for kind in QuotaType:
-        for usage in view.by_type[kind]:
+        # picked first: hardly any has one, and all are asked at each scrape
+        for usage in filter(attrgetter("cause"), view.by_type[kind]):
             if usage.cause is not None and usage.detailed:
                 yield (*by_type_and_node(usage.entity), usage.cause.value), 1
 
