@@ -12,22 +12,27 @@ from .compiled import Codes, Flags, Ints, kernel
 from .requests import KINDS, MUTATION, NO_KIND, REQUEST, Scale
 from .rounding import natural
 
-THROTTLED: Final = 0
-THROTTLED_MS: Final = 1
-LONGEST_MS: Final = 2
-MUTED_MS: Final = 3
+UNSENT: Final = 0
+UNSENT_BYTES: Final = 1
+REJECTED: Final = 2
+REJECTED_MUTATIONS: Final = 3
 IDLE_MUTED_MS: Final = 4
-"""What of it lies outside the entity's activity."""
-MUTE_END: Final = 5
-DELAYED: Final = 6
-DELAYED_BYTES: Final = 7
-REJECTED: Final = 8
-REJECTED_MUTATIONS: Final = 9
-RECOVERY_MS: Final = 10
-BURST_START: Final = 11
-UNSENT: Final = 12
-UNSENT_BYTES: Final = 13
+"""What of the muted time lies outside the entity's activity."""
+THROTTLED: Final = 5
+THROTTLED_MS: Final = 6
+MUTED_MS: Final = 7
+DELAYED: Final = 8
+DELAYED_BYTES: Final = 9
+SUMS: Final = 10
+"""Fields below are added up where several pairs are told together; the others tell the largest."""
+LONGEST_MS: Final = 10
+RECOVERY_MS: Final = 11
+TOLD: Final = 12
+"""Fields below are told; the others say what is going on."""
+MUTE_END: Final = 12
+BURST_START: Final = 13
 FIELDS: Final = 14
+"""Those that a throttle changes stand together."""
 
 ACTIVITY_MS: Final = 1000
 """How long a request keeps its entity active."""

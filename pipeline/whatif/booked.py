@@ -2,48 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from ..kernels.compiled import Codes, Ints
-from ..kernels.ledger import ACTIVE_MS, FIELDS, PAIR_FIELDS, Ledger
-from ..kernels.requests import KINDS, Scale
+from ..kernels.ledger import ACTIVE_MS, PAIR_FIELDS, Ledger
+from ..kernels.requests import Scale
+from ..kernels.totals import Booked
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Booked:
-    """By pair and candidate."""
-
-    cells: Ints
-    """By pair, candidate, kind and field of `kernels.ledger`."""
-    late: Ints
-    """By pair and candidate, ms."""
-    active: Ints
-    """By pair and candidate, ms."""
-
-    @staticmethod
-    def joined(parts: Sequence[Booked]) -> Booked:
-        """Those of all candidates, given one by one."""
-        return Booked(
-            cells=np.concatenate([part.cells for part in parts], axis=1),
-            late=np.concatenate([part.late for part in parts], axis=1),
-            active=np.concatenate([part.active for part in parts], axis=1),
-        )
-
-
-def booked_of(ledger: Ledger, scale: Scale, ranks: Codes) -> Booked:
-    """The figures of a ledger that is closed, whose candidates stand by rank."""
-    shape = (scale.pairs, scale.candidates)
-    cells = ledger.cells.reshape(*shape, KINDS, FIELDS)
-    late = ledger.late.reshape(shape)
-    if (ranks[1:] < ranks[:-1]).any():
-        candidates = np.argsort(ranks)
-        cells, late = cells[:, candidates], late[:, candidates]
+def booked_of(ledger: Ledger, scale: Scale, candidates: Codes) -> Booked:
+    """The figures of a ledger that is closed; the candidates are given by rank."""
     active = ledger.pairs.reshape(scale.pairs, PAIR_FIELDS)[:, ACTIVE_MS]
     return Booked(
-        cells=cells,
-        late=late,
-        active=np.broadcast_to(active[:, np.newaxis], shape),
+        cells=ledger.cells,
+        late=ledger.late,
+        active=np.repeat(active, scale.candidates),
+        ranks=np.argsort(candidates).astype(np.int32),
     )
+
+
+def joined(parts: Sequence[Booked], pairs: int) -> Booked:
+    """Those of all candidates, given one by one."""
+    return Booked(
+        cells=_by_pair((part.cells for part in parts), pairs),
+        late=_by_pair((part.late for part in parts), pairs),
+        active=_by_pair((part.active for part in parts), pairs),
+        ranks=np.arange(len(parts), dtype=np.int32),
+    )
+
+
+def _by_pair(figures: Iterable[Ints], pairs: int) -> Ints:
+    """The figures of several candidates, by pair first."""
+    return np.concatenate([one.reshape(pairs, -1) for one in figures], axis=1).ravel()

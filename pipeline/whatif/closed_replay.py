@@ -19,7 +19,8 @@ from ..kernels.rate import empty_windows
 from ..kernels.requests import FETCH, KINDS, MUTATION
 from ..kernels.rounding import LONG_MAX
 from ..kernels.spreading import new_spreads
-from .booked import Booked, booked_of
+from ..kernels.totals import Booked
+from .booked import booked_of, joined
 from .frame import Frame
 from .mode import Settings
 from .mutation_rules import buckets_of, policy_of
@@ -38,7 +39,7 @@ def replay_closed(plan: Plan, frame: Frame, settings: Settings) -> Booked:
         run(replay_candidate, loop, work=len(frame.groups) * len(plan.candidates))
         run(close, loop.ledger, loop.scale, work=len(loop.ledger.cells))
         booked.append(booked_of(loop.ledger, loop.scale, _ALONE))
-    return Booked.joined(booked)
+    return joined(booked, frame.pairs)
 
 
 def _loop(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from ..kernels.compiled import Codes, Floats, Ints
+from ..kernels.compiled import Codes, Floats, Ints, run
 from ..kernels.ledger import (
     DELAYED,
     DELAYED_BYTES,
@@ -21,17 +19,18 @@ from ..kernels.ledger import (
     REJECTED_MUTATIONS,
     THROTTLED,
     THROTTLED_MS,
+    TOLD,
     UNSENT,
     UNSENT_BYTES,
 )
 from ..kernels.requests import KINDS, REQUEST
-from .booked import Booked
+from ..kernels.totals import Booked, Told, Totals, add_up, new_totals
 from .frame import Column, Frame, array
 from .plan import Plan
-from .resolution import TYPES
+from .resolution import LEVELS, TYPES
 from .results import RESULTS
 
-_SUMS = {
+_FIELDS = {
     "throttled_requests": THROTTLED,
     "throttled_ms": THROTTLED_MS,
     "muted_ms": MUTED_MS,
@@ -41,8 +40,9 @@ _SUMS = {
     "rejected_mutations": REJECTED_MUTATIONS,
     "unsent_requests": UNSENT,
     "unsent_bytes": UNSENT_BYTES,
+    "longest_throttle_ms": LONGEST_MS,
+    "recovery_ms": RECOVERY_MS,
 }
-_LARGEST = {"longest_throttle_ms": LONGEST_MS, "recovery_ms": RECOVERY_MS}
 
 
 def figures(plan: Plan, frame: Frame, booked: Booked, *, per_broker: bool) -> pa.Table:
@@ -52,7 +52,7 @@ def figures(plan: Plan, frame: Frame, booked: Booked, *, per_broker: bool) -> pa
 
 
 class _Rows:
-    """Adds up what is told together, and picks what there is a row for."""
+    """Picks what there is a row for, and adds up what is told together."""
 
     def __init__(
         self, plan: Plan, frame: Frame, booked: Booked, *, per_broker: bool
@@ -65,29 +65,36 @@ class _Rows:
         whose = pairs if per_broker else frame.pair_entities
         self._starts = np.flatnonzero(np.r_[True, whose[1:] != whose[:-1]])
         requests, amounts = _charged(frame)
-        self._requests = self._sum(requests.T).T
-        self._amounts = self._sum(amounts.T).T
+        self._requests = np.add.reduceat(requests, self._starts, axis=1)
+        self._amounts = np.add.reduceat(amounts, self._starts, axis=1)
         self._limits = plan.limits[:, :, self._starts]
         told = np.isfinite(self._limits) & (self._requests > 0)
-        self._where = np.nonzero(told)
+        self._where = tuple(np.ascontiguousarray(axis) for axis in np.nonzero(told))
 
     def columns(self) -> dict[str, Column]:
         """All columns."""
-        candidates, kinds, places = self._where
-        cells = self._booked.cells
-        sums = self._sum(cells)[places, candidates, kinds]
-        largest = self._largest(cells[..., list(_LARGEST.values())])
-        largest = largest[places, candidates, kinds]
+        _, kinds, places = self._where
+        totals = self._totals()
+        fields = totals.fields.reshape(TOLD, -1)
         columns = self._names()
-        columns |= {name: array(sums[:, field]) for name, field in _SUMS.items()}
-        columns |= {
-            name: array(largest[:, number]) for number, name in enumerate(_LARGEST)
-        }
+        columns |= {name: array(fields[field]) for name, field in _FIELDS.items()}
         columns["requests"] = array(self._requests[kinds, places])
         columns["amount"] = array(self._amounts[kinds, places])
-        columns["late_ms"] = array(self._largest(self._booked.late)[places, candidates])
-        columns |= self._shares(sums)
+        columns["late_ms"] = array(totals.late)
+        active = totals.active + fields[IDLE_MUTED_MS]
+        columns["active_ms"] = array(active)
+        columns["throttled_share"] = array(_shares(fields[MUTED_MS], active))
         return {name: columns[name] for name in RESULTS.names}
+
+    def _totals(self) -> Totals:
+        starts = np.append(self._starts, self._frame.pairs)
+        candidates, kinds, places = self._where
+        told = Told(candidates=candidates, kinds=kinds, places=places, starts=starts)
+        totals = new_totals(len(places))
+        # As much as the whole replay: what is compiled once is used for all of it.
+        work = len(self._frame.groups) * len(self._plan.candidates)
+        run(add_up, self._booked, told, totals, work=work)
+        return totals
 
     def _names(self) -> dict[str, Column]:
         candidates, kinds, places = self._where
@@ -98,6 +105,7 @@ class _Rows:
             brokers = frame.brokers.take(array(frame.pair_brokers[pairs]))
         names = array([one.name for one in self._plan.candidates])
         types = array([TYPES[kind].label for kind in range(KINDS)])
+        levels = array([level.value for level in LEVELS])
         return {
             "candidate": names.take(array(candidates)),
             "broker": brokers,
@@ -105,13 +113,14 @@ class _Rows:
             "client_id": frame.entities.client_ids.take(entities),
             "quota_type": types.take(array(kinds)),
             "limit": array(self._limits[self._where]),
-            "level": array(self._levels()),
+            "level": levels.take(array(self._levels())),
         }
 
-    def _levels(self) -> NDArray[np.object_]:
+    def _levels(self) -> Codes:
+        """The numbers of the levels, by row."""
         candidates, kinds, places = self._where
         entities = self._frame.pair_entities[self._starts[places]]
-        found = np.full(len(entities), "none", object)
+        found = np.zeros(len(entities), np.int32)
         limited = candidates * KINDS + kinds
         borders = np.flatnonzero(np.diff(limited)) + 1
         for start, stop in pairwise((0, *borders, len(limited))):
@@ -120,25 +129,11 @@ class _Rows:
                 found[start:stop] = shape.levels()[entities[start:stop]]
         return found
 
-    def _shares(self, sums: Ints) -> dict[str, Column]:
-        candidates, _, places = self._where
-        base = self._sum(self._booked.active)[places, candidates]
-        active, muted = base + sums[:, IDLE_MUTED_MS], sums[:, MUTED_MS]
-        share = np.divide(muted, active, out=np.zeros(len(active)), where=active > 0)
-        return {"active_ms": array(active), "throttled_share": array(share)}
 
-    def _sum(self, figures: NDArray[Any]) -> NDArray[Any]:
-        """What is told together, added up; figures are by pair."""
-        if len(self._starts) == self._frame.pairs:
-            return figures
-        added: NDArray[Any] = np.add.reduceat(figures, self._starts, axis=0)
-        return added
-
-    def _largest(self, figures: Ints) -> Ints:
-        if len(self._starts) == self._frame.pairs:
-            return figures
-        largest: Ints = np.maximum.reduceat(figures, self._starts, axis=0)
-        return largest
+def _shares(muted: Ints, active: Ints) -> Floats:
+    share: Floats = np.zeros(len(active))
+    np.divide(muted, active, out=share, where=active > 0)
+    return share
 
 
 def _charged(frame: Frame) -> tuple[Ints, Floats]:

@@ -17,7 +17,8 @@ from ..kernels.rate import (
     observe,
 )
 from ..kernels.requests import REQUEST
-from .booked import Booked, booked_of
+from ..kernels.totals import Booked
+from .booked import booked_of
 from .frame import Frame
 from .groups import order_of
 from .mode import Settings

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quotascope.metrics import QuotaEntity, QuotaType, RuleTable
+from quotascope.metrics import Level, QuotaEntity, QuotaType, RuleTable
 
 from ..candidates import Candidate
 from ..kernels.compiled import Codes, Floats, Ints
@@ -27,6 +26,8 @@ TYPES = {
     MUTATION: QuotaType.CONTROLLER_MUTATION,
 }
 """The quota types by the numbers of the kernels."""
+LEVELS = tuple(Level)
+"""The levels of rules, by the numbers of `Shape.levels`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,10 +55,12 @@ class Shape:
         limits: Floats = bounds[self.rules]
         return limits
 
-    def levels(self) -> NDArray[np.object_]:
-        """By entity: the level of its rule, such as `user_client`."""
-        names = [rule.level.value for rule in self.deciding]
-        return np.array([*names, "none"], object)[self.rules]
+    def levels(self) -> Codes:
+        """By entity: the place of its rule's level among `LEVELS`."""
+        deciding = (*(rule.level for rule in self.deciding), Level.NONE)
+        places = np.array([LEVELS.index(level) for level in deciding], np.int32)
+        levels: Codes = places[self.rules]
+        return levels
 
 
 class Rules:
