@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import compress, count, product
 from operator import is_not, ne
@@ -32,7 +33,7 @@ def difference(
         new: What became of it.
 
     """
-    return Walk(old, new, differs=ne, key=_itself).through()
+    return _ItemWalk(old, new, differs=ne, key=_itself).through()
 
 
 def replaced(old: Sequence[object], new: Sequence[object]) -> list[int]:
@@ -49,7 +50,7 @@ def replaced(old: Sequence[object], new: Sequence[object]) -> list[int]:
     ]
 
 
-class Walk(Generic[Item]):
+class Walk(ABC, Generic[Item]):
     """
     The way through two lists that differ here and there.
 
@@ -57,7 +58,7 @@ class Walk(Generic[Item]):
         old: A list.
         new: What became of it.
         differs: Whether an old item is another one than a new one.
-        key: The same for items that do not differ.
+        key: Tells items apart that are looked for among all. What is the same and has another key is told to have left, and come.
 
     """
 
@@ -90,21 +91,9 @@ class Walk(Generic[Item]):
         fresh += range(self.to, len(self.new))
         return gone, fresh
 
+    @abstractmethod
     def to_next_difference(self) -> bool:
         """Go on as long as both are alike. Returns False at the end of one of them."""
-        old, new, at, to = self.old, self.new, self.at, self.to
-        while at < len(old) and to < len(new):
-            ours, theirs = old[at : at + BLOCK], new[to : to + BLOCK]
-            length = min(len(ours), len(theirs))
-            if ours == theirs:
-                same = length
-            else:
-                same = next(_different(ours, theirs, self._differs), length)
-            at, to = at + same, to + same
-            if same < length:
-                break
-        self.at, self.to = at, to
-        return at < len(old) and to < len(new)
 
     def _step(self) -> tuple[int, int]:
         """How many of the old ones left, and how many of the new ones came, until both go on alike."""
@@ -122,6 +111,25 @@ class Walk(Generic[Item]):
         before, after = self._all
         left, came = self._key(ours) not in after, self._key(theirs) not in before
         return (int(left), int(came)) if left or came else (1, 1)
+
+
+class _ItemWalk(Walk[Hashable]):
+    """Of items that are the same when they are equal."""
+
+    def to_next_difference(self) -> bool:
+        old, new, at, to = self.old, self.new, self.at, self.to
+        while at < len(old) and to < len(new):
+            ours, theirs = old[at : at + BLOCK], new[to : to + BLOCK]
+            length = min(len(ours), len(theirs))
+            if ours == theirs:
+                same = length
+            else:
+                same = next(_different(ours, theirs, ne), length)
+            at, to = at + same, to + same
+            if same < length:
+                break
+        self.at, self.to = at, to
+        return at < len(old) and to < len(new)
 
 
 def _different(

@@ -27,7 +27,7 @@ def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> Line
     places = {name: place for place, name in enumerate(labels)}
     names = sorted({*labels, *fixed})
     chosen = [places[name] for name in names if name not in fixed]
-    in_order = itemgetter(*chosen) if chosen else tuple
+    in_order = itemgetter(*chosen) if chosen else _none
     pairs = ",".join(f'{name}="{fixed.get(name, "%s")}"' for name in names)
     template = f"\n{family}{{{pairs}}} " if names else f"\n{family} "
 
@@ -46,6 +46,10 @@ def distinct(lines: Iterable[bytes]) -> Sequence[bytes]:
         if line:
             first.setdefault(line[: line.rindex(b" ")], line)
     return list(first.values())
+
+
+def _none(_values: Sequence[str]) -> tuple[str, ...]:
+    return ()
 
 
 def _is_plain(text: str) -> bool:

@@ -36,7 +36,15 @@ class News:
             All of it, and the part that is more than other numbers: where entities are new, or shown in other detail.
 
         """
+        return cls._told(usages, fresh, others), cls._told(
+            usages, fresh, others.turned()
+        )
+
+    @classmethod
+    def _told(
+        cls, usages: Sequence[EntityUsage], fresh: list[int], others: OtherUsages
+    ) -> News:
+        if not fresh:
+            return cls(others.places, others.now, others.before)
         new = [usages[at] for at in fresh]
-        news = cls(fresh + others.places, new + others.now, others.before)
-        others = others.turned()
-        return news, cls(fresh + others.places, new + others.now, others.before)
+        return cls(fresh + others.places, new + others.now, others.before)

@@ -26,18 +26,26 @@ class Order:
         self.sections: Mapping[QuotaType, Section] = {
             kind: Section() for kind in QuotaType
         }
-        self._usages: Sequence[EntityUsage] = ()
+        self._usages: Sequence[EntityUsage] | None = None
+        """Of the last snapshot; None before the first one, and after one that failed half way."""
         self._updatable = True
 
     def take(self, usages: Sequence[EntityUsage]) -> None:
         """Sort a snapshot's entities."""
-        changes = UsageChanges.between(self._usages, usages)
-        self._usages = usages
-        if not changes.gone and not changes.fresh:
-            for section in self.sections.values():
-                section.follow(usages, changes)
-        elif not (self._updatable and self._updated(usages, changes)):
+        before, self._usages = self._usages, None
+        if before is None or not self._followed(before, usages):
             self._sort(usages)
+        self._usages = usages
+
+    def _followed(
+        self, before: Sequence[EntityUsage], usages: Sequence[EntityUsage]
+    ) -> bool:
+        changes = UsageChanges.between(before, usages)
+        if changes.gone or changes.fresh:
+            return self._updatable and self._updated(usages, changes)
+        for section in self.sections.values():
+            section.follow(usages, changes)
+        return True
 
     def _sort(self, usages: Sequence[EntityUsage]) -> None:
         places = self._by_kind(usages, range(len(usages)))

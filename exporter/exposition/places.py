@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import count
+from itertools import compress, count
 from typing import TypeAlias
 
 from ..snapshot import EntityUsage
-from .usage_changes import OtherUsages
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,44 +31,32 @@ class Run:
         last = bisect_left(places, self.stop)
         return [place - self.start for place in places[first:last]]
 
-    def others(self, others: OtherUsages) -> OtherUsages:
-        """Those that are here, by row."""
-        return others.inside(slice(self.start, self.stop))
-
     def moved(self, places: Sequence[int]) -> Sequence[int]:
         """Where each row is when each place became another one."""
         return places[self.start : self.stop]
 
 
+@dataclass(frozen=True, slots=True)
 class Scattered:
-    """Anywhere."""
+    """Anywhere, as those of several nodes are."""
 
-    def __init__(self, places: Sequence[int]) -> None:
-        self._places = places
+    places: Sequence[int]
 
     def __len__(self) -> int:
-        return len(self._places)
-
-    @cached_property
-    def _rows(self) -> dict[int, int]:
-        return dict(zip(self._places, count(), strict=False))
+        return len(self.places)
 
     def pick(self, usages: Sequence[EntityUsage]) -> list[EntityUsage]:
         """What is there."""
-        return list(map(usages.__getitem__, self._places))
+        return list(map(usages.__getitem__, self.places))
 
-    def rows(self, places: Iterable[int]) -> list[int]:
-        """The rows of those of the places that are here, ascending."""
-        rows = self._rows
-        return sorted(rows[place] for place in places if place in rows)
-
-    def others(self, others: OtherUsages) -> OtherUsages:
-        """Those that are here, by row."""
-        return others.among(self._rows)
+    def rows(self, places: Sequence[int]) -> list[int]:
+        """The rows of those of the places that are here; all are ascending."""
+        chosen = set(places)
+        return list(compress(count(), map(chosen.__contains__, self.places)))
 
     def moved(self, places: Sequence[int]) -> Sequence[int]:
         """Where each row is when each place became another one."""
-        return list(map(places.__getitem__, self._places))
+        return list(map(places.__getitem__, self.places))
 
 
 Places: TypeAlias = Run | Scattered

@@ -34,7 +34,7 @@ class Section:
         self.news = self.turns = News([], [], [])
         """Which of them are new or others than before, and which in more than their numbers."""
         self._keys: list[_Key] | None = None
-        """What the rows are sorted by; none as long as they stand together."""
+        """What the rows are sorted by; none where they stand together in the snapshot."""
         self._nodes: set[str] = set()
         self._spelled_out = False
         self._equals = False
@@ -54,17 +54,18 @@ class Section:
         self._nodes = set()
         self._spelled_out = False
         keyed = self._keyed(usages, mine)
-        self._keys = [key for key, _ in keyed]
-        self._equals = any(map(eq, self._keys, islice(self._keys, 1, None)))
-        self.places = places_of([place for _, place in keyed])
+        keys = [key for key, _ in keyed]
+        self._equals = any(map(eq, keys, islice(keys, 1, None)))
+        self._stand([place for _, place in keyed], keys)
         self.change = Splice.anew(len(keyed))
-        self._take(self.places.pick(usages), OtherUsages([], [], []))
+        self._take(self.places.pick(usages), OtherUsages())
         return not self._equals
 
     def follow(self, usages: Sequence[EntityUsage], changes: UsageChanges) -> None:
         """Take over a snapshot that has the same entities at the same places."""
         self.change = None
-        self._take(self.places.pick(usages), self.places.others(changes.others))
+        now = self.places.pick(usages)
+        self._take(now, self._others(now, changes))
 
     def update_run(
         self, usages: Sequence[EntityUsage], changes: UsageChanges, run: Run
@@ -85,7 +86,7 @@ class Section:
         self._keys = None
         self.places = run
         self.change = Splice.between(len(self.usages), gone, fresh)
-        self._take(now, run.others(changes.others))
+        self._take(now, self._others(now, changes))
         return True
 
     def update(
@@ -106,29 +107,33 @@ class Section:
             Whether that could be done: not so when two are equal.
 
         """
-        before = self._keys
-        if before is None:
-            before = list(map(_key, self.usages))
+        before = self._keys or list(map(_key, self.usages))
         keyed = self._keyed(usages, fresh)
-        keys = [key for key, _ in keyed]
-        gone = self.places.rows(changes.gone)
-        came = [bisect_left(before, key) for key in keys]
-        change = Splice.of(len(before), gone, came)
-        self._keys = change.apply(before, keys)
-        if any(map(self._has_equal, change.fresh_places())):
+        came = [bisect_left(before, key) for key, _ in keyed]
+        change = Splice.of(len(before), self.places.rows(changes.gone), came)
+        keys = change.apply(before, [key for key, _ in keyed])
+        if any(_has_equal(keys, row) for row in change.fresh_places()):
             return False
-        self.places = places_of(
-            change.apply(
-                self.places.moved(changes.moved), [place for _, place in keyed]
-            )
-        )
+        stayed = self.places.moved(changes.moved)
+        self._stand(change.apply(stayed, [place for _, place in keyed]), keys)
         self.change = change
-        self._take(self.places.pick(usages), self.places.others(changes.others))
+        now = self.places.pick(usages)
+        self._take(now, self._others(now, changes))
         return True
 
-    def _has_equal(self, row: int) -> bool:
-        around = (self._keys or [])[max(row - 1, 0) : row + 2]
-        return len(set(around)) < len(around)
+    def _stand(self, places: Sequence[int], keys: list[_Key]) -> None:
+        self.places = places_of(places)
+        self._keys = None if isinstance(self.places, Run) else keys
+
+    def _others(self, now: list[EntityUsage], changes: UsageChanges) -> OtherUsages:
+        """Which usages are others than before, of entities that stayed."""
+        if isinstance(self.places, Run):
+            return changes.others.inside(self.places.start, self.places.stop)
+        before = self.usages
+        if self.change is not None:
+            fresh = [now[row] for row in self.change.fresh_places()]
+            before = self.change.apply(before, fresh)
+        return OtherUsages.between(before, now)
 
     def _take(self, usages: list[EntityUsage], others: OtherUsages) -> None:
         self.usages = usages
@@ -154,6 +159,11 @@ class Section:
 
 def _key(usage: EntityUsage) -> _Key:
     return entity_order(usage.entity)
+
+
+def _has_equal(keys: Sequence[_Key], row: int) -> bool:
+    around = keys[max(row - 1, 0) : row + 2]
+    return len(set(around)) < len(around)
 
 
 def _ascend(usages: Sequence[EntityUsage], rows: Iterable[int]) -> bool:

@@ -3,54 +3,57 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress, count
-from operator import is_not
+from operator import attrgetter, is_not
 
 from ..difference import BLOCK, Walk
 from ..snapshot import EntityUsage
 from .splice import Splice
 
+_detailed = attrgetter("detailed")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class OtherUsages:
     """Usages that are other objects than before, of entities that stayed."""
 
-    places: list[int]
-    """Where they are now, ascending."""
-    now: list[EntityUsage]
-    before: list[EntityUsage]
+    places: list[int] = field(default_factory=list)
+    """Where they are now in a list of usages, ascending."""
+    now: list[EntityUsage] = field(default_factory=list)
+    before: list[EntityUsage] = field(default_factory=list)
 
-    def inside(self, places: slice) -> OtherUsages:
-        """Those of a run of places, counted from its start."""
-        run = slice(
-            bisect_left(self.places, places.start),
-            bisect_left(self.places, places.stop),
+    @classmethod
+    def between(
+        cls, before: Sequence[EntityUsage], now: Sequence[EntityUsage]
+    ) -> OtherUsages:
+        """Those of two lists whose entities are the same."""
+        others = list(map(is_not, before, now))
+        return cls(
+            list(compress(count(), others)),
+            list(compress(now, others)),
+            list(compress(before, others)),
         )
-        rows = [place - places.start for place in self.places[run]]
-        return OtherUsages(rows, self.now[run], self.before[run])
 
-    def among(self, rows: Mapping[int, int]) -> OtherUsages:
-        """Those at some places, counted as these say."""
-        mine = self._only([place in rows for place in self.places])
-        return replace(mine, places=[rows[place] for place in mine.places])
+    def inside(self, start: int, stop: int) -> OtherUsages:
+        """Those of a run of places, counted from its start."""
+        run = slice(bisect_left(self.places, start), bisect_left(self.places, stop))
+        rows = [place - start for place in self.places[run]]
+        return OtherUsages(rows, self.now[run], self.before[run])
 
     def turned(self) -> OtherUsages:
         """Those that are shown in other detail than before."""
-        return self._only(
-            [
-                now.detailed is not before.detailed
-                for now, before in zip(self.now, self.before, strict=True)
-            ]
+        turned = list(
+            map(is_not, map(_detailed, self.now), map(_detailed, self.before))
         )
-
-    def _only(self, chosen: list[bool]) -> OtherUsages:
+        if not any(turned):
+            return OtherUsages()
         return OtherUsages(
-            list(compress(self.places, chosen)),
-            list(compress(self.now, chosen)),
-            list(compress(self.before, chosen)),
+            list(compress(self.places, turned)),
+            list(compress(self.now, turned)),
+            list(compress(self.before, turned)),
         )
 
 
@@ -70,8 +73,8 @@ class UsageChanges:
     def between(
         cls, before: Sequence[EntityUsage], now: Sequence[EntityUsage]
     ) -> UsageChanges:
-        """Compare two snapshots; entities and usages are the same when they are the same objects."""
-        walk = _UsageWalk(before, now, differs=_of_another_entity, key=_entity_id)
+        """Compare two snapshots, whose usages are the same when they are the same objects; entities when they are equal, too."""
+        walk = _UsageWalk(before, now)
         gone, fresh = walk.through()
         return cls(len(before), gone, fresh, walk.others)
 
@@ -87,11 +90,9 @@ class UsageChanges:
 class _UsageWalk(Walk[EntityUsage]):
     """Goes along the entities, and takes note of other usages."""
 
-    others: OtherUsages
-
-    def through(self) -> tuple[list[int], list[int]]:
-        self.others = OtherUsages([], [], [])
-        return super().through()
+    def __init__(self, old: Sequence[EntityUsage], new: Sequence[EntityUsage]) -> None:
+        super().__init__(old, new, differs=_of_another_entity, key=_entity_id)
+        self.others = OtherUsages()
 
     def to_next_difference(self) -> bool:
         while self.at < len(self.old) and self.to < len(self.new):
@@ -106,7 +107,7 @@ class _UsageWalk(Walk[EntityUsage]):
         new = self.new[start : start + BLOCK]
         for step in compress(count(), map(is_not, old, new)):
             before, now = old[step], new[step]
-            if before.entity is not now.entity:
+            if _of_another_entity(before, now):
                 self._go(step)
                 return True
             others.places.append(start + step)
@@ -121,7 +122,11 @@ class _UsageWalk(Walk[EntityUsage]):
 
 
 def _of_another_entity(before: EntityUsage, now: EntityUsage) -> bool:
-    return before.entity is not now.entity
+    ours, theirs = before.entity, now.entity
+    if ours is theirs:
+        return False
+    # most differ in this already, and the rest takes long
+    return ours.client_id != theirs.client_id or ours != theirs
 
 
 def _entity_id(usage: EntityUsage) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -99,6 +100,7 @@ class _Update:
     def __init__(self, plan: Plan, layout: Layout) -> None:
         self.plan = replace(plan, layout=layout, entities=dict(plan.entities))
         self._own: set[Tags] = set()
+        self._came: list[Tags] = []
 
     def leave(self, place: int, found: Found | None) -> None:
         """Forget where a number was."""
@@ -118,16 +120,23 @@ class _Update:
         return not doubled
 
     def finished(self) -> Plan:
-        """The plan, without entities of which nothing is left."""
+        """The plan, without entities of which nothing is left, in the order in which they are shown."""
+        entities = self.plan.entities
         for tags in self._own:
-            if _is_empty(self.plan.entities[tags]):
-                del self.plan.entities[tags]
+            if _is_empty(entities[tags]):
+                del entities[tags]
+        came = sorted((tags for tags in self._came if tags in entities), key=_order)
+        if came:
+            known = list(entities)[: -len(came)]
+            order = _merged(known, came)
+            self.plan.entities = {tags: entities[tags] for tags in order}
         return self.plan
 
     def _of(self, tags: Tags) -> Places:
         places = self.plan.entities.get(tags)
         if places is None:
             places = _places(self.plan, tags, None)
+            self._came.append(tags)
         elif tags not in self._own:
             places = replace(places, more=dict(places.more))
         self._own.add(tags)
@@ -161,8 +170,23 @@ def _sorted(
     return dict(sorted([*sorted_already, *sorted(fresh, key=_in_order)], key=_in_order))
 
 
+def _merged(known: Sequence[Tags], fresh: Sequence[Tags]) -> Iterator[Tags]:
+    """Both in one order, in which each of them is already; the known ones are many."""
+    start = 0
+    for tags in fresh:
+        stop = bisect_left(known, _order(tags), lo=start, key=_order)
+        yield from known[start:stop]
+        yield tags
+        start = stop
+    yield from known[start:]
+
+
 def _in_order(item: tuple[Tags, Places]) -> tuple[int, str, str]:
-    quota_type, user, client_id = item[0]
+    return _order(item[0])
+
+
+def _order(tags: Tags) -> tuple[int, str, str]:
+    quota_type, user, client_id = tags
     return _TYPES.index(quota_type), user, client_id
 
 

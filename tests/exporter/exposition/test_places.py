@@ -4,7 +4,6 @@ import pytest
 from tests.exporter.examples import usage
 
 from quotascope.exporter.exposition.places import Run, Scattered, places_of
-from quotascope.exporter.exposition.usage_changes import OtherUsages
 
 USAGES = [usage(user=name) for name in "abcdef"]
 
@@ -27,13 +26,10 @@ def test_other_numbers_are_scattered(numbers: list[int]) -> None:
 
 def test_a_run_and_scattered_places_say_the_same() -> None:
     """Whichever way the same places are told."""
-    others = OtherUsages([0, 2, 3, 5], USAGES[:4], USAGES[2:])
     run, scattered = Run(2, 5), Scattered([2, 3, 4])
     assert len(run) == len(scattered) == 3
     assert run.pick(USAGES) == scattered.pick(USAGES) == USAGES[2:5]
     assert run.rows([1, 2, 4, 5]) == scattered.rows([1, 2, 4, 5]) == [0, 2]
-    assert run.others(others) == scattered.others(others)
-    assert run.others(others) == OtherUsages([0, 1], USAGES[1:3], USAGES[3:5])
     moved = [0, 1, 3, 4, 5]
     assert list(run.moved(moved)) == list(scattered.moved(moved)) == [3, 4, 5]
 

@@ -12,6 +12,7 @@ from quotascope.exporter.snapshot import EntityUsage
 
 CROWD = [usage(user=f"user-{at:03}") for at in range(150)]
 """More than are compared at once."""
+NEW = [usage(user=f"new-{at}") for at in range(3)]
 
 
 @st.composite
@@ -21,7 +22,7 @@ def snapshots(draw: st.DrawFn) -> list[EntityUsage]:
     for at in draw(st.lists(st.integers(0, 100), max_size=6)):
         del usages[at : at + draw(st.integers(1, 3))]
     for at in draw(st.lists(st.integers(0, 100), max_size=6)):
-        usages.insert(at, draw(st.sampled_from([*CROWD[:3], usage(user="new")])))
+        usages.insert(at, draw(st.sampled_from([*CROWD[:3], *NEW])))
     for at in draw(st.sets(st.integers(0, 100))):
         usages[at] = replace(usages[at], usage=7.0, detailed=draw(st.booleans()))
     return usages
@@ -51,3 +52,12 @@ def test_usages_are_the_same_only_as_objects() -> None:
     """An equal one was made anew: something of it may have changed in between."""
     changes = UsageChanges.between(CROWD[:3], [CROWD[0], replace(CROWD[1]), CROWD[2]])
     assert (changes.gone, changes.fresh, changes.others.places) == ([], [], [1])
+
+
+def test_equal_entities_are_the_same() -> None:
+    """All are made anew with each change of limits, and hardly any of them is another one."""
+    anew = [replace(each, entity=replace(each.entity)) for each in CROWD]
+    anew[7] = replace(anew[7], entity=replace(anew[7].entity, limit=9.0))
+    changes = UsageChanges.between(CROWD, anew)
+    assert (changes.gone, changes.fresh) == ([7], [7])
+    assert changes.others.places == [at for at in range(len(CROWD)) if at != 7]

@@ -135,6 +135,7 @@ def test_a_plan_after_changes_is_like_one_made_anew(
         layout = Layout(tuple(columns))
         plan, anew = planner.plan(layout, known), Planner("1").plan(layout, known)
         assert (plan.entities, plan.node) == (anew.entities, anew.node)
+        assert list(plan.entities) == list(anew.entities)
         now = {tags: places.entity for tags, places in plan.entities.items()}
         assert all(now[tags] is entities[tags] for tags in now.keys() & entities.keys())
         entities = now
