@@ -13,7 +13,7 @@ from .links import Site
 from .rule import Scope, Severity
 from .yaml_text import yaml_text
 
-_NOTE: Final = "An example written by `quotascope alerts write`: copy what you need, and put your own receivers in."
+NOTE: Final = "An example written by `quotascope alerts write`: copy what you need, and put your own receivers in."
 _OURS: Final = 'alertname=~"KafkaQuota.+"'
 _PAGES: Final = 'alertname=~"KafkaQuotaThrottleSpike|KafkaQuotaManyClientsThrottled"'
 _THROTTLED: Final = 'alertname=~"KafkaQuota(Produce|Fetch|Request)Throttled|KafkaQuotaThrottleBeyondClientTimeout"'
@@ -23,7 +23,7 @@ _BY_LIMIT: Final = 'alertname=~"KafkaQuotaNearLimit|KafkaQuotaLimitPredicted|Kaf
 def alertmanager_file(site: Site) -> str:
     """Routes, groups and inhibition."""
     return yaml_text(
-        _NOTE,
+        NOTE,
         {
             "route": _routes(site),
             "inhibit_rules": _inhibitions(site),

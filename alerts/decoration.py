@@ -33,12 +33,16 @@ def decorate(site: Site, alert: Alert) -> dict[str, Any]:
     if alert.keep is not None:
         rule["keep_firing_for"] = alert.keep
     labels = (site.cluster_label, *alert.labels)
+    links = {
+        "runbook_url": runbook_url(site, alert.name),
+        "dashboard_url": dashboard_url(site, alert.dashboard, labels),
+    }
     return rule | {
         "labels": {"severity": alert.severity.value, "scope": alert.scope.value},
         "annotations": {
             "summary": alert.summary,
             "description": cluster_prefix(site.cluster_label) + alert.description,
-            "runbook_url": runbook_url(site, alert.name),
-            "dashboard_url": dashboard_url(site, alert.dashboard, labels),
+            # no link rather than one that leads nowhere
+            **{name: url for name, url in links.items() if url is not None},
         },
     }

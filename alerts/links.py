@@ -53,10 +53,10 @@ class Site:
 
     cluster_label: str = "cluster"
     """The label that tells the clusters of one Prometheus apart; every aggregation keeps it. It need not exist."""
-    grafana_url: str = "https://grafana.example.com"
-    """Where Grafana is, without a slash at the end."""
-    runbook_url: str = "https://runbooks.example.com/quotascope/{alert}.md"
-    """Where the runbook of an alert is; ``{alert}`` stands for its name."""
+    grafana_url: str | None = None
+    """Where Grafana is; None for alerts without a link to a dashboard."""
+    runbook_url: str | None = None
+    """Where the runbook of an alert is, ``{alert}`` stands for its name; None for alerts and panels without that link."""
     system_users: str = "(?i).*(entity-operator|topic-operator|user-operator|cruise[-_.]?control|schema[-_.]?registry|mirror[-_.]?maker|quotascope).*"
     """A regular expression for the users and client ids of the platform's own programs."""
 
@@ -77,10 +77,11 @@ class Site:
             )
 
     def _check_addresses(self) -> None:
-        if not _ADDRESS.fullmatch(self.grafana_url):
+        if self.grafana_url is not None and not _ADDRESS.fullmatch(self.grafana_url):
             raise InvalidSite(f"{self.grafana_url!r} is not the address of a Grafana")
-        if ALERT not in self.runbook_url or not _ADDRESS.fullmatch(
-            self.runbook_url.replace(ALERT, "x")
+        if self.runbook_url is not None and (
+            ALERT not in self.runbook_url
+            or not _ADDRESS.fullmatch(self.runbook_url.replace(ALERT, "x"))
         ):
             raise InvalidSite(
                 f"{self.runbook_url!r} is not an address of runbooks: it needs https:// and {ALERT}"
@@ -99,15 +100,19 @@ class Site:
             ) from error
 
 
-def dashboard_url(site: Site, dashboard: Dashboard, labels: Iterable[str]) -> str:
+def dashboard_url(
+    site: Site, dashboard: Dashboard, labels: Iterable[str]
+) -> str | None:
     """
-    The address of a dashboard, with those variables set that are among an alert's labels.
+    The address of a dashboard, with those variables set that are among an alert's labels; None where the site names no Grafana.
 
     Prometheus fills in the values when the alert fires. The variable of the cluster is always called ``cluster``.
 
-    >>> dashboard_url(Site(), Dashboard.BROKERS, ["cluster", "broker"])
-    'https://grafana.example.com/d/quotascope-brokers?var-cluster={{ $labels.cluster | urlquery }}&var-broker={{ $labels.broker | urlquery }}'
+    >>> dashboard_url(Site(grafana_url="https://grafana.corp"), Dashboard.BROKERS, ["cluster", "broker"])
+    'https://grafana.corp/d/quotascope-brokers?var-cluster={{ $labels.cluster | urlquery }}&var-broker={{ $labels.broker | urlquery }}'
     """
+    if site.grafana_url is None:
+        return None
     known = frozenset(labels)
     named = [
         (variable, site.cluster_label if variable == "cluster" else variable)
@@ -122,11 +127,11 @@ def dashboard_url(site: Site, dashboard: Dashboard, labels: Iterable[str]) -> st
     return f"{address}?{query}" if query else address
 
 
-def runbook_url(site: Site, alert: str) -> str:
+def runbook_url(site: Site, alert: str) -> str | None:
     """
-    The address of the runbook of an alert.
+    The address of the runbook of an alert; None where the site has none.
 
-    >>> runbook_url(Site(), "KafkaQuotaNearLimit")
-    'https://runbooks.example.com/quotascope/KafkaQuotaNearLimit.md'
+    >>> runbook_url(Site(runbook_url="https://wiki.corp/{alert}"), "KafkaQuotaNearLimit")
+    'https://wiki.corp/KafkaQuotaNearLimit'
     """
-    return site.runbook_url.replace(ALERT, alert)
+    return site.runbook_url and site.runbook_url.replace(ALERT, alert)

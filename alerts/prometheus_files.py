@@ -11,17 +11,17 @@ from .links import Site
 from .rule import Group
 from .yaml_text import yaml_text
 
-_NOTE = "Written by `quotascope alerts write`; changes here are lost."
+NOTE = "Written by `quotascope alerts write`; changes here are lost."
 
 
 def recording_file(site: Site) -> str:
     """The recording rules, for ``rule_files``."""
-    return yaml_text(_NOTE, _spec(site, recording_groups(site)))
+    return yaml_text(NOTE, _spec(site, recording_groups(site)))
 
 
 def alerts_file(site: Site) -> str:
     """The alerts, for ``rule_files``; they need the recording rules."""
-    return yaml_text(_NOTE, _spec(site, alert_groups(site)))
+    return yaml_text(NOTE, _spec(site, alert_groups(site)))
 
 
 def operator_file(site: Site) -> str:
@@ -36,7 +36,7 @@ def operator_file(site: Site) -> str:
         },
         "spec": _spec(site, groups),
     }
-    return yaml_text(_NOTE, resource)
+    return yaml_text(NOTE, resource)
 
 
 def _spec(site: Site, groups: Iterable[Group]) -> dict[str, Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
-from .site import ClusterLabel, RunbookUrl, site
+from .site import ClusterLabel, ExporterUrl, RunbookUrl, site, tell_missing_links
 
 alerts = typer.Typer(
     name="alerts",
@@ -15,14 +16,44 @@ alerts = typer.Typer(
     no_args_is_help=True,
 )
 
+_EXTRAS = "Other files, in folders of their own"
+
 Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="Folder to write to; it is made.")
+    Path,
+    typer.Argument(
+        metavar="DIR",
+        help="Folder for the rule files; it is made. rule_files of Prometheus may take all of it.",
+    ),
+]
+Alertmanager = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write an example for Alertmanager as well: routes, groups, inhibition.",
+        rich_help_panel=_EXTRAS,
+    ),
+]
+PrometheusRule = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the rules as a PrometheusRule of the Prometheus operator as well.",
+        rich_help_panel=_EXTRAS,
+    ),
+]
+Runbooks = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Write the runbooks as well, in Markdown; the exporter serves them, too.",
+        rich_help_panel=_EXTRAS,
+    ),
 ]
 GrafanaUrl = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Where the dashboards are; without it, links in alerts lead to an example.",
+        help="Where the dashboards are: makes each alert lead to one.",
     ),
 ]
 SystemUsers = Annotated[
@@ -36,9 +67,11 @@ SystemUsers = Annotated[
 _WRITE = """
 Examples:
 
-  quotascope alerts write /etc/prometheus/rules
+  quotascope alerts write /etc/prometheus/rules --exporter-url https://quotascope.corp --grafana-url https://grafana.corp
 
-  quotascope alerts write rules --grafana-url https://grafana.corp --runbook-url 'https://wiki.corp/kafka/{alert}' --cluster-label kafka_cluster
+  quotascope alerts write rules --runbook-url 'https://wiki.corp/kafka/{alert}' --runbooks wiki --cluster-label kafka_cluster
+
+  quotascope alerts write rules --prometheus-rule kubernetes/quotascope.yaml --alertmanager alertmanager.yaml
 """
 
 
@@ -47,25 +80,42 @@ def write(
     folder: Folder,
     *,
     cluster_label: ClusterLabel = None,
-    grafana_url: GrafanaUrl = None,
+    exporter_url: ExporterUrl = None,
     runbook_url: RunbookUrl = None,
+    grafana_url: GrafanaUrl = None,
     system_users: SystemUsers = None,
+    alertmanager: Alertmanager = None,
+    prometheus_rule: PrometheusRule = None,
+    runbooks: Runbooks = None,
 ) -> None:
     """
-    Write rule files for Prometheus and for its operator, an Alertmanager example, and a runbook for each alert.
+    Write recording rules and alerts for Prometheus; other files where they are asked for.
 
-    Files of the same names are replaced.
+    Files of the same names are replaced, all of them or none.
     """
+    from quotascope.alerts.write import Extras, misplaced
     from quotascope.alerts.write import write as write_all
 
     ours = site(
+        exporter_url,
+        runbook_url,
         cluster_label=cluster_label,
         grafana_url=grafana_url,
-        runbook_url=runbook_url,
         system_users=system_users,
     )
-    written = list(write_all(folder, ours))
-    rules = [path for path in written if path.parent == folder]
-    for path in rules:
+    extras = Extras(
+        alertmanager=alertmanager, prometheus_rule=prometheus_rule, runbooks=runbooks
+    )
+    written = write_all(folder, ours, extras)
+    single = [path for path in written if path.suffix != ".md"]
+    for path in single:
         typer.echo(path)
-    typer.echo(f"{folder / 'runbooks'}: {len(written) - len(rules)} runbooks")
+    if runbooks is not None:
+        typer.echo(f"{runbooks}: {len(written) - len(single)} runbooks")
+    for path in misplaced(folder):
+        typer.echo(
+            f"{path} is no rule file, and Prometheus refuses it where rule_files takes all of the folder. "
+            f"An earlier version wrote it: move it if it is in use, or remove it with `rm {quote(str(path))}`",
+            err=True,
+        )
+    tell_missing_links(ours, to_dashboards=True)

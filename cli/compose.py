@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 
+from quotascope.alerts.runbook import runbooks
 from quotascope.clients.adapter import open_quota_admin
 from quotascope.clients.quota_admin import QuotaAdmin
 from quotascope.exporter.cardinality import Cardinality
@@ -33,7 +34,8 @@ _NO_KAFKA = "no Kafka: give --bootstrap-servers, or a file with `kafka` (see `qu
 
 def build_exporter(config: Config) -> Exporter:
     """The exporter, not started yet. Raises ``ConfigError`` and ``ClientError``."""
-    return exporter_of(_builder().build(loaded(with_source(config))))
+    parts = _builder().build(loaded(with_source(config)))
+    return exporter_of(parts, dict(runbooks()))
 
 
 def build_reloader(exporter: Exporter, read: Callable[[], Config]) -> Reloader:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from .site import ClusterLabel, RunbookUrl, site
-
-if TYPE_CHECKING:
-    from quotascope.dashboards.scope import Scope
+from .site import ClusterLabel, ExporterUrl, RunbookUrl, site, tell_missing_links
 
 dashboards = typer.Typer(
     name="dashboards",
@@ -31,12 +28,12 @@ Examples:
 
   quotascope dashboards write /etc/quotascope
 
-  quotascope dashboards write build --cluster-label kafka_cluster
+  quotascope dashboards write build --cluster-label kafka_cluster --exporter-url https://quotascope.corp
 """
 _PUSH = """
 Examples:
 
-  quotascope dashboards push --url https://grafana.example.com --token-file token
+  quotascope dashboards push --url https://grafana.corp --token-file token
 
   GRAFANA_TOKEN=… quotascope dashboards push --url http://localhost:3000
 """
@@ -47,16 +44,18 @@ def write(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Is made if needed.")],
     *,
     cluster_label: ClusterLabel = None,
+    exporter_url: ExporterUrl = None,
     runbook_url: RunbookUrl = None,
     recorded: Recorded = False,
 ) -> None:
     """Write the dashboards, and the files that make a Grafana load them (provisioning)."""
     from quotascope.dashboards.files import write as write_files
+    from quotascope.dashboards.scope import Scope
 
-    for path in write_files(
-        folder, _scope(cluster_label, runbook_url, recorded=recorded)
-    ):
+    ours = site(exporter_url, runbook_url, cluster_label=cluster_label)
+    for path in write_files(folder, Scope(site=ours, recorded=recorded)):
         typer.echo(path)
+    tell_missing_links(ours, to_dashboards=False)
 
 
 @dashboards.command(epilog=_PUSH)
@@ -75,6 +74,7 @@ def push(
         typer.Option(metavar="FILE", help="PEM file of the authorities to trust."),
     ] = None,
     cluster_label: ClusterLabel = None,
+    exporter_url: ExporterUrl = None,
     runbook_url: RunbookUrl = None,
     recorded: Recorded = False,
 ) -> None:
@@ -87,18 +87,12 @@ def push(
 
     from quotascope.dashboards.files import grafana_dashboards
     from quotascope.dashboards.grafana import Grafana, push_all
+    from quotascope.dashboards.scope import Scope
     from quotascope.dashboards.token import token
 
     grafana = Grafana(url=url, token=token(token_file, os.environ), ca_file=ca_file)
-    made = grafana_dashboards(_scope(cluster_label, runbook_url, recorded=recorded))
+    ours = site(exporter_url, runbook_url, cluster_label=cluster_label)
+    made = grafana_dashboards(Scope(site=ours, recorded=recorded))
     for address in push_all(grafana, made):
         typer.echo(address)
-
-
-def _scope(
-    cluster_label: str | None, runbook_url: str | None, *, recorded: bool
-) -> Scope:
-    from quotascope.dashboards.scope import Scope
-
-    ours = site(cluster_label=cluster_label, runbook_url=runbook_url)
-    return Scope(site=ours, recorded=recorded)
+    tell_missing_links(ours, to_dashboards=False)

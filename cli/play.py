@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 
 from rich.console import Console
 
+from quotascope.alerts.runbook import runbooks
 from quotascope.demo import Simulation, run
 from quotascope.exporter.config import Config
 from quotascope.exporter.limits.embedded import EmbeddedLimits
@@ -67,7 +68,7 @@ async def _at_work(
 def _exporter(config: Config, simulation: Simulation, clock: Clock) -> Exporter:
     source = EmbeddedSource("demo", simulation.registry, _NODE_ID, clock)
     limits = EmbeddedLimits(simulation.quotas, _NODE_ID, clock, _CAPACITY_THREADS)
-    return Exporter(config, [source], limits)
+    return Exporter(config, [source], limits, runbooks=dict(runbooks()))
 
 
 def _end(duration_seconds: int | None) -> asyncio.Event:

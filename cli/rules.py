@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from .outputs import put
+
 rules = typer.Typer(
     name="rules",
     help="Write rules for the agents of brokers.",
@@ -40,10 +42,5 @@ def jmx_exporter(
     if output is None:
         typer.echo(text, nl=False)
         return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise typer.BadParameter(
-            f"{output}: {error.strerror}", param_hint="--output"
-        ) from None
+    put(output, text)
     typer.echo(output)

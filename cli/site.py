@@ -20,13 +20,39 @@ RunbookUrl = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Where the runbooks are; {alert} stands for the alert's name. Without it, links lead to an example.",
+        help="Where the runbooks are; {alert} stands for the alert's name.",
+    ),
+]
+ExporterUrl = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Address of the exporter as people reach it, which serves the runbooks itself. Instead of --runbook-url.",
     ),
 ]
 
 
-def site(**given: str | None) -> Site:
-    """What was given on the command line; the rest is as in the committed files."""
-    from quotascope.alerts import Site
+def site(
+    exporter_url: str | None, runbook_url: str | None, **given: str | None
+) -> Site:
+    """What was given on the command line; the rest is as in the committed files. Raises ``InvalidSite``."""
+    from quotascope.alerts import InvalidSite, Site
 
-    return Site(**{name: value for name, value in given.items() if value is not None})
+    if exporter_url is not None:
+        if runbook_url is not None:
+            raise InvalidSite(
+                "--exporter-url and --runbook-url both say where the runbooks are: give one of them"
+            )
+        runbook_url = f"{exporter_url.rstrip('/')}/runbooks/{{alert}}"
+    named = {name: value for name, value in given.items() if value is not None}
+    return Site(runbook_url=runbook_url, **named)
+
+
+def tell_missing_links(site: Site, *, to_dashboards: bool) -> None:
+    """Say on standard error which links are left out, and which options make them."""
+    if site.runbook_url is None:
+        typer.echo(
+            "no links to runbooks: --exporter-url or --runbook-url makes them", err=True
+        )
+    if to_dashboards and site.grafana_url is None:
+        typer.echo("no links to dashboards: --grafana-url makes them", err=True)

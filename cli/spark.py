@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -97,12 +96,12 @@ def report(
     """Show who was throttled, what failed and was repeated, and why, from the event log of an application."""
     from rich.console import Console
 
-    from quotascope.spark_listener.report import document, tables, write_picture
+    from quotascope.spark_listener.report import document, page, tables, write_picture
 
     outputs.check(html, png)
     account = _read(log, summary)
     if html is not None:
-        _write_page(account, html)
+        outputs.put(html, page(account))
     if png is not None:
         write_picture(account, png)
     if as_json:
@@ -118,8 +117,9 @@ def py_files(
     """Write the zip of what tasks import, for executors where quotascope is not installed."""
     from quotascope.spark_listener.task.py_files import write_py_files
 
-    with _named(file):
-        write_py_files(file)
+    archive = BytesIO()
+    write_py_files(archive)
+    outputs.put(file, archive.getvalue())
     typer.echo(file)
 
 
@@ -130,8 +130,7 @@ def jar(
     """Write the jar of the executor plugin, for spark.jars."""
     from quotascope.spark_listener.jvm import write_jar
 
-    with _named(file):
-        write_jar(file)
+    write_jar(file)
     typer.echo(file)
 
 
@@ -166,21 +165,3 @@ def _read(log: Path, summary: Path | None) -> Account:
             summary,
             lambda read, size: progress.update(task, completed=read, total=size),
         )
-
-
-@contextmanager
-def _named(file: Path) -> Iterator[None]:
-    """A file that cannot be written is a message, not a traceback."""
-    from quotascope.spark_listener.report import ReportError
-
-    try:
-        yield
-    except OSError as error:
-        raise ReportError(f"{file}: {error.strerror or error}") from error
-
-
-def _write_page(account: Account, file: Path) -> None:
-    from quotascope.spark_listener.report import page
-
-    with _named(file):
-        file.write_text(page(account), encoding="utf-8", errors="replace")

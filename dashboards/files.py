@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from quotascope.pages.files import put_all
+
 from .boards import boards
 from .errors import CannotWrite, GrafanalibMissing
 from .normal import Json
@@ -65,7 +67,7 @@ def file_text(dashboard: Mapping[str, Json]) -> str:
 
 def write(folder: Path, scope: Scope) -> list[Path]:
     """
-    Write dashboards and provisioning files; gives their paths.
+    Write dashboards and provisioning files, all or none; gives their paths.
 
     Raises:
         GrafanalibMissing: The extra ``dashboards`` is not installed.
@@ -80,14 +82,8 @@ def write(folder: Path, scope: Scope) -> list[Path]:
         folder=FOLDER, path=path
     )
     texts[folder / "provisioning" / "datasource-example.yaml"] = _DATASOURCE
-    for each, text in texts.items():
-        _write(each, text)
-    return list(texts)
-
-
-def _write(path: Path, text: str) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        put_all(texts, make_folders=True)
     except OSError as error:
-        raise CannotWrite(f"cannot write {path}: {error.strerror or error}") from error
+        raise CannotWrite(f"cannot write {error.filename}: {error.strerror}") from error
+    return list(texts)

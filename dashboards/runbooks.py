@@ -76,7 +76,7 @@ RUNBOOKS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 
 
 def with_runbooks(board: Board, site: Site) -> Board:
-    """A dashboard whose panels lead to the runbooks."""
+    """A dashboard whose panels lead to the runbooks, where the site has an address of them."""
     rows = tuple(_with_links(row, board.uid, site) for row in board.rows)
     return replace(board, rows=rows)
 
@@ -87,10 +87,11 @@ def _with_links(row: Row, uid: str, site: Site) -> Row:
 
 
 def _linked(panel: Panel, uid: str, site: Site) -> Panel:
-    alerts = RUNBOOKS[uid].get(panel.title, ())
-    if isinstance(panel, Text) or not alerts:
+    if isinstance(panel, Text):
         return panel
     links = (
-        Link(title=f"Runbook: {alert}", url=address_of(site, alert)) for alert in alerts
+        Link(title=f"Runbook: {alert}", url=url)
+        for alert in RUNBOOKS[uid].get(panel.title, ())
+        if (url := address_of(site, alert)) is not None
     )
     return replace(panel, links=(*panel.links, *links))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import structlog
@@ -14,6 +14,7 @@ from .collection import Collection
 from .config import CollectionConfig
 from .exposition import Renderer, accepts_gzip, choose_format
 from .page import Pages
+from .page.runbooks import Runbooks
 from .rendering import Rendering
 
 log = structlog.get_logger()
@@ -25,7 +26,11 @@ _LONGEST_TIMEOUT_SECONDS: Final = 300.0
 
 
 class Handlers:
-    """The pages, all of them read from snapshots. ``clock`` gives Unix time in seconds."""
+    """
+    The pages, all of them read from snapshots but the runbooks, which are Markdown by the name of the alert.
+
+    ``clock`` gives Unix time in seconds.
+    """
 
     def __init__(
         self,
@@ -33,11 +38,14 @@ class Handlers:
         config: CollectionConfig,
         cluster: str | None = None,
         clock: Callable[[], float] = time.time,
+        *,
+        runbooks: Mapping[str, str] | None = None,
     ) -> None:
         self._collection = collection
         self._config = config
         self.pages = Pages(collection, config, cluster, clock)
         """What people look at."""
+        self._runbooks = Runbooks(runbooks or {})
         self._cluster = cluster
         self._rendering = Rendering(Renderer(cluster), clock)
         self._clock = clock
@@ -54,6 +62,7 @@ class Handlers:
         """The application with all routes, behind what a request passes first."""
         app = web.Application(middlewares=[*middlewares, _answer_errors])
         self.pages.add_to(app.router)
+        self._runbooks.add_to(app.router)
         app.router.add_get("/metrics", self.metrics)
         app.router.add_get("/-/healthy", self.healthy)
         app.router.add_get("/-/ready", self.ready)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 import structlog
@@ -34,7 +34,8 @@ class Exporter:
 
     ``async with`` starts it and ends it; it owns the sources, the limits source, the discovery and the push, and
     closes them. ``refresh_seconds`` is the pause between two reads of the limits,
-    ``limits_timeout_seconds`` the longest one of them. Raises ``ConfigError`` when the web config file cannot be used.
+    ``limits_timeout_seconds`` the longest one of them; ``runbooks`` are served as they are given, Markdown by the name of the
+    alert. Raises ``ConfigError`` when the web config file cannot be used.
     """
 
     def __init__(  # noqa: PLR0913 - what it puts together
@@ -47,6 +48,7 @@ class Exporter:
         push: Push | None = None,
         refresh_seconds: float = 30.0,
         limits_timeout_seconds: float = 30.0,
+        runbooks: Mapping[str, str] | None = None,
     ) -> None:
         self._config = config
         self.parts = Parts(loaded=Loaded(config=config))
@@ -66,7 +68,9 @@ class Exporter:
             patience_seconds=config.collection.timeout_seconds,
         )
         self.collection.push_health = self._push_health
-        self._handlers = Handlers(self.collection, config.collection, config.cluster)
+        self._handlers = Handlers(
+            self.collection, config.collection, config.cluster, runbooks=runbooks
+        )
         self._background = Background()
         self._front = Front(config.server)
         self.url = ""
@@ -231,8 +235,8 @@ class Exporter:
             await self._limits_source.close()
 
 
-def exporter_of(parts: Parts) -> Exporter:
-    """The exporter of these parts, not started yet."""
+def exporter_of(parts: Parts, runbooks: Mapping[str, str] | None = None) -> Exporter:
+    """The exporter of these parts, which serves these runbooks; not started yet."""
     config, kafka = parts.config, parts.config.kafka
     roster = Roster(parts.sources)
     discovery = discovery_of(config, parts.finders, roster) if parts.finders else None
@@ -244,6 +248,7 @@ def exporter_of(parts: Parts) -> Exporter:
         push=parts.push,
         refresh_seconds=kafka.refresh_interval_seconds if kafka else 30.0,
         limits_timeout_seconds=read_timeout(kafka) if kafka else 30.0,
+        runbooks=runbooks,
     )
     exporter.parts = parts
     return exporter

@@ -11,7 +11,7 @@ What can go wrong between a request log and a recommended quota.
     ├── InvalidRules         rules to check a replay by that cannot be read, or that no cluster would take
     ├── InvalidCandidates    a file of candidate quotas; says where and why
     ├── MissingExtra         a library of the extra `pipeline` is not installed
-    ├── FileNotWritten       a page, a CSV or a JSON file
+    ├── FileNotWritten       a file that a command writes
     ├── OtherTopic           the topic of request logs is there, but not as wanted
     ├── UnreadableMessage    a message of a request log that is not what its header says
     │   └── UnknownVersion   of a version that this release knows no schema of
@@ -135,7 +135,7 @@ class LostCommit(TableError):
 
 
 class FileNotWritten(PipelineError):
-    """A page, a CSV or a JSON file cannot be written; the message names it."""
+    """A file that a command writes, such as a page or a CSV, cannot be written; the message names it."""
 
 
 class OtherTopic(PipelineError):

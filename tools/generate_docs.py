@@ -11,7 +11,9 @@ from itertools import groupby
 from pathlib import Path
 
 from quotascope.alerts import Site
+from quotascope.alerts.alertmanager_file import alertmanager_file
 from quotascope.alerts.page import alerts_page
+from quotascope.alerts.prometheus_files import operator_file
 from quotascope.alerts.write import rule_files
 from quotascope.dashboards.files import file_text, grafana_dashboards
 from quotascope.dashboards.scope import Scope
@@ -51,6 +53,10 @@ def pages() -> dict[Path, str]:
         DOCS / "configuration.yaml": reference(),
         DOCS / "alerts.md": alerts_page(),
         **{ALERTS / name: text for name, text in rule_files(Site()).items()},
+        ALERTS / "alertmanager" / "alertmanager-example.yaml": alertmanager_file(
+            Site()
+        ),
+        ALERTS / "kubernetes" / "quotascope-prometheusrule.yaml": operator_file(Site()),
         **_dashboards(),
     }
 

@@ -56,6 +56,10 @@ tr.over, tr.near { color: inherit; }
 tr.over .used span { color: var(--over); font-weight: 600; } tr.near .used span { color: var(--near); font-weight: 600; }
 .at { stroke: var(--ink); stroke-width: .8; stroke-dasharray: 2 2; }
 .parts a { display: inline-block; margin: 8px 16px 0 0; }
+article { max-width: 80ch; }
+article p, article li { margin: 8px 0; }
+pre { overflow-x: auto; padding: 10px 14px; background: var(--raised); border-radius: 6px; }
+code { font: 13px/1.5 ui-monospace, monospace; }
 li { overflow-wrap: anywhere; }
 footer { margin-top: 32px; border-top: 1px solid var(--line); color: var(--faint); }
 footer ul { display: flex; flex-wrap: wrap; gap: 4px 20px; list-style: none; padding: 0; }

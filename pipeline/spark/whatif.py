@@ -13,6 +13,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from quotascope.pages.files import put
 from quotascope.pipeline.candidates import Candidate, read_candidates
 from quotascope.pipeline.errors import PipelineError
 from quotascope.pipeline.history import HISTORY, History
@@ -194,7 +196,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         candidates = read_candidates(Path(options.candidates))
         history = History.open(options.history).detail
         results = replay_table(history, candidates, Mode(options.mode), settings)
-        pq.write_table(results, options.into)
+        written = BytesIO()
+        pq.write_table(results, written)
+        put(Path(options.into), written.getvalue())
     except (PipelineError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from quotascope.pages.files import put
+
 BEAT_SECONDS: Final = 60.0
 DEAD_AFTER_SECONDS: Final = 600.0
 APP_ID: Final = "{app_id}"
@@ -48,7 +50,7 @@ class Entry:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         entry = {"targets": [target], "labels": self._labels}
         self._text = json.dumps([entry], indent=2) + "\n"
-        self._put()
+        put(self.path, self._text)
         if self._shares_folder:
             _remove_dead(self.path)
 
@@ -57,22 +59,13 @@ class Entry:
         try:
             os.utime(self.path)
         except FileNotFoundError:  # somebody thought it dead: a laptop that slept
-            self._put()
+            put(self.path, self._text)
 
     def remove(self) -> None:
         """Take the entry away, unless another driver has put its own into the same place. Raises `OSError`."""
         with contextlib.suppress(FileNotFoundError):
             if self.path.read_text(encoding="utf-8") == self._text:
                 self.path.unlink()
-
-    def _put(self) -> None:
-        # a name that no pattern of Prometheus's matches
-        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
-        try:
-            partial.write_text(self._text, encoding="utf-8")
-            partial.replace(self.path)
-        finally:
-            partial.unlink(missing_ok=True)
 
 
 def _remove_dead(ours: Path) -> None:

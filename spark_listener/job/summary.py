@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from quotascope.clients.accounting import Client, ClientTotals
+from quotascope.pages.files import put
 
 from ..errors import SparkListenerError
 from .snapshot import JobSnapshot, QueryTotals
@@ -32,9 +33,7 @@ def write_summary(snapshot: JobSnapshot, path: Path) -> None:
         "unknown_attempts": snapshot.unknown_attempts,
         "throttles": [_row(query, totals) for query, totals in snapshot.throttles],
     }
-    beside = path.with_name(f"{path.name}.tmp")
-    beside.write_text(json.dumps(document, indent=1), encoding="utf-8")
-    beside.replace(path)
+    put(path, json.dumps(document, indent=1))
 
 
 def read_summary(path: Path) -> tuple[QueryTotals, ...]:

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import IO
 
 JAR = "quotascope-spark.jar"
 _HERE = Path(__file__).parent
@@ -29,7 +30,7 @@ def has_compiler() -> bool:
     return shutil.which("javac") is not None
 
 
-def build(target: Path) -> None:
+def build(target: Path | IO[bytes]) -> None:
     """Write the jar, the same bytes each time for the same `javac`. Raises `BuildFailed`, and `OSError` from the target."""
     with tempfile.TemporaryDirectory() as folder:
         classes = Path(folder)

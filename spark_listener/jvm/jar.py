@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
+from io import BytesIO
 from pathlib import Path
+
+from quotascope.pages.files import put
 
 from ..errors import SparkListenerError
 from .building import JAR, BuildFailed, build
@@ -22,10 +24,12 @@ def write_jar(target: Path) -> None:
     shipped = Path(__file__).with_name(JAR)
     try:
         if shipped.exists():
-            shutil.copyfile(shipped, target)
-        else:
-            build(target)
+            put(target, shipped.read_bytes())
+            return
+        built = BytesIO()
+        build(built)
+        put(target, built.getvalue())
     except (BuildFailed, OSError) as error:
         raise JarUnavailable(
-            f"the plugin's jar is not written to {target}: {error}"
+            f"the plugin's jar is not written to {target}: {getattr(error, 'strerror', error)}"
         ) from error

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quotascope.pages.files import put
 from quotascope.pages.words import seconds, shown
 
 from .account import Account
@@ -50,10 +52,12 @@ def write_picture(account: Account, path: Path) -> None:
     )
     with warnings.catch_warnings():  # a name may hold what no font here has
         warnings.simplefilter("ignore", UserWarning)
-        try:
-            figure.savefig(path, format="png")
-        except OSError as error:
-            raise ReportError(f"{path}: {error.strerror or error}") from error
+        drawing = BytesIO()
+        figure.savefig(drawing, format="png")
+    try:
+        put(path, drawing.getvalue())
+    except OSError as error:
+        raise ReportError(f"{path}: {error.strerror}") from error
 
 
 def _draw(axes: Axes, drawn: Timeline) -> None:

@@ -8,6 +8,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from quotascope.clients import accounting
 
@@ -22,12 +23,14 @@ _GIVE_WAY = b"\n\ngive_way(sys.modules[__name__])\n"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same content is the same file
 
 
-def write_py_files(path: str | Path, *, accumulator: int | None = None) -> None:
+def write_py_files(
+    path: str | Path | IO[bytes], *, accumulator: int | None = None
+) -> None:
     """
     Write the zip, which works on Python 3.8 with nothing else of ours installed, and beside it as well.
 
     Args:
-        path: of a file whose name ends in ".zip", as Spark wants it.
+        path: of a file whose name ends in ".zip", as Spark wants it; or what takes the bytes.
         accumulator: the number of the driver's accumulator, with which `throttle_scope()` needs no `Throttles`.
 
     Raises:

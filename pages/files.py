@@ -1,0 +1,168 @@
+"""
+Files that are there as a whole or not at all.
+
+A full disk or a killed process must leave no first half of a file: half of a file of rules is still valid YAML, and Prometheus would
+go on with half of its alerts. The content is first written to a hidden file in the same folder, which then takes the name.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from errno import EACCES, EISDIR, ENOTDIR
+from pathlib import Path
+from typing import Final
+
+_OPEN: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd", "/proc")
+"""Names of files that are open already; they are not replaced, for the program that opened them would go on with the old one."""
+_ANYBODY: Final = 0o666
+"""Permissions of a new file, before the umask takes its part away."""
+
+Content = str | bytes
+
+
+def put(file: Path, content: Content) -> None:
+    """Write one file, as `put_all` does."""
+    put_all({file: content})
+
+
+def put_all(contents: Mapping[Path, Content], *, make_folders: bool = False) -> None:
+    """
+    Write files, all of which are complete on the disk before the first of them takes its name.
+
+    A file that was there keeps its permissions, and its owner where the system allows that; behind a symbolic link the target is
+    replaced, not the link. A pipe, a device and a file that is open
+    already (`/dev/stdout`) are written to as they are. Text is UTF-8;
+    what is no character becomes a question mark.
+
+    Raises:
+        OSError: One of them cannot be written, which is its `filename`; all that were there before are as they were, unless the
+            disk itself fails while names are given.
+
+    """
+    for file in contents if make_folders else ():
+        with _named(file):
+            _make_folder(file.parent)
+    with ExitStack() as stack:
+        staged = [stack.enter_context(_staged(file, content)) for file, content in contents.items()]  # fmt: skip
+        for file, part in zip(contents, staged, strict=True):
+            with _named(file):
+                if part is not None:
+                    part.take_its_name()
+                    continue
+                with file.open("ab") as opened:  # what stands there is not cut off
+                    opened.write(_encoded(contents[file]))
+        for folder in {part.target.parent for part in staged if part is not None}:
+            _remember_names(folder)
+
+
+def check(file: Path) -> None:
+    """See whether a file could be written, and leave everything as it was. Raises `OSError`."""
+    with _staged(file, b""):
+        pass
+
+
+class _Part:
+    """The content of a file, beside the place where it is to be."""
+
+    def __init__(self, file: Path, before: os.stat_result | None) -> None:
+        self.target = Path(os.path.realpath(file))
+        self._before = before
+        self._path = self.target.with_name(f".quotascope-{secrets.token_hex(8)}.part")
+
+    def write(self, content: bytes) -> None:
+        """Fill it, down to the disk, with the permissions that the target is to have."""
+        before = self._before
+        mode = _ANYBODY if before is None else stat.S_IMODE(before.st_mode)
+        with open(self._made(mode), "wb") as file:  # noqa: PTH123 - opened with its permissions
+            if before is not None:
+                with suppress(OSError):  # only root may give files away
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                os.fchmod(file.fileno(), mode)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _made(self, mode: int) -> int:
+        try:
+            return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        except PermissionError as error:  # of the folder, which people do not look at
+            reason = f"{error.strerror}: no file can be made in its folder"
+            raise PermissionError(error.errno, reason) from error
+
+    def take_its_name(self) -> None:
+        """Put it in the target's place, at one moment."""
+        self._path.replace(self.target)
+
+    def remove(self) -> None:
+        """Leave nothing behind; what took its name stays."""
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _staged(file: Path, content: Content) -> Iterator[_Part | None]:
+    """The complete content beside its target; None where nothing is to be replaced."""
+    with _named(file):
+        before = _stat(file)
+    if before is not None and _is_written_through(file, before):
+        yield None
+        return
+    part = _Part(file, before)
+    try:
+        with _named(file):
+            part.write(_encoded(content))
+        yield part
+    finally:
+        part.remove()
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """The error is about that file, not about the hidden one."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(file)) from error
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise OSError(ENOTDIR, f"{folder} is not a folder") from error
+
+
+def _stat(file: Path) -> os.stat_result | None:
+    """What is there. Raises `OSError` when it is nothing that may be written."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        raise OSError(EISDIR, os.strerror(EISDIR))
+    if not os.access(file, os.W_OK):  # the folder's permissions might allow it
+        raise OSError(EACCES, os.strerror(EACCES))
+    return found
+
+
+def _is_written_through(file: Path, found: os.stat_result) -> bool:
+    opened = any(file.absolute().is_relative_to(name) for name in _OPEN)
+    return opened or not stat.S_ISREG(found.st_mode)
+
+
+def _encoded(content: Content) -> bytes:
+    return content.encode("utf-8", "replace") if isinstance(content, str) else content
+
+
+def _remember_names(folder: Path) -> None:
+    """Let a power cut not bring old names back; some file systems know no such thing."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
