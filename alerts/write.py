@@ -57,7 +57,7 @@ def write(folder: Path, site: Site, extras: Extras | None = None) -> list[Path]:
     """
     texts = {folder / name: text for name, text in rule_files(site).items()}
     for path, text in _extra_files(site, extras or Extras()):
-        if path.parent.resolve() == folder.resolve():
+        if path.resolve().is_relative_to(folder.resolve()):
             raise CannotWrite(
                 f"{path} would be read as rules where rule_files takes all of {folder}: choose another folder for it"
             )

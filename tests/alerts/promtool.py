@@ -10,16 +10,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from tests.alerts.specification import SPECIFIED
 
 from quotascope.alerts import Site
 from quotascope.alerts.book import alerts
 from quotascope.alerts.rule import Alert
+from quotascope.alerts.write import rule_files
 
 CASES: Final = Path(__file__).parent / "cases"
 ALERTS: Final[dict[str, Alert]] = {alert.name: alert for alert in alerts(Site())}
 GENERATED: Final = Path(__file__).parents[2] / "alerts" / "generated"
 GRAFANA: Final = "https://grafana.example.com"
 RUNBOOKS: Final = "https://runbooks.example.com/quotascope"
+SITE: Final = Site(grafana_url=GRAFANA, runbook_url=f"{RUNBOOKS}/{{alert}}.md")
+"""With links, whose templates the cases compare."""
 Labels = dict[str, str]
 _LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _MANY_ZEROS: Final = re.compile(r"(?<![\w.+])0x(\d+)")
@@ -95,8 +99,8 @@ class Case:
             yield {**look, "exp_samples": samples}
 
     def _expected(self, expected: dict[str, Any]) -> dict[str, Any]:
-        alert = ALERTS[self.subject]
-        common = {"severity": alert.severity.value, "scope": alert.scope.value}
+        alert, specified = ALERTS[self.subject], SPECIFIED[self.subject]
+        common = {"severity": specified.severity, "scope": specified.scope}
         return {
             "exp_labels": common | expected.get("labels", {}),
             "exp_annotations": {
@@ -125,11 +129,11 @@ def _spelled_out(values: str) -> str:
 
 
 def _rules() -> dict[str, dict[str, Any]]:
-    """The generated groups, each of them with one rule, by the name of the rule; what is recorded comes first."""
+    """The groups, each of them with one rule, by the name of the rule; what is recorded comes first."""
     return {
         rule.get("alert") or rule["record"]: {**group, "rules": [rule]}
-        for name in ("quotascope-recording.yaml", "quotascope-alerts.yaml")
-        for group in yaml.safe_load((GENERATED / name).read_text())["groups"]
+        for text in rule_files(SITE).values()
+        for group in yaml.safe_load(text)["groups"]
         for rule in group["rules"]
     }
 

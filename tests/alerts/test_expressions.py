@@ -24,7 +24,7 @@ from quotascope.alerts.decoration import decorate
 from quotascope.alerts.rule import Alert, Record
 from quotascope.metrics.catalog import FamilyType
 
-SITE = Site()
+SITE = Site(grafana_url="https://grafana", runbook_url="https://wiki/{alert}")
 ALERTS = list(alerts(SITE))
 RULES: list[Record | Alert] = [*RECORDED.values(), *ALERTS]
 SCRAPE = timedelta(minutes=1)

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.alerts.promtool import ALERTS, GENERATED
+from tests.alerts.specification import SPECIFIED
 
 from quotascope.alerts import CannotWrite, InvalidSite, Site
+from quotascope.alerts.alertmanager_file import alertmanager_file
+from quotascope.alerts.prometheus_files import operator_file
 from quotascope.alerts.runbook import runbooks
-from quotascope.alerts.write import rule_files, write
+from quotascope.alerts.write import Extras, misplaced, rule_files, write
 
 SITE = Site(
     cluster_label="kafka_cluster",
@@ -30,33 +33,114 @@ def said(*command: str | Path) -> str:
 
 
 def test_generated_files_are_current() -> None:
-    """What is committed is what the code writes: `quotascope alerts write alerts/generated`."""
-    expected = rule_files(Site())
+    """What is committed is what the code writes."""
+    expected = {
+        **rule_files(Site()),
+        "alertmanager/alertmanager-example.yaml": alertmanager_file(Site()),
+        "kubernetes/quotascope-prometheusrule.yaml": operator_file(Site()),
+    }
     found = {
-        path.name: path.read_text(encoding="utf-8") for path in GENERATED.iterdir()
+        str(path.relative_to(GENERATED)): path.read_text(encoding="utf-8")
+        for path in GENERATED.rglob("*")
+        if path.is_file()
     }
     assert found == expected, "run: make docs"
 
 
-def test_everything_is_written(tmp_path: Path) -> None:
-    """Rules, the example and the runbooks; and each file is told."""
-    written = list(write(tmp_path / "new" / "rules", SITE))
-    names = {str(path.relative_to(tmp_path / "new" / "rules")) for path in written}
-    assert names == {
-        "quotascope-recording.yaml",
-        "quotascope-alerts.yaml",
-        "quotascope-prometheusrule.yaml",
-        "alertmanager-example.yaml",
-        *(f"runbooks/{name}.md" for name, _ in runbooks()),
+def extras(folder: Path) -> Extras:
+    """All that can be asked for."""
+    return Extras(
+        alertmanager=folder / "alertmanager.yaml",
+        prometheus_rule=folder / "kubernetes" / "rules.yaml",
+        runbooks=folder / "runbooks",
+    )
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("pattern", ["*.yaml", "*.yml", "*"])
+def test_prometheus_takes_the_whole_folder(tmp_path: Path, pattern: str) -> None:
+    """`promtool check config` with all of the folder as rule_files: nothing but rules is in it."""
+    folder = tmp_path / "rules"
+    write(folder, SITE, extras(tmp_path))
+    config = tmp_path / "prometheus.yml"
+    config.write_text(yaml.safe_dump({"rule_files": [str(folder / pattern)]}))
+    answer = said("promtool", "check", "config", config)
+    assert answer.count("rules found") == (0 if pattern == "*.yml" else 2)
+
+
+def test_only_rules_are_written_unasked(tmp_path: Path) -> None:
+    """Rules in a folder that is made, and nothing else anywhere."""
+    written = write(tmp_path / "new" / "rules", SITE)
+    found = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert {*written} == found
+    assert {path.name for path in found} == {*rule_files(SITE)}
+
+
+def test_everything_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
+    """The example, the resource and the runbooks, each with its content."""
+    asked = extras(tmp_path / "other")
+    written = write(tmp_path / "rules", SITE, asked)
+    assert asked.alertmanager is not None
+    assert asked.alertmanager.read_text("utf-8") == alertmanager_file(SITE)
+    assert asked.prometheus_rule is not None
+    assert asked.prometheus_rule.read_text("utf-8") == operator_file(SITE)
+    for name, text in runbooks():
+        path = tmp_path / "other" / "runbooks" / f"{name}.md"
+        assert path in written
+        assert path.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize("option", ["alertmanager", "prometheus_rule", "runbooks"])
+def test_nothing_else_goes_into_the_folder_of_the_rules(
+    tmp_path: Path, option: str
+) -> None:
+    """Prometheus would refuse all of its rules."""
+    inside = {"runbooks": tmp_path / "runbooks", "alertmanager": tmp_path / "x.yaml"}
+    into = inside.get(option, tmp_path / "rules.d" / ".." / "x.yaml")
+    (tmp_path / "rules.d").mkdir()
+    with pytest.raises(CannotWrite, match="choose another folder"):
+        write(tmp_path, SITE, Extras(**{option: into}))
+    assert [path.name for path in tmp_path.iterdir()] == ["rules.d"]
+
+
+def test_two_outputs_are_not_one_file(tmp_path: Path) -> None:
+    """One would take the place of the other."""
+    one = tmp_path / "x.yaml"
+    with pytest.raises(CannotWrite, match="two outputs"):
+        write(tmp_path / "rules", SITE, Extras(alertmanager=one, prometheus_rule=one))
+
+
+def test_what_an_earlier_version_put_there_is_found(tmp_path: Path) -> None:
+    """It begins as we write it; it stays, for it may be in use. What others put there under such a name is theirs."""
+    stale = {
+        "quotascope-prometheusrule.yaml": "# Written by `quotascope alerts write`; changes here are lost.\n",
+        "alertmanager-example.yaml": "# An example written by `quotascope alerts write`: copy what you need, and put your own receivers in.\n",
     }
-    assert all(path.read_text(encoding="utf-8") for path in written)
+    for name, line in stale.items():
+        (tmp_path / name).write_text(f"{line}x: 1\n")
+    write(tmp_path, SITE)
+    assert misplaced(tmp_path) == [tmp_path / name for name in stale]
+    (tmp_path / "alertmanager-example.yaml").write_text("route: {}\n")
+    (tmp_path / "quotascope-prometheusrule.yaml").unlink()
+    assert misplaced(tmp_path) == []
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     """A file in place of the folder is a message, not a traceback."""
     (tmp_path / "taken").write_text("")
-    with pytest.raises(CannotWrite, match="taken/quotascope-recording"):
-        list(write(tmp_path / "taken", Site()))
+    with pytest.raises(
+        CannotWrite, match=r"taken/quotascope-recording.* is not a fold"
+    ):
+        write(tmp_path / "taken", Site())
+
+
+def test_no_rule_leads_nowhere() -> None:
+    """Without an address there is no link, and no address is made up."""
+    rules = yaml.safe_load(rule_files(Site())["quotascope-alerts.yaml"])["groups"]
+    for rule in (rule for group in rules for rule in group["rules"]):
+        assert {*rule["annotations"]} == {"summary", "description"}
+    written = "".join(path.read_text() for path in GENERATED.rglob("*.yaml"))
+    assert "http" not in written
 
 
 def test_a_site_shows_in_all_rules() -> None:
@@ -69,7 +153,7 @@ def test_a_site_shows_in_all_rules() -> None:
         assert "$labels.kafka_cluster" in notes["description"]
         assert "$labels.cluster" not in str(rule)
     assert 'user=~"ops-.*"' in rule_files(SITE)["quotascope-alerts.yaml"]
-    example = yaml.safe_load(rule_files(SITE)["alertmanager-example.yaml"])
+    example = yaml.safe_load(alertmanager_file(SITE))
     assert all("kafka_cluster" in rule["equal"] for rule in example["inhibit_rules"])
 
 
@@ -99,7 +183,7 @@ def test_a_site_that_cannot_work_is_refused(field: str, value: str) -> None:
 def test_the_operators_resource_has_the_same_groups() -> None:
     """Who uses the operator gets the same rules."""
     files = {name: yaml.safe_load(text) for name, text in rule_files(Site()).items()}
-    resource = files["quotascope-prometheusrule.yaml"]
+    resource = yaml.safe_load(operator_file(Site()))
     assert resource["kind"] == "PrometheusRule"
     assert resource["spec"]["groups"] == [
         *files["quotascope-recording.yaml"]["groups"],
@@ -111,7 +195,7 @@ def test_the_operators_resource_has_the_same_groups() -> None:
 @pytest.mark.parametrize("site", [Site(), SITE], ids=lambda site: site.cluster_label)
 def test_promtool_accepts_the_rules(site: Site, tmp_path: Path) -> None:
     """`promtool check rules`, with its lint for duplicates, finds nothing."""
-    list(write(tmp_path, site))
+    write(tmp_path, site)
     for name in ("quotascope-recording.yaml", "quotascope-alerts.yaml"):
         assert "SUCCESS" in said("promtool", "check", "rules", tmp_path / name)
 
@@ -120,8 +204,9 @@ def test_promtool_accepts_the_rules(site: Site, tmp_path: Path) -> None:
 @pytest.mark.parametrize("site", [Site(), SITE], ids=lambda site: site.cluster_label)
 def test_amtool_accepts_the_example(site: Site, tmp_path: Path) -> None:
     """`amtool check-config` finds nothing."""
-    list(write(tmp_path, site))
-    answer = said("amtool", "check-config", tmp_path / "alertmanager-example.yaml")
+    example = tmp_path / "alertmanager.yaml"
+    example.write_text(alertmanager_file(site))
+    answer = said("amtool", "check-config", example)
     assert "SUCCESS" in answer
 
 
@@ -130,14 +215,14 @@ def test_amtool_accepts_the_example(site: Site, tmp_path: Path) -> None:
 def test_every_alert_has_a_receiver(name: str) -> None:
     """`amtool config routes test`: critical wakes somebody up, warnings are tickets, the rest is for a chat room."""
     receivers = {"critical": "on-call", "warning": "tickets", "info": "chat"}
-    severity = ALERTS[name].severity.value
+    severity = SPECIFIED[name].severity
     answer = said(
         *("amtool", "config", "routes", "test"),
-        f"--config.file={GENERATED / 'alertmanager-example.yaml'}",
+        f"--config.file={GENERATED / 'alertmanager' / 'alertmanager-example.yaml'}",
         f"--verify.receivers={receivers[severity]}",
         f"alertname={name}",
         f"severity={severity}",
-        f"scope={ALERTS[name].scope.value}",
+        f"scope={SPECIFIED[name].scope}",
         "cluster=paris",
     )
     assert receivers[severity] in answer
@@ -148,7 +233,7 @@ def test_alerts_of_others_are_left_alone() -> None:
     """Our routes take only our own alerts."""
     answer = said(
         *("amtool", "config", "routes", "test"),
-        f"--config.file={GENERATED / 'alertmanager-example.yaml'}",
+        f"--config.file={GENERATED / 'alertmanager' / 'alertmanager-example.yaml'}",
         *("alertname=NodeDown", "severity=critical"),
     )
     assert answer.strip() == "nobody"
@@ -156,7 +241,7 @@ def test_alerts_of_others_are_left_alone() -> None:
 
 def test_inhibitions_name_alerts_that_exist() -> None:
     """A renamed alert would no longer silence what it should."""
-    example = yaml.safe_load(rule_files(Site())["alertmanager-example.yaml"])
+    example = yaml.safe_load(alertmanager_file(Site()))
     for rule in example["inhibit_rules"]:
         for matcher in (*rule["source_matchers"], *rule["target_matchers"]):
             label, _, value = matcher.partition("=")

@@ -6,10 +6,11 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import permutations
 
 import pytest
-from tests.alerts.promtool import ALERTS, GENERATED
+from tests.alerts.promtool import GENERATED
+from tests.alerts.specification import INHIBITED, SPECIFIED
 from tests.cluster.ports import free_port
 from tests.integration import web
 from tests.integration.child import Child
@@ -18,17 +19,19 @@ from tests.integration.eventually import eventually
 pytestmark = pytest.mark.real
 
 
+Labels = Mapping[str, str]
+ENTITY_LABELS: Labels = {"quota_type": "produce", "user": "alice", "client_id": "app"}
+
+
 @dataclass(frozen=True, slots=True)
 class Alertmanager:
     """A running Alertmanager with the example as its configuration."""
 
     url: str
 
-    def fire(self, name: str, **labels: str) -> None:
-        """Send an alert as Prometheus does."""
-        alert = ALERTS[name]
-        own = {"severity": alert.severity.value, "scope": alert.scope.value}
-        body = [{"labels": {"alertname": name, **own, **labels}}]
+    def fire(self, *alerts: Labels) -> None:
+        """Send alerts as Prometheus does, with the severity and the scope that each is specified to have."""
+        body = [{"labels": _complete(labels)} for labels in alerts]
         answer = web.ask(
             f"{self.url}/api/v2/alerts",
             json.dumps(body).encode(),
@@ -36,29 +39,33 @@ class Alertmanager:
         )
         assert answer.status == 200, answer.text
 
-    def kept_back(self) -> dict[tuple[str, str], bool]:
-        """Whether each alert is kept back, by its name and cluster."""
-        alerts = json.loads(web.ask(f"{self.url}/api/v2/alerts").body)
-        return {_key(alert["labels"]): _inhibited(alert) for alert in alerts}
+    def kept_back(self, *alerts: Labels) -> list[bool]:
+        """Whether each of these alerts, told apart by all of its labels, is kept back."""
+        answer = web.ask(f"{self.url}/api/v2/alerts")
+        found = {
+            frozenset(alert["labels"].items()): bool(alert["status"]["inhibitedBy"])
+            for alert in json.loads(answer.body)
+        }
+        wanted = [frozenset(_complete(labels).items()) for labels in alerts]
+        assert {*wanted} <= {*found}
+        return [found[labels] for labels in wanted]
 
 
-def _key(labels: Mapping[str, str]) -> tuple[str, str]:
-    return labels["alertname"], labels.get("cluster", "")
+def _complete(labels: Labels) -> dict[str, str]:
+    specified = SPECIFIED[labels["alertname"]]
+    return {**labels, "severity": specified.severity, "scope": specified.scope}
 
 
-def _inhibited(alert: Mapping[str, Mapping[str, object]]) -> bool:
-    return bool(alert["status"]["inhibitedBy"])
-
-
-@pytest.fixture
-def alertmanager(tmp_path: Path) -> Iterator[Alertmanager]:
-    """An Alertmanager of its own."""
+@pytest.fixture(scope="module")
+def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmanager]:
+    """One for all tests of this file: each fires in clusters of its own."""
+    tmp_path = tmp_path_factory.mktemp("alertmanager")
     program = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
     assert program is not None, "no `prometheus-alertmanager`: run `make services`"
     address = f"127.0.0.1:{free_port()}"
     command = [
         program,
-        f"--config.file={GENERATED / 'alertmanager-example.yaml'}",
+        f"--config.file={GENERATED / 'alertmanager' / 'alertmanager-example.yaml'}",
         f"--storage.path={tmp_path / 'data'}",
         f"--web.listen-address={address}",
         "--cluster.listen-address=",
@@ -71,96 +78,72 @@ def alertmanager(tmp_path: Path) -> Iterator[Alertmanager]:
         child.end()
 
 
-ENTITY = {"quota_type": "produce", "user": "alice"}
-EVERYWHERE: Mapping[str, Mapping[str, str]] = {
-    "KafkaQuotaProduceThrottled": ENTITY,
-    "KafkaQuotaNearLimit": ENTITY,
-    "KafkaQuotaHeavyClientWithoutLimit": ENTITY,
-    "KafkaQuotaDelayQueueGrowing": {"quota_type": "produce", "broker": "1"},
-    "KafkaQuotaSourceDown": {"instance": "x:1", "source": "broker-1"},
-    "KafkaQuotaRuleChanged": {"quota_key": "producer_byte_rate"},
-}
+def pair(cause: str, effect: str) -> tuple[Labels, Labels]:
+    """Two alerts that share all labels which any rule compares, in a cluster that no other pair is in."""
+    shared = {**ENTITY_LABELS, "cluster": f"{cause} {effect}"}
+    return (
+        {**shared, "alertname": cause, "case": "cause"},
+        {**shared, "alertname": effect, "case": "effect"},
+    )
 
 
-@pytest.mark.parametrize(
-    ("cause", "kept_back"),
-    [
-        (
-            "KafkaQuotaThrottleSpike",
-            {
-                "KafkaQuotaProduceThrottled",
-                "KafkaQuotaNearLimit",
-                "KafkaQuotaHeavyClientWithoutLimit",
-                "KafkaQuotaDelayQueueGrowing",
-            },
-        ),
-        (
-            "KafkaQuotaExporterAbsent",
-            {*EVERYWHERE} - {"KafkaQuotaSourceDown"},
-        ),
-        (
-            "KafkaQuotaSnapshotStale",
-            {*EVERYWHERE} - {"KafkaQuotaSourceDown"},
-        ),
-        (
-            "KafkaQuotaLimitsStale",
-            {"KafkaQuotaNearLimit", "KafkaQuotaHeavyClientWithoutLimit"},
-        ),
-    ],
-)
-def test_one_cause_keeps_its_effects_back(
-    alertmanager: Alertmanager, cause: str, kept_back: set[str]
-) -> None:
-    """What follows from one alert is not told beside it, but only in the same cluster."""
-    for name, labels in EVERYWHERE.items():
-        for cluster in ("paris", "rome"):
-            alertmanager.fire(name, cluster=cluster, **labels)
-    alertmanager.fire(cause, cluster="paris")
+def test_every_alert_keeps_back_what_is_specified(alertmanager: Alertmanager) -> None:
+    """Each alert beside each other one: kept back is what follows from it, and nothing else, ever."""
+    pairs = [pair(*both) for both in permutations(SPECIFIED, 2)]
+    alertmanager.fire(*(alert for both in pairs for alert in both))
 
-    def as_expected() -> None:
-        told = alertmanager.kept_back()
-        for name in EVERYWHERE:
-            near = name == "KafkaQuotaNearLimit"  # for who is throttled is at the limit
-            assert told[name, "paris"] == (near or name in kept_back), name
-            assert told[name, "rome"] == near, name
-        assert not told[cause, "paris"]
-
-    eventually(as_expected)
-
-
-def test_an_exporter_that_hangs_keeps_no_page_back(alertmanager: Alertmanager) -> None:
-    """Its twin still sees that many clients wait, and somebody must be woken up."""
-    alertmanager.fire("KafkaQuotaSnapshotStale", cluster="paris", instance="x:1")
-    alertmanager.fire("KafkaQuotaManyClientsThrottled", cluster="paris")
-    alertmanager.fire("KafkaQuotaRuleChanged", cluster="paris", quota_key="k")
-
-    def told() -> None:
-        assert alertmanager.kept_back() == {
-            ("KafkaQuotaSnapshotStale", "paris"): False,
-            ("KafkaQuotaManyClientsThrottled", "paris"): False,
-            ("KafkaQuotaRuleChanged", "paris"): True,
+    def as_specified() -> None:
+        kept = alertmanager.kept_back(*(effect for _, effect in pairs))
+        found: dict[str, set[str]] = {}
+        for (cause, effect), back in zip(pairs, kept, strict=True):
+            if back:
+                found.setdefault(cause["alertname"], set()).add(effect["alertname"])
+        expected = {
+            cause: set[str]().union(*effects.values())
+            for cause, effects in INHIBITED.items()
         }
+        assert found == expected
 
-    eventually(told)
+    eventually(as_specified)
 
 
-def test_another_client_is_not_kept_back(alertmanager: Alertmanager) -> None:
-    """Alice's throttle says nothing of Bob, nor of what Alice fetches."""
-    alertmanager.fire("KafkaQuotaProduceThrottled", cluster="paris", **ENTITY)
-    others = {
-        "rome": ENTITY,
-        "bob": {**ENTITY, "user": "bob"},
-        "fetch": {**ENTITY, "quota_type": "fetch"},
+def test_another_client_or_cluster_is_not_kept_back(alertmanager: Alertmanager) -> None:
+    """Alice's throttle says nothing of Bob's limit, of what Alice fetches, nor of her namesake in another cluster."""
+    alike, others = [], []
+    for cause, effects in INHIBITED.items():
+        for labels, targets in effects.items():
+            for effect in targets:
+                one, other = pair(cause, effect)
+                alike += [one, other]
+                others += [
+                    {**other, "case": name, name: f"another {other[name]}"}
+                    for name in labels
+                ]
+    alertmanager.fire(*alike, *others)
+
+    def as_specified() -> None:
+        assert alertmanager.kept_back(*alike) == [False, True] * (len(alike) // 2)
+        kept = zip(others, alertmanager.kept_back(*others), strict=True)
+        assert [other for other, back in kept if back] == []
+
+    eventually(as_specified)
+
+
+def test_labels_that_are_not_compared_may_differ(alertmanager: Alertmanager) -> None:
+    """A spike keeps back the throttle of any client on any broker; an exporter that is gone keeps back what its twin saw."""
+    cases = {
+        "KafkaQuotaThrottleSpike": "KafkaQuotaProduceThrottled",
+        "KafkaQuotaExporterAbsent": "KafkaQuotaNearLimit",
+        "KafkaQuotaLimitsStale": "KafkaQuotaNearLimit",
     }
-    for case, labels in others.items():
-        cluster = "rome" if case == "rome" else "paris"
-        alertmanager.fire("KafkaQuotaNearLimit", cluster=cluster, case=case, **labels)
+    causes = [{"alertname": one, "cluster": f"other {one}"} for one in cases]
+    effects: list[Labels] = [
+        {**ENTITY_LABELS, "alertname": other, "cluster": f"other {one}", "broker": "1"}
+        for one, other in cases.items()
+    ]
+    alertmanager.fire(*causes, *effects)
+    eventually(lambda: _all(alertmanager.kept_back(*effects)))
 
-    def told() -> None:
-        assert alertmanager.kept_back() == {
-            ("KafkaQuotaProduceThrottled", "paris"): False,
-            ("KafkaQuotaNearLimit", "paris"): False,
-            ("KafkaQuotaNearLimit", "rome"): False,
-        }
 
-    eventually(told)
+def _all(kept: list[bool]) -> None:
+    assert kept == [True] * len(kept)

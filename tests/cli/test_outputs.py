@@ -67,12 +67,10 @@ def test_a_file_is_replaced_as_a_whole(
     assert file.read_text() == "after"
     assert file.stat().st_mode & 0o777 == 0o640
 
-    def full(part: Path, *_args: object, **_kwargs: object) -> int:
-        with part.open("w") as written:
-            written.write("ha")
+    def full(_descriptor: int) -> None:
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(FileNotWritten, match="No space left"):
         outputs.put(file, "afterwards")
     assert file.read_text() == "after"

@@ -52,7 +52,9 @@ def test_unknown_key_would_be_found() -> None:
 
 def test_operator_accepts_its_resources() -> None:
     """The ServiceMonitor, and the rules that `quotascope alerts write` writes, are valid by the operator's own definitions."""
-    rules = (ROOT / "alerts/generated/quotascope-prometheusrule.yaml").read_text()
+    rules = (
+        ROOT / "alerts/generated/kubernetes/quotascope-prometheusrule.yaml"
+    ).read_text()
     monitor = only("ServiceMonitor", "prometheus-operator")
     jsonschema.validate(monitor, definition("servicemonitors"))
     jsonschema.validate(yaml.safe_load(rules), definition("prometheusrules"))

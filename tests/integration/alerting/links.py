@@ -8,14 +8,13 @@ from typing import Any, Final
 from tests.integration import web
 
 GENERATED: Final = Path(__file__).parents[3] / "dashboards" / "generated"
-RUNBOOKS: Final = Path(__file__).parents[3] / "alerts" / "runbooks"
 
 
 def runbook(url: str) -> str:
-    """The runbook that a link gives, which is the committed one."""
+    """The runbook that a link gives: a page of the exporter about that alert."""
     answer = web.ask(url)
     assert answer.status == 200
-    assert answer.text == (RUNBOOKS / url.rpartition("/")[2]).read_text()
+    assert f"<h1>{url.rpartition('/')[2]}</h1>" in answer.text
     return answer.text
 
 

@@ -71,7 +71,7 @@ def _leads_somewhere(page: Message) -> None:
     }
     assert page.annotations["summary"]
     assert page.annotations["description"].startswith(f"[{CLUSTER}] ")
-    assert "## Mitigation" in links.runbook(page.annotations["runbook_url"])
+    assert "<h2>Mitigation</h2>" in links.runbook(page.annotations["runbook_url"])
     dashboard, variables = links.dashboard(page.annotations["dashboard_url"])
     assert dashboard["uid"] == "quotascope-overview"
     assert variables == {"cluster": CLUSTER}

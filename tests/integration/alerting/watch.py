@@ -15,6 +15,7 @@ from tests.integration.prometheus import Prometheus, running
 
 CLUSTER: Final = "paris"
 """What the scrape configuration calls the cluster."""
+EXAMPLE: Final = "alertmanager.yaml"
 RULES: Final = ("quotascope-recording.yaml", "quotascope-alerts.yaml")
 
 
@@ -33,7 +34,7 @@ def watching(folder: Path, exporter: Exporter) -> Iterator[Watch]:
     written = folder / "written"
     with ExitStack() as stack:
         pager = stack.enter_context(paged(written))
-        _write(written, pager)
+        _write(written, pager, exporter)
         alertmanager = stack.enter_context(
             alerting(folder / "alertmanager", _to_pager(written, pager))
         )
@@ -43,16 +44,16 @@ def watching(folder: Path, exporter: Exporter) -> Iterator[Watch]:
         yield Watch(prometheus=prometheus, alertmanager=alertmanager, pager=pager)
 
 
-def _write(folder: Path, pager: Pager) -> None:
-    runbooks = f"{pager.url}/files/runbooks/{{alert}}.md"
-    links = ("--runbook-url", runbooks, "--grafana-url", f"{pager.url}/grafana")
-    done = run("alerts", "write", folder, *links)
+def _write(folder: Path, pager: Pager, exporter: Exporter) -> None:
+    links = ("--exporter-url", exporter.url, "--grafana-url", f"{pager.url}/grafana")
+    example = ("--alertmanager", folder / EXAMPLE)
+    done = run("alerts", "write", folder / "rules", *links, *example)
     assert done.returncode == 0, done.stderr
 
 
 def _to_pager(folder: Path, pager: Pager) -> Mapping[str, Any]:
     """The example, with an address for every receiver but nobody."""
-    config = yaml.safe_load((folder / "alertmanager-example.yaml").read_text())
+    config = yaml.safe_load((folder / EXAMPLE).read_text())
     for receiver in config["receivers"]:
         if receiver["name"] != "nobody":
             receiver["webhook_configs"] = [{"url": pager.url}]
@@ -62,7 +63,7 @@ def _to_pager(folder: Path, pager: Pager) -> Mapping[str, Any]:
 
 def _hurry(folder: Path) -> None:
     for name in RULES:
-        rules = yaml.safe_load((folder / name).read_text())
+        rules = yaml.safe_load((folder / "rules" / name).read_text())
         (folder / f"hurried-{name}").write_text(yaml.safe_dump(hurried(rules)))
 
 

@@ -1,0 +1,151 @@
+"""
+What the alerts are meant to be, written down by hand: changed together with them, never taken from them.
+
+A rule whose severity, time or number differs from these tables is a mistake in the rule or a change of the product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+_ALERTS: Final = """
+ThrottleSpike                  critical cluster       5m  10m * 4; == 0; > 25; >= 5
+ManyClientsThrottled           critical cluster       5m  10m * 3; == 0; >= 20
+ProduceThrottled               warning  entity        15m 10m < 0.5; > 0.5
+FetchThrottled                 warning  entity        15m 10m < 0.5; > 0.5
+RequestThrottled               warning  entity        15m 10m < 0.5; > 0.5
+MutationThrottled              info     entity        15m 10m > 5
+ThrottleBeyondClientTimeout    warning  entity        3m  10m > 30
+NearLimit                      warning  entity        15m 30m > 0.9
+LimitPredicted                 info     entity        30m 30m > 0.6; > 0.9; > 1
+MutationTokensExhausted        warning  entity        10m 10m < 0; > 0.8
+RejectionsRising               warning  cluster       10m 10m * 3; > 0.2
+DelayQueueGrowing              warning  broker        10m 15m * 1.5; > 20
+RequestTimeNearCapacity        warning  broker        15m 15m > 0.6
+ExemptRequestTimeHigh          warning  broker        15m 15m > 0; > 0.4
+ConnectionsThrottled           warning  broker        10m 10m > 0.5
+ConnectionsOfAddressRefused    info     broker        15m 15m > 0
+ReplicationThrottleLeftOn      warning  cluster       15m 1h  > 0; >= 91.2
+HeavyClientWithoutLimit        info     entity        30m 30m > 0; > 0.2; > 1e+07
+OneUserOwnsTraffic             info     cluster       2h  1h  > 0; > 0.8; > 1e+07; >= 3
+SystemUserThrottledByDefault   warning  entity        10m 10m > 0.1
+RuleChanged                    info     configuration 1m  -   > 0
+ExporterAbsent                 warning  exporter      10m -
+SourceDown                     warning  exporter      10m -   == 0
+LimitsStale                    warning  exporter      5m  -   > 0; > 900
+UtilizationDisagrees           info     exporter      30m -   > 0
+SnapshotStale                  warning  exporter      5m  -   > 300
+NoQuotaSeries                  info     exporter      1h  -   == 0; == 1
+SeriesDropped                  warning  exporter      15m -   > 0
+CustomCallback                 info     configuration 15m 1h  > 0
+DiscoveryFailing               warning  exporter      5m  15m > 3
+PushFailing                    warning  exporter      5m  -   > 0
+ConfigurationRefused           warning  exporter      5m  -   == 0
+SparkJobThrottled              warning  job           15m 10m > 0.2
+SparkRetries                   warning  job           5m  10m > 3
+SparkQueryStalled              warning  job           5m  10m > 0; > 600
+"""
+"""Alert, severity, scope, `for`, `keep_firing_for`, and the numbers that its expression compares with or multiplies by."""
+_THRESHOLDS: Final = """
+THROTTLED              0.5        s
+PERSISTENT             0.5        ratio
+NEAR_LIMIT             0.9        ratio
+PREDICTION             0.6        ratio
+CLIENT_TIMEOUT         30         s
+SPIKE                  25         s/s
+SPIKE_FACTOR           4          times
+SPIKE_ENTITIES         5          entities
+MANY_ENTITIES          20         entities
+MANY_ENTITIES_FACTOR   3          times
+DELAY_QUEUE            20         connections
+DELAY_QUEUE_GROWTH     1.5        times
+MUTATION_THROTTLED     5          s
+TOKENS_DEBT            0.8        ratio
+REJECTIONS             0.2        errors/s
+REJECTIONS_FACTOR      3          times
+REQUEST_CAPACITY       0.6        ratio
+EXEMPT_CAPACITY        0.4        ratio
+CONNECTION_THROTTLE    0.5        s
+IP_CONNECTION_THROTTLE 0          s
+REPLICATION_DAY        0.95       ratio
+HEAVY_BYTES            10_000_000 bytes/s
+HEAVY_SHARE            0.2        ratio
+PROXY_SHARE            0.8        ratio
+PROXY_USERS            3          users
+SYSTEM_THROTTLED       0.1        s
+LIMITS_AGE             900        s
+SNAPSHOT_AGE           300        s
+DISCOVERY_FAILURES     3          failures
+SPARK_THROTTLED        0.2        s/s
+SPARK_RETRIES          3          attempts
+SPARK_STALLED          600        s
+"""
+ENTITY: Final = ("cluster", "quota_type", "user", "client_id")
+CLUSTER: Final = ("cluster",)
+
+
+@dataclass(frozen=True, slots=True)
+class Specified:
+    """What is decided about an alert."""
+
+    severity: str
+    scope: str
+    wait: str
+    keep: str | None
+    numbers: frozenset[str]
+
+
+def _alerts() -> Mapping[str, Specified]:
+    made = {}
+    for line in _ALERTS.strip().splitlines():
+        name, severity, scope, wait, keep, *numbers = line.split(maxsplit=5)
+        found = frozenset(numbers[0].split("; ") if numbers else ())
+        keeps = None if keep == "-" else keep
+        made[f"KafkaQuota{name}"] = Specified(severity, scope, wait, keeps, found)
+    return made
+
+
+SPECIFIED: Final = _alerts()
+THRESHOLDS: Final = {
+    name: (float(value), unit)
+    for name, value, unit in (line.split() for line in _THRESHOLDS.strip().splitlines())
+}
+
+
+def _of_scope(*scopes: str) -> frozenset[str]:
+    return frozenset(name for name, one in SPECIFIED.items() if one.scope in scopes)
+
+
+_ON_CALL: Final = frozenset(
+    {"KafkaQuotaThrottleSpike", "KafkaQuotaManyClientsThrottled"}
+)
+_NEAR: Final = frozenset({"KafkaQuotaNearLimit", "KafkaQuotaLimitPredicted"})
+_BY_LIMIT: Final = _NEAR | {
+    "KafkaQuotaHeavyClientWithoutLimit",
+    "KafkaQuotaSystemUserThrottledByDefault",
+}
+_OF_CLUSTERS: Final = _of_scope("entity", "broker", "cluster", "configuration", "job")
+INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
+    # the whole cluster suffers: not each client, broker and job is a message
+    "KafkaQuotaThrottleSpike": {
+        CLUSTER: _of_scope("entity", "broker", "job")
+        | {"KafkaQuotaManyClientsThrottled"}
+    },
+    "KafkaQuotaManyClientsThrottled": {CLUSTER: _of_scope("entity", "broker", "job")},
+    # a throttled client is at its limit
+    "KafkaQuotaProduceThrottled": {ENTITY: _NEAR},
+    "KafkaQuotaFetchThrottled": {ENTITY: _NEAR},
+    "KafkaQuotaRequestThrottled": {ENTITY: _NEAR},
+    "KafkaQuotaThrottleBeyondClientTimeout": {
+        ENTITY: _NEAR | {"KafkaQuotaProduceThrottled", "KafkaQuotaFetchThrottled"}
+    },
+    # without current numbers the rest is out of date; an exporter that hangs may have a twin that does not, so pages go out
+    "KafkaQuotaExporterAbsent": {CLUSTER: _OF_CLUSTERS},
+    "KafkaQuotaSnapshotStale": {CLUSTER: _OF_CLUSTERS - _ON_CALL},
+    # limits that are not known, or not in force
+    "KafkaQuotaLimitsStale": {CLUSTER: _BY_LIMIT},
+    "KafkaQuotaCustomCallback": {CLUSTER: _BY_LIMIT},
+}
+"""By alert: which others it keeps back, where these labels of both are equal; all others it keeps back nothing."""

@@ -1,0 +1,119 @@
+"""The runbooks that the exporter serves."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession, encode_basic_auth
+from tests.exporter.examples import ScriptedLimits, ScriptedSource
+from tests.exporter.web.serving import HASH, PASSWORD, web_file
+
+from quotascope.alerts.runbook import HEADINGS, runbooks
+from quotascope.exporter.config import Config
+from quotascope.exporter.service import Exporter
+
+TEXTS = dict(runbooks())
+HOSTILE = """\
+# x
+
+<script>alert(1)</script> <img src=x onerror=alert(1)> [a](javascript:alert(1)) `<b>` &lt;i&gt;
+"""
+AUTH = {"Authorization": encode_basic_auth("me", PASSWORD)}
+
+
+class Reader(HTMLParser):
+    """What a browser finds in a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.headings: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note it."""
+        self.tags.append(tag)
+        named = dict(attrs)
+        assert not [name for name in named if name.startswith("on")]
+        if tag == "a":
+            self.links.append(named["href"] or "")
+
+    def handle_data(self, data: str) -> None:
+        """Note it."""
+        self.text += data
+        if self.tags and self.tags[-1] in {"h1", "h2"} and data.strip():
+            self.headings.append(data)
+
+
+@pytest.fixture
+async def exporter(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Exporter]:
+    """One behind a login, with the runbooks that a test names."""
+    texts: Mapping[str, str] | None = request.param
+    file = web_file(tmp_path, basic_auth_users={"me": HASH})
+    server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(file)}
+    config = Config.model_validate({"server": server})
+    async with Exporter(
+        config, [ScriptedSource()], ScriptedLimits(), runbooks=texts
+    ) as started:
+        yield started
+
+
+async def get(url: str, login: Mapping[str, str] = AUTH) -> tuple[int, str, str]:
+    """Status, policy and text of a page."""
+    async with ClientSession() as session, session.get(url, headers=login) as answer:
+        policy = answer.headers["Content-Security-Policy"]
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        return answer.status, policy, await answer.text()
+
+
+@pytest.mark.parametrize("exporter", [TEXTS], indirect=True, ids=["ours"])
+async def test_every_runbook_is_a_page(exporter: Exporter) -> None:
+    """The index leads to all of them; each has its parts, its commands and no script."""
+    status, policy, text = await get(f"{exporter.url}/runbooks/")
+    assert status == 200
+    assert "script" not in policy
+    index = Reader(text)
+    assert {*index.links} >= {*TEXTS}
+    for name, markdown in TEXTS.items():
+        status, policy, text = await get(f"{exporter.url}/runbooks/{name}")
+        page = Reader(text)
+        assert (status, "script" in policy) == (200, False)
+        assert page.headings == [name, *HEADINGS]
+        assert "script" not in page.tags
+        assert page.tags.count("pre") == markdown.count("```") / 2
+        assert "```" not in page.text
+
+
+@pytest.mark.parametrize("exporter", [TEXTS], indirect=True, ids=["ours"])
+@pytest.mark.parametrize("path", ["", "KafkaQuotaNearLimit", "nothing"])
+async def test_they_are_behind_the_login(exporter: Exporter, path: str) -> None:
+    """They are not for everybody where the metrics are not."""
+    status, _, text = await get(f"{exporter.url}/runbooks/{path}", login={})
+    assert status == 401
+    assert "KafkaQuota" not in text
+
+
+@pytest.mark.parametrize("exporter", [TEXTS, None], indirect=True, ids=["ours", "none"])
+async def test_what_is_not_there_is_not_found(exporter: Exporter) -> None:
+    """No name of a file leads out of the runbooks."""
+    for path in ("nothing", "..%2f..%2fpyproject.toml", "KafkaQuotaNearLimit.md"):
+        status, _, text = await get(f"{exporter.url}/runbooks/{path}")
+        assert status == 404
+        assert "see / for what there is" in text
+
+
+@pytest.mark.parametrize("exporter", [{"x": HOSTILE}], indirect=True, ids=["hostile"])
+async def test_html_in_a_runbook_is_text(exporter: Exporter) -> None:
+    """Whoever adds a runbook adds words, no elements and no addresses that run something."""
+    _, _, text = await get(f"{exporter.url}/runbooks/x")
+    page = Reader(text)
+    assert {"script", "img", "b", "i"}.isdisjoint(page.tags)
+    assert "<script>alert(1)</script> <img src=x onerror=alert(1)>" in page.text
+    assert not [link for link in page.links if "script" in link]
