@@ -20,7 +20,8 @@ def of(scope: Scope, family: Family, *labels: str) -> Query:
 def limit_of(scope: Scope, family: Family, *labels: str) -> Query:
     """As ``of``, drawn as a limit."""
     selected = scope.by("max", scope.of(family, CHOSEN), *labels)
-    return limit(selected, f"limit of {_name(labels)}")
+    of_what = "limit" if len(labels) == 1 else "limit of"
+    return limit(selected, f"{of_what} {_name(labels)}")
 
 
 def _name(labels: tuple[str, ...]) -> str:

@@ -154,7 +154,7 @@ def _states(scope: Scope) -> Graph:
         "Users and client-ids, by what became of them",
         f"{catalog.ENTITIES.help} Whatever is not exported is missing on the other dashboards.",
         "short",
-        line(scope.by("sum", scope.of(catalog.ENTITIES), "state"), "{{state}}"),
+        line(scope.by("max", scope.of(catalog.ENTITIES), "state"), "{{state}}"),
         stacked=True,
     )
 
@@ -164,7 +164,7 @@ def _dropped(scope: Scope) -> Graph:
         "Series left out",
         catalog.SERIES_DROPPED.help,
         "short",
-        line(scope.by("sum", scope.of(catalog.SERIES_DROPPED), "reason"), "{{reason}}"),
+        line(scope.by("max", scope.of(catalog.SERIES_DROPPED), "reason"), "{{reason}}"),
     )
 
 

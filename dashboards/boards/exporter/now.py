@@ -67,9 +67,9 @@ def _entities(scope: Scope) -> Stat:
     return stat(
         scope,
         "Users and client-ids shown",
-        "How many quota entities the exporter shows. None: no quota is configured, or no client was seen yet.",
+        "How many quota entities the exporter shows; of two exporters, the one that shows more. None: no quota is configured, or no client was seen yet.",
         "short",
-        scope.by("sum", scope.of(catalog.ENTITIES, 'state="exported"')),
+        scope.by("max", scope.of(catalog.ENTITIES, 'state="exported"')),
         steps=steps.NEUTRAL,
     )
 

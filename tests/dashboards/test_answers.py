@@ -1,0 +1,292 @@
+"""
+What every panel shows of a cluster whose numbers are known.
+
+`known/series.txt` holds the data, in which each number stands for one thing only, and `known/answers.txt` what the panels are to
+show: rows, numbers, names of lines, units, and from which value on which colour. Both are written by hand. Nothing rewrites the answers:
+a change of a dashboard is a change of theirs, made by a person who works out from the data what is right.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tests.dashboards.typescript import panels_of
+from tests.integration import web
+from tests.integration.eventually import eventually
+from tests.integration.prometheus import Prometheus
+from tools.pictures.prometheus import Prometheus as Asked
+
+from quotascope.dashboards.files import grafana_dashboards
+from quotascope.dashboards.scope import Scope
+
+KNOWN: Final = Path(__file__).parent / "known"
+NOW: Final = 1_800_000_000
+SCRAPE_SECONDS: Final = 60
+HISTORY_SECONDS: Final = 7 * 3600
+"""The trend of six hours is seen whole."""
+CHOSEN: Final = {"cluster": "paris", "user": "alice", "client_id": "app", "find": "BAT"}
+EVERYWHERE: Final = {**CHOSEN, "user": "", "client_id": ""}
+"""Where the names are only searched for."""
+PLACES: Final = (
+    ('cluster="paris",instance="x:1"', 1),
+    ('cluster="paris",instance="x:2"', 1),
+    ('cluster="rome",instance="y:1"', 7),
+)
+OF_JOBS: Final = (("", 1),)
+Panel = Mapping[str, Any]
+Row = dict[str, Any]
+
+
+def samples() -> Iterator[str]:
+    """
+    The data, as OpenMetrics: two exporters read the cluster paris; rome, which is not chosen, has seven times of everything.
+
+    Jobs know neither; in oslo all is well. What grows has its value at `NOW`, when it is a gauge, and grows from that value when it is a counter.
+    """
+    for line in (KNOWN / "series.txt").read_text().splitlines():
+        found = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)(?: (\S+))?", line)
+        if found is None:
+            assert not line or line.startswith("#"), line
+            continue
+        name, labels, value, growth = found.groups()
+        for place, factor in OF_JOBS if name.startswith("spark_") else PLACES:
+            inner = ",".join(filter(None, (labels, place)))
+            start = NOW - HISTORY_SECONDS if name.endswith("_total") else NOW
+            for at in range(NOW - HISTORY_SECONDS, NOW + 1, SCRAPE_SECONDS):
+                number = factor * (float(value) + float(growth or 0) * (at - start))
+                yield f"{name}{{{inner}}} {number!r} {at}\n"
+    for at in range(NOW - HISTORY_SECONDS, NOW + 1, SCRAPE_SECONDS):
+        yield f'quotascope_build_info{{cluster="oslo"}} 1 {at}\n'
+        yield f'quotascope_source_up{{cluster="oslo",source="broker-1"}} 1 {at}\n'
+    yield "# EOF\n"
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """A Prometheus that has the data and scrapes nothing."""
+    folder = tmp_path_factory.mktemp("known")
+    (folder / "series").write_text("".join(samples()))
+    promtool = shutil.which("promtool")
+    assert promtool is not None, "no `promtool`: run `make services`"
+    filled = subprocess.run(
+        [promtool, "tsdb", "create-blocks-from", "openmetrics", "series", "data"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert filled.returncode == 0, filled.stderr
+    started = Prometheus(folder, {}, "--storage.tsdb.retention.time=100y")
+    try:
+        eventually(lambda: web.ask(f"http://{started.address}/-/ready"))
+        yield started
+    finally:
+        started.child.end()
+
+
+class Shown:
+    """Reads a panel as Grafana does, and writes down what there is to be seen."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+
+    def lines(self, panel: Panel) -> list[str]:
+        """One line for each row, number or line of a graph; first what all of them have in common."""
+        match panel["type"]:
+            case "table":
+                return [*self._table(panel)]
+            case "stat":
+                return [*self._stat(panel)]
+            case _:
+                return [*self._graph(panel)]
+
+    def _table(self, panel: Panel) -> Iterator[str]:
+        options = panel["transformations"][1]["options"]
+        titles = options["renameByName"]
+        names = sorted(titles, key=options["indexByName"].__getitem__)
+        looks = {
+            each["matcher"]["options"]: {
+                one["id"]: one["value"] for one in each["properties"]
+            }
+            for each in panel["fieldConfig"]["overrides"]
+        }
+        shown = [name for name in names if name != "Value"]
+        yield " | ".join(_head(titles[name], looks[titles[name]]) for name in shown)
+        sort = panel["options"]["sortBy"][0]["displayName"]
+        key = next(name for name in shown if titles[name] == sort)
+        rows = self._merged(panel["targets"])
+        for row in sorted(rows, key=lambda row: -row.get(key, float("-inf"))):
+            cells = (_cell(row.get(name, ""), looks[titles[name]]) for name in shown)
+            yield " | ".join(cells).strip()
+
+    def _merged(self, targets: Sequence[Mapping[str, Any]]) -> list[Row]:
+        rows: list[Row] = []
+        for target in targets:
+            for series in self._asked.now(target["expr"]):
+                value = f"Value #{target['refId']}"
+                new = {**series["metric"], value: float(series["value"][1])}
+                for row in rows:
+                    if all(row.get(name, new[name]) == new[name] for name in new):
+                        row.update(new)
+                        break
+                else:
+                    rows.append(new)
+        return rows
+
+    def _stat(self, panel: Panel) -> Iterator[str]:
+        defaults = panel["fieldConfig"]["defaults"]
+        steps = defaults["thresholds"]["steps"]
+        nothing = f"nothing: {defaults['noValue']}"
+        yield f"{defaults['unit']}, {_steps(steps)}; {nothing}"
+        for series in self._asked.now(panel["targets"][0]["expr"]):
+            value = float(series["value"][1])
+            yield f"{series['metric'].get('cluster')}: {_number(value)} {_color(value, steps)}"
+
+    def _graph(self, panel: Panel) -> Iterator[str]:
+        defaults = panel["fieldConfig"]["defaults"]
+        stacked = defaults["custom"]["stacking"]["mode"] == "normal"
+        drawn = defaults["custom"]["thresholdsStyle"]["mode"] != "off"
+        steps = f", {_steps(defaults['thresholds']['steps'])}" if drawn else ""
+        yield defaults["unit"] + (", stacked" if stacked else "") + steps
+        limits = {
+            each["matcher"]["options"] for each in panel["fieldConfig"]["overrides"]
+        }
+        for target in panel["targets"]:
+            mark = "-- " if target["refId"] in limits else ""
+            named = (
+                (_name(target["legendFormat"], series["metric"]), series["value"][1])
+                for series in self._asked.now(target["expr"])
+            )
+            for name, value in sorted(named):
+                yield f"{mark}{name}: {_number(float(value))}".strip()
+
+
+def _head(title: str, look: Mapping[str, Any]) -> str:
+    steps = look.get("thresholds", {}).get("steps")
+    parts = [look.get("unit", ""), _steps(steps) if steps else ""]
+    if "max" in look:
+        parts.append(f"full at {look['max']}")
+    inner = ", ".join(filter(None, parts))
+    return f"{title} ({inner})" if inner else title
+
+
+def _cell(value: str | float, look: Mapping[str, Any]) -> str:
+    text = value if isinstance(value, str) else _number(value)
+    for mapping in look.get("mappings", ()):
+        text = mapping["options"].get(text, {"text": text})["text"]
+    if isinstance(value, str) or "thresholds" not in look:
+        return text
+    return f"{text} {_color(value, look['thresholds']['steps'])}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.5g}"
+
+
+def _steps(steps: Sequence[Mapping[str, Any]]) -> str:
+    return " ".join(
+        each["color"] if each["value"] is None else f"{each['color']}>={each['value']:g}"
+        for each in steps
+    )  # fmt: skip
+
+
+def _color(value: float, steps: Sequence[Mapping[str, Any]]) -> str:
+    reached = [each["color"] for each in steps if each["value"] is None or value >= each["value"]]  # fmt: skip
+    return str(reached[-1])
+
+
+def _name(legend: str, labels: Mapping[str, str]) -> str:
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: labels.get(found[1], ""), legend)
+
+
+def expected() -> dict[tuple[str, str], list[str]]:
+    """The answers by dashboard and by type and title of the panel."""
+    made: dict[tuple[str, str], list[str]] = {}
+    board, lines = "", list[str]()
+    for line in (KNOWN / "answers.txt").read_text().splitlines():
+        if line.startswith("== "):
+            board = line.removeprefix("== ")
+        elif line.startswith("= "):
+            lines = made.setdefault((board, line.removeprefix("= ")), [])
+        elif line.strip():
+            lines.append(line.strip())
+    return made
+
+
+BOARDS: Final = grafana_dashboards(Scope())
+PANELS: Final = {
+    (uid.removeprefix("quotascope-"), f"{panel['type']} {panel['title']}"): panel
+    for uid, board in BOARDS.items()
+    for panel in panels_of(board)
+    if panel["type"] != "row"
+}
+
+
+def test_every_panel_has_answers() -> None:
+    """A new panel is worked out as well, and what is gone is taken away."""
+    assert {*expected()} == {*PANELS}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("board", [uid.removeprefix("quotascope-") for uid in BOARDS])
+def test_panels_show_what_is_known(
+    prometheus: Prometheus, board: str, subtests: pytest.Subtests
+) -> None:
+    """Every row, number, line, unit and colour of every panel."""
+    chosen = CHOSEN if board == "entity" else EVERYWHERE
+    url = f"http://{prometheus.address}"
+    asked = Asked(url, NOW, 60, chosen, SCRAPE_SECONDS)
+    for (of_board, title), lines in expected().items():
+        if of_board == board:
+            with subtests.test(msg=title):
+                assert Shown(asked).lines(PANELS[board, title]) == lines
+    assert asked.refused == []
+
+
+QUIET: Final = {
+    ("overview", "stat Throttled"),
+    ("overview", "stat Longest delay"),
+    ("overview", "stat Above 90% of the limit"),
+    ("overview", "stat Sources down"),
+    ("mutations", "stat Throttled"),
+    ("mutations", "stat Buckets empty"),
+    ("mutations", "stat Longest wait for the next change"),
+    ("exporter", "stat Sources down"),
+}
+"""Numbers that are 0 where an exporter is read and nothing is wrong."""
+
+
+@pytest.mark.real
+def test_nothing_wrong_is_zero_and_nothing_known_is_nothing(
+    prometheus: Prometheus, subtests: pytest.Subtests
+) -> None:
+    """A green 0 where all is well; no number where no exporter is read, nor where none could be counted."""
+    url = f"http://{prometheus.address}"
+    well = Asked(url, NOW, 60, {"cluster": "oslo"}, SCRAPE_SECONDS)
+    dark = Asked(url, NOW, 60, {"cluster": "nowhere"}, SCRAPE_SECONDS)
+    for key, panel in PANELS.items():
+        if panel["type"] == "stat":
+            with subtests.test(msg=str(key)):
+                numbers = Shown(well).lines(panel)[1:]
+                one = ["oslo: 1 green"] if key[1] == "stat Exporters" else []
+                assert numbers == (["oslo: 0 green"] if key in QUIET else one)
+                assert Shown(dark).lines(panel)[1:] == []
+
+
+@pytest.mark.real
+def test_changes_of_limits_are_marked(prometheus: Prometheus) -> None:
+    """Only the limit that changed, on every dashboard: half a change a second, in four minutes."""
+    asked = Asked(f"http://{prometheus.address}", NOW, 60, CHOSEN, SCRAPE_SECONDS)
+    for board in BOARDS.values():
+        (mark,) = board["annotations"]["list"]
+        found = asked.now(mark["expr"])
+        assert [series["metric"] for series in found] == [
+            {"cluster": "paris", "quota_key": "request_percentage"}
+        ]
+        assert float(found[0]["value"][1]) == pytest.approx(120)
