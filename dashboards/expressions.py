@@ -28,7 +28,7 @@ RULE = ("level", "rule_user", "rule_client_id")
 def throttled(scope: Scope, *matchers: str) -> str:
     """Seconds by which entities are throttled on their worst broker; only of those that are."""
     if scope.recorded:
-        return scope.recorded_of(ENTITY_THROTTLE, *matchers)
+        return _without_name(scope, scope.recorded_of(ENTITY_THROTTLE, *matchers))
     delayed = above(scope.of(THROTTLE_TIME_SECONDS, *matchers), 0)
     return scope.by("max", delayed, *ENTITY)
 
@@ -36,7 +36,8 @@ def throttled(scope: Scope, *matchers: str) -> str:
 def utilization(scope: Scope, *matchers: str, at: str = "") -> str:
     """Utilisation of entities on their busiest broker; ``at`` is a modifier such as ``@ end()``."""
     if scope.recorded:
-        return _at(scope.recorded_of(ENTITY_UTILIZATION, *matchers), at)
+        recorded = _at(scope.recorded_of(ENTITY_UTILIZATION, *matchers), at)
+        return _without_name(scope, recorded)
     return scope.by("max", _at(scope.of(UTILIZATION, *matchers), at), *ENTITY)
 
 
@@ -51,6 +52,11 @@ def predicted(scope: Scope) -> str:
     else:
         future = in_three_hours(f"{grouped(utilization(scope))}[{WINDOW}:10m]")
     return call("clamp_min", future, "0")
+
+
+def _without_name(scope: Scope, recorded: str) -> str:
+    """Recorded series without their names, or tables would have a row for each name: Grafana merges rows with equal labels only."""
+    return scope.by("max", recorded, *ENTITY)
 
 
 def _at(selector: str, modifier: str) -> str:

@@ -1,7 +1,7 @@
 """
 What every panel shows of a cluster whose numbers are known.
 
-`known/series.txt` holds the data, in which each number stands for one thing only, and `known/answers.txt` what the panels are to
+`known/series.txt` holds the data, in which each number stands for one thing only, and `known/answers*.txt` what the panels are to
 show: rows, numbers, names of lines, units, and from which value on which colour. Both are written by hand. Nothing rewrites the answers:
 a change of a dashboard is a change of theirs, made by a person who works out from the data what is right.
 """
@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,8 @@ from tests.integration.eventually import eventually
 from tests.integration.prometheus import Prometheus
 from tools.pictures.prometheus import Prometheus as Asked
 
+from quotascope.alerts import Site
+from quotascope.alerts.book import records
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.scope import Scope
 
@@ -67,11 +70,31 @@ def samples() -> Iterator[str]:
     yield "# EOF\n"
 
 
-@pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """A Prometheus that has the data and scrapes nothing."""
-    folder = tmp_path_factory.mktemp("known")
-    (folder / "series").write_text("".join(samples()))
+def recorded(prometheus: Prometheus) -> Iterator[str]:
+    """What our recording rules have made of the data, as OpenMetrics; rules about recorded series see what is there by now."""
+    start, step = NOW - HISTORY_SECONDS, SCRAPE_SECONDS
+    for record in records(Site()):
+        found = prometheus.get(
+            "query_range",
+            query=record.expr,
+            start=f"{start}",
+            end=f"{NOW}",
+            step=f"{step}",
+        )
+        for series in found["result"]:
+            labels = ",".join(
+                f'{name}="{value}"'
+                for name, value in series["metric"].items()
+                if name != "__name__"
+            )
+            for at, value in series["values"]:
+                yield f"{record.name}{{{labels}}} {value} {at}\n"
+    yield "# EOF\n"
+
+
+def fill(folder: Path, lines: Iterable[str]) -> None:
+    """Put samples into the data of a Prometheus that is to start there."""
+    (folder / "series").write_text("".join(lines))
     promtool = shutil.which("promtool")
     assert promtool is not None, "no `promtool`: run `make services`"
     filled = subprocess.run(
@@ -82,12 +105,30 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         check=False,
     )
     assert filled.returncode == 0, filled.stderr
-    started = Prometheus(folder, {}, "--storage.tsdb.retention.time=100y")
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[Prometheus]:
+    """A Prometheus that has data of any age and scrapes nothing."""
+    prometheus = Prometheus(folder, {}, "--storage.tsdb.retention.time=100y")
     try:
-        eventually(lambda: web.ask(f"http://{started.address}/-/ready"))
-        yield started
+        eventually(lambda: web.ask(f"http://{prometheus.address}/-/ready"))
+        yield prometheus
     finally:
-        started.child.end()
+        prometheus.child.end()
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """A Prometheus that has the data, and what recording rules make of it."""
+    folder = tmp_path_factory.mktemp("known")
+    fill(folder, samples())
+    for _ in ("from the data", "from what was recorded"):
+        with started(folder) as prometheus:
+            lines = [*recorded(prometheus)]
+        fill(folder, lines)
+    with started(folder) as prometheus:
+        yield prometheus
 
 
 class Shown:
@@ -205,11 +246,11 @@ def _name(legend: str, labels: Mapping[str, str]) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda found: labels.get(found[1], ""), legend)
 
 
-def expected() -> dict[tuple[str, str], list[str]]:
+def expected(name: str = "answers.txt") -> dict[tuple[str, str], list[str]]:
     """The answers by dashboard and by type and title of the panel."""
     made: dict[tuple[str, str], list[str]] = {}
     board, lines = "", list[str]()
-    for line in (KNOWN / "answers.txt").read_text().splitlines():
+    for line in (KNOWN / name).read_text().splitlines():
         if line.startswith("== "):
             board = line.removeprefix("== ")
         elif line.startswith("= "):
@@ -219,33 +260,47 @@ def expected() -> dict[tuple[str, str], list[str]]:
     return made
 
 
+def panels(scope: Scope) -> dict[tuple[str, str], Panel]:
+    """All panels by dashboard and by type and title."""
+    return {
+        (uid.removeprefix("quotascope-"), f"{panel['type']} {panel['title']}"): panel
+        for uid, board in grafana_dashboards(scope).items()
+        for panel in panels_of(board)
+        if panel["type"] != "row"
+    }
+
+
 BOARDS: Final = grafana_dashboards(Scope())
-PANELS: Final = {
-    (uid.removeprefix("quotascope-"), f"{panel['type']} {panel['title']}"): panel
-    for uid, board in BOARDS.items()
-    for panel in panels_of(board)
-    if panel["type"] != "row"
-}
+PANELS: Final = panels(Scope())
 
 
 def test_every_panel_has_answers() -> None:
     """A new panel is worked out as well, and what is gone is taken away."""
     assert {*expected()} == {*PANELS}
+    assert {*expected("answers-recorded.txt")} < {*PANELS}
 
 
 @pytest.mark.real
+@pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
 @pytest.mark.parametrize("board", [uid.removeprefix("quotascope-") for uid in BOARDS])
 def test_panels_show_what_is_known(
-    prometheus: Prometheus, board: str, subtests: pytest.Subtests
+    prometheus: Prometheus,
+    board: str,
+    recorded: bool,  # noqa: FBT001 - a case
+    subtests: pytest.Subtests,
 ) -> None:
-    """Every row, number, line, unit and colour of every panel."""
+    """Every row, number, line, unit and color of every panel; where recording rules are read, too."""
+    shown = panels(Scope(recorded=recorded))
     chosen = CHOSEN if board == "entity" else EVERYWHERE
     url = f"http://{prometheus.address}"
     asked = Asked(url, NOW, 60, chosen, SCRAPE_SECONDS)
-    for (of_board, title), lines in expected().items():
+    answers = expected()
+    if recorded:
+        answers |= expected("answers-recorded.txt")
+    for (of_board, title), lines in answers.items():
         if of_board == board:
             with subtests.test(msg=title):
-                assert Shown(asked).lines(PANELS[board, title]) == lines
+                assert Shown(asked).lines(shown[board, title]) == lines
     assert asked.refused == []
 
 
