@@ -16,17 +16,36 @@ _HEAD = """\
 Rules for Prometheus, with a runbook for each alert. This page is written from `alerts/` by `make docs`; do not edit it.
 
 ```
-quotascope alerts write DIR --grafana-url https://grafana.corp --runbook-url 'https://wiki.corp/kafka/{alert}.md'
+quotascope alerts write DIR --exporter-url https://quotascope.corp --grafana-url https://grafana.corp
 ```
 
-writes
+writes `quotascope-recording.yaml` and `quotascope-alerts.yaml` for `rule_files` of Prometheus (2.42 or newer); the alerts need the recording rules. Nothing
+else goes into `DIR`, so that `rule_files` may take all of it (`DIR/*.yaml`). All files are replaced or none: a full disk leaves the rules as they were.
+Other files are written where an option asks for them:
 
-- `quotascope-recording.yaml` and `quotascope-alerts.yaml` for `rule_files` of Prometheus (2.42 or newer); the alerts need the recording rules,
-- `quotascope-prometheusrule.yaml`, the same for the Prometheus operator: `kubectl apply -f` it, with the labels that your Prometheus selects rules by,
-- `alertmanager-example.yaml`, how they can be sent: grouped by alert and cluster, and kept back where another alert says it all,
-- `runbooks/`, to be put where `--runbook-url` points. In this repository: `alerts/runbooks/`.
+| option | what it writes |
+|---|---|
+| `--prometheus-rule FILE` | the same rules for the Prometheus operator: `kubectl apply -f` it, with the labels that your Prometheus selects rules by |
+| `--alertmanager FILE` | an example of how the alerts can be sent: grouped by alert and cluster, and kept back where another alert says it all |
+| `--runbooks DIR` | the runbooks in Markdown, for a wiki. In this repository: `alerts/runbooks/` |
 
-How they are meant:
+Version 0.1 wrote the first two into `DIR`, where Prometheus refuses them as rules. `alerts write` names such files and leaves them alone, for they may be in use.
+
+## Links
+
+An alert has a link only where you say where it leads; `alerts write` names the options that you left out.
+
+| option | link |
+|---|---|
+| `--exporter-url URL` | `runbook_url`, to the exporter, which serves the runbooks itself: `URL/runbooks/KafkaQuotaNearLimit`, and all of them at `URL/runbooks/` |
+| `--runbook-url URL` | `runbook_url`, to a place of your own; `{alert}` stands for the name of the alert |
+| `--grafana-url URL` | `dashboard_url`, to the [dashboard](dashboards.md) about it, for the cluster, client or broker of the alert |
+
+`--exporter-url` is the address at which people reach the exporter, behind the same login and TLS as its [page](page.md). It is not taken from the label `instance`: that is
+an address within the network of Prometheus, often of a pod, and does not tell `http` from `https`. `quotascope dashboards` takes `--exporter-url` and
+`--runbook-url` as well.
+
+## What they are for
 
 - **critical** wakes somebody up: many clients suffer now. **warning** is a ticket for the day. **info** is good to know.
 - A throttled client is no emergency: the quota does what it is for. Only what hits many clients at once, unusually, is critical.

@@ -1,1 +1,1 @@
-"""What every page and report is made of: elements, tables, and words for numbers and times."""
+"""What every page and report is made of: elements, tables, and words for numbers and times, and whole files."""
