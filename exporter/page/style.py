@@ -58,7 +58,7 @@ tr.over .used span { color: var(--over); font-weight: 600; } tr.near .used span 
 .parts a { display: inline-block; margin: 8px 16px 0 0; }
 article { max-width: 80ch; }
 article p, article li { margin: 8px 0; }
-pre { overflow-x: auto; padding: 10px 14px; background: var(--raised); border-radius: 6px; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: 10px 14px; background: var(--raised); border-radius: 6px; }
 code { font: 13px/1.5 ui-monospace, monospace; }
 li { overflow-wrap: anywhere; }
 footer { margin-top: 32px; border-top: 1px solid var(--line); color: var(--faint); }
