@@ -42,7 +42,7 @@ An alert has a link only where you say where it leads; `alerts write` names the 
 | `--grafana-url URL` | `dashboard_url`, to the [dashboard](dashboards.md) about it, for the cluster, client or broker of the alert |
 
 `--exporter-url` is the address at which people reach the exporter, behind the same login and TLS as its [page](page.md). It is not taken from the label `instance`: that is
-an address within the network of Prometheus, often of a pod, and does not tell `http` from `https`. `quotascope dashboards` takes `--exporter-url` and
+an address within the network of Prometheus, often of a pod, and does not say whether it is `http` or `https`. `quotascope dashboards` takes `--exporter-url` and
 `--runbook-url` as well.
 
 ## What they are for

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .site import ClusterLabel, ExporterUrl, RunbookUrl, site, tell_missing_links
+from .site import ClusterLabel, ExporterUrl, RunbookUrl, site, report_missing_links
 
 alerts = typer.Typer(
     name="alerts",
@@ -118,4 +118,4 @@ def write(
             f"An earlier version wrote it: move it if it is in use, or remove it with `rm {quote(str(path))}`",
             err=True,
         )
-    tell_missing_links(ours, to_dashboards=True)
+    report_missing_links(ours, to_dashboards=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .site import ClusterLabel, ExporterUrl, RunbookUrl, site, tell_missing_links
+from .site import ClusterLabel, ExporterUrl, RunbookUrl, site, report_missing_links
 
 dashboards = typer.Typer(
     name="dashboards",
@@ -55,7 +55,7 @@ def write(
     ours = site(exporter_url, runbook_url, cluster_label=cluster_label)
     for path in write_files(folder, Scope(site=ours, recorded=recorded)):
         typer.echo(path)
-    tell_missing_links(ours, to_dashboards=False)
+    report_missing_links(ours, to_dashboards=False)
 
 
 @dashboards.command(epilog=_PUSH)
@@ -95,4 +95,4 @@ def push(
     made = grafana_dashboards(Scope(site=ours, recorded=recorded))
     for address in push_all(grafana, made):
         typer.echo(address)
-    tell_missing_links(ours, to_dashboards=False)
+    report_missing_links(ours, to_dashboards=False)

@@ -72,7 +72,7 @@ def check(*outputs: Path | None) -> None:
     named = [file for file in outputs if file is not None]
     for file in named:
         if file != STDOUT:
-            with told():
+            with reported():
                 files.check(file)
     twice = next((file for file in named if named.count(file) > 1), None)
     if twice is not None:
@@ -96,12 +96,12 @@ def put(file: Path | None, content: files.Content) -> None:
 
 def put_all(contents: Mapping[Path, files.Content]) -> None:
     """Write several files, none of them when one cannot be written. Raises ``FileNotWritten``."""
-    with told():
+    with reported():
         files.put_all(contents)
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def reported() -> Iterator[None]:
     """A file that cannot be written is a message, not a traceback. Raises ``FileNotWritten``."""
     from quotascope.pipeline.errors import FileNotWritten
 

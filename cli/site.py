@@ -48,7 +48,7 @@ def site(
     return Site(runbook_url=runbook_url, **named)
 
 
-def tell_missing_links(site: Site, *, to_dashboards: bool) -> None:
+def report_missing_links(site: Site, *, to_dashboards: bool) -> None:
     """Say on standard error which links are left out, and which options make them."""
     if site.runbook_url is None:
         typer.echo(

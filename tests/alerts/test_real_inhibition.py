@@ -40,7 +40,7 @@ class Alertmanager:
         assert answer.status == 200, answer.text
 
     def kept_back(self, *alerts: Labels) -> list[bool]:
-        """Whether each of these alerts, told apart by all of its labels, is kept back."""
+        """Whether each of these alerts, identified by all of its labels, is kept back."""
         answer = web.ask(f"{self.url}/api/v2/alerts")
         found = {
             frozenset(alert["labels"].items()): bool(alert["status"]["inhibitedBy"])

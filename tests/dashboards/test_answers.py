@@ -2,7 +2,7 @@
 What every panel shows of a cluster whose numbers are known.
 
 `known/series.txt` holds the data, in which each number stands for one thing only, and `known/answers*.txt` what the panels are to
-show: rows, numbers, names of lines, units, and from which value on which colour. Both are written by hand. Nothing rewrites the answers:
+show: rows, numbers, names of lines, units, and from which value on which color. Both are written by hand. Nothing rewrites the answers:
 a change of a dashboard is a change of theirs, made by a person who works out from the data what is right.
 """
 

@@ -111,7 +111,7 @@ async def test_what_is_not_there_is_not_found(exporter: Exporter) -> None:
 
 @pytest.mark.parametrize("exporter", [{"x": HOSTILE}], indirect=True, ids=["hostile"])
 async def test_html_in_a_runbook_is_text(exporter: Exporter) -> None:
-    """Whoever adds a runbook adds words, no elements and no addresses that run something."""
+    """A runbook adds words to its page, no elements and no addresses that run something."""
     _, _, text = await get(f"{exporter.url}/runbooks/x")
     page = Reader(text)
     assert {"script", "img", "b", "i"}.isdisjoint(page.tags)
