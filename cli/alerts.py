@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .site import ClusterLabel, ExporterUrl, RunbookUrl, site, report_missing_links
+from .site import ClusterLabel, ExporterUrl, RunbookUrl, report_missing_links, site
 
 alerts = typer.Typer(
     name="alerts",
