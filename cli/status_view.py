@@ -59,7 +59,8 @@ def _sources(sources: Sequence[SourceHealth]) -> Table:
     for header in ("took", "readings"):
         table.add_column(header, justify="right")
     for source in sources:
-        state = Text("up", "green") if source.up else Text("down", "red")
+        up = "up" if source.stand_by_of is None else "stand-by"
+        state = Text(up, "green") if source.up else Text("down", "red")
         took = f"{source.duration_seconds:.3f} s"
         name = Text(one_line(source.name))
         table.add_row(name, source.dialect, state, took, str(source.readings))

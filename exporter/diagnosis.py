@@ -82,6 +82,11 @@ def _sources(snapshot: Snapshot) -> Iterator[Finding]:
             yield _error(
                 f"Source {source.name!r} ({source.dialect}) cannot be read: {source.error}"
             )
+        if source.up and source.late and source.read_at is not None:
+            yield _warning(
+                f"Source {source.name!r} ({source.dialect}) has not answered yet: its numbers are {max(0.0, snapshot.taken_at - source.read_at):.0f} s old.",
+                "Let its agent write less, as with the rules of `quotascope rules jmx-exporter`, or scrape with more time.",
+            )
         if source.up and source.remark is not None:
             yield _warning(
                 f"Source {source.name!r} ({source.dialect}) gives less than it could.",

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from ..cardinality import Cardinality
@@ -16,10 +17,12 @@ from ..snapshot import PushHealth, ReloadHealth, Sampling, Snapshot, SourceHealt
 from ..sources.source import Source
 from .memory import SourceMemory
 from .peaks import PeakKeeper
-from .reading import Reading
+from .reading import Readers, Reading
 from .run import Run, unless
 
 _PATIENCE_SECONDS: Final = 9.0
+_SHARE: Final = 0.5
+"""Of the time of a collection, what it waits for a source at most: the rest is for joining and writing the answer."""
 
 
 class Collection:
@@ -48,6 +51,7 @@ class Collection:
         self._patience_seconds = patience_seconds
         self._join = Join()
         self._memory = SourceMemory()
+        self._readers = Readers(clock)
         self._peaks = PeakKeeper()
         self._run: Run | None = None
         self._reading: Reading | None = None
@@ -67,8 +71,7 @@ class Collection:
         """
         A snapshot, within about ``timeout_seconds``.
 
-        Sources that have not answered by then are shown as down; those who have more patience still get their
-        numbers. With sampling, a ``scraper`` gets the maxima since it last called.
+        Sources that have not answered by then are shown with their numbers before, or as down where there are none. With sampling, a ``scraper`` gets the maxima since it last called.
         """
         snapshot = await self._recent(timeout_seconds)
         return snapshot if scraper is None else self.shown_to(scraper, snapshot)
@@ -90,6 +93,7 @@ class Collection:
         """End the collection under way and release the sources' connections."""
         if self._run is not None:
             await self._run.cancel()
+        await self._readers.close()
         await self._roster.close()
 
     async def _recent(self, timeout_seconds: float) -> Snapshot:
@@ -107,19 +111,17 @@ class Collection:
             run = self._run
         if run is None or run.done:
             longest = max(self._patience_seconds, timeout_seconds)
-            run = self._run = Run(self._collect, longest)
+            run = self._run = Run(partial(self._collect, longest * _SHARE), longest)
         return run
 
-    async def _collect(self, expired: asyncio.Event) -> Snapshot:
+    async def _collect(self, patience: float, expired: asyncio.Event) -> Snapshot:
         started = asyncio.get_running_loop().time()
-        self._reading = None
         await unless(expired, self._roster.settled())
+        await self._readers.keep_only(self._roster.all)
         async with self._roster.reading() as sources:
-            self._reading = reading = Reading(sources)
-            try:
-                await unless(expired, reading.done(), self._limits.settled())
-            finally:
-                await reading.end()
+            self._reading = reading = self._readers.begin(sources)
+            await unless(expired, reading.done(patience), self._limits.settled())
+        self._roster.note(reading.so_far())
         snapshot = self._joined(reading, self._memory.complete)
         self._memory.keep_only({source.name for source in snapshot.sources})
         self.latest = snapshot
@@ -130,7 +132,7 @@ class Collection:
 
     def _so_far(self) -> Snapshot:
         """What can be told before the collection under way is over."""
-        return self._joined(self._reading or Reading(()), self._memory.glance)
+        return self._joined(self._reading or Reading(), self._memory.glance)
 
     def _joined(
         self, reading: Reading, complete: Callable[[SourceHealth], SourceHealth]

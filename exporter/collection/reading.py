@@ -1,9 +1,12 @@
-"""Reads all sources at the same time, and gives up on those that are late."""
+"""Reads all sources at the same time, each for as long as it takes, and shows what there is when somebody has to be answered."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
 
 import structlog
 
@@ -11,40 +14,121 @@ from ..errors import SourceError
 from ..snapshot import SourceHealth, SourceRead
 from ..sources.source import Source
 
+STALE_AFTER_SECONDS: Final = 120.0
+"""Numbers that were asked for longer ago are not shown any more: the source is down until its read ends."""
+
 log = structlog.get_logger()
 
 
+class Readers:
+    """
+    The reads of all sources, which go on beside the collections that began them.
+
+    A source has one read under way at most. One that takes longer than a scrape can wait is
+    read on in the background, and the next collections show its last numbers with their age.
+
+    Args:
+        clock: Unix time in seconds.
+
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._of: dict[int, _Reader] = {}
+
+    def begin(self, sources: Iterable[Source]) -> Reading:
+        """A read of each source that has none under way."""
+        readers = [
+            self._of.setdefault(id(source), _Reader(source, self._clock))
+            for source in sources
+        ]
+        for reader in readers:
+            reader.begin()
+        return Reading(readers)
+
+    async def keep_only(self, sources: Iterable[Source]) -> None:
+        """End the reads of all other sources, and forget what these gave."""
+        kept = set(map(id, sources))
+        gone = [self._of.pop(key) for key in self._of.keys() - kept]
+        await asyncio.gather(*(reader.end() for reader in gone))
+
+    async def close(self) -> None:
+        """End all reads."""
+        await self.keep_only(())
+
+
 class Reading:
-    """One read of each source, all at the same time, under way since this was made."""
+    """The reads that one collection waits for."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self._sources = tuple(sources)
-        self._started = asyncio.get_running_loop().time()
-        self._tasks = [asyncio.create_task(_read(source)) for source in self._sources]
+    def __init__(self, readers: Sequence[_Reader] = ()) -> None:
+        self._readers = readers
 
-    async def done(self) -> None:
-        """Wait until every source has answered or failed."""
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+    async def done(self, patience_seconds: float) -> None:
+        """
+        Wait until every source has answered or failed that is likely to do so in time.
+
+        No read is waited for when it is older than this, or when the one before took longer.
+        """
+        await asyncio.gather(*(each.wait(patience_seconds) for each in self._readers))
 
     def so_far(self) -> list[SourceRead]:
-        """What became of each read until now, in the order of the sources; those that are late count as failed."""
-        waited = asyncio.get_running_loop().time() - self._started
-        return [
-            task.result()
-            if task.done() and not task.cancelled()
-            else _abandoned(source, waited)
-            for source, task in zip(self._sources, self._tasks, strict=True)
-        ]
+        """What each source gave until now, in their order."""
+        return [reader.shown() for reader in self._readers]
+
+
+class _Reader:
+    """One source: the read under way, and what became of the one before."""
+
+    def __init__(self, source: Source, clock: Callable[[], float]) -> None:
+        self._source = source
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+        self._begun = 0.0
+        self._last: SourceRead | None = None
+        self._last_begun = 0.0
+        self._took = 0.0
+
+    def begin(self) -> None:
+        if self._task is None or self._task.done():
+            self._begun = asyncio.get_running_loop().time()
+            self._task = asyncio.create_task(self._read())
 
     async def end(self) -> None:
-        """Give up on those that are late."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def wait(self, patience_seconds: float) -> None:
+        task = self._task
+        if task is None or self._took > patience_seconds:
+            return
+        passed = asyncio.get_running_loop().time() - self._begun
+        await asyncio.wait({task}, timeout=max(0.0, patience_seconds - passed))
+
+    def shown(self) -> SourceRead:
+        """The outcome of this read, or that of the one before while this one is not over."""
+        now = asyncio.get_running_loop().time()
+        last, over = self._last, self._task is None or self._task.done()
+        if last is None or now - self._last_begun > STALE_AFTER_SECONDS:
+            return self._late(now - self._begun)
+        if over or not last.health.up:
+            return last
+        return replace(last, health=replace(last.health, late=True))
+
+    def _late(self, waited: float) -> SourceRead:
+        older = f", and its numbers before are older than {STALE_AFTER_SECONDS:g} s"
+        text = f"no answer after {waited:.1f} s{older if self._last else ''}; it is read on in the background"
+        return _failed(self._source, text, waited)
+
+    async def _read(self) -> None:
+        loop = asyncio.get_running_loop()
+        asked_at = self._clock()
+        read = await _outcome(self._source, asked_at)
+        self._last, self._last_begun = read, self._begun
+        self._took = loop.time() - self._begun
 
 
-async def _read(source: Source) -> SourceRead:
+async def _outcome(source: Source, asked_at: float) -> SourceRead:
     loop = asyncio.get_running_loop()
     started = loop.time()
     try:
@@ -62,15 +146,11 @@ async def _read(source: Source) -> SourceRead:
         up=True,
         duration_seconds=loop.time() - started,
         readings=len(table.values),
+        read_at=asked_at,
         remark=table.remark,
         hint=table.hint,
     )
     return SourceRead(health=health, table=table)
-
-
-def _abandoned(source: Source, waited: float) -> SourceRead:
-    text = f"no answer after {waited:.1f} s, when the scrape had to be answered"
-    return _failed(source, text, waited)
 
 
 def _failed(source: Source, error: str, duration: float) -> SourceRead:

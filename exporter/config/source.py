@@ -118,8 +118,8 @@ class AccessConfig(Section):
     """How to be let in, and how long to wait."""
 
     timeout_seconds: Seconds = Field(
-        default=5.0,
-        description="Longest wait for one answer. A scrape's own deadline may end it earlier.",
+        default=60.0,
+        description="Longest read of it, with all requests that this takes. No scrape waits so long: what takes longer than half a scrape's time is read in the background, and its last numbers are shown with their age.",
     )
     max_answer_bytes: int = Field(
         default=64 << 20,

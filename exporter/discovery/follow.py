@@ -12,7 +12,7 @@ import structlog
 from ..config import FoundSourceConfig, SourceConfig
 from ..errors import ConfigError, DiscoveryError
 from ..snapshot import DiscoveryHealth
-from .merge import merged
+from .merge import confirmed, merged
 from .roster import Roster
 from .target import Finder, Found
 
@@ -27,7 +27,7 @@ class Discovery:
     in seconds.
 
     Args:
-        finders: Ways of finding nodes; of two that name the same node the first is believed.
+        finders: Ways of finding nodes; of two that name the same address the first is believed.
         fixed: The configured sources, which are not to be found again.
         common: What all found sources share.
         roster: What is kept up to date.
@@ -100,7 +100,7 @@ class Discovery:
         async with self._following:
             self._fixed, self._common = fixed, common
             try:
-                await self._roster.follow(self._merged(self._found), renew=renew)
+                await self._have(self._found, renew=renew)
             except ConfigError as error:
                 log.warning("found sources cannot be made", error=str(error))
 
@@ -136,18 +136,23 @@ class Discovery:
     async def _follow(self, name: str, found: Found) -> None:
         async with self._following:
             known = {**self._found, name: found}
-            await self._roster.follow(self._merged(known))
+            await self._have(known, renew=False)
             self._found = known
         self._succeeded(name, found)
 
-    def _merged(self, known: Mapping[str, Found]) -> list[SourceConfig]:
+    async def _have(self, known: Mapping[str, Found], *, renew: bool) -> None:
+        """Let the roster follow what the finders found. Raises as that does."""
         targets = [
             target
             for finder in self._finders
             if finder.name in known
             for target in known[finder.name].targets
         ]
-        return merged(self._fixed, targets, self._common)
+        await self._roster.follow(
+            merged(self._fixed, targets, self._common),
+            renew=renew,
+            confirmed=confirmed(self._fixed, targets),
+        )
 
     def _succeeded(self, name: str, found: Found) -> None:
         health = self._health[name]

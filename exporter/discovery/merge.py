@@ -1,8 +1,8 @@
-"""What several discoveries found, each node once."""
+"""What several discoveries found, each address once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ..config import FoundSourceConfig, SourceConfig
 from .target import Target
@@ -16,8 +16,8 @@ def merged(
     """
     The sources for what was found, without what is configured or was found before.
 
-    Two are the same when they share the node id, the URL or the name; the one that comes
-    first stays.
+    Two are the same when they share the URL or the name; the one that comes first stays. Two addresses of one
+    node both stay: when one of them fails, the other is read.
     """
     seen: set[object] = set()
     for config in fixed:
@@ -32,6 +32,16 @@ def merged(
     return kept
 
 
+def confirmed(fixed: Iterable[SourceConfig], found: Iterable[Target]) -> dict[str, str]:
+    """The ids that a discovery knows of the addresses of configured sources, by the name of these."""
+    ids: dict[str, str] = {}
+    for target in found:
+        if target.node_id is not None:
+            ids.setdefault(target.url.rstrip("/"), str(target.node_id))
+    addresses = ((config.label, config.url.rstrip("/")) for config in fixed)
+    return {label: ids[url] for label, url in addresses if url in ids}
+
+
 def source_of(target: Target, common: FoundSourceConfig) -> SourceConfig:
     """The source for a target, with the settings that all found ones have. Raises ``ValueError`` for a URL that is none."""
     settings = {name: getattr(common, name) for name in type(common).model_fields}
@@ -41,11 +51,4 @@ def source_of(target: Target, common: FoundSourceConfig) -> SourceConfig:
 
 
 def _marks(config: SourceConfig) -> set[object]:
-    return set(_each_mark(config))
-
-
-def _each_mark(config: SourceConfig) -> Iterator[object]:
-    yield "name", config.label
-    yield "url", config.url.rstrip("/")
-    if config.node_id is not None:
-        yield "node", config.node_id
+    return {("name", config.label), ("url", config.url.rstrip("/"))}

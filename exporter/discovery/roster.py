@@ -3,30 +3,57 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Final
 
 import structlog
 
 from ..config import SourceConfig
-from ..snapshot import DiscoveryHealth, SourceRead
+from ..snapshot import DiscoveryHealth, SourceHealth, SourceRead
 from ..sources.build import build_source
 from ..sources.source import Source
 
+EXAMINE_SECONDS: Final = 60.0
+"""How often a stand-by is read although the source in use answers."""
+_GOOD_READS: Final = 3
+"""So many in a row give a node back to the source that had failed."""
+
 log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A source that has answered for a node."""
+
+    node_id: str
+    health: SourceHealth
+    """How its last read went."""
+    examined_at: float | None
+    """When that was, in steady seconds; None when it is to be read anyway, for other sources came or went."""
+    probation: int = 0
+    """Good reads that it needs before it takes a node from a source that works."""
 
 
 class Roster:
     """
     Keeps sources while they are named, and closes those that are not any more.
 
-    A source that stays keeps its object, and with it its connection and all that it has learnt of names. One that
-    goes while it is read is closed when nobody reads.
+    A source that stays keeps its object, and with it its connection and all that it has learned of names. One that
+    goes while it is read is closed when no collection reads.
+
+    Several sources may answer for one node. Of those the first is in use: configured sources before found ones, among either
+    those whose id the configuration or a discovery confirms, then those that answered for the node first. The others
+    stand by. While the source in use fails, all that stand by for its node are read, and the first that answers is in use; the one
+    before gets the node back after three good reads in a row.
 
     Args:
         fixed: Sources that stay whatever is found, first in order.
         build: What makes a source; raises ``ConfigError``.
+        clock: A steady time in seconds.
 
     """
 
@@ -34,11 +61,19 @@ class Roster:
         self,
         fixed: Iterable[Source] = (),
         build: Callable[[SourceConfig], Source] = build_source,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fixed = tuple(fixed)
         self._build = build
         self._found: dict[str, tuple[SourceConfig, Source]] = {}
-        self._twins: dict[str, str] = {}
+        self._clock = clock
+        self._confirmed: Mapping[str, str] = {}
+        self._candidates: dict[str, _Candidate] = {}
+        """By the name of the source, in the order in which they were first seen to answer for their nodes."""
+        self._in_use: dict[str, str] = {}
+        """The name of the source by its node."""
+        self._failing: set[str] = set()
+        """Sources whose last read failed."""
         self._gone: list[Source] = []
         self._readers = 0
         self._settled = asyncio.Event()
@@ -58,11 +93,15 @@ class Roster:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The sources to read, each node once as far as that is known."""
-        found = [source for _, source in self._found.values()]
-        named = {source.name for source in (*self._fixed, *found)}
-        read = (s for s in found if self._twins.get(s.name) not in named)
-        return (*self._fixed, *read)
+        """The sources to read now: those that stand by only when they are due."""
+        now = self._clock()
+        found = (source for _, source in self._found.values())
+        return (*self._fixed, *(each for each in found if self._is_due(each.name, now)))
+
+    @property
+    def all(self) -> tuple[Source, ...]:
+        """The sources that are named, to be read now or not."""
+        return (*self._fixed, *(source for _, source in self._found.values()))
 
     def expect(self) -> None:
         """Let readers wait until the first discovery is over."""
@@ -81,14 +120,21 @@ class Roster:
         before, self._fixed = self._fixed, tuple(fixed)
         _tell({s.name for s in before}, {s.name for s in self._fixed})
         kept = set(map(id, self._fixed))
-        await self._dismiss([source for source in before if id(source) not in kept])
+        gone = [source for source in before if id(source) not in kept]
+        self._forget(gone)
+        await self._dismiss(gone)
 
     async def follow(
-        self, configs: Iterable[SourceConfig], *, renew: bool = False
+        self,
+        configs: Iterable[SourceConfig],
+        *,
+        renew: bool = False,
+        confirmed: Mapping[str, str] | None = None,
     ) -> None:
         """
-        Have these beside the fixed ones, and no others; with ``renew`` all of them are made anew.
+        Have these beside the fixed ones, and no others; with ``renew`` all of them are made again.
 
+        ``confirmed`` holds what a discovery says of addresses of fixed sources: the node's id by the source's name.
         Raises ``ConfigError`` when one of them cannot be made; then all is as before.
         """
         found: dict[str, tuple[SourceConfig, Source]] = {}
@@ -97,6 +143,7 @@ class Roster:
             same = known is not None and known[0] == config and not renew
             source = known[1] if known and same else self._build(config)
             found[config.label] = config, source
+        self._confirmed = confirmed or {}
         await self._replace(found)
 
     async def _replace(self, found: dict[str, tuple[SourceConfig, Source]]) -> None:
@@ -104,8 +151,10 @@ class Roster:
         kept = {id(source) for _, source in found.values()}
         _tell(before.keys(), found.keys())
         gone = [source for _, source in before.values() if id(source) not in kept]
+        self._forget(gone)
         if gone or found.keys() != before.keys():
-            self._twins.clear()
+            for candidate in self._candidates.values():
+                candidate.examined_at = None
         await self._dismiss(gone)
 
     @asynccontextmanager
@@ -118,29 +167,141 @@ class Roster:
             self._readers -= 1
             await self._close_those_gone()
 
+    def note(self, reads: Iterable[SourceRead]) -> None:
+        """Take in how the sources did in a collection that is over: it may put other ones in use."""
+        now = self._clock()
+        given = list(reads)
+        for read in given:
+            name, table = read.health.name, read.table
+            known = self._candidates.get(name)
+            if table is not None and (known is None or known.node_id != table.node_id):
+                self._candidates.pop(name, None)
+                known = self._candidates[name] = _Candidate(
+                    table.node_id, read.health, now
+                )
+            if known is not None:
+                known.probation = (
+                    max(0, known.probation - 1) if _is_good(read) else _GOOD_READS
+                )
+                known.health = read.health
+                known.examined_at = now
+        self._failing = {read.health.name for read in given if not _is_good(read)}
+        for node_id, name in self._chosen(given).items():
+            self._use(name, node_id)
+
     def once_each(self, reads: Iterable[SourceRead]) -> list[SourceRead]:
         """
-        The reads without those of found sources that gave a node which another source gave before.
+        The reads with one table for each node at most, and how those that stand by did when they were last read.
 
-        Such a source is not read again until other sources are found. Two configured sources for a
-        node are a mistake, which the join tells.
+        A configured source that answers for the node of another one is a mistake, and told as its error.
         """
-        kept: list[SourceRead] = []
-        first: dict[str, str] = {}
-        for read in reads:
-            name, table = read.health.name, read.table
-            if table is not None:
-                other = first.setdefault(table.node_id, name)
-                if other != name and name in self._found:
-                    self._note_twin(name, other, table.node_id)
-                    continue
-            kept.append(read)
-        return kept
+        given = list(reads)
+        chosen = self._chosen(given)
+        read_now = {read.health.name for read in given}
+        return [
+            *(self._without_rivals(read, chosen) for read in given),
+            *(
+                _standing_by(each.health, each.node_id)
+                for name, each in self._candidates.items()
+                if name not in read_now and name in self._found
+            ),
+        ]
 
-    def _note_twin(self, name: str, other: str, node_id: str) -> None:
-        if self._twins.get(name) != other:
-            self._twins[name] = other
-            log.info("found twice", source=name, node=node_id, read_as=other)
+    def _without_rivals(
+        self, read: SourceRead, chosen: Mapping[str, str]
+    ) -> SourceRead:
+        if read.table is None:
+            return read
+        health, node_id = read.health, read.table.node_id
+        if chosen[node_id] == health.name:
+            return read
+        if not self._found.keys().isdisjoint({health.name, chosen[node_id]}):
+            return _standing_by(health, node_id)
+        error = (
+            f"reads node {node_id}, which source {chosen[node_id]} reads already: "
+            "configure each node once, check url, and set node_id to say which of them it is"
+        )
+        return SourceRead(health=replace(health, up=False, error=error), table=None)
+
+    def _chosen(self, reads: Iterable[SourceRead]) -> dict[str, str]:
+        """Whose numbers are shown, by node."""
+        rivals: dict[str, list[SourceRead]] = {}
+        for read in reads:
+            if read.table is not None:
+                rivals.setdefault(read.table.node_id, []).append(read)
+        return {
+            node_id: self._first(
+                node_id,
+                [r.health.name for r in answers if not r.health.late]
+                or [r.health.name for r in answers],
+            )
+            for node_id, answers in rivals.items()
+        }
+
+    def _first(self, node_id: str, names: list[str]) -> str:
+        """Which of these is to be in use: the one that is, unless a better one is ready to take its place."""
+        if len(names) == 1:
+            return names[0]
+        names = sorted(names, key=lambda name: self._place(name, node_id))
+        before = self._in_use.get(node_id)
+        if before not in names:
+            return names[0]
+        better = names[: names.index(before)]
+        return next((name for name in better if not self._on_probation(name)), before)
+
+    def _place(self, name: str, node_id: str) -> tuple[bool, bool, int]:
+        """Where a source stands among those that answer for a node; the least is in use."""
+        known = self._candidates.get(name)
+        established = known is not None and known.node_id == node_id
+        order = (
+            list(self._candidates).index(name) if established else len(self._candidates)
+        )
+        return name in self._found, self._id_of(name) != node_id, order
+
+    def _id_of(self, name: str) -> str | None:
+        """The id of a source's node as the configuration or a discovery has it; None when only the node itself says it."""
+        for source in self.all:
+            if source.name == name:
+                return source.node_id or self._confirmed.get(name)
+        return None
+
+    def _on_probation(self, name: str) -> bool:
+        known = self._candidates.get(name)
+        return known is not None and known.probation > 0
+
+    def _use(self, name: str, node_id: str) -> None:
+        """Log a change, for the numbers may have changed with it."""
+        before = self._in_use.get(node_id)
+        self._in_use[node_id] = name
+        if before is not None and before != name:
+            log.warning(
+                "node is read through another source",
+                node=node_id,
+                source=name,
+                before=before,
+            )
+
+    def _is_due(self, name: str, now: float) -> bool:
+        """Whether a found source is to be read: it is in use, may come into use, or was not looked at for long."""
+        known = self._candidates.get(name)
+        if known is None or known.examined_at is None:
+            return True
+        used = self._in_use.get(known.node_id)
+        return (
+            used is None
+            or used == name
+            or used in self._failing
+            or self._place(name, known.node_id) < self._place(used, known.node_id)
+            or now - known.examined_at >= EXAMINE_SECONDS
+        )
+
+    def _forget(self, gone: Iterable[Source]) -> None:
+        names = {source.name for source in gone}
+        for name in names:
+            self._candidates.pop(name, None)
+        self._in_use = {
+            node_id: name for node_id, name in self._in_use.items() if name not in names
+        }
 
     async def _dismiss(self, gone: Iterable[Source]) -> None:
         self._gone += gone
@@ -156,6 +317,14 @@ class Roster:
         gone, self._gone = self._gone, []
         for source in (*self._fixed, *found, *gone):
             await source.close()
+
+
+def _is_good(read: SourceRead) -> bool:
+    return read.table is not None and not read.health.late
+
+
+def _standing_by(health: SourceHealth, node_id: str) -> SourceRead:
+    return SourceRead(health=replace(health, stand_by_of=node_id), table=None)
 
 
 def _tell(before: AbstractSet[str], now: AbstractSet[str]) -> None:

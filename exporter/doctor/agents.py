@@ -38,6 +38,9 @@ def agents(reads: Iterable[SourceRead], limits: Limits | None) -> Iterator[Resul
 
 def _reachable(read: SourceRead) -> Result:
     health, table = read.health, read.table
+    if health.up and health.stand_by_of is not None:
+        text = f"Stands by for node {health.stand_by_of}, which is read through another source."
+        return _result(health.name, Verdict.FINE, text)
     if table is None:
         return _result(health.name, Verdict.BROKEN, f"Cannot be read: {health.error}")
     text = f"Node {table.node_id} speaks {health.dialect}: {health.readings} numbers in {health.duration_seconds:.3f} s."

@@ -6,13 +6,13 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Final, Any, TypeVar
 
 from quotascope.clients.errors import ClientError
 from quotascope.clients.quota_admin import QuotaAdmin
 
 from ..cardinality import Cardinality
-from ..collection.reading import Reading
+from ..collection.reading import Readers
 from ..config import Config, KafkaConfig, SourceConfig
 from ..discovery.build import build_roster
 from ..errors import ConfigError
@@ -22,6 +22,8 @@ from ..worker import Worker
 from .cluster import ClusterAnswers, ask
 
 _Value = TypeVar("_Value")
+_PATIENCE_SECONDS: Final = 5.0
+"""For the slowest source, where collection.timeout_seconds allows it no more."""
 
 
 class Evidence:
@@ -108,11 +110,12 @@ class Evidence:
             await discovery.refresh()
         self._found = roster.found
         async with roster.reading() as sources:
-            reading = Reading(sources)
-            try:
-                await reading.done()
-            finally:
-                await reading.end()
+            readers = Readers(self._clock)
+            self._closing.insert(0, readers.close)
+            reading = readers.begin(sources)
+            await reading.done(
+                max(_PATIENCE_SECONDS, self.config.collection.timeout_seconds)
+            )
         now = self._clock()
         answers = await self.answers()
         limits = answers.limits(now) if answers else None

@@ -28,6 +28,18 @@ def _dialects(view: View) -> Iterator[_Row]:
         yield (source.name, source.dialect), 1
 
 
+def _source_ages(view: View) -> Iterator[_Row]:
+    for source in view.snapshot.sources:
+        if source.up and source.read_at is not None:
+            yield (source.name,), max(0.0, view.now - source.read_at)
+
+
+def _standing_by(view: View) -> Iterator[_Row]:
+    for source in view.snapshot.sources:
+        if source.stand_by_of is not None:
+            yield (source.name, source.stand_by_of), 1
+
+
 def _limits_age(view: View) -> Iterator[_Row]:
     read_at = view.snapshot.limits_health.read_at
     yield (), None if read_at is None else max(0.0, view.now - read_at)
@@ -106,6 +118,8 @@ READERS: Mapping[Family, Reader] = {
     catalog.SOURCE_UP: _of_source(lambda source: source.up),
     catalog.SOURCE_DURATION_SECONDS: _of_source(lambda source: source.duration_seconds),
     catalog.SOURCE_READINGS: _of_source(lambda source: source.readings),
+    catalog.SOURCE_AGE_SECONDS: _source_ages,
+    catalog.SOURCE_STAND_BY: _standing_by,
     catalog.SOURCE_DIALECT_INFO: _dialects,
     catalog.LIMITS_AGE_SECONDS: _limits_age,
     catalog.LIMITS_REFRESH_ERRORS: _limits_errors,

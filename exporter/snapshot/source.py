@@ -23,6 +23,12 @@ class SourceHealth:
     """What was wrong and what to do, although it could be read."""
     hint: str | None = None
     """What to check if there are quotas, because it told of no entity."""
+    read_at: float | None = None
+    """Unix time in seconds when the numbers were asked for; None while there are none."""
+    late: bool = False
+    """Whether they are those of an earlier read, because the one under way is not over."""
+    stand_by_of: str | None = None
+    """The node for which another source is read instead; None for a source that is in use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

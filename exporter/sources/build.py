@@ -51,8 +51,8 @@ def _detected(config: SourceConfig, target: HttpTarget) -> Source:
     jolokia = JolokiaSource(config.label, target)
     text = PrometheusTextSource(config.label, target)
     if "jolokia" in urlsplit(config.url).path:
-        return DetectedSource(jolokia, text)
-    return DetectedSource(text, jolokia)
+        return DetectedSource(jolokia, text, config.timeout_seconds)
+    return DetectedSource(text, jolokia, config.timeout_seconds)
 
 
 def _target(config: SourceConfig) -> HttpTarget:

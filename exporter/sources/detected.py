@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from ..beans import BeanTable
 from ..errors import SourceError, SourceUnreadable
 from .source import Source
@@ -17,11 +19,15 @@ class DetectedSource:
     Args:
         first: The likelier way.
         second: The other one, at the same address and under the same name.
+        timeout_seconds: Longest read, in both ways together.
 
     """
 
-    def __init__(self, first: Source, second: Source) -> None:
-        self.name = first.name
+    def __init__(
+        self, first: Source, second: Source, timeout_seconds: float = 60.0
+    ) -> None:
+        self._timeout_seconds = timeout_seconds
+        self.name, self.node_id = first.name, first.node_id
         self._likely, self._other = first, second
 
     @property
@@ -31,12 +37,14 @@ class DetectedSource:
 
     async def read(self) -> BeanTable:
         """The quota beans as they are now. Raises ``SourceError``: what the likelier way was told."""
+        ends = asyncio.get_running_loop().time() + self._timeout_seconds
         try:
             return await self._likely.read()
         except SourceUnreadable as error:
             try:
-                table = await self._other.read()
-            except SourceError:
+                async with asyncio.timeout_at(ends):
+                    table = await self._other.read()
+            except (SourceError, TimeoutError):
                 raise error from None
         self._likely, self._other = self._other, self._likely
         return table

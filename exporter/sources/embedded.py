@@ -30,9 +30,8 @@ class EmbeddedSource:
     def __init__(
         self, name: str, registry: Registry, node_id: str, clock: Clock
     ) -> None:
-        self.name = name
+        self.name, self.node_id = name, node_id
         self._registry = registry
-        self._node_id = node_id
         self._clock = clock
         self._seen: list[KafkaMetric] = []
         self._columns: dict[MetricName, Column | None] = {}
@@ -46,7 +45,7 @@ class EmbeddedSource:
             self._learn(metrics)
         now_ms = self._clock()
         return BeanTable(
-            node_id=self._node_id,
+            node_id=self.node_id,
             layout=self._layout,
             values=array("d", [metric.peek(now_ms) for metric in self._shown]),
         )

@@ -25,6 +25,11 @@ class Source(Protocol):
         """The label ``dialect``, such as ``jolokia``."""
         ...
 
+    @property
+    def node_id(self) -> str | None:
+        """The id of its node as configured, or as a discovery has it; None when only the node itself says it."""
+        ...
+
     async def read(self) -> BeanTable:
         """The quota beans as they are now."""
         ...

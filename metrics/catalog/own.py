@@ -28,6 +28,22 @@ SOURCE_READINGS = gauge(
     "the last collection",
 )
 
+SOURCE_AGE_SECONDS = gauge(
+    "quotascope_source_age_seconds",
+    "How long ago the numbers shown of this source were asked for. A source that takes longer than a scrape can wait is read in the background; after 120 s its numbers go. Absent while the source is down.",
+    ("source",),
+    "seconds",
+    "the last read that succeeded",
+)
+
+SOURCE_STAND_BY = gauge(
+    "quotascope_source_stand_by",
+    "Always 1: this source answers for the node, but another source of it is in use. It is read every 60 s, and takes over when that one fails.",
+    ("source", "broker"),
+    "",
+    "the discovery",
+)
+
 SOURCE_DIALECT_INFO = gauge(
     "quotascope_source_dialect_info",
     "Always 1: how this source is spoken to.",

@@ -114,6 +114,7 @@ class ScriptedSource:
     """A source whose reads end as the test says."""
 
     dialect = "scripted"
+    node_id: str | None = None
 
     def __init__(self, name: str = "broker-1", node_id: str = "1") -> None:
         self.name = name

@@ -35,6 +35,7 @@ class HttpFetch:
         self._target = target
         self._hint = hint
         self._session: aiohttp.ClientSession | None = None
+        self._closed = False
 
     async def get(self) -> bytes:
         """The body of an answer to GET. Raises ``SourceError``."""
@@ -45,7 +46,8 @@ class HttpFetch:
         return await self._attempt("POST", url, body)
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, for good: a read that is under way fails."""
+        self._closed = True
         if self._session is not None:
             session, self._session = self._session, None
             await session.close()
@@ -85,6 +87,8 @@ class HttpFetch:
             return await self._bounded(response)
 
     def _opened(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise SourceUnreachable("it is not a source any more")
         if self._session is None:
             target = self._target
             self._session = aiohttp.ClientSession(

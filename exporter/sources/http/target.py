@@ -18,8 +18,8 @@ class HttpTarget:
     """http or https, without a user or password in it."""
     node_id: str | None = None
     """Kafka's ``node.id``; None leaves it to the node to tell."""
-    timeout_seconds: float = 5.0
-    """Longest wait for one complete answer."""
+    timeout_seconds: float = 60.0
+    """Longest wait for one complete answer, and for all that one read needs."""
     username: str | None = None
     """For basic authentication."""
     password: str = field(default="", repr=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from array import array
 from collections.abc import Sequence
 from typing import Final
@@ -36,13 +37,14 @@ class JolokiaSource:
     dialect = "jolokia"
 
     def __init__(self, name: str, target: HttpTarget) -> None:
-        self.name = name
+        self.name, self.node_id = name, target.node_id
         self._fetch = HttpFetch(target, _HINT)
         self._url = _read_url(target.url)
         self._columns = Columns(column_of)
         self._thread = InThread()
         self._node_id = NodeId(target.node_id)
         self._reads_by_type = 0
+        self._timeout_seconds = target.timeout_seconds
 
     async def read(self) -> BeanTable:
         """The quota beans as they are now. Raises ``SourceError``."""
@@ -54,11 +56,16 @@ class JolokiaSource:
         if self._reads_by_type:
             self._reads_by_type -= 1
             return await self._asked_for(BY_TYPE)
+        ends = asyncio.get_running_loop().time() + self._timeout_seconds
         try:
             return await self._asked_for(REQUESTS)
-        except SourceNotRead:
+        except SourceNotRead as error:
             # A bean of another product that cannot be looked at, or Jolokia 1 while a node starts, which has none yet.
-            found = await self._asked_for(BY_TYPE)
+            try:
+                async with asyncio.timeout_at(ends):
+                    found = await self._asked_for(BY_TYPE)
+            except TimeoutError:
+                raise error from None
         self._reads_by_type = _READS_BY_TYPE
         return found
 

@@ -28,7 +28,7 @@ class PrometheusTextSource:
     def __init__(
         self, name: str, target: HttpTarget, forced: TextDialect | None = None
     ) -> None:
-        self.name = name
+        self.name, self.node_id = name, target.node_id
         self._fetch = HttpFetch(target, _HINT)
         self._reader = TextReader(forced)
         self._thread = InThread()

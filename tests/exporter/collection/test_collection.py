@@ -10,7 +10,9 @@ from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource, table
 
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
+from quotascope.exporter.collection.reading import STALE_AFTER_SECONDS
 from quotascope.exporter.config import CardinalityConfig
+from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits.refresh import LimitsRefresh, NoLimits
 from quotascope.exporter.snapshot import Snapshot
@@ -47,7 +49,7 @@ async def make() -> AsyncIterator[Make]:
 
 async def turn() -> None:
     """Let every task that can go on do so."""
-    for _ in range(20):
+    for _ in range(60):
         await asyncio.sleep(0)
 
 
@@ -151,13 +153,74 @@ async def test_slow_source_is_shown_as_down_at_the_deadline(make: Make) -> None:
     assert [usage.entity.broker for usage in shown.entities] == ["2"]
 
 
-async def test_source_that_never_answers_is_given_up(make: Make) -> None:
-    """A collection ends some time even if nobody is left who wants it; the read is cancelled."""
+async def test_source_that_takes_long_is_read_in_the_background(make: Make) -> None:
+    """It is asked once and read to its end; its numbers are there for the next scrape, and said to be older ones."""
     slow = ScriptedSource("slow")
     slow.answers.clear()
-    shown = await make(slow, patience=0.01).snapshot(0.02)
-    assert up(shown) == {"slow": False}
-    assert slow.cancelled == 1
+    collection = make(slow, max_age=0, patience=0.01)
+    for _ in range(2):
+        assert up(await collection.snapshot(0.01)) == {"slow": False}
+    slow.answers.set()
+    await turn()
+    slow.answers.clear()
+    slow.table = table("1", alice=2.0)
+    shown = await collection.snapshot(0.01)
+    (health,) = shown.sources
+    assert (health.up, health.late, health.read_at) == (True, True, NOW)
+    assert [usage.usage for usage in shown.entities] == [1.0]
+    assert any("has not answered yet" in each.text for each in diagnose(shown))
+    slow.answers.set()
+    await turn()
+    shown = await collection.snapshot(LONG)
+    assert [usage.usage for usage in shown.entities] == [2.0]
+    assert not shown.sources[0].late
+    assert (slow.reads, slow.cancelled) == (3, 0)
+
+
+async def test_old_numbers_of_a_source_go(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two minutes after they were asked for they are not shown any more."""
+    source = ScriptedSource()
+    collection = make(source, max_age=0)
+    await collection.snapshot(LONG)
+    source.answers.clear()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    for later, there in (
+        (STALE_AFTER_SECONDS - 1, True),
+        (STALE_AFTER_SECONDS + 1, False),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(loop, "time", lambda later=later: began + later)
+            shown = await collection.snapshot(0.0)
+        assert up(shown) == {"broker-1": there}
+        assert len(shown.entities) == there
+    assert "older than 120 s" in (shown.sources[0].error or "")
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_source_that_took_long_is_not_waited_for(
+    make: Make, monkeypatch: pytest.MonkeyPatch, *, fails: bool
+) -> None:
+    """Neither when it answered late nor when it failed late: the others' numbers are there at once."""
+    slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")
+    slow.answers.clear()
+    slow.error = slow.fail() if fails else None
+    collection = make(slow, quick, max_age=0)
+    first = asyncio.create_task(collection.snapshot(LONG))
+    await turn()
+    loop = asyncio.get_running_loop()
+    later = loop.time() + LONG / 2 + 1
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "time", lambda: later)
+        slow.answers.set()
+        assert up(await first) == {"slow": not fails, "quick": True}
+    slow.answers.clear()
+    second = asyncio.create_task(collection.snapshot(LONG))
+    await turn()
+    assert second.done()
+    assert up(await second) == {"slow": not fails, "quick": True}
 
 
 async def test_impatient_scrape_takes_nothing_from_others(make: Make) -> None:
@@ -198,7 +261,7 @@ async def test_collection_that_nobody_waits_for_gives_way(make: Make) -> None:
     await turn()
     await collection.snapshot(0.001)
     await turn()
-    assert (slow.reads, quick.reads, slow.cancelled) == (2, 2, 1)
+    assert (slow.reads, quick.reads, slow.cancelled) == (1, 2, 0)
 
 
 async def test_failing_source_costs_only_itself(make: Make) -> None:
@@ -307,13 +370,17 @@ async def test_close_ends_what_is_under_way(make: Make) -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_no_task_is_left_after_a_collection(make: Make) -> None:
-    """Neither after a complete one nor after one that was cut short."""
+async def test_no_task_is_left_after_the_end(make: Make) -> None:
+    """But for a read that goes on in the background, which ends with the collection."""
     slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")
     slow.answers.clear()
-    await make(slow, quick, patience=0.01).snapshot(0.01)
+    collection = make(slow, quick, patience=0.01)
+    await collection.snapshot(0.01)
     await turn()
+    assert len(asyncio.all_tasks()) == 2
+    await collection.close()
     assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert slow.cancelled == 1
 
 
 async def test_entities_are_folded_once_for_each_snapshot() -> None:

@@ -62,15 +62,15 @@ def names(roster: Roster) -> list[str]:
     return [source.name for source in roster.sources]
 
 
-async def test_two_discoveries_name_each_node_once() -> None:
-    """The same node id, the same URL or the same name is the same node; the configured one and the first finder win."""
+async def test_two_discoveries_name_each_address_once() -> None:
+    """The same URL or the same name is the same source; a node at two addresses has two."""
     first = ScriptedFinder("kafka", target("a:1", 1), target("fixed:2", 9))
     second = ScriptedFinder(
         "file_sd", target("other:1", 1), target("a:1"), target("b:1"), target("fixed:1")
     )
     roster, discovery = following([first, second])
     await discovery.refresh()
-    assert names(roster) == ["a:1", "b:1"]
+    assert names(roster) == ["a:1", "fixed:2", "other:1", "b:1"]
     assert [each.targets for each in roster.discoveries] == [2, 4]
     await discovery.close()
     assert first.closed

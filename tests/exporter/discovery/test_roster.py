@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import pytest
 from structlog.testing import capture_logs
-from tests.exporter.examples import ScriptedSource, health
+from tests.exporter.examples import ScriptedSource, health, table
 
+from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import Dialect, SourceConfig
 from quotascope.exporter.discovery import Roster
+from quotascope.exporter.discovery.roster import EXAMINE_SECONDS
 from quotascope.exporter.errors import ConfigError
+from quotascope.exporter.limits.refresh import NoLimits
 from quotascope.exporter.snapshot import SourceRead
 
 
@@ -83,50 +86,165 @@ async def test_source_that_cannot_be_made_changes_nothing() -> None:
     await roster.close()
 
 
+class Clock:
+    """Steady time that stands still unless it is moved."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+async def collect(roster: Roster) -> dict[str, str]:
+    """A collection: which source the numbers of each node are from."""
+    collection = Collection(roster, NoLimits(), max_age_seconds=0)
+    shown = await collection.snapshot(60)
+    await collection._readers.close()
+    return {
+        each.name: each.stand_by_of or ("" if each.up else "down")
+        for each in shown.sources
+    }
+
+
 async def test_node_that_is_found_twice_is_read_once() -> None:
-    """Two addresses of one node are known as such once both were read; the first stays, until others are found."""
-    roster = Roster((), Workshop())
-    await roster.follow([config("a"), config("b")])
-    reads = [
-        SourceRead(health=health(name), table=ScriptedSource(name, "1").table)
-        for name in ("a", "b")
-    ]
+    """The one that answered first; the other one stands by, is looked at every minute and is shown meanwhile."""
+    build, clock = Workshop(), Clock()
+    roster = Roster((), build, clock)
+    await roster.follow([config("a"), config("b", "http://b:1")])
     with capture_logs() as lines:
-        for _ in range(2):
-            kept = roster.once_each(reads)
-    assert [read.health.name for read in kept] == ["a"]
+        for _ in range(3):
+            assert await collect(roster) == {"a": "", "b": "1"}
     assert names(roster) == ["a"]
-    assert [line["event"] for line in lines] == ["found twice"]
-    await roster.follow([config("b")])
-    assert names(roster) == ["b"]
+    assert [source.reads for source in build.made] == [3, 1]
+    clock.now += EXAMINE_SECONDS
+    build.made[1].fail()
+    assert await collect(roster) == {"a": "", "b": "down"}
+    assert [source.reads for source in build.made] == [4, 2]
+    assert "node is read through another source" not in {
+        line["event"] for line in lines
+    }
+    await roster.close()
+
+
+async def test_node_found_twice_for_a_moment_is_read_again() -> None:
+    """A node that for once said it was another one is not given up."""
+    build, clock = Workshop(), Clock()
+    roster = Roster((), build, clock)
+    await roster.follow([config("a"), config("b", "http://b:1")])
+    assert await collect(roster) == {"a": "", "b": "1"}
+    build.made[1].table = table("2", bob=1.0)
+    clock.now += EXAMINE_SECONDS
+    assert await collect(roster) == {"a": "", "b": ""}
+    assert names(roster) == ["a", "b"]
+    await roster.close()
+
+
+async def test_the_second_source_takes_over_and_gives_way() -> None:
+    """With the next collection after the first has died; it gives the node back when that one has answered three times in a row."""
+    build = Workshop()
+    roster = Roster((), build, Clock())
+    await roster.follow([config("a"), config("b", "http://b:1")])
+    await collect(roster)
+    first = build.made[0]
+    first.fail()
+    with capture_logs() as lines:
+        assert await collect(roster) == {"a": "down", "b": "1"}
+        assert await collect(roster) == {"a": "down", "b": ""}
+        for fails in (False, False, True, False, False):
+            first.error = first.fail() if fails else None
+            shown = await collect(roster)
+            assert shown == {"a": "down" if fails else "1", "b": ""}
+        for _ in range(3):
+            assert await collect(roster) == {"a": "", "b": "1"}
+    told = [line for line in lines if "another source" in line["event"]]
+    assert [(line["source"], line["before"]) for line in told] == [
+        ("b", "a"),
+        ("a", "b"),
+    ]
+    assert names(roster) == ["a"]
+    await roster.close()
+
+
+@pytest.mark.parametrize("answers_later", [True, False])
+async def test_impostor_displaces_nobody(*, answers_later: bool) -> None:
+    """Neither a configured source, nor one whose id a discovery knows, whatever comes first in a list."""
+    build = Workshop()
+    fixed = ScriptedSource("fixed", "9")
+    roster = Roster([fixed], build, Clock())
+    listed = [
+        config("evil"),
+        config("worse", "http://c:1"),
+        config("good", "http://b:1"),
+    ]
+    await roster.follow(listed)
+    evil, worse, good = build.made
+    good.node_id = "1"
+    worse.table = table("9", mallory=1.0)
+    if answers_later:
+        evil.fail()
+    await collect(roster)
+    evil.error = None
+    for _ in range(5):
+        assert await collect(roster) == {
+            "fixed": "",
+            "evil": "1",
+            "worse": "9",
+            "good": "",
+        }
+    await roster.close()
+
+
+async def test_source_that_is_another_node_from_now_on_displaces_nobody() -> None:
+    """Who answered for a node before keeps it."""
+    build = Workshop()
+    roster = Roster((), build, Clock())
+    await roster.follow([config("a"), config("b", "http://b:1")])
+    build.made[0].table = table("2", alice=1.0)
+    assert await collect(roster) == {"a": "", "b": ""}
+    build.made[0].table = table("1", mallory=1.0)
+    for _ in range(5):
+        assert await collect(roster) == {"a": "1", "b": ""}
     await roster.close()
 
 
 async def test_found_twins_are_read_again_when_other_sources_are_found() -> None:
     """Which of two addresses is which node may have changed with the others."""
-    roster = Roster((), Workshop())
-    await roster.follow([config("a"), config("b", "http://b:1")])
-    reads = [
-        SourceRead(health=health(source.name), table=await source.read())
-        for source in roster.sources
-    ]
-    roster.once_each(reads)
+    roster = Roster((), Workshop(), Clock())
+    twins = [config("a"), config("b", "http://b:1")]
+    await roster.follow(twins)
+    await collect(roster)
     assert names(roster) == ["a"]
-    await roster.follow([config("a"), config("b", "http://b:1")])
+    await roster.follow(twins)
     assert names(roster) == ["a"]
-    await roster.follow([config("a"), config("b", "http://b:1"), config("c")])
+    await roster.follow([*twins, config("c")])
     assert names(roster) == ["a", "b", "c"]
+    await roster.follow([twins[1]])
+    assert await collect(roster) == {"b": ""}
     await roster.close()
 
 
-async def test_configured_twins_are_left_to_the_join() -> None:
-    """That is a mistake of the configuration, which has to be told."""
-    roster = Roster([ScriptedSource("a"), ScriptedSource("b")])
-    reads = [
-        SourceRead(health=health(name), table=ScriptedSource(name, "1").table)
-        for name in ("a", "b")
-    ]
-    assert roster.once_each(reads) == reads
+@pytest.mark.parametrize("confirmed", [False, True])
+async def test_of_configured_twins_the_one_with_an_id_counts(
+    *, confirmed: bool
+) -> None:
+    """The other one is a mistake or an impostor, which its error says; a discovery can confirm the id as well."""
+    evil, good = ScriptedSource("evil"), ScriptedSource("good")
+    roster = Roster([evil, good], Workshop())
+    if confirmed:
+        await roster.follow((), confirmed={"good": "1"})
+    else:
+        good.node_id = "1"
+    for _ in range(2):
+        reads = [
+            SourceRead(health=health(s.name), table=await s.read())
+            for s in (evil, good)
+        ]
+        roster.note(reads)
+        first, second = roster.once_each(reads)
+        assert second.table is good.table
+        assert (first.table, first.health.up) == (None, False)
+        assert "node 1, which source good reads" in (first.health.error or "")
     await roster.close()
 
 

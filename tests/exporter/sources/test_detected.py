@@ -26,6 +26,7 @@ class Way:
 
     def __init__(self, dialect: str, error: SourceError | None = None) -> None:
         self.name, self.dialect, self.error = "b", dialect, error
+        self.node_id: str | None = None
         self.reads = 0
         self.closed = False
 

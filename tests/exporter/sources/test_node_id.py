@@ -34,10 +34,14 @@ def test_what_is_no_number_is_no_id() -> None:
     assert NodeId(None).of(told) == "9"
 
 
-def test_the_configured_id_wins() -> None:
-    """Where nothing tells, or something tells wrongly, configuration helps."""
-    assert NodeId("3").of(layout({"type": "app-info", "id": "7"})) == "3"
+def test_the_configured_id_counts() -> None:
+    """Where an agent says none; one that says another is not the agent that was meant."""
     assert NodeId("3").of(layout()) == "3"
+    assert NodeId("3").of(layout({"type": "app-info", "id": "3"})) == "3"
+    with pytest.raises(
+        SourceUnreadable, match="node 7, but this source is to be node 3"
+    ):
+        NodeId("3").of(layout({"type": "app-info", "id": "7"}))
 
 
 def test_nobody_telling_is_an_error_that_says_what_to_configure() -> None:
