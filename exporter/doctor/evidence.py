@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Final, Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from quotascope.clients.errors import ClientError
 from quotascope.clients.quota_admin import QuotaAdmin

@@ -9,9 +9,12 @@ from typing import Final, Generic, TypeVar
 
 from ..beans import Column, Layout
 from ..difference import difference
+from ..errors import SourceUnreadable
 
 Key = TypeVar("Key", bound=Hashable)
 
+MOST_NUMBERS: Final = 500_000
+"""Those of 80,000 clients under quotas of each type."""
 _NOWHERE: Final = -1
 _MOST_CHANGES: Final = 4
 """One key in so many may be another one before all is worked out anew."""
@@ -20,6 +23,8 @@ _MOST_CHANGES: Final = 4
 class Columns(Generic[Key]):
     """
     The columns of one source from read to read.
+
+    A source has ``MOST_NUMBERS`` at most: each costs a kilobyte, here and in the join.
 
     As long as the keys are the same, in any order, the layout is the same object and
     only numbers move. When a few keys come or go, the other columns stay in their places, but for those
@@ -46,7 +51,12 @@ class Columns(Generic[Key]):
     def place(
         self, keys: list[Key], values: Sequence[float]
     ) -> tuple[Layout, array[float]]:
-        """The layout of ``keys`` and their ``values`` in its order."""
+        """The layout of ``keys`` and their ``values`` in its order. Raises ``SourceUnreadable`` when there are too many."""
+        if len(keys) > MOST_NUMBERS:
+            raise SourceUnreadable(
+                f"the answer holds {len(keys):,} numbers about quotas, more than the {MOST_NUMBERS:,} that are read of one node: "
+                "is this a metrics agent, and of one node?"
+            )
         if keys != self._order:
             self._take(keys)
         numbers = array("d", [nan]) * (len(self._layout.columns) + 1)

@@ -13,6 +13,11 @@ from ..errors import SourceUnreachable
 _Result = TypeVar("_Result")
 _POOL: Final = ThreadPoolExecutor(max_workers=16, thread_name_prefix="answers")
 """Of its own: where scrapes are rendered, no answer can take all threads."""
+_LARGE_BYTES: Final = 4 << 20
+_LARGE_POOL: Final = ThreadPoolExecutor(
+    max_workers=1, thread_name_prefix="large-answers"
+)
+"""Large answers take turns, so that several agents cannot make us hold all of theirs decoded at once."""
 
 
 class InThread:
@@ -34,14 +39,18 @@ class InThread:
                 "max_answer_bytes can bound it"
             )
 
-    async def run(self, read: Callable[[], _Result]) -> _Result:
-        """What ``read`` returns. Raises what it raises, and ``SourceUnreachable`` as ``check`` does."""
+    async def run(self, read: Callable[[], _Result], length: int = 0) -> _Result:
+        """What ``read`` returns, which reads an answer of ``length`` bytes. Raises what it raises, and ``SourceUnreachable`` as ``check`` does."""
         self.check()
         self._busy.acquire()
         try:
-            work = _POOL.submit(read)
+            pool = _LARGE_POOL if length > _LARGE_BYTES else _POOL
+            work = pool.submit(read)
         except BaseException:
             self._busy.release()
             raise
         work.add_done_callback(lambda _: self._busy.release())  # also if it never began
-        return await asyncio.wrap_future(work)
+        try:
+            return await asyncio.wrap_future(work)
+        finally:
+            del work  # an error holds this frame and so the answer: in a circle with it, until they are looked for

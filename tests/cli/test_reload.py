@@ -95,7 +95,7 @@ def serving(file: Path) -> Iterator[Service]:
 
 def test_reload_loses_no_scrape(agent: Serve, tmp_path: Path) -> None:
     """A new source appears, a mistake changes nothing but the metrics about it, counters never go back, flags stay in force."""
-    first, second = agent(CAPTURE), agent(CAPTURE)
+    first, second = agent(CAPTURE), agent("pair/throttled.2.jolokia2.json")
     a = f"{{name: a, node_id: 1, url: {first.url}}}"
     b = f"{{name: b, node_id: 2, url: {second.url}}}"
     file = tmp_path / "quotascope.yaml"

@@ -34,13 +34,14 @@ class Unpacker:
             raise SourceUnreadable(
                 f"the answer is compressed as {shown(encoding)!r}, which was not asked for: does a proxy pack it?"
             )
-        self._packed = word in _GZIP
+        self.packed = word in _GZIP
+        """Whether a piece can hold more than its length."""
         self._member = zlib.decompressobj(_GZIP_WINDOW)
         self._begun = False
 
     def unpacked(self, piece: bytes, most: int) -> bytes:
         """What a piece holds, but no more than ``most`` bytes and one. Raises ``SourceUnreadable``."""
-        if not self._packed:
+        if not self.packed:
             return piece
         found = bytearray()
         try:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from math import nan
 from reprlib import Repr
 from typing import Final
@@ -28,6 +29,12 @@ _SHORT: Final = Repr()
 _SHORT.maxstring = 300
 _OK = 200
 _FORBIDDEN = (401, 403)
+_PIECE_BYTES: Final = 1 << 20
+MOST_MARKS: Final = 2_000_000
+"""Commas, colons and opening brackets of an answer, outside of its strings: 300,000 MBeans have as many, and take 64 MiB."""
+_MARK: Final = re.compile(
+    rb'[^"{\[,:]*+(?:"(?:[^"\\]|\\.)*+"[^"{\[,:]*+)*+(?:[{\[,:]|\Z)', re.DOTALL
+)
 _NO_SUCH_BEAN = 404
 
 
@@ -71,6 +78,10 @@ def _bean(name: str) -> Bean | None:
 
 
 def _items(answer: bytes, count: int) -> list[object]:
+    if _is_too_much(answer):
+        raise SourceUnreadable(
+            f"the answer holds more than {MOST_MARKS:,} values, which is no list of quota beans: is this a Jolokia agent?"
+        )
     try:
         decoded = _decoded(answer)
     except (ValueError, RecursionError) as error:
@@ -84,6 +95,23 @@ def _items(answer: bytes, count: int) -> list[object]:
             f"the answer is not a list of {count} items: is this a Jolokia agent?"
         )
     return decoded
+
+
+def _is_too_much(answer: bytes) -> bool:
+    """
+    Whether an answer holds more values than any node has, each of which takes a hundred bytes when it is decoded.
+
+    Looked for before that, since two bytes of text are enough for one. Names hold such marks as well, so they are
+    left out where it matters.
+    """
+    at_most = 0
+    for start in range(0, len(answer), _PIECE_BYTES):  # others get their turn between
+        end = start + _PIECE_BYTES
+        at_most += sum(answer.count(mark, start, end) for mark in b",:{[")
+    if at_most <= MOST_MARKS:
+        return False
+    marks = islice(_MARK.finditer(answer), MOST_MARKS, None)
+    return next(marks, None) is not None
 
 
 def _decoded(answer: bytes) -> object:

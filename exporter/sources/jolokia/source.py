@@ -73,7 +73,9 @@ class JolokiaSource:
         self, requests: Sequence[ReadRequest]
     ) -> tuple[Layout, array[float]]:
         answer = await self._fetch.post(self._url, bulk_request(requests))
-        return await self._thread.run(lambda: self._placed(answer, requests))
+        return await self._thread.run(
+            lambda: self._placed(answer, requests), len(answer)
+        )
 
     def _placed(
         self, answer: bytes, requests: Sequence[ReadRequest]

@@ -15,7 +15,7 @@ from ..columns import Columns
 from .detection import detected, is_kafka
 from .dialect import TextDialect
 from .entity_in_name import ADVICE, mangled_name
-from .samples import Key, decoded, numbers_in
+from .samples import Key, numbers_in, page_of, text_of
 from .series import parse_series
 
 UNDETECTED: Final = "prometheus"
@@ -60,7 +60,7 @@ class TextReader:
 
     def read(self, answer: bytes) -> Reading:
         """The columns and numbers of a page. Raises ``SourceUnreadable``."""
-        page = "\n" + decoded(answer)
+        page = page_of(answer)
         self._settle(page)
         keys, numbers = self._numbers(page)
         layout, values = self._columns.place(keys, numbers)
@@ -125,6 +125,7 @@ class TextReader:
     def _column_of(self, key: Key) -> Column | None:
         if self._dialect is None:
             return None
+        key = text_of(key)
         try:
             return self._dialect.column_of(*parse_series(key))
         except ValueError as error:

@@ -43,7 +43,7 @@ class PrometheusTextSource:
         """The quota beans as they are now. Raises ``SourceError``."""
         self._thread.check()
         answer = await self._fetch.get()
-        reading = await self._thread.run(lambda: self._reader.read(answer))
+        reading = await self._thread.run(lambda: self._reader.read(answer), len(answer))
         if not answer.endswith(b"\n"):
             raise SourceUnreadable(
                 "the answer ends in the middle of a line, so there should be more of it: does the agent, or a proxy before it, cut it?"

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 import tracemalloc
+import zlib
+from asyncio.subprocess import PIPE
 from collections.abc import Callable
 from itertools import count
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from tests.exporter.sources.http.hostile import jolokia
 
 from quotascope.exporter.errors import SourceError
@@ -74,3 +80,74 @@ def test_memory_is_in_proportion_to_the_answer(
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert peak < MOST * len(answer)
+
+
+MIB = 1 << 20
+LONGEST = 64 * MIB
+"""The default of `max_answer_bytes`."""
+MOST_MIB = 700
+"""Of a whole process that reads one such answer after the other, 80 of them its own; the shipped limit is 1 GiB."""
+READS = """
+import asyncio, resource, sys
+from quotascope.exporter.config import SourceConfig
+from quotascope.exporter.errors import SourceError
+from quotascope.exporter.sources.build import build_source
+
+async def read(url):
+    source = build_source(SourceConfig(url=url, dialect="jolokia" if "jolokia" in url else "prometheus"))
+    try:
+        await source.read()
+    except SourceError as error:
+        print(error)
+    finally:
+        await source.close()
+
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))  # for whatever is not bounded
+for url in sys.argv[1:]:
+    asyncio.run(read(url))
+    print(url.rpartition("/")[2], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, file=sys.stderr)
+"""
+
+
+def bomb(begin: bytes, again: bytes, end: bytes = b"") -> bytes:
+    """What unpacks to the longest answer that is read: much of the same between two ends."""
+    packer = zlib.compressobj(1, wbits=31)
+    block = again * (MIB // len(again))
+    middle = (LONGEST - len(begin) - len(end)) // len(block)
+    packed = [packer.compress(begin)]
+    packed += [packer.compress(block) for _ in range(middle)]
+    return b"".join([*packed, packer.compress(end), packer.flush()])
+
+
+BOMBS = {
+    "jolokia-nan": (bomb(b"[NaN", b",{}", b"]"), "values"),
+    "jolokia-names": (bomb(b'["', rb"\ud83d\ude00,:{[", b'"]'), "not a list of"),
+    "families": (bomb(b"", b'kafka_server_Produce_byte_rate{user="a"} 1\n'), "lines"),
+    "labels": (bomb(_CLIENT + b"\nkafka_server_Produce_byte_rate{", b'k="v",', b"} 1\n"), "characters"),
+    "escapes": (bomb(b'kafka_server_Produce_byte_rate{user="', rb"\\", b'"} 1\n'), "characters"),
+    "line": (bomb(_CLIENT + b"\n", b"a", b"\n"), "does not tell its id"),
+    "unicode": (bomb(_CLIENT + b"\n", "\U0001f600".encode() * 64 + b"\n"), "does not tell its id"),
+}  # fmt: skip
+"""What hostile agents answer, and what is said of it."""
+
+
+async def test_no_answer_takes_more_than_the_shipped_limit_allows() -> None:
+    """Answers of 64 MiB, a few hundred kilobytes on the wire: all that is made of them stays far below a gibibyte."""
+
+    async def answer(request: web.Request) -> web.Response:
+        packed, _ = BOMBS[request.match_info["name"]]
+        return web.Response(body=packed, headers={"Content-Encoding": "gzip"})
+
+    app = web.Application()
+    app.router.add_route("*", "/{name}{tail:/?}", answer)
+    async with TestServer(app) as server:
+        urls = [str(server.make_url(f"/{name}")) for name in BOMBS]
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", READS, *urls, stdout=PIPE, stderr=PIPE
+        )
+        told, memory = (each.decode() for each in await child.communicate())
+    assert child.returncode == 0, memory
+    reasons = told.splitlines()
+    for (_, reason), line in zip(BOMBS.values(), reasons, strict=True):
+        assert reason in line
+    assert int(memory.split()[-1]) < MOST_MIB, memory
