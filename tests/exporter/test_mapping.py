@@ -1,16 +1,80 @@
-"""Which attribute means what."""
+"""Which attribute means what, and in which unit."""
+
+import json
 
 import pytest
+from tests.exporter.recorded import (
+    CAPTURES,
+    COMBINED_RULES,
+    PAIR_LIMITS,
+    TIERED_LIMITS,
+    joined,
+    limits,
+)
 
 from quotascope.exporter.beans import Bean, Column
 from quotascope.exporter.mapping import (
     ATTRIBUTES,
     USAGE,
+    Attribute,
     Meaning,
     attribute_of,
     wanted,
 )
+from quotascope.exporter.rules.naming import NAMES
 from quotascope.metrics import QuotaType, catalog
+
+DOCUMENTED = {
+    ("Produce", "byte-rate"): "bytes/s",
+    ("Produce", "throttle-time"): "ms",
+    ("Produce", "throttle-time-total"): "ms",
+    ("Produce", "throttle-count"): "count",
+    ("Produce", "queue-size"): "count",
+    ("Produce", "quota-utilization"): "percent",
+    ("Fetch", "byte-rate"): "bytes/s",
+    ("Fetch", "throttle-time"): "ms",
+    ("Fetch", "throttle-time-total"): "ms",
+    ("Fetch", "throttle-count"): "count",
+    ("Fetch", "queue-size"): "count",
+    ("Fetch", "quota-utilization"): "percent",
+    ("Request", "request-time"): "percent",
+    ("Request", "throttle-time"): "ms",
+    ("Request", "throttle-time-total"): "ms",
+    ("Request", "throttle-count"): "count",
+    ("Request", "queue-size"): "count",
+    ("Request", "quota-utilization"): "percent",
+    ("Request", "exempt-request-time"): "percent",
+    ("ControllerMutation", "mutation-rate"): "mutations/s",
+    ("ControllerMutation", "throttle-time"): "ms",
+    ("ControllerMutation", "throttle-time-total"): "ms",
+    ("ControllerMutation", "throttle-count"): "count",
+    ("ControllerMutation", "queue-size"): "count",
+    ("ControllerMutation", "tokens"): "mutations",
+    ("ControllerMutation", "rejection-count"): "count",
+    ("RequestMetrics", "ThrottleTimeMs Mean"): "ms",
+    ("RequestMetrics", "ThrottleTimeMs Count"): "count",
+    ("RequestMetrics", "ErrorsPerSec Count"): "count",
+    ("KafkaController", "ActiveControllerCount Value"): "count",
+    ("ControllerEventManager", "EventQueueTimeMs Mean"): "ms",
+    ("ControllerEventManager", "EventQueueTimeMs Count"): "count",
+    ("app-info", "StartTimeMs"): "ms",
+    ("socket-server-metrics", "broker-connection-accept-rate"): "connections/s",
+    ("socket-server-metrics", "connection-accept-rate"): "connections/s",
+    ("socket-server-metrics", "connection-accept-throttle-time"): "ms",
+    ("socket-server-metrics", "ip-connection-accept-throttle-time"): "ms",
+    ("LeaderReplication", "byte-rate"): "bytes/s",
+    ("FollowerReplication", "byte-rate"): "bytes/s",
+    ("AlterLogDirsReplication", "byte-rate"): "bytes/s",
+    ("RLMCopy", "byte-rate"): "bytes/s",
+    ("RLMFetch", "byte-rate"): "bytes/s",
+    ("RemoteLogManager", "remote-copy-throttle-time-avg"): "ms",
+    ("RemoteLogManager", "remote-fetch-throttle-time-avg"): "ms",
+}
+"""Kafka's units, by the type of the bean and its attribute: its documentation (Operations, Monitoring), KIP-13, 124, 599, 612, 656 and 956."""
+PARTS = {"ms": 1000.0, "percent": 100.0}
+"""How many of Kafka's are one of the base unit: seconds, threads, a ratio."""
+LATER = {"ThrottleTimeMs Mean", "EventQueueTimeMs Mean"}
+"""Milliseconds until the join has made a sum of them."""
 
 
 def column(domain: str, attribute: str, **properties: str) -> Column:
@@ -102,3 +166,75 @@ def test_every_family_is_in_the_catalogue_and_used_for_one_meaning() -> None:
             meanings.setdefault(attribute.family.name, set()).add(attribute.meaning)
     meanings.pop(catalog.REQUEST_THROTTLED_SECONDS.name)  # mean and count make one
     assert all(len(found) == 1 for found in meanings.values())
+
+
+def place(attribute: Attribute) -> tuple[str, str]:
+    """The bean's type, and the attribute with the bean's name where there is one."""
+    return attribute.type, " ".join(filter(None, (attribute.fixed.get("name"), attribute.name)))  # fmt: skip
+
+
+def test_every_attribute_is_read_in_the_unit_that_kafka_documents() -> None:
+    """And no attribute is read whose unit the documentation's table does not have."""
+    assert set(map(place, ATTRIBUTES)) == DOCUMENTED.keys()
+    for attribute in ATTRIBUTES:
+        kind, name = place(attribute)
+        parts = PARTS.get(DOCUMENTED[kind, name], 1.0)
+        expected = 1.0 if name in LATER else parts
+        assert attribute.divisor == expected, (kind, name)
+    for quota_type, usage in USAGE.items():
+        unit = DOCUMENTED[quota_type.group, usage.attribute]
+        assert usage.divisor == PARTS.get(unit, 1.0)
+
+
+def test_an_agent_with_our_rules_shows_base_units() -> None:
+    """Its numbers are Kafka's divided by the parts of the base unit, means of milliseconds as well."""
+    for name in NAMES:
+        unit = DOCUMENTED[place(name.attribute)]
+        assert name.divisor == PARTS.get(unit, 1.0), name.attribute.name
+        if unit == "ms":
+            assert "_seconds" in name.family.name
+
+
+def test_numbers_of_a_real_node_are_shown_in_base_units() -> None:
+    """As its answer has them: 9604 ms, 0.0666 % of a thread, 91 kB/s, half a mutation per second."""
+    shown = joined(["combined/throttled.jolokia2.json"], limits(COMBINED_RULES))
+    usages = {
+        (each.entity.quota_type, each.entity.user, each.entity.client_id): each
+        for each in shown.entities
+    }
+    produced = usages[QuotaType.PRODUCE, "alice", "app1"]
+    assert produced.usage == pytest.approx(91_241.757)
+    assert produced.entity.limit == 50_000
+    assert produced.throttle_time_seconds == pytest.approx(9.604)
+    requested = usages[QuotaType.REQUEST, "bob", ""]
+    assert requested.usage == pytest.approx(0.000_665_571_8)
+    assert requested.entity.limit == 10
+    assert requested.throttle_time_seconds == pytest.approx(8.915)
+    mutated = usages[QuotaType.CONTROLLER_MUTATION, "bob", ""]
+    assert (mutated.usage, mutated.tokens) == pytest.approx((0.780_868_7, -0.984))
+    (node,) = shown.nodes
+    assert node.exempt_request_threads == pytest.approx(0.023_421_492)
+    assert node.delay_queue_size[QuotaType.PRODUCE] == 6
+    recorded = json.loads((CAPTURES / "combined/throttled.jolokia2.json").read_text())
+    pattern = "kafka.network:type=RequestMetrics,name=ThrottleTimeMs"
+    told = recorded[f"{pattern},*"]["value"][f"{pattern},request=Produce"]
+    assert told["Mean"] > 0
+    assert node.request_throttled_seconds["Produce"] == pytest.approx(
+        told["Mean"] * told["Count"] / 1000, abs=0.001
+    )
+
+
+def test_numbers_of_other_quotas_are_shown_in_base_units() -> None:
+    """Of connections, replication and remote storage: 891.8 ms, 358 kB/s, 2806.5 ms."""
+    (pair,) = joined(["pair/throttled.1.jolokia2.json"], PAIR_LIMITS).nodes
+    listener = pair.connections.listeners["TLS"]
+    assert listener.rate == pytest.approx(2.473_778)
+    assert listener.throttle_time_seconds == pytest.approx(0.8918)
+    assert pair.connections.ip_throttle_time_seconds["TLS"] == pytest.approx(0.062)
+    assert pair.replication["leader"].rate == pytest.approx(357_723.0087)
+    (tiered,) = joined(["tiered/throttled.jolokia2.json"], TIERED_LIMITS).nodes
+    copied, fetched = tiered.remote_storage["copy"], tiered.remote_storage["fetch"]
+    assert copied.rate == pytest.approx(222_100.622)
+    assert copied.throttle_time_seconds == pytest.approx(2.8065)
+    assert fetched.rate == pytest.approx(995_913.3466)
+    assert fetched.throttle_time_seconds == pytest.approx(8.999)

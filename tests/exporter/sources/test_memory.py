@@ -85,8 +85,8 @@ def test_memory_is_in_proportion_to_the_answer(
 MIB = 1 << 20
 LONGEST = 64 * MIB
 """The default of `max_answer_bytes`."""
-MOST_MIB = 700
-"""Of a whole process that reads one such answer after the other, 80 of them its own; the shipped limit is 1 GiB."""
+MOST_MIB = 450
+"""Of a whole process that reads one such answer after the other; the shipped limit is 1 GiB."""
 READS = """
 import asyncio, resource, sys
 from quotascope.exporter.config import SourceConfig
