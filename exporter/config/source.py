@@ -124,7 +124,7 @@ class AccessConfig(Section):
     max_answer_bytes: int = Field(
         default=64 << 20,
         ge=1024,
-        description="Longest answer that is read, decompressed. While it is read it takes up to forty times as much memory.",
+        description="Longest answer that is read, decompressed. What it may hold is bounded as well, see docs/hostile-input.md.",
     )
     tls: TlsConfig | None = Field(default=None, description="For https URLs.")
     basic_auth: BasicAuthConfig | None = Field(
