@@ -155,7 +155,7 @@ def _told(exporter: Exporter) -> None:
 def test_configured_and_found_twice_is_read_once(
     split_kafka: Cluster, split_gate: Gate, tmp_path: Path
 ) -> None:
-    """A node that is listed, in the cluster and in a file, each under another address, is read once and nothing is down."""
+    """A node that is listed, in the cluster and in a file, each under another address, counts once; the others stand by and nothing is down."""
     broker = split_kafka.nodes[1]
     settings = found_by(split_kafka, split_gate.template)
     settings["sources"] = [
@@ -165,8 +165,10 @@ def test_configured_and_found_twice_is_read_once(
     targets.write_text(f"- targets: ['localhost:{broker.agents.jolokia2_port}']\n")
     settings["discovery"]["file_sd"] = {"files": str(targets)}
     with serving(tmp_path / "serve", settings) as exporter:
-        both = {"listed": 1.0, split_gate.source(100): 1.0}
-        assert sources(exporter) == both
-        assert sources(exporter) == both
-        twice = {line["source"] for line in exporter.log("found twice")}
-        assert split_gate.source(1) in twice
+        others = {split_gate.source(1), f"localhost:{broker.agents.jolokia2_port}"}
+        every = {"listed", split_gate.source(100), *others}
+        for _ in range(2):
+            assert sources(exporter) == dict.fromkeys(every, 1.0)
+            page = exporter.page()
+            standing = list(page.series("quotascope_source_stand_by", broker="1"))
+            assert {each.labels["source"] for each in standing} == others

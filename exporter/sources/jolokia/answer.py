@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, islice, repeat
+from itertools import chain, repeat
 from math import nan
 from reprlib import Repr
 from typing import Final
@@ -110,8 +110,8 @@ def _is_too_much(answer: bytes) -> bool:
         at_most += sum(answer.count(mark, start, end) for mark in b",:{[")
     if at_most <= MOST_MARKS:
         return False
-    marks = islice(_MARK.finditer(answer), MOST_MARKS, None)
-    return next(marks, None) is not None
+    # a loop of Python's own, which lets others have their turn as well
+    return any(number >= MOST_MARKS for number, _ in enumerate(_MARK.finditer(answer)))
 
 
 def _decoded(answer: bytes) -> object:

@@ -1,5 +1,6 @@
 """An agent of which only the URL is known."""
 
+import asyncio
 from array import array
 
 import pytest
@@ -115,3 +116,18 @@ async def test_recorded_agents_are_told_apart_at_any_path(
             await source.close()
     assert table.layout.columns
     assert source.dialect == dialect
+
+
+async def test_both_ways_share_one_deadline() -> None:
+    """An agent that fails at the end of its time is not given as much again for the other way."""
+
+    class Endless(Way):
+        async def read(self) -> BeanTable:
+            await asyncio.Event().wait()
+            return TABLE
+
+    text = Way("prometheus", SourceUnreadable("no text"))
+    source = DetectedSource(text, Endless("jolokia"), timeout_seconds=0.0)
+    with pytest.raises(SourceUnreadable, match="no text"):
+        await source.read()
+    assert source.dialect == "prometheus"
