@@ -17,8 +17,8 @@ _OWN: Final = "quotascope_"
 _SUM_TAG: Final = f',client_id="{SUM}",'
 _CLOCK_TAG: Final = f',client_id="{CLOCK}",'
 _END: Final = "# EOF\n"
-OLDEST_SECONDS: Final = 24.0
-"""No number of a source that is up may be older: the longest collection, and the time for which it may be shown again."""
+OLDEST_SECONDS: Final = 40.0
+"""No number of a source that is up may be older: the pause between two reads, the longest read, and the time for which it may be shown again."""
 
 
 @dataclass(slots=True)
