@@ -131,16 +131,23 @@ def _tell(report: Report) -> None:
     """The counts on standard output, what is broken on standard error, with exit code 1."""
     from quotascope.exporter.untrusted import one_line
 
+    tell_counts(report)
+    for file, why in report.broken.items():
+        typer.echo(f"quotascope: {one_line(file)}: {one_line(why)}", err=True)
+    if report.broken:
+        raise typer.Exit(1)
+
+
+def tell_counts(report: Report, of: str = "") -> None:
+    """What became of the lines on standard output, `of` in front; on standard error that none of them was a request."""
+    from quotascope.exporter.untrusted import one_line
+
     known = report.duplicates + report.quarantined_before
     typer.echo(
-        f"{report.read:,} lines: {report.kept:,} requests added, {report.forwarded:,} second lines of forwarded requests, "
+        f"{of}{report.read:,} lines: {report.kept:,} requests added, {report.forwarded:,} second lines of forwarded requests, "
         f"{known:,} known before, {report.quarantined:,} quarantined"
     )
     for reason, count in report.reasons.most_common():
         typer.echo(f"  quarantined: {count:,} {one_line(reason)}")
     if report.nothing_readable:
         typer.echo(f"quotascope: {_NO_LOG}", err=True)
-    for file, why in report.broken.items():
-        typer.echo(f"quotascope: {one_line(file)}: {one_line(why)}", err=True)
-    if report.broken:
-        raise typer.Exit(1)

@@ -14,6 +14,7 @@ from . import (
     doctor,
     explain,
     ingest,
+    ingest_topic,
     recommend,
     request_topic,
     serve,
@@ -42,6 +43,7 @@ app.command(epilog=top.EXAMPLES)(top.top)
 app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
 app.command(epilog=ingest.EXAMPLES)(ingest.ingest)
+app.command(epilog=ingest_topic.EXAMPLES)(ingest_topic.ingest_topic)
 app.command(epilog=request_topic.EXAMPLES)(request_topic.request_topic)
 app.command(epilog=whatif.EXAMPLES)(whatif.whatif)
 app.command(epilog=recommend.EXAMPLES)(recommend.recommend)

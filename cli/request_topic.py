@@ -69,7 +69,7 @@ def request_topic(
     """
     Make the topic to which brokers' request logs are shipped, unless it is there.
 
-    What is there stays as it is. pipeline/spark/stream.py reads the topic; docs/request-log.md says how.
+    What is there stays as it is. `quotascope ingest-topic` reads the topic; docs/request-log.md says how.
     """
     from quotascope.clients.accounting import ThrottleAccount
     from quotascope.clients.adapter import open_topic_admin

@@ -12,6 +12,7 @@ What can go wrong between a request log and a recommended quota.
     ├── InvalidCandidates    a file of candidate quotas; says where and why
     ├── MissingExtra         a library of the extra `pipeline` is not installed
     ├── FileNotWritten       a file that a command writes
+    ├── SparkFailed          Spark could not finish the work, for a reason of its own
     ├── OtherTopic           the topic of request logs is there, but not as wanted
     ├── UnreadableMessage    a message of a request log that is not what its header says
     │   └── UnknownVersion   of a version that this release knows no schema of
@@ -136,6 +137,10 @@ class LostCommit(TableError):
 
 class FileNotWritten(PipelineError):
     """A file that a command writes, such as a page or a CSV, cannot be written; the message names it."""
+
+
+class SparkFailed(PipelineError):
+    """Spark could not finish the work: a worker was lost, or a library is missing there; the message has the first reason that Spark gives."""
 
 
 class OtherTopic(PipelineError):

@@ -78,12 +78,13 @@ def _check(report: Report, lines: int) -> None:
 
 def history_on_spark(spark: "SparkSession", folder: str) -> None:
     """Make a history, with its sums, of the requests that were read."""
-    from quotascope.pipeline.spark.history import update  # noqa: PLC0415 - as above
+    from quotascope.pipeline.spark.run import SparkRun  # noqa: PLC0415 - as above
 
     for name in HISTORY:
         shutil.rmtree(Path(folder) / name, ignore_errors=True)
-    done = update(spark, f"{folder}/requests", folder, compact=True)
-    assert done.requests > 0
+    history, run = History.create(folder), SparkRun(spark)
+    assert history.update(Table.open(f"{folder}/requests"), run) > 0
+    history.compact(run)
 
 
 def replay_on_spark(spark: "SparkSession", folder: str, number: int) -> None:

@@ -14,7 +14,7 @@ from typing import Final, Self
 
 import pyarrow as pa
 
-from ..table import Follower, Layout, Make, Run, Table, run_here
+from ..table import Follower, Layout, Make, Run, Table, retried, run_here
 from .charges import COLUMNS, history_of
 from .rollup import KEY, SUMS, WIDTHS, add_up, rollup
 from .schema import HISTORY, ORDER, ROLLUP
@@ -95,10 +95,14 @@ class History:
             run: where the work is done.
 
         Raises:
-            TableError: see `Follower.follow`; what was taken over before that stays, and the next update goes on from there.
+            TableError: see `Follower.follow`; what was taken over before that stays, and the next update goes on from there. An update
+                that another process does at the same time is waited for by trying again (`retried`).
 
         """
-        new, *_ = [follower.follow(run) for follower in self.followers(requests)]
+        new, *_ = [
+            retried(partial(follower.follow, run))
+            for follower in self.followers(requests)
+        ]
         return new
 
     def compact(self, run: Run = run_here) -> int:

@@ -1,6 +1,6 @@
 """Makes what workers have staged part of the tables."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from ..errors import LostCommit
 from ..request_log.mutations import MutationLedger
 from ..request_log.schema import REQUESTS
-from ..table import File, Table, Turn
+from ..table import File, Table, Turn, retried
 from .known_topics import KnownTopics
 from .parts import Staged
 from .report import Report
@@ -18,9 +18,6 @@ from .tables import Tables
 
 RUNS: Final = "quotascope.ingest"
 """Under which id the commits of all runs count up, so that of two at once one fails and has to look again what is there."""
-
-ATTEMPTS: Final = 20
-"""How often a run looks again for what is new when others were quicker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +61,33 @@ class Committer:
     def __init__(self, tables: Tables, ledger: MutationLedger) -> None:
         self._tables = tables
         self._topics = KnownTopics(tables.requests, ledger)
+        self._kept = 0
+        """Requests that an attempt added before it lost the commit of its quarantine."""
+
+    def add(
+        self,
+        stage: Callable[[], Sequence[Staged]],
+        batch_of: Callable[[Table], Batch] = next_run,
+    ) -> Report:
+        """
+        Stage and commit, the requests before the quarantine; again while another run adds rows first, which may be the same.
+
+        Args:
+            stage: writes the rows that the tables do not hold now, and returns what all workers wrote.
+            batch_of: what the commit to a table is known by.
+
+        Raises:
+            LostCommit: other runs committed first each time (`retried`); what was added stays, and is not added twice.
+            TableError: a table could not be written; nothing was added to it.
+
+        """
+
+        def attempt() -> Report:
+            requests, quarantine = map(batch_of, self._tables)
+            return self.commit(stage(), requests, quarantine)
+
+        self._kept = 0
+        return retried(attempt)
 
     def commit(
         self, parts: Sequence[Staged], requests: Batch, quarantine: Batch
@@ -89,9 +113,12 @@ class Committer:
         )
         files = [file for part in parts for file in part.requests]
         files += self._with_topics(parts, report)
-        report.kept = _commit(self._tables.requests, files, requests)
+        # requests of an attempt that then lost the commit of its quarantine are found as duplicates now
+        report.duplicates -= self._kept
+        self._kept += _commit(self._tables.requests, files, requests)
         refused = [file for part in parts for file in part.quarantine]
         report.quarantined = _commit(self._tables.quarantine, refused, quarantine)
+        report.kept, self._kept = self._kept, 0
         for part in parts:
             report.reasons.update(part.reasons)
         return report

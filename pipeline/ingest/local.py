@@ -1,7 +1,6 @@
 """One process that reads logs into tables, a chunk of lines after the other; each chunk is one commit."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -11,8 +10,8 @@ from ..errors import LostCommit, UnreadableLog
 from ..request_log.mutations import MutationLedger
 from ..request_log.parsing import Parsed, parse_lines
 from ..request_log.schema import QUARANTINE, REQUESTS
-from ..table import Table
-from .committing import ATTEMPTS, next_run
+from ..table import Table, retried
+from .committing import next_run
 from .files import STANDARD_INPUT, log_files
 from .known_topics import KnownTopics
 from .lines import lines_of
@@ -133,12 +132,12 @@ class _New(NamedTuple):
 
 def _append(table: Table, new: Callable[[], _New]) -> _New:
     """Add rows; when another run added some meanwhile, find out again which are new."""
-    for _ in range(ATTEMPTS):
+
+    def attempt() -> _New:
         batch = next_run(table)
         rows = new()
-        if not len(rows.rows):
-            return rows
-        with suppress(LostCommit):
-            if table.append(batch.name, rows.rows, batch.epoch):
-                return rows
-    raise LostCommit(table.storage.uri, f"others were quicker {ATTEMPTS} times")
+        if len(rows.rows) and not table.append(batch.name, rows.rows, batch.epoch):
+            raise LostCommit(table.storage.uri, "another run added rows")
+        return rows
+
+    return retried(attempt)

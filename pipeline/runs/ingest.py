@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
 
 from ..history.store import BUCKETS, History
 from ..ingest import Options, Report, Tables, ingest
@@ -42,19 +41,46 @@ def ingest_logs(
     if run is run_here:
         report = ingest(paths, into, options, progress)
     else:
-        report = _by_spark(paths, into, options)
+        from ..spark.ingest import ingest as ingest_by_spark  # noqa: PLC0415 - brings Spark in
+        from ..spark.session import session  # noqa: PLC0415 - as above
+
+        report = ingest_by_spark(session(), paths, into, options)
     History.create(into, buckets).update(Tables.create(into).requests, run)
     return report
 
 
-def _by_spark(paths: Sequence[str], into: str, options: Options) -> Report:
-    from ..spark.ingest import ingest as ingest_by_spark  # noqa: PLC0415 - brings Spark in
-    from ..spark.session import session  # noqa: PLC0415 - as above
+def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
+    source: Mapping[str, str],
+    into: str,
+    checkpoint: str,
+    options: Options,
+    *,
+    buckets: int = BUCKETS,
+    every: str | None = None,
+    done: Callable[[int, Report], None],
+) -> None:
+    """
+    Read logs from a Kafka topic, each message a line, into the folder's tables of requests and its history, by a stream of Spark.
 
-    # what can be a program of its own imports absolutely: to mypy its classes are others
-    given: Any = options
-    report: Any = ingest_by_spark(session(), paths, into, given)
-    return cast("Report", report)
+    Args:
+        source: options of Spark's Kafka source.
+        into: a folder, or a URI.
+        checkpoint: folder of the stream's own state, of no other stream.
+        options: how logs are read.
+        buckets: into how many parts users are spread, if the history is new.
+        every: how often, such as `1 minute`; None reads what there is, and ends.
+        done: called with the number of each batch and what became of it.
+
+    Raises:
+        NoSpark: it is not installed.
+        PipelineError: something cannot be read or written; what was committed before stays, and another run goes on from there.
+
+    """
+    run_of(Engine.SPARK)
+    from ..spark.session import session  # noqa: PLC0415 - brings Spark in
+    from ..spark.stream import stream  # noqa: PLC0415 - as above
+
+    stream(session(), source, into, checkpoint, options=options, buckets=buckets, every=every, done=done)  # fmt: skip
 
 
 def _size(paths: Sequence[str], options: Options) -> int:

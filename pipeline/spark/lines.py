@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..ingest import Options, Tables
 from ..ingest.parts import LINES, ROWS, Staged, parsed, staged
-from .arrow import map_in_arrow
+from .arrow import collected, map_in_arrow
 from .run import answer_of, raised
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def staged_lines(lines: "DataFrame", tables: Tables, options: Options) -> list[S
 
     Raises:
         TableError: a worker could not read or write the tables.
+        SparkFailed: Spark could not read the lines, or not finish.
 
     """
     ordered = lines.select(*LINES.names)
@@ -73,7 +74,7 @@ def staged_lines(lines: "DataFrame", tables: Tables, options: Options) -> list[S
     # one part after the other, so that a worker need not hold all that a task gets; each in the order of its logs
     together = rows.repartition("part").sortWithinPartitions("part", "line")
     parts = map_in_arrow(together, partial(_staged, tables), _ANSWER)
-    answers = [pickle.loads(row.answer) for row in parts.collect()]  # noqa: S301 - of our own workers
+    answers = [pickle.loads(row.answer) for row in collected(parts)]  # noqa: S301 - of our own workers
     return [raised(answer) for answer in answers]
 
 

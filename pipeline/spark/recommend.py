@@ -10,7 +10,7 @@ import pyarrow as pa
 from quotascope.pipeline.recommend.need import Need, needs
 from quotascope.pipeline.recommend.policy import Policy
 from quotascope.pipeline.recommend.sensors import Windows
-from quotascope.pipeline.spark.arrow import map_in_arrow
+from quotascope.pipeline.spark.arrow import collected, map_in_arrow
 from quotascope.pipeline.spark.whatif import rows_of
 from quotascope.pipeline.table import Table
 from quotascope.pipeline.whatif.batches import whole_groups
@@ -34,10 +34,13 @@ def needs_of_clients(
         windows: of the quotas.
         spark: the session.
 
+    Raises:
+        PipelineError: what keeps a worker from reading the table.
+
     """
     grouped = rows_of(history, spark).repartition(_CLIENT).sortWithinPartitions(_CLIENT)
     work = partial(_needs, policy, windows)
-    rows = map_in_arrow(grouped, work, "answer binary").collect()
+    rows = collected(map_in_arrow(grouped, work, "answer binary"))
     return [need for row in rows for need in pickle.loads(row.answer)]  # noqa: S301 - of our own workers
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..errors import PipelineError
 from ..table import File, Table
 from ..table.run import Answer, Item
-from .arrow import map_in_arrow
+from .arrow import collected, map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,6 +38,7 @@ class SparkRun:
 
         Raises:
             PipelineError: what the work raised; Spark does not try that again.
+            SparkFailed: Spark gave up for another reason.
 
         """
         count = len(items)
@@ -46,7 +47,7 @@ class SparkRun:
         tasks = self.spark.range(0, count, 1, count)
         worked = partial(_worked, work, items)
         rows = map_in_arrow(tasks, worked, f"number long, {_ANSWER}")
-        numbered = {row.number: pickle.loads(row.answer) for row in rows.collect()}  # noqa: S301 - of our own workers
+        numbered = {row.number: pickle.loads(row.answer) for row in collected(rows)}  # noqa: S301 - of our own workers
         return [raised(numbered[number]) for number in range(count)]
 
 
@@ -63,7 +64,7 @@ def stage(table: Table, frame: "DataFrame") -> list[File]:
         NotWritten: a worker found no space, or may not write there.
 
     """
-    rows = map_in_arrow(frame, partial(_staged, table), _ANSWER).collect()
+    rows = collected(map_in_arrow(frame, partial(_staged, table), _ANSWER))
     answers = [raised(pickle.loads(row.answer)) for row in rows]  # noqa: S301 - of our own workers
     return [file for files in answers for file in files]
 

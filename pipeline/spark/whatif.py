@@ -25,7 +25,7 @@ from quotascope.pages.files import put
 from quotascope.pipeline.candidates import Candidate, read_candidates
 from quotascope.pipeline.errors import PipelineError
 from quotascope.pipeline.history import HISTORY, History
-from quotascope.pipeline.spark.arrow import map_in_arrow
+from quotascope.pipeline.spark.arrow import collected, map_in_arrow
 from quotascope.pipeline.spark.run import SparkRun
 from quotascope.pipeline.table import File, Table
 from quotascope.pipeline.whatif import RESULTS, Mode, Settings, replay
@@ -132,7 +132,7 @@ def _grouped(frame: "DataFrame", rules: Rules) -> "DataFrame":
     if not rules.across_users:
         return frame.withColumn(GROUP, sql.xxhash64("user"))
     names = ["user", "client_id"]
-    found = frame.select(*names).distinct().collect()
+    found = collected(frame.select(*names).distinct())
     entities = Entities(
         users=pa.array([row.user for row in found], pa.string()),
         client_ids=pa.array([row.client_id for row in found], pa.string()),
@@ -174,7 +174,7 @@ def _placed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _collected(frame: "DataFrame") -> pa.Table:
-    rows = [row.asDict() for row in frame.collect()]
+    rows = [row.asDict() for row in collected(frame)]
     return pa.Table.from_pylist(rows, RESULTS)
 
 

@@ -7,7 +7,18 @@ Committed tables: directories of Parquet files of which a reader sees only what 
 from .file import File
 from .following import Follower, Make
 from .layout import Layout
+from .retrying import retried
 from .run import Run, run_here
 from .table import Table, Turn
 
-__all__ = ["File", "Follower", "Layout", "Make", "Run", "Table", "Turn", "run_here"]
+__all__ = [
+    "File",
+    "Follower",
+    "Layout",
+    "Make",
+    "Run",
+    "Table",
+    "Turn",
+    "retried",
+    "run_here",
+]

@@ -11,7 +11,7 @@ from tests.spark.versions import CONNECTOR
 
 from quotascope.pipeline.history import ORDER, WIDTHS, History, totals
 from quotascope.pipeline.request_log.schema import REQUESTS
-from quotascope.pipeline.spark.history import update
+from quotascope.pipeline.spark.run import SparkRun
 from quotascope.pipeline.table import Layout, Table
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ def _rows(number: int) -> pa.Table:
 
 def job(spark: "SparkSession", folder: str) -> list[int]:
     """Take over a batch, then late rows, with a compaction, then nothing; return what each step did."""
-    source, into = _source(Path(folder)), f"{folder}/spark"
+    source, run = _source(Path(folder)), SparkRun(spark)
+    history = History.create(f"{folder}/spark", BUCKETS)
     source.append("0", _rows(0))
-    first = update(spark, source.storage.uri, into, buckets=BUCKETS)
+    first = history.update(source, run)
     source.append("1", _rows(1))
-    second = update(spark, source.storage.uri, into, compact=True)
-    third = update(spark, source.storage.uri, into)
-    return [first.requests, second.requests, second.replaced, third.requests]
+    second, replaced = history.update(source, run), history.compact(run)
+    return [first, second, replaced, history.update(source, run)]
 
 
 def _is_kept(folder: Path, done: list[int]) -> None:

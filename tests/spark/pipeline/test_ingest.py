@@ -1,6 +1,5 @@
 """Request logs read by Spark's workers become the tables that one process makes of them."""
 
-import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +11,12 @@ from tests.pipeline.log_lines import CAPTURE, captured, line
 from tests.spark.versions import RUNNING
 
 from quotascope.pipeline.errors import UnreadableLog
+from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import Options, Report, Tables
 from quotascope.pipeline.ingest import ingest as ingest_here
-from quotascope.pipeline.ingest.committing import Committer
-from quotascope.pipeline.request_log.mutations import MutationLedger
 from quotascope.pipeline.spark import stream
 from quotascope.pipeline.spark.arrow import map_in_arrow
-from quotascope.pipeline.spark.ingest import ingest, main, told
+from quotascope.pipeline.spark.ingest import ingest
 from quotascope.pipeline.spark.lines import lines_of_topic
 from quotascope.pipeline.table import Table
 
@@ -86,29 +84,9 @@ def test_zstd(spark: "SparkSession", tmp_path: Path) -> None:
     assert len(_table(tmp_path / "tables of a part", "requests")) == 0
 
 
-def test_program(
-    spark: "SparkSession",
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """As spark-submit runs it: one line of counts, or what is wrong and exit code 1."""
-    monkeypatch.setattr(type(spark), "stop", lambda _: None)  # it is shared
-    log = tmp_path / "broker-3.log.gz"
-    log.write_bytes(gzip.compress(line()))
-    into = ["--into", str(tmp_path / "tables"), "--broker-pattern", "broker-([0-9])"]
-    assert main([str(log), *into]) == 0
-    assert capsys.readouterr().out.startswith("1 lines read: 1 requests kept, ")
-    assert _table(tmp_path / "tables", "requests")["broker"].to_pylist() == ["3"]
-    assert main([str(tmp_path / "none"), *into]) == 1
-    assert "none: [PATH_NOT_FOUND]" in capsys.readouterr().err
-    assert main([str(log), *into[:2], "--log-time-zone", "nowhere"]) == 1
-    assert "Europe/Berlin" in capsys.readouterr().err
-
-
 def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
     """A batch that comes again is known by its number, and its lines under another number by themselves; tombstones are empty lines."""
-    tables = Tables.create(str(tmp_path / "tables"))
+    folder = str(tmp_path / "tables")
     messages = spark.createDataFrame(
         [(bytearray(line()), "t", 1, 5), (None, "t", 1, 6), (bytearray(b"x"), "t", 1, 7)],
         "value binary, topic string, partition int, offset bigint",
@@ -116,8 +94,8 @@ def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
     done: list[tuple[int, Report]] = []
 
     def add(number: int) -> Report:
-        committer = Committer(tables, MutationLedger())
-        stream._add(tables, committer, Options(), lambda *each: done.append(each), lines_of_topic(messages), number)  # fmt: skip
+        batches = stream._Batches(spark, folder, Options(), 2, lambda *each: done.append(each))  # fmt: skip
+        batches.add(lines_of_topic(messages), number)
         assert done[-1][0] == number
         return done[-1][1]
 
@@ -125,8 +103,9 @@ def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
     assert (first.read, first.kept, first.quarantined) == (3, 1, 2)
     assert again == Report()
     assert (later.duplicates, later.quarantined_before, later.kept) == (1, 2, 0)
-    (row,) = tables.requests.read().to_pylist()
+    (row,) = Tables.create(folder).requests.read().to_pylist()
     assert (row["file"], row["line"]) == ("t-1", 5)
+    assert len(History.open(folder).detail.read()) == 1
 
 
 def _doubled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -141,9 +120,3 @@ def test_arrow_without_pandas(spark: "SparkSession") -> None:
         spark.range(3).mapInArrow(_doubled, "twice long")
     found = map_in_arrow(spark.range(3), _doubled, "twice long").collect()
     assert sorted(row.twice for row in found) == [0, 2, 4]
-
-
-def test_told() -> None:
-    """Every count is in the line."""
-    text = told(Report(read=31, kept=1, duplicates=2, forwarded=4, quarantined=8, quarantined_before=16))  # fmt: skip
-    assert [int(word) for word in text.replace(",", " ").split() if word.isdigit()] == [31, 1, 2, 4, 8, 16]  # fmt: skip

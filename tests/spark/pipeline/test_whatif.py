@@ -9,7 +9,11 @@ from tests.pipeline.whatif.histories import candidate
 from tests.pipeline.whatif.test_replay import CROWD, crowd, sorted_rows
 
 from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.pipeline.errors import DamagedFile
 from quotascope.pipeline.history import History
+from quotascope.pipeline.recommend.policy import Policy, Shape
+from quotascope.pipeline.recommend.sensors import Windows
+from quotascope.pipeline.spark.recommend import needs_of_clients
 from quotascope.pipeline.spark.whatif import replay_frame, replay_table, rows_of
 from quotascope.pipeline.table import Table
 from quotascope.pipeline.whatif import RESULTS, Mode, Settings, replay
@@ -58,6 +62,29 @@ def test_frame(spark: "SparkSession", stored: Table) -> None:
     rows = pa.Table.from_pylist([row.asDict() for row in found.collect()], RESULTS)
     whole = replay(stored.read(), CROWD, settings=apart)
     assert sorted_rows(rows) == sorted_rows(whole)
+
+
+def _replayed(table: Table, spark: "SparkSession") -> object:
+    return replay_table(table, [SHARED], spark=spark)
+
+
+def _needed(table: Table, spark: "SparkSession") -> object:
+    return needs_of_clients(table, Policy(shape=Shape.CLIENT), Windows(), spark)
+
+
+@pytest.mark.parametrize("work", [_replayed, _needed])
+def test_damage_where_users_share_a_limit(
+    spark: "SparkSession", tmp_path: Path, work: Any
+) -> None:
+    """Rows are shuffled between workers then, and the error of the one that cannot read them arrives as it was raised."""
+    table = History.create(str(tmp_path), 2).detail
+    table.append("rows", crowd(users=3, rows=20))
+    damaged = table.files()[0]
+    Path(table.storage.uri, damaged.path).write_bytes(b"PAR1")
+    with pytest.raises(DamagedFile, match="it has 4 bytes") as raised:
+        work(table, spark)
+    assert raised.value.file == damaged.path
+    assert str(raised.value).startswith(f"table {table.storage.uri}: its file ")
 
 
 def test_program(

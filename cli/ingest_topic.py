@@ -1,0 +1,105 @@
+"""`quotascope ingest-topic`: request logs from a Kafka topic become tables of usage, as they come."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .ingest import Broker, Buckets, Into, LogZone, Topics, tell_counts
+from .pipeline_options import check_extra
+
+if TYPE_CHECKING:
+    from quotascope.pipeline.ingest import Report
+
+EXAMPLES = """
+Examples:
+
+spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 "$(quotascope spark submit-script)" ingest-topic kafka-request-log --bootstrap-servers broker-1:9092 --into usage --checkpoint usage-stream
+
+spark-submit … "$(quotascope spark submit-script)" ingest-topic kafka-request-log --bootstrap-servers broker-1:9092 --into usage --checkpoint usage-stream --once --option kafka.security.protocol=SSL
+"""
+_READING = "How logs are read"
+
+
+def ingest_topic(
+    topic: Annotated[
+        str,
+        typer.Argument(
+            metavar="TOPIC",
+            help="Each message is a line of a log. `quotascope request-topic` makes it.",
+        ),
+    ],
+    *,
+    bootstrap_servers: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT,…", help="Brokers of the cluster that has the topic."
+        ),
+    ],
+    into: Into,
+    checkpoint: Annotated[
+        str,
+        typer.Option(
+            metavar="FOLDER",
+            help="What this stream has read so far: a folder or URI of its own, to be kept.",
+        ),
+    ],
+    every: Annotated[
+        str, typer.Option(metavar="TIME", help="How often the history gets what came.")
+    ] = "1 minute",
+    once: Annotated[
+        bool, typer.Option("--once", help="Read what there is, then end.")
+    ] = False,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Of Spark's Kafka source, such as kafka.security.protocol=SSL or startingOffsets=latest; may be repeated.",
+        ),
+    ] = None,
+    broker: Broker = None,
+    broker_pattern: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Where the broker's name is in TOPIC-PARTITION, such as '-([0-9]+)$'.",
+            rich_help_panel=_READING,
+        ),
+    ] = None,
+    log_time_zone: LogZone = "UTC",
+    topics: Topics = None,
+    buckets: Buckets = 16,
+) -> None:
+    """
+    Read request logs of Kafka brokers from a topic into a folder of usage history, as they come, by a stream of Spark.
+
+    Each message counts once: a stream that was killed goes on where it was when it is started again with the same checkpoint.
+    """
+    check_extra()
+    from quotascope.pipeline.ingest import Options
+    from quotascope.pipeline.runs.ingest import ingest_topic as by_stream
+
+    by_stream(
+        {"kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic, **_pairs(option)},
+        into,
+        checkpoint,
+        Options(broker=broker, broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics),
+        buckets=buckets,
+        every=None if once else every,
+        done=_tell,
+    )  # fmt: skip
+
+
+def _pairs(option: list[str] | None) -> dict[str, str]:
+    pairs = [each.partition("=") for each in option or ()]
+    for key, equals, _ in pairs:
+        if not (key and equals):
+            raise typer.BadParameter("is not KEY=VALUE", param_hint="--option")
+    return {key: value for key, _, value in pairs}
+
+
+def _tell(number: int, report: Report) -> None:
+    tell_counts(report, of=f"batch {number}: ")
+    sys.stdout.flush()
