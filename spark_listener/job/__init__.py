@@ -3,7 +3,7 @@
 from .books import Books
 from .job import Job, Watcher
 from .snapshot import JobSnapshot, QuerySnapshot, QueryTotals
-from .summary import UnreadableSummary, read_summary, write_summary
+from .summary import Summary, UnreadableSummary, read_summary, write_summary
 from .throttles import ThrottleReader
 from .untold import StageReader
 
@@ -14,6 +14,7 @@ __all__ = [
     "QuerySnapshot",
     "QueryTotals",
     "StageReader",
+    "Summary",
     "ThrottleReader",
     "UnreadableSummary",
     "Watcher",

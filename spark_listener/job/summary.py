@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.pages.files import put
@@ -19,6 +19,15 @@ _COUNTS = ("throttled_ms", "responses", "longest_ms", "quota_retries")
 
 class UnreadableSummary(SparkListenerError):
     """A file is no summary."""
+
+
+class Summary(NamedTuple):
+    """What the listener of an application left behind."""
+
+    throttles: tuple[QueryTotals, ...]
+    """By query and client; empty where no Kafka client reported anything, not even zeros."""
+    unknown_attempts: int
+    """As in `JobSnapshot`."""
 
 
 def write_summary(snapshot: JobSnapshot, path: Path) -> None:
@@ -36,13 +45,14 @@ def write_summary(snapshot: JobSnapshot, path: Path) -> None:
     put(path, json.dumps(document, indent=1))
 
 
-def read_summary(path: Path) -> tuple[QueryTotals, ...]:
-    """The throttle times by query and client. Raises `UnreadableSummary` and `OSError`."""
+def read_summary(path: Path) -> Summary:
+    """What `write_summary` wrote. Raises `UnreadableSummary` and `OSError`."""
     try:
         document = json.loads(path.read_bytes())
         if document["quotascope_summary"] != _FORMAT:
             raise UnreadableSummary(f"{path}: written by another version of quotascope")
-        return tuple(_totals(row) for row in document["throttles"])
+        throttles = tuple(_totals(row) for row in document["throttles"])
+        return Summary(throttles, _count(document["unknown_attempts"]))
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise UnreadableSummary(f"{path} is no summary of a Spark job") from error
 
@@ -57,6 +67,11 @@ def _totals(row: dict[str, Any]) -> QueryTotals:
     counts = {name: row[name] for name in _COUNTS}
     if not all(isinstance(name, str) for name in names) or row["side"] not in _SIDES:
         raise ValueError("a name is no text")
-    if not all(type(count) is int and count >= 0 for count in counts.values()):
-        raise ValueError("a count is no number")
+    counts = {name: _count(count) for name, count in counts.items()}
     return names[0], ClientTotals(Client(names[1], names[2], row["side"]), **counts)
+
+
+def _count(count: object) -> int:
+    if type(count) is not int or count < 0:
+        raise ValueError("a count is no number")
+    return count

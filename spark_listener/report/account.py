@@ -22,8 +22,8 @@ class StageAccount:
     ended: float | None = None
     failed: bool = False
     failures: dict[Cause, int] = field(default_factory=dict)
-    throttled_ms: int = 0
-    """What its failed attempts noted."""
+    throttled_ms: int | None = None
+    """What its failed attempts noted; None when none of them left a note."""
 
     @property
     def failed_attempts(self) -> int:
@@ -33,7 +33,7 @@ class StageAccount:
     @property
     def is_hit(self) -> bool:
         """Whether anything went wrong in it, or anybody waited."""
-        return self.failed or bool(self.failures) or self.throttled_ms > 0
+        return self.failed or bool(self.failures) or bool(self.throttled_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +52,10 @@ class FailedAttempt:
     """Classes of the exceptions, outermost first."""
     began: float
     ended: float
-    throttled_ms: int
-    """What it noted; 0 without a note, too."""
-    longest_ms: int
-    """The longest throttle time of one response that it noted."""
+    throttled_ms: int | None
+    """What it noted; None when it left no note."""
+    longest_ms: int | None
+    """The longest throttle time of one response that it noted; None when it left no note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +87,11 @@ class Account:
     compacted: bool
     """Whether the History server has removed tasks of jobs that ended."""
     with_summary: bool
-    """Whether `throttles` are those of all attempts; else of those that failed and left a note."""
+    """Whether `throttles` are those that the listener counted; else those of attempts that failed and left a note."""
     throttles: tuple[QueryTotals, ...]
+    """Of the clients that reported, also zeros; a job of which none did may have waited all the same."""
+    unknown_attempts: int
+    """Attempts whose throttle times `throttles` lacks, as in `JobSnapshot`."""
     stages: tuple[StageAccount, ...]
     attempts: tuple[FailedAttempt, ...]
     """Those that failed, in the order in which they ended."""
@@ -97,6 +100,12 @@ class Account:
     """Stages, attempts and batches that were counted but are too many to be listed."""
 
     @property
-    def throttled_ms(self) -> int:
-        """Of all clients."""
-        return sum(totals.throttled_ms for _, totals in self.throttles)
+    def throttled_ms(self) -> int | None:
+        """Of all clients; at least so much unless `throttles_complete`. None when nothing is known."""
+        found = sum(totals.throttled_ms for _, totals in self.throttles)
+        return found if found or self.throttles_complete else None
+
+    @property
+    def throttles_complete(self) -> bool:
+        """Whether no throttle time of a client that reports is missing, so that 0 means none."""
+        return self.with_summary and bool(self.throttles) and not self.unknown_attempts

@@ -13,7 +13,7 @@ _MOST = 1_000
 
 
 def document(account: Account) -> str:
-    """JSON; times are seconds since 1970, durations seconds. Names are as they are."""
+    """JSON; times are seconds since 1970, durations seconds, null where they are unknown. Names are as they are."""
     return json.dumps(_values(account), indent=2)
 
 
@@ -25,7 +25,8 @@ def _values(account: Account) -> dict[str, Any]:
         "began": account.began,
         "ended": account.ended,
         "finished": account.finished,
-        "throttled_seconds": account.throttled_ms / 1_000,
+        "throttled_seconds": _seconds(account.throttled_ms),
+        "throttled_complete": account.throttles_complete,
         "throttles": [_throttles(row) for row in waits(account)],
         "causes": [
             {"cause": cause.value, "failed_attempts": failed, "retries": again}
@@ -33,12 +34,16 @@ def _values(account: Account) -> dict[str, Any]:
         ],
         "stage_retries": snapshot.stage_retries,
         "executors_lost": snapshot.executors_lost,
-        "unknown_attempts": snapshot.unknown_attempts,
+        "unknown_attempts": account.unknown_attempts,
         "stages_hit": [_stage(each) for each in stages_hit(account, _MOST)],
         "queries": [_query(each) for each in snapshot.queries],
         "longest_waits": [_attempt(each) for each in longest_waits(account, _MOST)],
         "notes": list(missing(account)),
     }
+
+
+def _seconds(ms: int | None) -> float | None:
+    return None if ms is None else ms / 1_000
 
 
 def _throttles(row: QueryTotals) -> dict[str, Any]:
@@ -61,7 +66,7 @@ def _stage(stage: StageAccount) -> dict[str, Any]:
         "query": stage.query,
         "failed": stage.failed,
         "failures": {cause.value: count for cause, count in stage.failures.items()},
-        "throttled_seconds": stage.throttled_ms / 1_000,
+        "throttled_seconds": _seconds(stage.throttled_ms),
     }
 
 
@@ -84,7 +89,7 @@ def _attempt(attempt: FailedAttempt) -> dict[str, Any]:
         "cause": attempt.cause.value,
         "raised": list(attempt.raised),
         "query": attempt.query,
-        "throttled_seconds": attempt.throttled_ms / 1_000,
-        "longest_seconds": attempt.longest_ms / 1_000,
+        "throttled_seconds": _seconds(attempt.throttled_ms),
+        "longest_seconds": _seconds(attempt.longest_ms),
         "seconds": attempt.ended - attempt.began,
     }

@@ -18,7 +18,16 @@ from .drawing import drawing
 from .style import STYLE
 from .tables import headline
 from .timeline import timeline
-from .totals import causes, longest_waits, missing, stages_hit, waits
+from .totals import (
+    causes,
+    duration,
+    last_batch,
+    longest_waits,
+    missing,
+    no_waits,
+    stages_hit,
+    waits,
+)
 
 _MOST = 50
 _table = partial(table, most=_MOST)
@@ -82,7 +91,7 @@ def _waits(account: Account) -> Iterator[Element]:
     rows = waits(account)
     yield element("h2", "Throttled time by query and client")
     if not rows:
-        yield element("p", "No throttle time was told.")
+        yield element("p", no_waits(account))
         return
     most = max(1, *(totals.throttled_ms for _, totals in rows))
     heads = ("query", "user", "client id", "side", "", "#throttled", "#responses", "#longest", "#quota retries")  # fmt: skip
@@ -136,7 +145,7 @@ def _stage(stage: StageAccount) -> Sequence[Child]:
         shown(stage.name),
         shown(stage.query),
         told or "the stage itself",
-        seconds(stage.throttled_ms / 1_000),
+        duration(stage.throttled_ms),
         str(stage.failed_attempts),
     )
 
@@ -159,8 +168,8 @@ def _query(query: QuerySnapshot) -> Sequence[Child]:
     return (
         shown(query.name),
         str(query.restarts),
-        seconds(query.phases.get("triggerExecution", 0.0)),
-        *("" if value is None else f"{value:,.0f}" for value in behind),
+        last_batch(query),
+        *("unknown" if value is None else f"{value:,.0f}" for value in behind),
     )
 
 
@@ -180,7 +189,7 @@ def _attempt(attempt: FailedAttempt) -> Sequence[Child]:
         attempt.cause.value,
         shown(attempt.raised[-1]) if attempt.raised else "",
         shown(attempt.query),
-        seconds(attempt.throttled_ms / 1_000),
-        seconds(attempt.longest_ms / 1_000),
+        duration(attempt.throttled_ms),
+        duration(attempt.longest_ms),
         seconds(attempt.ended - attempt.began),
     )

@@ -40,7 +40,7 @@ def read_account(
 
 
 def _read(path: Path, summary: Path | None, progress: Progress | None) -> Account:
-    told = None if summary is None else read_summary(summary)
+    counted = None if summary is None else read_summary(summary)
     story = Story()
     with EventLog(path) as log:
         job = Job("", watcher=story)
@@ -57,8 +57,11 @@ def _read(path: Path, summary: Path | None, progress: Progress | None) -> Accoun
         ended=story.ended,
         finished=story.finished,
         compacted=log.compacted,
-        with_summary=told is not None,
-        throttles=snapshot.throttles if told is None else told,
+        with_summary=counted is not None,
+        throttles=snapshot.throttles if counted is None else counted.throttles,
+        unknown_attempts=snapshot.unknown_attempts
+        if counted is None
+        else counted.unknown_attempts,
         stages=story.stages(),
         attempts=story.attempts(),
         batches=story.batches(),

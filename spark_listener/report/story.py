@@ -104,10 +104,13 @@ class Story:
         self._at(record.time)
         if record.failure is None:
             return
-        attempt, totals = record.attempt, () if note is None else note.totals
+        attempt = record.attempt
         stage = self._stage(attempt.stage, attempt.stage_attempt)
-        throttled_ms = sum(each.throttled_ms for each in totals)
-        stage.throttled_ms += throttled_ms
+        throttled_ms = longest_ms = None
+        if note is not None:
+            throttled_ms = sum(each.throttled_ms for each in note.totals)
+            longest_ms = max((each.longest_ms for each in note.totals), default=0)
+            stage.throttled_ms = (stage.throttled_ms or 0) + throttled_ms
         cause = record.failure.cause
         stage.failures[cause] = stage.failures.get(cause, 0) + 1
         if len(self._attempts) >= _MOST_ATTEMPTS:
@@ -126,7 +129,7 @@ class Story:
                 began=attempt.began,
                 ended=max(record.time, attempt.began),
                 throttled_ms=throttled_ms,
-                longest_ms=max((each.longest_ms for each in totals), default=0),
+                longest_ms=longest_ms,
             )
         )
 

@@ -12,7 +12,17 @@ from rich.text import Text
 from quotascope.pages.words import counted, moment, seconds, shown
 
 from .account import Account
-from .totals import causes, longest_waits, missing, stages_hit, waits
+from .totals import (
+    causes,
+    duration,
+    last_batch,
+    longest_waits,
+    missing,
+    no_waits,
+    stages_hit,
+    throttled,
+    waits,
+)
 
 _MOST = 15
 
@@ -55,13 +65,13 @@ def headline(account: Account) -> str:
         counted(snapshot.stage_retries, "stage retry"),
         counted(snapshot.executors_lost, "lost executor"),
     )
-    return f"Throttled {seconds(account.throttled_ms / 1_000)}, {', '.join(counts)}"
+    return f"{throttled(account)}, {', '.join(counts)}"
 
 
 def _waits(account: Account) -> RenderableType:
     rows = waits(account)
     if not rows:
-        return Text("\nNo throttle time was told.")
+        return Text(f"\n{no_waits(account)}")
     table = _table("Throttled time by query and client")
     for name in ("query", "user", "client id", "side"):
         table.add_column(name, overflow="fold")
@@ -104,7 +114,7 @@ def _stages(account: Account) -> RenderableType:
             _plain(stage.name),
             _plain(stage.query),
             told or "the stage itself",
-            seconds(stage.throttled_ms / 1_000),
+            duration(stage.throttled_ms),
         )
     return _with_rest(table, sum(stage.is_hit for stage in account.stages))
 
@@ -118,7 +128,7 @@ def _queries(account: Account) -> RenderableType:
         table.add_row(
             _plain(query.name),
             str(query.restarts),
-            seconds(query.phases.get("triggerExecution", 0.0)),
+            last_batch(query),
             _count(query.max_offsets_behind),
             _count(query.avg_offsets_behind),
         )
@@ -139,7 +149,7 @@ def _longest(account: Account) -> RenderableType:
             f"{attempt.partition}, {attempt.number}",
             attempt.cause.value,
             _plain(attempt.query),
-            seconds(attempt.throttled_ms / 1_000),
+            duration(attempt.throttled_ms),
             seconds(attempt.ended - attempt.began),
         )
     return table
@@ -156,7 +166,7 @@ def _plain(text: str) -> Text:
 
 
 def _count(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}"
+    return "unknown" if value is None else f"{value:,.0f}"
 
 
 def _with_rest(table: Table, rows: int) -> Table:

@@ -69,7 +69,7 @@ def timeline(account: Account, most: int = 40) -> Timeline:
     for attempt in sorted(account.attempts, key=lambda attempt: attempt.began):
         lane = _lane(lanes, attempt.query, attempt.stage)
         _place(lane.failed, _of_attempt(attempt, account))
-        lane.weight += 1 + attempt.throttled_ms
+        lane.weight += 1 + (attempt.throttled_ms or 0)
     by_weight = sorted(lanes.values(), key=lambda lane: lane.weight, reverse=True)
     return Timeline(
         seconds=max(account.ended - account.began, 1e-3),
@@ -120,7 +120,7 @@ def _of_stage(stage: StageAccount, began: float, account: Account) -> Span:
 
 
 def _of_attempt(attempt: FailedAttempt, account: Account) -> Span:
-    throttled = attempt.throttled_ms / 1_000
+    throttled = (attempt.throttled_ms or 0) / 1_000
     told = f", told to wait {seconds(throttled)}" if throttled else ""
     title = (
         f"stage {attempt.stage}, partition {attempt.partition}, attempt {attempt.number}: "

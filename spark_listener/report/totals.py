@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quotascope.pages.words import counted
+from quotascope.pages.words import counted, seconds
 
 from ..events import Cause
-from ..job import QueryTotals
+from ..job import QuerySnapshot, QueryTotals
 from .account import Account, FailedAttempt, StageAccount
 
 
@@ -32,7 +32,7 @@ def stages_hit(account: Account, most: int) -> Sequence[StageAccount]:
     """Stages in which attempts failed or waited, the worst first."""
     hit = [stage for stage in account.stages if stage.is_hit]
     hit.sort(
-        key=lambda stage: (stage.throttled_ms, stage.failed_attempts), reverse=True
+        key=lambda stage: (stage.throttled_ms or 0, stage.failed_attempts), reverse=True
     )
     return hit[:most]
 
@@ -40,8 +40,48 @@ def stages_hit(account: Account, most: int) -> Sequence[StageAccount]:
 def longest_waits(account: Account, most: int) -> Sequence[FailedAttempt]:
     """Failed attempts that were told to wait longest."""
     told = [attempt for attempt in account.attempts if attempt.throttled_ms]
-    told.sort(key=lambda attempt: attempt.throttled_ms, reverse=True)
+    told.sort(key=lambda attempt: attempt.throttled_ms or 0, reverse=True)
     return told[:most]
+
+
+def throttled(account: Account) -> str:
+    """How long the job was throttled, for the headline."""
+    if account.throttled_ms is None:
+        return f"Throttle time unknown: {unknown_why(account)}"
+    least = "" if account.throttles_complete else "at least "
+    return f"Throttled {least}{seconds(account.throttled_ms / 1_000)}"
+
+
+def unknown_why(account: Account) -> str:
+    """Why nothing is known of throttle times, and what to do."""
+    if not account.with_summary:
+        return "no failed attempt noted any, and the log has none of successful attempts (give --summary)"
+    if not account.throttles:
+        return (
+            "no Kafka client of the job reported to the listener (docs/spark-tasks.md)"
+        )
+    lacking = counted(account.unknown_attempts, "attempt")
+    return (
+        f"the clients that reported did not wait, but {lacking} ended without a report"
+    )
+
+
+def no_waits(account: Account) -> str:
+    """What stands in place of the clients that waited, when there is none."""
+    if account.throttles_complete:
+        return "No throttle time was reported."
+    return f"Which clients waited is unknown: {unknown_why(account)}."
+
+
+def last_batch(query: QuerySnapshot) -> str:
+    """How long the last micro-batch of a query took, or that none has ended."""
+    took = query.phases.get("triggerExecution")
+    return "unknown" if took is None else seconds(took)
+
+
+def duration(ms: int | None) -> str:
+    """A duration, or that it is not known."""
+    return "unknown" if ms is None else seconds(ms / 1_000)
 
 
 def missing(account: Account) -> Sequence[str]:
@@ -60,9 +100,9 @@ def missing(account: Account) -> Sequence[str]:
         told.append(
             "The History server has compacted this log: tasks of jobs that had ended are gone."
         )
-    if snapshot.unknown_attempts:
+    if account.unknown_attempts:
         told.append(
-            f"{counted(snapshot.unknown_attempts, 'attempt')} ended without telling what their Kafka clients were told."
+            f"{counted(account.unknown_attempts, 'attempt')} ended without a report of what their Kafka clients waited."
         )
     if snapshot.lost_events:
         told.append(

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.errors import PythonException
 from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
 
-from quotascope.pipeline.errors import DamagedFile
+from quotascope.pipeline.errors import DamagedFile, SparkFailed
 from quotascope.pipeline.spark.run import SparkRun, append
 from quotascope.pipeline.spark.session import session
 from quotascope.pipeline.table import File, Table
@@ -74,7 +73,7 @@ def _fails_after_writing(table: Table, number: int) -> list[File]:
 def test_a_failed_job_commits_nothing(spark: "SparkSession", tmp_path: Path) -> None:
     """When a task fails for good, nothing of the others is read; what all of them wrote is deleted by a cleaning."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
-    with pytest.raises(PythonException, match="the worker died"):
+    with pytest.raises(SparkFailed, match="RuntimeError: the worker died;"):
         list(SparkRun(spark)(partial(_fails_after_writing, table), [0, 1]))
     assert table.version == 0
     assert table.read().num_rows == 0

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.spark_listener.recordings import ended
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.job import (
@@ -25,7 +26,7 @@ def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     job.add_throttles(lambda: TOLD)
     for _ in range(2):
         write_summary(job.snapshot(), tmp_path / "summary.json")
-    assert read_summary(tmp_path / "summary.json") == TOLD
+    assert read_summary(tmp_path / "summary.json") == (TOLD, 0)
     assert [each.name for each in tmp_path.iterdir()] == ["summary.json"]
 
 
@@ -40,6 +41,8 @@ def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
         b'{"quotascope_summary": 1}',
         b'{"quotascope_summary": 1, "throttles": [{}]}',
         b'{"quotascope_summary": 1, "throttles": 7}',
+        b'{"quotascope_summary": 1, "throttles": []}',
+        b'{"quotascope_summary": 1, "throttles": [], "unknown_attempts": -1}',
     ],
 )
 def test_file_that_is_no_summary(tmp_path: Path, document: bytes) -> None:
@@ -48,6 +51,15 @@ def test_file_that_is_no_summary(tmp_path: Path, document: bytes) -> None:
     path.write_bytes(document)
     with pytest.raises(UnreadableSummary, match=r"other\.json"):
         read_summary(path)
+
+
+def test_attempts_that_are_missing_are_in_the_summary(tmp_path: Path) -> None:
+    """A report that only has the summary must not take its sums for all there was."""
+    job = Job("app")
+    job.add_scoped_stages(lambda: [3])
+    job.handle(ended({"Reason": "ExecutorLostFailure"}, stage=3))
+    write_summary(job.snapshot(), tmp_path / "summary.json")
+    assert read_summary(tmp_path / "summary.json") == ((), 1)
 
 
 @pytest.mark.parametrize(
