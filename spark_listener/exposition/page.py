@@ -6,7 +6,10 @@ import logging
 import socket
 import socketserver
 import threading
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
@@ -16,9 +19,11 @@ from prometheus_client.registry import Collector
 _LOG = logging.getLogger(__name__)
 PATH: Final = "/metrics"
 _MOST_AT_ONCE = 16
-"""Scrapes; whoever comes beyond is turned away, so that no flood takes the driver's threads."""
+"""Connections, so that no flood takes the driver's threads. A further one takes the place of the one that has waited longest for its client."""
 _PATIENCE_SECONDS = 10.0
-"""For somebody who connects and says nothing."""
+"""How long a client may take to send its request and to take the answer, however many bytes it sends: Prometheus gives up after as long."""
+_COMPUTING: Final = "quotascope.computing"
+"""In the WSGI environment: a context in which the connection does not wait for its client."""
 
 
 class Page:
@@ -57,12 +62,28 @@ class Page:
         self._thread.join()
 
 
+@dataclass(slots=True)
+class _Connection:
+    """Since when a connection is open, and whether its answer is being made; else it waits for its client."""
+
+    since: float = field(default_factory=time.monotonic)
+    computing: bool = False
+
+
 class _Server(socketserver.ThreadingMixIn, WSGIServer):
+    """
+    A thread for each connection, in a bounded number of places.
+
+    A timeout of the socket does not bound a client that sends or takes a byte now and then. So a connection that waits for its client is
+    ended after `_PATIENCE_SECONDS` in all, and when its place is needed; a scrape, whose request comes at once, is not among the longest.
+    """
+
     daemon_threads = True
     request_queue_size = 64
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed on
-        self._free = threading.BoundedSemaphore(_MOST_AT_ONCE)
+        self._lock = threading.Lock()
+        self._open: dict[socket.socket, _Connection] = {}
         super().__init__(*args, **kwargs)
 
     def server_bind(self) -> None:
@@ -73,20 +94,50 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         self.setup_environ()
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as declared
-        if not self._free.acquire(blocking=False):
+        if len(self._open) >= _MOST_AT_ONCE and not self._end(most=1):
             self.shutdown_request(request)
             return
+        with self._lock:
+            self._open[request] = _Connection()
         try:
             super().process_request(request, client_address)
         except RuntimeError:  # the driver has no thread to spare
-            self._free.release()
+            self._left(request)
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as declared
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            self._left(request)
+
+    def service_actions(self) -> None:
+        """End connections whose client took too long; `serve_forever` calls this twice a second."""
+        self._end(before=time.monotonic() - _PATIENCE_SECONDS)
+
+    @contextmanager
+    def computing(self, request: socket.socket) -> Iterator[None]:
+        """Meanwhile the connection is not waiting for its client, and keeps its place."""
+        connection = self._open.get(request, _Connection())
+        connection.computing = True
+        try:
+            yield
+        finally:
+            connection.computing = False
+
+    def _end(self, *, most: int = _MOST_AT_ONCE, before: float = float("inf")) -> int:
+        """End connections that wait for their clients, those that are open longest first; return how many."""
+        with self._lock:
+            slow = [each for each, of in self._open.items() if not of.computing and of.since < before]  # fmt: skip
+            for request in slow[:most]:
+                del self._open[request]
+                with suppress(OSError):  # its client has gone
+                    request.shutdown(socket.SHUT_RDWR)  # its thread ends by itself
+        return len(slow[:most])
+
+    def _left(self, request: socket.socket) -> None:
+        with self._lock:
+            self._open.pop(request, None)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: a scrape that broke off is no affair of the job's log."""
@@ -94,6 +145,14 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
 
 class _Handler(WSGIRequestHandler):
     timeout = _PATIENCE_SECONDS
+    server: _Server
+
+    def get_environ(self) -> dict[str, Any]:
+        """With what the application needs to keep the connection while it makes the answer."""
+        return {
+            **super().get_environ(),
+            _COMPUTING: self.server.computing(self.request),
+        }
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as declared
         """Say nothing."""
@@ -124,7 +183,8 @@ def _only_metrics(metrics: Application) -> Application:
                 start, "404 Not Found", f"The metrics of this Spark job are at {PATH}"
             )
         try:
-            return metrics(environ, start)
+            with environ[_COMPUTING]:
+                return metrics(environ, start)
         except Exception as error:  # noqa: BLE001 - or else wsgiref prints it into the job's log
             _LOG.debug("a scrape failed", exc_info=True)
             reason = f"The books of this job cannot be read: {type(error).__name__}"

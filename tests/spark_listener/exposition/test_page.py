@@ -1,14 +1,18 @@
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from tests.integration import web
 from tests.integration.eventually import eventually
 from tests.spark_listener.exposition.jobs import job
 
+from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.exposition import JobCollector
+from quotascope.spark_listener.exposition import page as module
 from quotascope.spark_listener.exposition.page import Page
 from quotascope.spark_listener.job import JobSnapshot
 
@@ -42,14 +46,103 @@ def test_it_answers_many_at_once(page: Page) -> None:
     assert len(sizes) == 1
 
 
-def test_silent_visitors_are_turned_away(page: Page) -> None:
-    """Beyond sixteen at once connections are closed, and those who leave make room."""
-    silent = [socket.create_connection(("127.0.0.1", page.port)) for _ in range(20)]
-    eventually(lambda: page_is_full(silent))
-    for connection in silent:
-        connection.close()
+def opened(page: Page, count: int) -> list[socket.socket]:
+    """Connections to a page, with buffers that hold little."""
+    connections = []
+    for _ in range(count):
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        connection.settimeout(10)
+        connection.connect(("127.0.0.1", page.port))
+        connections.append(connection)
+    return connections
+
+
+def scrapes(page: Page, drip: Callable[[], None]) -> list[int]:
+    """The statuses of scrapes, between which others go on."""
     url = f"http://127.0.0.1:{page.port}/metrics"
-    assert eventually(lambda: web.ask(url)).status == 200
+    statuses = []
+    for _ in range(5):
+        drip()
+        statuses.append(web.ask(url).status)
+    return statuses
+
+
+@pytest.mark.parametrize("request_", ["", "GET /metrics HTTP/1.1\r\nX: ", "GET /metrics HTTP/1.1\r\n\r\n"], ids=["silent", "dripping", "not reading"])  # fmt: skip
+def test_slow_clients_do_not_keep_scrapes_out(request_: str) -> None:
+    """Clients that say nothing, that send a byte now and then, or that take no answer, twice as many as there are places."""
+    clients = [ClientTotals(Client("u" * 20_000, str(number), "read")) for number in range(100)]  # fmt: skip
+    large = replace(job(), throttles=tuple(("", each) for each in clients))
+    slow = Page(JobCollector(lambda: [large]), "127.0.0.1", 0)
+    connections = opened(slow, 32)
+    for connection in connections:
+        connection.sendall(request_.encode())
+
+    def drip() -> None:
+        for connection in connections:
+            with suppress(OSError):
+                connection.send(b"x")
+
+    assert scrapes(slow, drip) == [200] * 5
+    for connection in connections:
+        connection.close()
+    slow.close()
+
+
+def test_a_client_that_takes_too_long_is_ended(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many bytes it sends, though nobody needs its place."""
+    monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.2)
+    (connection,) = opened(page, 1)
+
+    def drip() -> None:
+        with suppress(ConnectionError):
+            connection.send(b"x")
+            raise AssertionError("it is open")
+
+    eventually(drip)
+    connection.close()
+
+
+def test_an_answer_that_is_being_made_keeps_its_place() -> None:
+    """However many clients come meanwhile; when all places have one, a further client is turned away."""
+    asked, go_on = threading.Semaphore(0), threading.Event()
+
+    def snapshots() -> list[JobSnapshot]:
+        asked.release()
+        assert go_on.wait(60)
+        return [job()]
+
+    page = Page(JobCollector(snapshots), "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{page.port}/metrics"
+    with ThreadPoolExecutor(16) as pool:
+        first = [pool.submit(web.ask, url) for _ in range(15)]
+        for _ in first:
+            assert asked.acquire(timeout=60)
+        idle = opened(page, 20)
+        eventually(lambda: are_closed(idle[:-1]))
+        last = pool.submit(web.ask, url)
+        assert asked.acquire(timeout=60)
+        (refused,) = opened(page, 1)
+        eventually(lambda: are_closed([refused]))
+        go_on.set()
+        assert [each.result().status for each in (*first, last)] == [200] * 16
+    for connection in (*idle, refused):
+        connection.close()
+    page.close()
+
+
+def are_closed(connections: list[socket.socket]) -> None:
+    """The page has ended each of them."""
+    for connection in connections:
+        connection.settimeout(0)
+        try:
+            assert connection.recv(1) == b""
+        except BlockingIOError:
+            raise AssertionError("it is open") from None
+        except ConnectionError:
+            continue
 
 
 def test_driver_without_threads_to_spare_answers_later(page: Page) -> None:
@@ -65,20 +158,6 @@ def test_driver_without_threads_to_spare_answers_later(page: Page) -> None:
 
 def _no_thread(_: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
-
-
-def page_is_full(connections: list[socket.socket]) -> None:
-    """Some connection was closed by the page."""
-    closed = 0
-    for connection in connections:
-        connection.settimeout(0)
-        try:
-            closed += connection.recv(1) == b""
-        except BlockingIOError:
-            pass
-        except ConnectionError:
-            closed += 1
-    assert closed >= 4
 
 
 def test_closed_it_leaves_nothing() -> None:
