@@ -1,26 +1,28 @@
 """When a job is over for its listeners, too."""
 
-import time
 from typing import Any
 
 from pyspark.sql import SparkSession
+from tests.integration.eventually import eventually
 
 MARK = "the end of a case"
 """The group of the job that stands between two cases."""
 
 
-def settle(spark: SparkSession) -> None:
-    """Wait until no task runs any more, and until each listener was told everything."""
+def settle(spark: SparkSession, seconds: float = 60) -> None:
+    """Wait until no task runs any more, and until each listener was told everything; an assertion fails when that does not come."""
     context = spark.sparkContext._jsc.sc()
-    deadline = time.monotonic() + 60
-    while _active(context) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    context.listenerBus().waitUntilEmpty()
+    eventually(lambda: _is_idle(context), seconds, pause=0.05)
+    context.listenerBus().waitUntilEmpty()  # raises when it takes 10 s
 
 
-def _active(context: Any) -> int:
+def _is_idle(context: Any) -> None:
     executors = context.statusStore().executorList(True)  # noqa: FBT003 - the JVM's
-    return sum(executors.apply(at).activeTasks() for at in range(executors.size()))
+    active = {
+        executors.apply(at).id(): executors.apply(at).activeTasks()
+        for at in range(executors.size())
+    }
+    assert not any(active.values()), f"tasks still run, by executor: {active}"
 
 
 def mark(spark: SparkSession) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -10,9 +11,12 @@ from pyspark.sql import SparkSession
 from tests.integration.eventually import eventually
 from tests.spark.process import SparkProcess, spark_process
 
-from quotascope.spark_listener import attach
+from quotascope.spark_listener import Listener, attach
 
 pytestmark = pytest.mark.real
+
+EVENTS = 20
+"""Of some tasks, after which the driver is killed."""
 
 
 def jvm(spark: SparkSession) -> int:
@@ -27,16 +31,25 @@ def busy(spark: SparkSession, started: str) -> None:
     assert listener.source == "pull"
     while not listener.collect().events:
         spark.range(1).count()
-    Path(started).touch()
+    before = listener.snapshot().events
+    threading.Thread(
+        target=_touch, args=(listener, before, started), daemon=True
+    ).start()
     many = spark.range(0, 1_000_000, 1, 100_000).selectExpr("uuid()")
     many.write.format("noop").mode("overwrite").save()
+
+
+def _touch(listener: Listener, before: int, started: str) -> None:
+    """Make the file once some tasks of the job are over."""
+    while listener.snapshot().events < before + EVENTS:
+        time.sleep(0.05)
+    Path(started).touch()
 
 
 def kill(driver: SparkProcess, started: Path, pid: int) -> str:
     """Kill the driver's Python in the middle of its job, and give what was written after that until the JVM was gone."""
     driver.send([f"{busy.__module__}:busy", [str(started)], {}])
     eventually(lambda: _must(started.exists()), seconds=120)
-    time.sleep(1)  # some of its tasks are to be over
     before = len(driver.output())
     os.kill(driver.pid, signal.SIGKILL)
     driver.popen.wait(60)

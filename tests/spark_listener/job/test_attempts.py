@@ -18,6 +18,7 @@ from tests.spark_listener.recordings import (
 
 from quotascope.spark_listener.events import Cause
 from quotascope.spark_listener.job import Job, JobSnapshot
+from quotascope.spark_listener.job.recent import Recent
 
 FAILED = python_failure("ValueError: x")
 LOSER = {"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded"}
@@ -196,6 +197,60 @@ def test_stage_that_succeeded_is_forgotten() -> None:
         ]
     )
     assert not counts(snapshot.retries)
+
+
+def test_stage_that_succeeded_clears_failures_whose_repetition_was_not_seen() -> None:
+    """A source may leave successes out: the stage's own is enough."""
+    snapshot = told(
+        [
+            ended(FAILED, stage=1, task=1),
+            stage_completed(1),
+            stage_submitted(1, 1),
+            started(stage=1, stage_attempt=1, task=2),
+        ]
+    )
+    assert not counts(snapshot.retries)
+
+
+def test_a_failure_is_repeated_once() -> None:
+    """An attempt whose end is not known stands for it: what the next attempt of the stage repeats did not fail."""
+    snapshot = told(
+        [
+            ended(FAILED, stage=1, task=1),
+            started(stage=1, task=2, number=1),
+            stage_completed(1, failed="lost"),
+            stage_submitted(1, 1),
+            started(stage=1, stage_attempt=1, task=3),
+        ]
+    )
+    assert counts(snapshot.retries) == {Cause.OTHER: 1}
+
+
+def test_what_is_remembered_is_what_came_last() -> None:
+    """A key that comes again is as young as a new one."""
+    recent: Recent[str, int] = Recent(2)
+    for number, key in enumerate("abac"):
+        recent[key] = number
+    assert dict(recent) == {"a": 2, "c": 3}
+
+
+@pytest.mark.parametrize("speculative", [False, True])
+def test_a_success_clears_the_failure_before_it(speculative: bool) -> None:  # noqa: FBT001 - a case
+    """In a stage that then fails: what its next attempt repeats of that partition is a success, whichever attempt it was."""
+    snapshot = told(
+        [
+            ended(FAILED, stage=1, partition=0, task=1),
+            started(stage=1, partition=0, task=2, number=1, speculative=speculative),
+            ended("Success", stage=1, partition=0, task=2, number=1, speculative=speculative),
+            ended(FAILED, stage=1, partition=1, task=3),
+            stage_completed(1, failed="lost"),
+            stage_submitted(1, 1),
+            started(stage=1, stage_attempt=1, partition=0, task=4),
+            started(stage=1, stage_attempt=1, partition=1, task=5),
+        ]
+    )  # fmt: skip
+    retries = 1 if speculative else 2  # a racing attempt repeats nothing
+    assert counts(snapshot.retries) == {Cause.OTHER: retries}
 
 
 def test_output_that_is_lost_with_its_executor() -> None:

@@ -262,6 +262,17 @@ def test_query_that_is_followed_before_it_ends() -> None:
     assert (query.active, query.restarts) == (True, 1)
 
 
+def test_query_that_is_started_again_runs() -> None:
+    """Its end before that is over."""
+    job = Job("app")
+    job.handle(query_started(run="run-1", name="clicks"))
+    job.handle(query_terminated(run="run-1"))
+    (ended_query,) = job.snapshot().queries
+    job.handle(query_started(run="run-2", name="clicks"))
+    (query,) = job.snapshot().queries
+    assert [ended_query.active, query.active] == [False, True]
+
+
 def test_query_that_began_before_the_listener() -> None:
     """Its progress makes it known, and is no restart."""
     job = Job("app")
