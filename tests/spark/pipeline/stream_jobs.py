@@ -1,12 +1,15 @@
 """A stream in a driver of its own, which can be made to stop at a certain point and wait there to be killed."""
 
+import io
 import threading
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from quotascope.cli.main import app
 from quotascope.pipeline.ingest import Report
 from quotascope.pipeline.spark.stream import stream
 from quotascope.pipeline.table import Table
@@ -43,6 +46,26 @@ def run(
         }
         stream(spark, source, f"{folder}/tables", f"{folder}/checkpoint", done=done)
     return reports
+
+
+def command(_: SparkSession, servers: str, topic: str, folder: str) -> list[str]:
+    """Read what the topic holds by the command, which takes this driver's session, and return what it prints."""
+    options = [
+        "--into",
+        f"{folder}/tables",
+        "--checkpoint",
+        f"{folder}/checkpoint",
+        "--once",
+    ]
+    options += [
+        "--option",
+        f"maxOffsetsPerTrigger={AT_A_TIME}",
+        "--bootstrap-servers",
+        servers,
+    ]
+    with redirect_stdout(io.StringIO()) as printed:
+        app(["ingest-topic", topic, *options], standalone_mode=False)
+    return printed.getvalue().splitlines()
 
 
 def _waiting(folder: Path, name: str, reports: list[Any]) -> Any:

@@ -1,0 +1,61 @@
+"""The pages about the pipeline name only commands and programs that there are."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from quotascope.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("pipeline.md", "request-log.md", "history.md", "whatif.md", "recommend.md", "scale.md")  # fmt: skip
+SCRIPT = '"$(quotascope spark submit-script)" '
+
+
+def commands(page: str) -> list[list[str]]:
+    """The command lines of quotascope in the blocks of a page, those under spark-submit, too, without the name."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    fences = re.findall(r"^```(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE)
+    blocks = [block for language, block in fences if language in ("", "sh", "bash run")]
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    parts = (part.strip() for line in lines for part in re.split(r" \| | && ", line))
+    named = (part.removeprefix("quotascope ") if part.startswith("quotascope ") else part.partition(SCRIPT)[2] for part in parts)  # fmt: skip
+    return [shlex.split(each, comments=True) for each in named if each]
+
+
+def test_pages_have_commands() -> None:
+    """Each command of the pipeline is shown."""
+    shown = {words[0] for page in PAGES for words in commands(page)}
+    assert shown >= {"ingest", "ingest-topic", "request-topic", "whatif", "recommend", "history"}  # fmt: skip
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_are_understood(page: str) -> None:
+    """Every option that a page shows is one, and none that is needed is left out."""
+    for words in commands(page):
+        command: Any = typer.main.get_command(app)
+        rest = words
+        while hasattr(command, "commands"):
+            assert rest[0] in command.commands, f"no command {rest[0]}: {words}"
+            command, rest = command.commands[rest[0]], rest[1:]
+        assert command.make_context("quotascope", list(rest)).params
+
+
+def test_programs_run_as_files() -> None:
+    """As spark-submit starts them: by their path, in no package."""
+    texts = [(ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES]
+    paths = set(re.findall(r"pipeline/spark/\w+\.py", "".join(texts)))
+    named = set(re.findall(r"quotascope\.pipeline\.spark\.\w+ as it", "".join(texts)))
+    paths |= {f"pipeline/spark/{name.split('.')[3].split()[0]}.py" for name in named}
+    assert paths == {"pipeline/spark/whatif.py"}
+    for path in paths:
+        done = subprocess.run([sys.executable, ROOT / path, "--help"], capture_output=True, text=True, check=False)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "usage: " in done.stdout
