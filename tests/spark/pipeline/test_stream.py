@@ -96,7 +96,7 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
     killed(tmp_path, "quarantine", *where)
     killed(tmp_path, "history", *where)
     with spark_process(tmp_path / "last", version=CONNECTOR, conf=CONF) as driver:
-        reports = driver.call(stream_jobs.run, *where, str(tmp_path))
+        printed = driver.call(stream_jobs.command, *where, str(tmp_path))
         again = driver.call(stream_jobs.run, *where, str(tmp_path))
     tables = Tables.create(str(tmp_path / "tables"))
     requests, quarantine = (table.read() for table in tables)
@@ -106,8 +106,9 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
     ingest_logs([str(log)], str(tmp_path / "here"), Options(), engine=Engine.LOCAL)
     assert _told(requests) == _told(Tables.create(str(tmp_path / "here")).requests.read())  # fmt: skip
     assert Counter(quarantine["text"].to_pylist()) == Counter(NONSENSE)
-    assert [number for number, *_ in reports] == [1, 2]
-    assert reports[0][1:] == [0, 0, 0, 0], "both tables had the batch, the history had not"  # fmt: skip
+    batches = [line for line in printed if line.startswith("batch ")]
+    assert [line.split(":")[0] for line in batches] == ["batch 1", "batch 2"]
+    assert ": 0 lines: 0 requests added" in batches[0], "both tables had the batch"
     assert again == []
     streamed, read = (_what_if(tmp_path / name) for name in ("tables", "here"))
     assert any(candidate.hit for candidate in read.candidates)
