@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Done = Callable[[int, Report], None]
 """Called with the number of each batch and what became of it."""
 
-_NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it by spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{} (docs/pipeline.md)"
+_NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it by spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{} (docs/spark-connector.md names versions)"
 
 
 def stream(  # noqa: PLR0913 - a source, a sink, and what lies between
