@@ -9,18 +9,18 @@ from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.counts import left_out
+from quotascope.exporter.counts import left_out, limits_unknown
 from quotascope.exporter.diagnosis import Finding, Severity
 from quotascope.exporter.limits import QUOTA_KEYS, Limits
 from quotascope.exporter.ranking import most_pressing
 from quotascope.exporter.snapshot import Cause, EntityUsage, Snapshot, SourceHealth
 from quotascope.exporter.units import (
     entity_name,
-    percent,
     rule_name,
     seconds,
     short_type,
     usage_of_limit,
+    used_name,
 )
 from quotascope.exporter.untrusted import one_line
 
@@ -49,7 +49,7 @@ def _parts(
     yield Text()
     yield Text(_entities(snapshot, pressing))
     if pressing and top:
-        yield _usage(pressing[:top], known=snapshot.limits is not None)
+        yield _usage(pressing[:top])
 
 
 def _sources(sources: Sequence[SourceHealth]) -> Table:
@@ -69,7 +69,7 @@ def _sources(sources: Sequence[SourceHealth]) -> Table:
 
 def _limits(limits: Limits | None) -> str:
     if limits is None:
-        return "limits: not known"
+        return "limits: unknown"
     counts = (f"{key} {limits.count(key)}" for key in QUOTA_KEYS)
     return f"limits: {', '.join(counts)}"
 
@@ -89,12 +89,15 @@ def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
         total += f" ({rest}: not one by one in the metrics)"
     if not snapshot.measured:
         return total
+    unknown = limits_unknown(snapshot.measured)
+    if not pressing and unknown:
+        return f"{total}, none of them throttled; the limits of {unknown} are unknown"
     if not pressing:
         return f"{total}, none of them throttled or near a limit"
     return f"{total}; throttled longest, or else closest to the limit:"
 
 
-def _usage(entities: Sequence[EntityUsage], *, known: bool) -> Constrain:
+def _usage(entities: Sequence[EntityUsage]) -> Constrain:
     # expanded, names share what the numbers leave: a long one cannot push them out
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
     table.add_column("node", no_wrap=True, max_width=_NODE)
@@ -104,7 +107,7 @@ def _usage(entities: Sequence[EntityUsage], *, known: bool) -> Constrain:
         table.add_column(header, justify="right", no_wrap=True)
     table.add_column("rule that decides", no_wrap=True, overflow="ellipsis", ratio=4)
     for usage in entities:
-        table.add_row(*_row(usage), Text(_rule(usage) if known else "not known"))
+        table.add_row(*_row(usage), Text(_rule(usage)))
     return Constrain(table, WIDEST)
 
 
@@ -114,8 +117,8 @@ def _row(usage: EntityUsage) -> Iterator[Text]:
     yield Text(one_line(entity.broker))
     yield Text(entity_name(entity.user, entity.client_id), style)
     yield Text(short_type(entity.quota_type))
-    yield Text(usage_of_limit(entity.quota_type, usage.usage, entity.limit))
-    yield Text(percent(usage.utilization), style)
+    yield Text(usage_of_limit(usage))
+    yield Text(used_name(entity, usage.utilization), style)
     yield Text(seconds(usage.throttle_time_seconds), style)
 
 

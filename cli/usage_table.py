@@ -11,15 +11,16 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.snapshot import EntityUsage
+from quotascope.exporter.snapshot import EntityUsage, LimitState
 from quotascope.exporter.units import (
+    UNKNOWN_NUMBER,
     entity_name,
     level_name,
-    percent,
     rule_name,
     seconds,
     short_type,
     usage_of_limit,
+    used_name,
 )
 
 from .table_column import TableColumn
@@ -111,12 +112,11 @@ def _quota(usage: EntityUsage) -> Text:
 
 
 def _amount(usage: EntityUsage) -> Text:
-    entity = usage.entity
-    return Text(usage_of_limit(entity.quota_type, usage.usage, entity.limit))
+    return Text(usage_of_limit(usage))
 
 
 def _percent(usage: EntityUsage) -> Text:
-    return Text(percent(usage.utilization), style=_style(usage))
+    return Text(used_name(usage.entity, usage.utilization), style=_style(usage))
 
 
 def _bar(usage: EntityUsage) -> Bar:
@@ -124,8 +124,8 @@ def _bar(usage: EntityUsage) -> Bar:
 
 
 def _rule(usage: EntityUsage) -> Text:
-    resolution = usage.entity.resolution
-    return Text(rule_name(resolution), style="" if resolution else "dim")
+    limited = usage.entity.limit_state is LimitState.LIMITED
+    return Text(rule_name(usage.entity.resolution), style="" if limited else "dim")
 
 
 def _level(usage: EntityUsage) -> Text:
@@ -141,12 +141,13 @@ def _waited(usage: EntityUsage) -> Text:
 
 
 def _requests(usage: EntityUsage) -> Text:
-    return Text(f"{usage.throttled_requests_total or 0:.0f}")
+    count = usage.throttled_requests_total
+    return Text(UNKNOWN_NUMBER if count is None else f"{count:.0f}")
 
 
 _WHO = _Column(header="who", cell=_who, share=22)
 _QUOTA = _Column(header="quota", cell=_quota, width=8)
-_AMOUNT = _Column(header="usage / limit", cell=_amount, width=17, right=True)
+_AMOUNT = _Column(header="usage / limit", cell=_amount, width=20, right=True)
 _PERCENT = _Column(header="used", cell=_percent, width=4, right=True)
 _BAR = _Column(header="", cell=_bar, width=7)
 _RULE = _Column(header="rule that decides", cell=_rule, share=23)

@@ -1,8 +1,11 @@
-"""How many entities are not shown one by one, in words."""
+"""What is counted over a whole snapshot, in words."""
 
 from __future__ import annotations
 
-from .snapshot import Snapshot
+from collections.abc import Iterable
+
+from .snapshot import EntityUsage, LimitState, Snapshot
+from .units import UNKNOWN_NUMBER
 
 
 def left_out(snapshot: Snapshot) -> str:
@@ -14,3 +17,24 @@ def left_out(snapshot: Snapshot) -> str:
         (folds.idle, "idle"),
     )
     return ", ".join(f"{count} {what}" for count, what in counts if count)
+
+
+def limits_unknown(usages: Iterable[EntityUsage]) -> int:
+    """How many entities may have a limit that is not known: no one can say how close to it they are."""
+    return sum(usage.entity.limit_state is LimitState.UNKNOWN for usage in usages)
+
+
+def muted(snapshot: Snapshot) -> str:
+    """
+    How many connections no node reads from at this moment.
+
+    ``?`` when no node reports its delay queues, and ``3 (1 of 2 nodes report it)`` when only some do, which not every agent's
+    dialect lets through.
+    """
+    reporting = [node for node in snapshot.nodes if node.delay_queue_size]
+    if not reporting:
+        return UNKNOWN_NUMBER
+    total = f"{sum(sum(node.delay_queue_size.values()) for node in reporting):.0f}"
+    if len(reporting) == len(snapshot.nodes):
+        return total
+    return f"{total} ({len(reporting)} of {len(snapshot.nodes)} nodes report it)"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from quotascope.metrics import Level, QuotaType
 
-from .snapshot import EntityUsage
+from .snapshot import EntityUsage, LimitState
 from .trails import used_part
 
 NEAR: Final = 0.8
@@ -44,12 +44,12 @@ class Show(StrEnum):
     """Which entities are shown."""
 
     LIMITED = "limited"
-    """Those under a limit, and those that were throttled for another's."""
+    """All but those that are known to be unlimited; of these, the ones that were throttled for another's limit."""
     NEAR = "near"
     """Those that use 80 % of a limit or more, and those that were throttled."""
     THROTTLED = "throttled"
     ALL = "all"
-    """Those without a limit, too."""
+    """Those without a limit as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,8 @@ def _was_throttled(usage: EntityUsage) -> bool:
 
 
 def _is_limited(usage: EntityUsage) -> bool:
-    return usage.entity.limit is not None or usage.throttle_time_seconds > 0
+    unlimited = usage.entity.limit_state is LimitState.UNLIMITED
+    return not unlimited or usage.throttle_time_seconds > 0
 
 
 def _is_near(usage: EntityUsage) -> bool:

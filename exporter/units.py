@@ -1,8 +1,21 @@
-"""Numbers and names of quotas as a person reads them."""
+"""
+Numbers and names of quotas as a person reads them.
+
+Four things are never written alike: what is unknown (``?`` among numbers, ``unknown`` among words), what is ``unlimited``,
+zero (``0 s``), and what does not apply (``-``), such as the used part of no limit.
+"""
+
+from typing import Final
 
 from quotascope.metrics import DefaultType, Level, QuotaType, Resolution
 
+from .snapshot import Entity, EntityUsage, LimitState
 from .untrusted import one_line
+
+UNKNOWN_NUMBER: Final = "?"
+UNKNOWN: Final = "unknown"
+UNLIMITED: Final = "unlimited"
+NOT_APPLICABLE: Final = "-"
 
 _UNITS = {
     QuotaType.PRODUCE: "B/s",
@@ -17,27 +30,42 @@ _TEN = 9.995
 _HUNDRED = 99.95
 
 
-def usage_of_limit(
-    quota_type: QuotaType, usage: float | None, limit: float | None
-) -> str:
+def usage_of_limit(usage: EntityUsage) -> str:
     """
-    Both numbers in one unit, the larger one's.
+    Usage and limit in one unit, the larger one's; bytes/s, threads (``thr``) or mutations/s by quota type.
 
-    >>> usage_of_limit(QuotaType.PRODUCE, 2_104_000.0, 2_000_000.0)
-    '2.10 / 2.00 MB/s'
-    >>> usage_of_limit(QuotaType.REQUEST, 0.08, None)
-    '0.08 / - thr'
-
-    Args:
-        quota_type: gives the unit: bytes/s, threads (`thr`) or mutations/s.
-        usage: None when the broker gave none.
-        limit: None when unlimited.
-
+    ``2.10 / 2.00 MB/s``, ``? / 1.00 MB/s`` where the broker gave no usage, ``0.08 / ? thr`` where the limit is unknown, and
+    ``0.08 thr unlimited``.
     """
-    factor, prefix = _scale(quota_type, max(abs(usage or 0.0), limit or 0.0))
-    used = "?" if usage is None else digits(usage / factor)
-    allowed = "-" if limit is None else digits(limit / factor)
-    return f"{used} / {allowed} {prefix}{_UNITS[quota_type]}"
+    entity, amount_used = usage.entity, usage.usage
+    limit, kind = entity.limit, entity.quota_type
+    factor, prefix = _scale(kind, max(abs(amount_used or 0.0), limit or 0.0))
+    used = UNKNOWN_NUMBER if amount_used is None else digits(amount_used / factor)
+    unit = f"{prefix}{_UNITS[kind]}"
+    if entity.limit_state is LimitState.UNLIMITED:
+        return f"{used} {unit} {UNLIMITED}"
+    allowed = UNKNOWN_NUMBER if limit is None else digits(limit / factor)
+    return f"{used} / {allowed} {unit}"
+
+
+def limit_name(entity: Entity) -> str:
+    """The limit of an entity by itself: ``250 kB/s``, ``unlimited`` or ``unknown``."""
+    if entity.limit is not None:
+        return measured(entity.quota_type, entity.limit)
+    unknown = entity.limit_state is LimitState.UNKNOWN
+    return UNKNOWN if unknown else UNLIMITED
+
+
+def used_name(entity: Entity, used: float | None) -> str:
+    """
+    The used part of an entity's limit, in percent.
+
+    ``-`` where there is no limit to use a part of, ``?`` where the limit or the usage is unknown.
+    """
+    if used is not None:
+        return percent(used)
+    unlimited = entity.limit_state is LimitState.UNLIMITED
+    return NOT_APPLICABLE if unlimited else UNKNOWN_NUMBER
 
 
 def amount(quota_type: QuotaType | None, value: float) -> str:
@@ -91,12 +119,14 @@ def percent(ratio: float | None) -> str:
 
 def seconds(value: float | None) -> str:
     """
-    A duration in s.
+    A duration in s; None when unknown.
 
     >>> seconds(0.2), seconds(135.0), seconds(0.0), seconds(None)
-    ('0.20 s', '135 s', '-', '-')
+    ('0.20 s', '135 s', '0 s', '?')
     """
-    return f"{digits(value)} s" if value else "-"
+    if value is None:
+        return UNKNOWN_NUMBER
+    return f"{digits(value)} s" if value else "0 s"
 
 
 def entity_name(
@@ -119,8 +149,10 @@ def entity_name(
 
 
 def rule_name(resolution: Resolution | None) -> str:
-    """The rule that decides: its place among Kafka's eight levels, 1 being the strongest, and its entity."""
-    if resolution is None or resolution.entity is None:
+    """The rule that decides: its place among Kafka's eight levels, 1 being the strongest, and its entity; None when unknown."""
+    if resolution is None:
+        return UNKNOWN
+    if resolution.entity is None:
         return "no rule"
     place = level_place(resolution.level)
     return f"{place} {entity_name(resolution.entity.user, resolution.entity.client_id)}"
@@ -132,8 +164,8 @@ def level_place(level: Level) -> int:
 
 
 def level_name(resolution: Resolution | None) -> str:
-    """The level of the rule that decides, as the label `level` has it."""
-    return (Level.NONE if resolution is None else resolution.level).value
+    """The level of the rule that decides, as the label `level` has it; None when unknown."""
+    return UNKNOWN if resolution is None else resolution.level.value
 
 
 def short_type(quota_type: QuotaType) -> str:

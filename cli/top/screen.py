@@ -17,16 +17,16 @@ from rich.console import (
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.snapshot import Cause, EntityUsage, Snapshot
+from quotascope.exporter.counts import limits_unknown, muted
+from quotascope.exporter.snapshot import Cause, EntityUsage, LimitState, Snapshot
 from quotascope.exporter.trails import Trails, used_part
 from quotascope.exporter.units import (
-    digits,
     entity_name,
-    percent,
     rule_name,
     seconds,
     short_type,
     usage_of_limit,
+    used_name,
 )
 from quotascope.exporter.untrusted import one_line
 
@@ -62,11 +62,14 @@ def summary(snapshot: Snapshot, shown: Sequence[EntityUsage]) -> str:
     """The whole in one line: sources, who waits, connections that are muted at this moment."""
     up = sum(source.up for source in snapshot.sources)
     throttled = sum(usage.throttle_time_seconds > 0 for usage in shown)
-    muted = sum(sum(node.delay_queue_size.values()) for node in snapshot.nodes)
-    known = "" if snapshot.limits is not None else "; limits not known"
+    limited = sum(usage.entity.limit_state is LimitState.LIMITED for usage in shown)
+    unknown = limits_unknown(shown)
+    rest = f"; limits of {unknown} unknown" if unknown else ""
+    if snapshot.limits is None:
+        rest = "; limits unknown"
     return (
-        f"sources up {up}/{len(snapshot.sources)}; {len(shown)} limited, {throttled} throttled lately;"
-        f" muted now {digits(muted).partition('.')[0]}{known}"
+        f"sources up {up}/{len(snapshot.sources)}; {limited} limited, {throttled} throttled lately;"
+        f" muted now {muted(snapshot)}{rest}"
     )
 
 
@@ -145,8 +148,7 @@ def _who(usage: EntityUsage, _: Trails) -> Text:
 
 
 def _amount(usage: EntityUsage, _: Trails) -> Text:
-    entity = usage.entity
-    return Text(usage_of_limit(entity.quota_type, usage.usage, entity.limit))
+    return Text(usage_of_limit(usage))
 
 
 def _rule(usage: EntityUsage, _: Trails) -> Text:
@@ -164,13 +166,13 @@ _QUOTA = _Column(
     cell=lambda usage, _: Text(short_type(usage.entity.quota_type)),
     width=8,
 )
-_AMOUNT = _Column(header="usage / limit", cell=_amount, width=17, right=True)
+_AMOUNT = _Column(header="usage / limit", cell=_amount, width=20, right=True)
 _BAR = _Column(
     header="", cell=lambda usage, _: Bar(used_part(usage), _style(usage)), width=10
 )
 _USED = _Column(
     header="used",
-    cell=lambda usage, _: Text(percent(used_part(usage)), _style(usage)),
+    cell=lambda usage, _: Text(used_name(usage.entity, used_part(usage)), _style(usage)),
     width=4,
     right=True,
 )

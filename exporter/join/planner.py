@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics import NO_RULE, QuotaType
 
 from ..beans import Layout
 from ..difference import replaced
@@ -201,9 +201,10 @@ def _places(plan: Plan, tags: Tags, known: Places | None) -> Places:
 
 def _entity(plan: Plan, quota_type: QuotaType, user: str, client_id: str) -> Entity:
     limits = plan.limits
-    rules = NO_RULES if limits is None else limits.rules.get(quota_type, NO_RULES)
-    resolution = rules.limit(user, client_id)
-    limit = burst = None
+    resolution = limit = burst = None
+    if limits is not None:
+        rules = limits.rules.get(quota_type, NO_RULES)
+        resolution = rules.limit(user, client_id) or NO_RULE
     if resolution is not None and resolution.bound is not None:
         limit = resolution.bound / USAGE[quota_type].divisor
         if quota_type is QuotaType.CONTROLLER_MUTATION:

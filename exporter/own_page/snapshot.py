@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from quotascope.metrics import QuotaType, catalog
+from quotascope.metrics import NO_RULE, QuotaType, catalog
 from quotascope.metrics.catalog import OVERFLOW
 
 from ..errors import SourceUnreadable
 from ..exposition.limits import in_base_unit
+from ..join.standing import deciding
 from ..limits import Limits
 from ..snapshot import (
     Cause,
@@ -62,9 +63,12 @@ def snapshot_of_page(
 
 
 def _snapshot(page: Page, taken_at: float, limits: Limits | None) -> Snapshot:
+    callback = any(
+        sample.value == 1 for sample in page.samples(catalog.CALLBACK_DETECTED)
+    )
     return Snapshot(
         taken_at=taken_at,
-        entities=tuple(_entities(page, limits)),
+        entities=tuple(_entities(page, deciding(limits, callback_seen=callback))),
         nodes=tuple(_nodes(page)),
         sources=tuple(_sources(page)),
         limits=limits,
@@ -109,9 +113,11 @@ def _usages(page: Page) -> Iterator[tuple[_Key, float]]:
 
 def _entity(key: _Key, limits: Limits | None, burst: float | None) -> Entity:
     kind, broker, user, client_id = key
-    rules = limits.rules.get(kind) if limits else None
-    rule = rules.limit(user, client_id) if rules else None
-    bound = rule.bound if rule else None
+    rule = bound = None
+    if limits is not None:
+        rules = limits.rules.get(kind)
+        rule = (rules.limit(user, client_id) if rules else None) or NO_RULE
+        bound = rule.bound
     return Entity(
         broker=broker,
         quota_type=kind,

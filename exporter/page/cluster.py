@@ -10,12 +10,12 @@ from xml.etree.ElementTree import Element
 from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.pages.markup import Child, element
 
-from ..counts import left_out
+from ..counts import left_out, limits_unknown, muted
 from ..diagnosis import diagnose
 from ..rule_usage import RuleUsage, rule_usage
 from ..selection import Selection, Show, matching
 from ..snapshot import Snapshot
-from ..units import amount, entity_name, short_type
+from ..units import UNKNOWN, amount, entity_name, short_type
 from ..untrusted import one_line
 from .table import name, table
 
@@ -27,14 +27,13 @@ def summary(snapshot: Snapshot) -> Element:
     """The whole in a few numbers."""
     measured = snapshot.measured
     up = sum(source.up for source in snapshot.sources)
-    muted = sum(sum(node.delay_queue_size.values()) for node in snapshot.nodes)
     numbers = (
         ("sources up", f"{up} of {len(snapshot.sources)}"),
         ("nodes", str(len(snapshot.nodes))),
         ("quota entities", str(len(measured))),
         ("throttled lately", _count(snapshot, Show.THROTTLED)),
-        ("close to their limit or over", _count(snapshot, Show.NEAR)),
-        ("connections muted now", f"{muted:.0f}"),
+        ("close to their limit or over", _near(snapshot)),
+        ("connections muted now", muted(snapshot)),
     )
     terms = (
         element("div", element("dt", text), element("dd", number))
@@ -127,12 +126,22 @@ def _count(snapshot: Snapshot, show: Show) -> str:
     return str(len(matching(snapshot.measured, Selection(show=show))))
 
 
+def _near(snapshot: Snapshot) -> str:
+    """How many are close to their limit; where limits are unknown, there may be more."""
+    unknown = limits_unknown(snapshot.measured)
+    if not unknown:
+        return _count(snapshot, Show.NEAR)
+    if unknown == len(snapshot.measured):
+        return UNKNOWN
+    return f"{_count(snapshot, Show.NEAR)} (limits of {unknown} unknown)"
+
+
 def _told(caption: str, count: int) -> str:
     return f"{caption}; the first {_MOST}" if count > _MOST else caption
 
 
 def _queue(size: float | None) -> Child:
-    return "-" if size is None else f"{size:.0f}"
+    return UNKNOWN if size is None else f"{size:.0f}"
 
 
 def _whose(rule: RuleUsage) -> str:

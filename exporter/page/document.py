@@ -31,6 +31,7 @@ def document(view: View) -> bytes:
         "offset": view.query.offset,
         "size": view.query.size,
         "next": view.following,
+        "limits_unknown": view.limits_unknown,
         "recent_step_seconds": STEP_SECONDS,
         "entities": [_entity(usage, view.trails) for usage in view.rows],
     }
@@ -52,6 +53,7 @@ def _entity(usage: EntityUsage, trails: Trails) -> dict[str, Any]:
         "unit": UNITS[entity.quota_type],
         "usage": _number(usage.usage),
         "limit": _number(entity.limit),
+        "limit_state": entity.limit_state.value,
         "utilization": _number(usage.utilization),
         "tokens": _number(usage.tokens),
         "burst_tokens": _number(entity.burst_tokens),

@@ -49,10 +49,12 @@ def trail(parts: Sequence[float | None]) -> Element:
 
 
 def state(used: float | None, *, throttled: bool = False) -> str:
-    """The class of a colour: ``over``, ``near`` or ``fine``."""
-    if throttled or (used or 0.0) >= 1:
+    """The class of a colour: ``over``, ``near`` or ``fine``; none when it is not known, or there is no limit."""
+    if throttled or (used is not None and used >= 1):
         return "over"
-    return "near" if (used or 0.0) >= NEAR else "fine"
+    if used is None:
+        return ""
+    return "near" if used >= NEAR else "fine"
 
 
 def _bars(parts: Sequence[float | None]) -> Iterator[Element]:
@@ -74,6 +76,6 @@ def _in_words(parts: Sequence[float | None]) -> str:
     minutes = len(parts) * STEP_SECONDS / 60
     known = [part for part in parts if part is not None]
     if not known:
-        return f"last {minutes:.0f} minutes: not known"
+        return f"last {minutes:.0f} minutes: unknown"
     least, most = percent(min(known)), percent(max(known))
     return f"last {minutes:.0f} minutes: from {least} to {most}, lastly {percent(known[-1])}"

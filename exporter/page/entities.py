@@ -7,18 +7,23 @@ from dataclasses import dataclass, replace
 from typing import Final
 from xml.etree.ElementTree import Element
 
+from quotascope.metrics import QuotaType
 from quotascope.pages.markup import Child, element
 
 from ..exposition.limits import rule_labels
-from ..selection import Order
-from ..snapshot import Cause, EntityUsage
+from ..selection import Order, Show
+from ..snapshot import Cause, EntityUsage, LimitState
 from ..trails import used_part
 from ..units import (
+    NOT_APPLICABLE,
+    UNKNOWN,
     digits,
     entity_name,
     level_name,
+    limit_name,
     measured,
     percent,
+    rule_name,
     seconds,
     short_type,
 )
@@ -57,12 +62,15 @@ def parts(view: View) -> Element:
 
 
 def _caption(view: View) -> str:
+    unknown = ""
+    if view.limits_unknown and view.query.selection.show is Show.NEAR:
+        unknown = f" The limits of {view.limits_unknown} entities are unknown: how close they are cannot be said."
     if not view.total:
-        return "No entity is like that."
+        return f"No entity is like that.{unknown}"
     first = view.query.offset + 1
     if not view.rows:
         return f"There are {view.total}; this is behind the last."
-    return f"{first} to {first + len(view.rows) - 1} of {view.total}"
+    return f"{first} to {first + len(view.rows) - 1} of {view.total}.{unknown}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,33 +126,44 @@ def _who(usage: EntityUsage, _: View) -> Child:
 
 
 def _amount(usage: EntityUsage, _: View) -> Child:
-    known = usage.usage is not None
-    return measured(usage.entity.quota_type, usage.usage or 0.0) if known else "?"
+    if usage.usage is None:
+        return UNKNOWN
+    return measured(usage.entity.quota_type, usage.usage)
 
 
 def _limit(usage: EntityUsage, _: View) -> Child:
-    limit = usage.entity.limit
-    return "none" if limit is None else measured(usage.entity.quota_type, limit)
+    return limit_name(usage.entity)
 
 
 def _used(usage: EntityUsage, _: View) -> Child:
     used = used_part(usage)
     if used is None:
-        return "-"
+        return _nothing(usage)
     drawn = bar(used, _state(usage))
     return element("span", drawn, element("span", percent(used)), class_="used")
 
 
 def _trail(usage: EntityUsage, view: View) -> Child:
     known = view.trails.of(usage)
-    return trail(known) if any(part is not None for part in known) else "-"
+    if all(part is None for part in known):
+        return _nothing(usage)
+    return trail(known)
 
 
 def _tokens(usage: EntityUsage, _: View) -> Child:
-    burst = usage.entity.burst_tokens
-    if usage.tokens is None or burst is None:
-        return "-"
-    return f"{digits(usage.tokens)} of {digits(burst)}"
+    entity = usage.entity
+    if entity.quota_type is not QuotaType.CONTROLLER_MUTATION:
+        return NOT_APPLICABLE
+    if usage.tokens is None:
+        return _nothing(usage)
+    burst = entity.burst_tokens
+    return f"{digits(usage.tokens)} of {UNKNOWN if burst is None else digits(burst)}"
+
+
+def _nothing(usage: EntityUsage) -> str:
+    """Instead of a number that an entity has only under a limit: without one it does not apply, else it is unknown."""
+    unlimited = usage.entity.limit_state is LimitState.UNLIMITED
+    return NOT_APPLICABLE if unlimited else UNKNOWN
 
 
 def _rule(usage: EntityUsage, _: View) -> Child:
@@ -152,7 +171,7 @@ def _rule(usage: EntityUsage, _: View) -> Child:
         return "throttled by a mutation quota"
     rule = usage.entity.resolution
     if rule is None or rule.entity is None:
-        return "none"
+        return rule_name(rule)
     user, client_id = rule_labels(rule.entity)[1:]
     text = entity_name(name(user), name(client_id))
     level = element("span", level_name(rule).replace("_", " "), class_="level")

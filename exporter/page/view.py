@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ..counts import limits_unknown
 from ..selection import in_order, matching
 from ..snapshot import EntityUsage, Snapshot
 from ..trails import Trails
@@ -21,6 +22,8 @@ class View:
     query: Query
     total: int
     """How many entities match the query."""
+    limits_unknown: int
+    """How many of all measured entities may have a limit that is unknown; ``Show.NEAR`` cannot find them."""
     rows: Sequence[EntityUsage]
     """Those of them that are shown."""
 
@@ -43,9 +46,15 @@ class View:
 
 def view_of(snapshot: Snapshot, trails: Trails, query: Query) -> View:
     """What a query finds."""
-    found = matching(snapshot.measured, query.selection)
+    measured = snapshot.measured
+    found = matching(measured, query.selection)
     end = query.offset + query.size
     rows = in_order(found, query.selection, min(end, len(found)))[query.offset :]
     return View(
-        snapshot=snapshot, trails=trails, query=query, total=len(found), rows=rows
+        snapshot=snapshot,
+        trails=trails,
+        query=query,
+        total=len(found),
+        limits_unknown=limits_unknown(measured),
+        rows=rows,
     )

@@ -2,7 +2,7 @@
 
 from ..limits import LimitsHealth
 from .callbacks import Callbacks, CallbackUsage
-from .entity import Cause, Entity, EntityUsage
+from .entity import Cause, Entity, EntityUsage, LimitState
 from .health import DiscoveryHealth, PushHealth, ReloadHealth, Sampling
 from .node import ConnectionUsage, LimitedRate, NodeUsage
 from .snapshot import Folds, Peaks, Snapshot
@@ -17,6 +17,7 @@ __all__ = [
     "Entity",
     "EntityUsage",
     "Folds",
+    "LimitState",
     "LimitedRate",
     "LimitsHealth",
     "NodeUsage",

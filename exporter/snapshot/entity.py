@@ -15,6 +15,16 @@ class Cause(StrEnum):
     CONTROLLER_MUTATION = "controller_mutation"
 
 
+class LimitState(StrEnum):
+    """Whether an entity has a limit: the three are never shown alike."""
+
+    LIMITED = "limited"
+    UNLIMITED = "unlimited"
+    """The configured quotas are known, and none of them applies."""
+    UNKNOWN = "unknown"
+    """The configured quotas are not known, or a custom quota callback decides instead of them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
     """
@@ -33,11 +43,18 @@ class Entity:
     client_id: str
     """Client id; empty when the quota does not tell clients apart."""
     resolution: Resolution | None = None
-    """The configured rule that decides, or None when the entity is unlimited."""
+    """The configured rule that decides, ``NO_RULE`` when none applies, None when the rules are unknown."""
     limit: float | None = None
-    """bytes/s, threads or mutations/s by quota type; None when unlimited."""
+    """bytes/s, threads or mutations/s by quota type; None when unlimited or unknown, as ``limit_state`` says."""
     burst_tokens: float | None = None
     """Controller mutations under a limit only: size of the bucket."""
+
+    @property
+    def limit_state(self) -> LimitState:
+        """What a missing ``limit`` means."""
+        if self.limit is not None:
+            return LimitState.LIMITED
+        return LimitState.UNKNOWN if self.resolution is None else LimitState.UNLIMITED
 
 
 @dataclass(slots=True, kw_only=True)
