@@ -1,64 +1,110 @@
 """
 Why a cluster that can be reached did not let us in.
 
-kafka-python says "socket disconnected" or "timeout" for a wrong password, a mechanism that is off, a missing client certificate
-and a listener of another protocol alike. This asks the server again, without the password, and tells them apart.
+kafka-python says "socket disconnected" or "timeout" for a wrong password, a mechanism that is off, a missing client certificate,
+a listener of another protocol and a broker that stops alike. This asks the server again, and tells them apart. Only the
+broker's own answer (error 58 of SaslAuthenticate, KIP-152) is a wrong password: a connection that ends says nothing of it.
 """
 
 from __future__ import annotations
 
+import socket
 import ssl
 import struct
 from collections.abc import Callable
 
 from .errors import AdminUnreachable, AuthenticationFailed, ClientError, TlsFailed
 from .reach import open_first, refusal, refused_by_server
-from .security import Connection, Sasl
+from .security import Connection, Sasl, SaslMechanism
 
 _HANDSHAKE = 17
 _VERSION = 1
+_AUTHENTICATE = 36
+_MOST_BYTES = 10_000
 _UNSUPPORTED_MECHANISM = 33
 _ILLEGAL_STATE = 34
+_AUTHENTICATION_FAILED = 58
 
 
-def diagnose(connection: Connection, complaint: str) -> ClientError:
-    """The error that says what most likely keeps us out; `complaint` is what the library said."""
+def diagnose(
+    connection: Connection, complaint: str, refusal_told: str | None = None
+) -> ClientError:
+    """
+    The error that says what keeps us out.
+
+    Args:
+        connection: how to ask again. The password goes over it as the library has sent it, for PLAIN only.
+        complaint: what the library said.
+        refusal_told: the broker's words when it answered the library that it refuses the credentials.
+
+    """
     if connection.sasl is None:
         if connection.protocol.uses_tls and (reason := refusal(connection)) is not None:
             return TlsFailed(connection.bootstrap_servers, reason)
         hint = f"the server does not talk {connection.protocol} on this port, or went away ({complaint})"
         return AdminUnreachable(connection.bootstrap_servers, hint)
+    if refusal_told is not None:
+        return _refused(connection.sasl, refusal_told)
     try:
-        code, offered = _handshake(connection, connection.sasl)
+        return _asked_again(connection, connection.sasl, complaint)
     except ssl.SSLError as error:
         return TlsFailed(connection.bootstrap_servers, refused_by_server(error))
     except (OSError, ValueError, struct.error, ClientError):
         hint = f"the connection ended before authentication ({complaint})"
         return AdminUnreachable(connection.bootstrap_servers, hint)
-    return AuthenticationFailed(
-        connection.sasl.username, connection.sasl.mechanism, _sasl_reason(code, offered)
+
+
+def _asked_again(connection: Connection, sasl: Sasl, complaint: str) -> ClientError:
+    with open_first(connection) as opened:
+        code, offered = _handshake(opened, connection, sasl)
+        if code == _UNSUPPORTED_MECHANISM:
+            listed = ", ".join(offered) or "no mechanism"
+            return _refused(sasl, f"the listener offers {listed}")
+        if code == _ILLEGAL_STATE:
+            return _refused(sasl, "the listener does not use SASL")
+        if sasl.mechanism is SaslMechanism.PLAIN:
+            code, message = _authenticate_plainly(opened, connection, sasl)
+            if code == _AUTHENTICATION_FAILED:
+                return _refused(sasl, message)
+    return AdminUnreachable(
+        connection.bootstrap_servers,
+        f"the connection ended during authentication ({complaint}), and the broker does not say that the password is wrong: "
+        "it may be stopping or overloaded",
     )
 
 
-def _sasl_reason(code: int, offered: list[str]) -> str:
-    if code == _UNSUPPORTED_MECHANISM:
-        return f"the listener offers {', '.join(offered) or 'no mechanism'}"
-    if code == _ILLEGAL_STATE:
-        return "the listener does not use SASL"
-    return "it closed the connection, as it does for a wrong user name or password"
+def _refused(sasl: Sasl, reason: str) -> AuthenticationFailed:
+    return AuthenticationFailed(sasl.username, sasl.mechanism, reason)
 
 
-def _handshake(connection: Connection, sasl: Sasl) -> tuple[int, list[str]]:
+def _handshake(
+    opened: socket.socket, connection: Connection, sasl: Sasl
+) -> tuple[int, list[str]]:
     """Error code and offered mechanisms of a SaslHandshake, which goes before any credentials."""
     header = struct.pack(">hhi", _HANDSHAKE, _VERSION, 0)
     request = header + _text(connection.client_id) + _text(sasl.mechanism)
-    with open_first(connection) as opened:
-        opened.sendall(struct.pack(">i", len(request)) + request)
-        (size,) = struct.unpack(">i", _exactly(opened.recv, 4))
-        return _parse(_exactly(opened.recv, min(size, 10_000)))
+    return _mechanisms(_answer(opened, request))
 
 
-def _parse(answer: bytes) -> tuple[int, list[str]]:
+def _authenticate_plainly(
+    opened: socket.socket, connection: Connection, sasl: Sasl
+) -> tuple[int, str]:
+    """Error code and message of a SaslAuthenticate version 0 by PLAIN (RFC 4616)."""
+    token = f"\0{sasl.username}\0{sasl.password.reveal()}".encode()
+    header = struct.pack(">hhi", _AUTHENTICATE, 0, 1) + _text(connection.client_id)
+    answer = _answer(opened, header + struct.pack(">i", len(token)) + token)
+    code, length = struct.unpack_from(">hh", answer, 4)
+    message = answer[8 : 8 + max(0, length)].decode("utf-8", "replace")
+    return code, message or "it gives no reason"
+
+
+def _answer(opened: socket.socket, request: bytes) -> bytes:
+    opened.sendall(struct.pack(">i", len(request)) + request)
+    (size,) = struct.unpack(">i", _exactly(opened.recv, 4))
+    return _exactly(opened.recv, min(size, _MOST_BYTES))
+
+
+def _mechanisms(answer: bytes) -> tuple[int, list[str]]:
     code, count = struct.unpack_from(">hi", answer, 4)
     mechanisms = []
     position = 10

@@ -14,7 +14,12 @@ from dataclasses import replace
 from typing import Final
 
 import kafka
-from kafka.errors import KafkaError, KafkaTimeoutError, RequestTimedOutError
+from kafka.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    RequestTimedOutError,
+    SaslAuthenticationFailedError,
+)
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.admin import (
     AlterClientQuotasRequest,
@@ -231,9 +236,21 @@ def connect(
         try:
             return _bootstrap(connection, make, seconds)
         except KafkaError as error:
-            if log.complaint is not None and not isinstance(log.complaint, _NO_ANSWER):
-                raise diagnose(connection, str(log.complaint)) from error
+            refused = _refusal(log.complaints)
+            first = next(iter(log.complaints), None)
+            if refused or (first is not None and not isinstance(first, _NO_ANSWER)):
+                raise diagnose(connection, str(first), refused) from error
     raise AdminTimeout("connecting", connection.timeout_seconds)
+
+
+def _refusal(complaints: Sequence[BaseException]) -> str | None:
+    """The broker's words when it refused the credentials, whatever else went wrong before, such as a server that is down."""
+    refusals = (
+        str(each).rpartition(f"{SaslAuthenticationFailedError.__name__}: ")[2]
+        for each in complaints
+        if isinstance(each, SaslAuthenticationFailedError)
+    )
+    return next(refusals, None)
 
 
 def _bootstrap(

@@ -16,8 +16,8 @@ class LibraryLog(logging.Handler):
     def __init__(self, name: str) -> None:
         super().__init__(logging.WARNING)
         self._name = name
-        self.complaint: BaseException | None = None
-        """The first exception that was logged; those after it are its consequences."""
+        self.complaints: list[BaseException] = []
+        """The exceptions that were logged, but for repetitions; of one server those after the first are its consequences."""
 
     def install(self) -> None:
         """Take over the logger."""
@@ -27,10 +27,10 @@ class LibraryLog(logging.Handler):
         logger.handlers = [self]
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Remember the exception that the record is about, if it is about one."""
+        """Remember the exceptions that the record is about, if it is about any."""
         arguments = record.args if isinstance(record.args, tuple) else ()
-        errors = [
-            argument for argument in arguments if isinstance(argument, BaseException)
+        self.complaints += [
+            argument
+            for argument in arguments
+            if isinstance(argument, BaseException) and argument not in self.complaints
         ]
-        if self.complaint is None and errors:
-            self.complaint = errors[0]

@@ -1,3 +1,4 @@
+import socket
 import struct
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from quotascope.clients import (
 )
 from quotascope.clients.diagnosis import diagnose
 
-from .servers import answering, closed_port, server
+from .servers import Behaviour, answering, closed_port, server
 
 COMPLAINT = "socket disconnected"
 
@@ -28,10 +29,12 @@ def handshake_answer(code: int, *mechanisms: str) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
-def connection(address: str) -> Connection:
+def connection(
+    address: str, mechanism: SaslMechanism = SaslMechanism.SCRAM_SHA_256
+) -> Connection:
     """Settings of alice."""
     sasl = Sasl(
-        mechanism=SaslMechanism.SCRAM_SHA_256,
+        mechanism=mechanism,
         username="alice",
         password=Secret("hunter2"),
     )
@@ -46,7 +49,6 @@ def connection(address: str) -> Connection:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (handshake_answer(0, "PLAIN"), "as it does for a wrong user name or password"),
         (
             handshake_answer(33, "PLAIN", "OAUTHBEARER"),
             "the listener offers OAUTHBEARER, PLAIN",
@@ -62,6 +64,60 @@ def test_the_broker_tells_why_it_refused(answer: bytes, reason: str) -> None:
     assert isinstance(error, AuthenticationFailed)
     assert reason in str(error)
     assert "hunter2" not in str(error)
+
+
+def sized(body: bytes) -> bytes:
+    """As every message of Kafka's protocol goes over a connection."""
+    return struct.pack(">i", len(body)) + body
+
+
+def in_turn(*answers: bytes) -> Behaviour:
+    """Reads a request before each of these answers, then closes the connection."""
+
+    def behave(opened: socket.socket) -> None:
+        for answer in answers:
+            opened.recv(1000)
+            opened.sendall(answer)
+
+    return behave
+
+
+@pytest.mark.parametrize("mechanism", SaslMechanism)
+def test_a_broker_that_goes_away_has_refused_nobody(mechanism: SaslMechanism) -> None:
+    """It offers the mechanism, then stops before it has looked at the password: that says nothing of the password."""
+    with server(in_turn(handshake_answer(0, mechanism))) as address:
+        error = diagnose(connection(address, mechanism), COMPLAINT)
+    assert isinstance(error, AdminUnreachable)
+    assert COMPLAINT in str(error)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "reason"),
+    [
+        (58, AuthenticationFailed, "Invalid username"),
+        (0, AdminUnreachable, "does not say that the password is wrong"),
+        (-1, AdminUnreachable, "does not say that the password is wrong"),
+    ],
+)
+def test_only_the_broker_says_that_a_password_is_wrong(
+    code: int, kind: type[Exception], reason: str
+) -> None:
+    """Error 58 of SaslAuthenticate (KIP-152), asked again for PLAIN."""
+    words = b"Invalid username"
+    verdict = sized(struct.pack(">ihh", 1, code, len(words)) + words + bytes(4))
+    answers = in_turn(handshake_answer(0, "PLAIN"), verdict)
+    with server(answers) as address:
+        error = diagnose(connection(address, SaslMechanism.PLAIN), COMPLAINT)
+    assert isinstance(error, kind)
+    assert reason in str(error)
+    assert "hunter2" not in str(error)
+
+
+def test_what_the_broker_told_the_library_is_believed() -> None:
+    """No server needs to be asked again when the credentials were refused before."""
+    error = diagnose(connection(closed_port()), COMPLAINT, "invalid credentials")
+    assert isinstance(error, AuthenticationFailed)
+    assert str(error).endswith("SCRAM-SHA-256: invalid credentials")
 
 
 @pytest.mark.parametrize(

@@ -17,17 +17,17 @@ def test_nothing_of_the_library_reaches_the_log(
 
 
 def test_the_first_exception_is_remembered() -> None:
-    """The cause is the first that was logged; what follows from it is not."""
+    """The cause is the first that was logged; what follows from it comes after."""
     log = LibraryLog("noisy")
     log.install()
     logger = logging.getLogger("noisy.client")
     logger.warning("no exception in %s", "this")
     logger.warning("without arguments")
-    assert log.complaint is None
+    assert log.complaints == []
     cause = ConnectionError("refused")
     logger.warning("attempt to %s failed: %s", "broker-1", cause)
     logger.error("gave up: %s", TimeoutError())
-    assert log.complaint is cause
+    assert log.complaints[0] is cause
 
 
 def test_a_new_log_replaces_the_old() -> None:
