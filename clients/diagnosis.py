@@ -12,10 +12,11 @@ import socket
 import ssl
 import struct
 from collections.abc import Callable
+from typing import Protocol
 
 from .errors import AdminUnreachable, AuthenticationFailed, ClientError, TlsFailed
 from .reach import open_first, refusal, refused_by_server
-from .security import Connection, Sasl, SaslMechanism
+from .security import Connection, Sasl
 
 _HANDSHAKE = 17
 _VERSION = 1
@@ -23,19 +24,34 @@ _AUTHENTICATE = 36
 _MOST_BYTES = 10_000
 _UNSUPPORTED_MECHANISM = 33
 _ILLEGAL_STATE = 34
-_AUTHENTICATION_FAILED = 58
+
+
+class Exchange(Protocol):
+    """The client's part of a SASL mechanism. Its methods raise ``ValueError`` or ``LookupError`` for what makes no sense."""
+
+    def auth_bytes(self) -> bytes:
+        """What is sent next."""
+        ...
+
+    def receive(self, auth_bytes: bytes) -> object:
+        """Take the server's answer to it."""
+        ...
+
+    def is_done(self) -> bool:
+        """Whether nothing more is to be sent."""
+        ...
 
 
 def diagnose(
-    connection: Connection, complaint: str, refusal_told: str | None = None
+    connection: Connection, complaint: str, exchange: Callable[[Sasl], Exchange]
 ) -> ClientError:
     """
     The error that says what keeps us out.
 
     Args:
-        connection: how to ask again. The password goes over it as the library has sent it, for PLAIN only.
+        connection: how to ask again; the same credentials go over it in the same way.
         complaint: what the library said.
-        refusal_told: the broker's words when it answered the library that it refuses the credentials.
+        exchange: begins the connection's SASL mechanism.
 
     """
     if connection.sasl is None:
@@ -43,38 +59,39 @@ def diagnose(
             return TlsFailed(connection.bootstrap_servers, reason)
         hint = f"the server does not talk {connection.protocol} on this port, or went away ({complaint})"
         return AdminUnreachable(connection.bootstrap_servers, hint)
-    if refusal_told is not None:
-        return _refused(connection.sasl, refusal_told)
     try:
-        return _asked_again(connection, connection.sasl, complaint)
+        refusal_told = _asked_again(connection, connection.sasl, exchange)
     except ssl.SSLError as error:
         return TlsFailed(connection.bootstrap_servers, refused_by_server(error))
-    except (OSError, ValueError, struct.error, ClientError):
+    except (OSError, LookupError, ValueError, struct.error, ClientError):
         hint = f"the connection ended before authentication ({complaint})"
         return AdminUnreachable(connection.bootstrap_servers, hint)
+    if refusal_told is None:
+        hint = f"the connection ended ({complaint}); the user and the password are accepted: the broker may have been starting or stopping"
+        return AdminUnreachable(connection.bootstrap_servers, hint)
+    sasl = connection.sasl
+    return AuthenticationFailed(sasl.username, sasl.mechanism, refusal_told)
 
 
-def _asked_again(connection: Connection, sasl: Sasl, complaint: str) -> ClientError:
+def _asked_again(
+    connection: Connection, sasl: Sasl, exchange: Callable[[Sasl], Exchange]
+) -> str | None:
+    """Why the broker refuses the credentials, None when it accepts them. Raises what a broken connection or answer raises."""
     with open_first(connection) as opened:
         code, offered = _handshake(opened, connection, sasl)
         if code == _UNSUPPORTED_MECHANISM:
-            listed = ", ".join(offered) or "no mechanism"
-            return _refused(sasl, f"the listener offers {listed}")
+            return f"the listener offers {', '.join(offered) or 'no mechanism'}"
         if code == _ILLEGAL_STATE:
-            return _refused(sasl, "the listener does not use SASL")
-        if sasl.mechanism is SaslMechanism.PLAIN:
-            code, message = _authenticate_plainly(opened, connection, sasl)
-            if code == _AUTHENTICATION_FAILED:
-                return _refused(sasl, message)
-    return AdminUnreachable(
-        connection.bootstrap_servers,
-        f"the connection ended during authentication ({complaint}), and the broker does not say that the password is wrong: "
-        "it may be stopping or overloaded",
-    )
-
-
-def _refused(sasl: Sasl, reason: str) -> AuthenticationFailed:
-    return AuthenticationFailed(sasl.username, sasl.mechanism, reason)
+            return "the listener does not use SASL"
+        steps = exchange(sasl)
+        while not steps.is_done():
+            code, message, answer = _authenticate(
+                opened, connection, steps.auth_bytes()
+            )
+            if code != 0:
+                return message or f"error {code}"
+            steps.receive(answer)
+    return None
 
 
 def _handshake(
@@ -86,16 +103,17 @@ def _handshake(
     return _mechanisms(_answer(opened, request))
 
 
-def _authenticate_plainly(
-    opened: socket.socket, connection: Connection, sasl: Sasl
-) -> tuple[int, str]:
-    """Error code and message of a SaslAuthenticate version 0 by PLAIN (RFC 4616)."""
-    token = f"\0{sasl.username}\0{sasl.password.reveal()}".encode()
+def _authenticate(
+    opened: socket.socket, connection: Connection, token: bytes
+) -> tuple[int, str, bytes]:
+    """Error code, message and bytes of the answer to a SaslAuthenticate version 0."""
     header = struct.pack(">hhi", _AUTHENTICATE, 0, 1) + _text(connection.client_id)
     answer = _answer(opened, header + struct.pack(">i", len(token)) + token)
     code, length = struct.unpack_from(">hh", answer, 4)
-    message = answer[8 : 8 + max(0, length)].decode("utf-8", "replace")
-    return code, message or "it gives no reason"
+    end = 8 + max(0, length)
+    message = answer[8:end].decode("utf-8", "replace")
+    (size,) = struct.unpack_from(">i", answer, end)
+    return code, message, answer[end + 4 : end + 4 + max(0, size)]
 
 
 def _answer(opened: socket.socket, request: bytes) -> bytes:

@@ -14,13 +14,9 @@ from dataclasses import replace
 from typing import Final
 
 import kafka
-from kafka.errors import (
-    KafkaError,
-    KafkaTimeoutError,
-    RequestTimedOutError,
-    SaslAuthenticationFailedError,
-)
+from kafka.errors import KafkaError, KafkaTimeoutError, RequestTimedOutError
 from kafka.net.compat import KafkaNetClient
+from kafka.net.sasl import get_sasl_mechanism
 from kafka.protocol.admin import (
     AlterClientQuotasRequest,
     DescribeClientQuotasRequest,
@@ -32,7 +28,7 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.version import __version__
 
 from . import answers
-from .diagnosis import diagnose
+from .diagnosis import Exchange, diagnose
 from .errors import (
     AdminRequestFailed,
     AdminTimeout,
@@ -236,21 +232,16 @@ def connect(
         try:
             return _bootstrap(connection, make, seconds)
         except KafkaError as error:
-            refused = _refusal(log.complaints)
-            first = next(iter(log.complaints), None)
-            if refused or (first is not None and not isinstance(first, _NO_ANSWER)):
-                raise diagnose(connection, str(first), refused) from error
+            for complaint in log.complaints:
+                if not isinstance(complaint, _NO_ANSWER):
+                    raise diagnose(connection, str(complaint), _exchange) from error
     raise AdminTimeout("connecting", connection.timeout_seconds)
 
 
-def _refusal(complaints: Sequence[BaseException]) -> str | None:
-    """The broker's words when it refused the credentials, whatever else went wrong before, such as a server that is down."""
-    refusals = (
-        str(each).rpartition(f"{SaslAuthenticationFailedError.__name__}: ")[2]
-        for each in complaints
-        if isinstance(each, SaslAuthenticationFailedError)
-    )
-    return next(refusals, None)
+def _exchange(sasl: Sasl) -> Exchange:
+    """The library's side of a SASL mechanism, at its beginning."""
+    exchange: Exchange = get_sasl_mechanism(sasl.mechanism.value)(**_sasl_configs(sasl))
+    return exchange
 
 
 def _bootstrap(

@@ -29,6 +29,29 @@ def handshake_answer(code: int, *mechanisms: str) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
+class Plain:
+    """The client's part of PLAIN (RFC 4616), with any other name."""
+
+    done = False
+
+    def auth_bytes(self) -> bytes:
+        """Both at once."""
+        return b"\0alice\0hunter2"
+
+    def receive(self, _: bytes) -> None:
+        """Accepted."""
+        self.done = True
+
+    def is_done(self) -> bool:
+        """Whether it was accepted."""
+        return self.done
+
+
+def begun(_: Sasl) -> Plain:
+    """The mechanism, at its beginning."""
+    return Plain()
+
+
 def connection(
     address: str, mechanism: SaslMechanism = SaslMechanism.SCRAM_SHA_256
 ) -> Connection:
@@ -60,7 +83,7 @@ def connection(
 def test_the_broker_tells_why_it_refused(answer: bytes, reason: str) -> None:
     """A handshake without credentials tells a wrong mechanism from a wrong password."""
     with server(answering(answer)) as address:
-        error = diagnose(connection(address), COMPLAINT)
+        error = diagnose(connection(address), COMPLAINT, begun)
     assert isinstance(error, AuthenticationFailed)
     assert reason in str(error)
     assert "hunter2" not in str(error)
@@ -86,7 +109,7 @@ def in_turn(*answers: bytes) -> Behaviour:
 def test_a_broker_that_goes_away_has_refused_nobody(mechanism: SaslMechanism) -> None:
     """It offers the mechanism, then stops before it has looked at the password: that says nothing of the password."""
     with server(in_turn(handshake_answer(0, mechanism))) as address:
-        error = diagnose(connection(address, mechanism), COMPLAINT)
+        error = diagnose(connection(address, mechanism), COMPLAINT, begun)
     assert isinstance(error, AdminUnreachable)
     assert COMPLAINT in str(error)
 
@@ -95,8 +118,7 @@ def test_a_broker_that_goes_away_has_refused_nobody(mechanism: SaslMechanism) ->
     ("code", "kind", "reason"),
     [
         (58, AuthenticationFailed, "Invalid username"),
-        (0, AdminUnreachable, "does not say that the password is wrong"),
-        (-1, AdminUnreachable, "does not say that the password is wrong"),
+        (0, AdminUnreachable, "the user and the password are accepted"),
     ],
 )
 def test_only_the_broker_says_that_a_password_is_wrong(
@@ -107,17 +129,10 @@ def test_only_the_broker_says_that_a_password_is_wrong(
     verdict = sized(struct.pack(">ihh", 1, code, len(words)) + words + bytes(4))
     answers = in_turn(handshake_answer(0, "PLAIN"), verdict)
     with server(answers) as address:
-        error = diagnose(connection(address, SaslMechanism.PLAIN), COMPLAINT)
+        error = diagnose(connection(address, SaslMechanism.PLAIN), COMPLAINT, begun)
     assert isinstance(error, kind)
     assert reason in str(error)
     assert "hunter2" not in str(error)
-
-
-def test_what_the_broker_told_the_library_is_believed() -> None:
-    """No server needs to be asked again when the credentials were refused before."""
-    error = diagnose(connection(closed_port()), COMPLAINT, "invalid credentials")
-    assert isinstance(error, AuthenticationFailed)
-    assert str(error).endswith("SCRAM-SHA-256: invalid credentials")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +149,7 @@ def test_what_the_broker_told_the_library_is_believed() -> None:
 def test_what_is_no_broker_is_unreachable(answer: bytes) -> None:
     """Nonsense instead of an answer is told with what the library said."""
     with server(answering(answer)) as address:
-        error = diagnose(connection(address), COMPLAINT)
+        error = diagnose(connection(address), COMPLAINT, begun)
     assert isinstance(error, AdminUnreachable)
     assert COMPLAINT in str(error)
 
@@ -143,16 +158,16 @@ def test_the_first_server_may_be_down() -> None:
     """The one that answers tells what is wrong."""
     with server(answering(handshake_answer(33, "PLAIN"))) as living:
         several = replace(connection(living), bootstrap_servers=(closed_port(), living))
-        assert "the listener offers PLAIN" in str(diagnose(several, COMPLAINT))
+        assert "the listener offers PLAIN" in str(diagnose(several, COMPLAINT, begun))
 
 
 def test_a_server_that_went_away_is_unreachable() -> None:
     """Between the failure and the question the server may be gone."""
-    error = diagnose(connection(closed_port()), COMPLAINT)
+    error = diagnose(connection(closed_port()), COMPLAINT, begun)
     assert isinstance(error, AdminUnreachable)
 
 
 def test_another_protocol_is_suspected_without_sasl() -> None:
     """A listener that hangs up on a plain client probably wants TLS or SASL."""
-    error = diagnose(Connection(bootstrap_servers=("broker-1:9092",)), COMPLAINT)
+    error = diagnose(Connection(bootstrap_servers=("broker-1:9092",)), COMPLAINT, begun)
     assert "does not talk PLAINTEXT on this port" in str(error)
