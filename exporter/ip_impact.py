@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 
 from quotascope.quotas import IpEntity, QuotaSet
 
@@ -22,7 +23,7 @@ class IpImpact:
     usage: float | None
     """New connections/s, the greatest of all brokers; None when no broker gave any."""
     before: float | None
-    """Connections/s per broker; None when unlimited or not known."""
+    """Connections/s per broker, infinite when unlimited; None when unknown, as a rule for the name of a host makes it."""
     after: float | None
     """As ``before``."""
 
@@ -31,7 +32,7 @@ class IpImpact:
         """Today's usage divided by the limit to come; None without either."""
         if self.usage is None or self.after is None:
             return None
-        return self.usage / self.after
+        return self.usage / self.after if isfinite(self.after) else None
 
 
 def ip_impacts(
@@ -47,13 +48,18 @@ def ip_impacts(
         IpImpact(
             ip=ip,
             usage=max(rates[ip], default=None),
-            before=before.limit(ip),
-            after=after.limit(ip),
+            before=_limit(before, ip),
+            after=_limit(after, ip),
         )
         for ip in sorted(rates)
-        if before.limit(ip) != after.limit(ip)
+        if _limit(before, ip) != _limit(after, ip)
     ]
     return sorted(found, key=lambda impact: -(impact.utilization_after or 0.0))
+
+
+def _limit(rules: IpLimits, ip: str) -> float | None:
+    limit = rules.limit(ip)
+    return inf if limit is None and not rules.may_limit(ip) else limit
 
 
 def connection_rules(quotas: QuotaSet) -> dict[str, float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, host_address, is_address
-from quotascope.quotas import Entity, IpEntity
+from quotascope.quotas import Entity, IpEntity, overruling_rules
 
 from .limits import CONNECTION_KEY, Limits
 from .limits.model import DEFAULT_IP
@@ -44,29 +44,43 @@ class RuleUsage:
     """Such as ``producer_byte_rate``."""
     value: float
     """In Kafka's unit, per broker."""
-    hits: tuple[Hit, ...] = ()
-    """Who is measured under it, by broker; the fullest first."""
+    hits: tuple[Hit, ...] | None = ()
+    """
+    Who is measured under it, by broker; the fullest first.
+
+    None when that is unknown: nothing was measured, a custom quota callback decides, or the rule is for the name of a host.
+    """
+    overruled_by: QuotaEntity | None = None
+    """The rule that decides in its place for every client that sends a client-id; None when it decides for some."""
 
     @property
     def fullest(self) -> float | None:
-        """The greatest use of the limit, or of the burst, among the hits; None when nobody is measured under it."""
-        return max((_used(hit) for hit in self.hits), default=None)
+        """The greatest known use of the limit, or of the burst, among the hits; None when there is none, or it is unknown."""
+        used = (_used(hit) for hit in self.hits or ())
+        return max((part for part in used if part is not None), default=None)
 
 
 def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
-    """Every rule, in the order of people; without a snapshot, none has a hit."""
-    hits = _client_hits(snapshot.measured) if snapshot else {}
-    rules = [
-        RuleUsage(
-            entity=entity,
-            key=kind.quota_key,
-            value=bound,
-            hits=_fullest_first(hits.get((kind, entity), ())),
-        )
-        for kind in QuotaType
-        for entity, bound in limits.rules.get(kind, {}).items()
-    ]
-    return rules + _connection_rules(limits, snapshot.nodes if snapshot else ())
+    """Every rule, in the order of people; without a snapshot, hits are unknown."""
+    hits = None
+    if snapshot is not None and not any(n.quota_callback for n in snapshot.nodes):
+        hits = _client_hits(snapshot.measured)
+    rules = []
+    for kind, table in limits.rules.items():
+        overruling = overruling_rules(table)
+        rules += [
+            RuleUsage(
+                entity=entity,
+                key=kind.quota_key,
+                value=bound,
+                hits=None
+                if hits is None
+                else _fullest_first(hits.get((kind, entity), ())),
+                overruled_by=overruling.get(entity),
+            )
+            for entity, bound in table.items()
+        ]
+    return rules + _connection_rules(limits, snapshot and snapshot.nodes)
 
 
 def _client_hits(
@@ -80,21 +94,25 @@ def _client_hits(
     return hits
 
 
-def _connection_rules(limits: Limits, nodes: Sequence[NodeUsage]) -> list[RuleUsage]:
+def _connection_rules(
+    limits: Limits, nodes: Sequence[NodeUsage] | None
+) -> list[RuleUsage]:
     owners = {
         host_address(name): name
         for name in limits.connection_limits
         if is_address(name)
     }
     hits: dict[str, list[Hit]] = defaultdict(list)
-    for usage in _ip_usages(limits.connection_limits, owners, nodes):
+    for usage in _ip_usages(limits.connection_limits, owners, nodes or ()):
         hits[owners.get(usage.ip, DEFAULT_IP)].append(usage)
     return [
         RuleUsage(
             entity=IpEntity(DEFAULT if name == DEFAULT_IP else name),
             key=CONNECTION_KEY,
             value=rate,
-            hits=_fullest_first(hits[name]),
+            hits=None
+            if nodes is None or not (name == DEFAULT_IP or is_address(name))
+            else _fullest_first(hits[name]),
         )
         for name, rate in limits.connection_limits.items()
     ]
@@ -112,9 +130,8 @@ def _ip_usages(
 
 
 def _fullest_first(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    return tuple(sorted(hits, key=_used, reverse=True))
+    return tuple(sorted(hits, key=lambda hit: _used(hit) or 0.0, reverse=True))
 
 
-def _used(hit: Hit) -> float:
-    used = hit.utilization if isinstance(hit, IpUsage) else used_part(hit)
-    return used or 0.0
+def _used(hit: Hit) -> float | None:
+    return hit.utilization if isinstance(hit, IpUsage) else used_part(hit)

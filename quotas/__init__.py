@@ -13,6 +13,7 @@ from .kafka_configs import Commands, kafka_configs
 from .kafka_user import API_VERSION, Manifests, kafka_users
 from .located import Located, load, load_file
 from .number import number, number_text
+from .overruling import overruled_by, overruling_rules, unnamed
 from .quota_set import QuotaSet
 from .reading import QUOTAS, quotas_in, read_quotas, rules_of
 from .strict_yaml import StrictLoader
@@ -49,6 +50,8 @@ __all__ = [
     "named",
     "number",
     "number_text",
+    "overruled_by",
+    "overruling_rules",
     "problems_of",
     "quotas_in",
     "quotas_yaml",
@@ -57,5 +60,6 @@ __all__ = [
     "rules_of",
     "text_of",
     "to_admin",
+    "unnamed",
     "without",
 ]

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import count
 
-from quotascope.metrics import NO_RULE, QuotaEntity, QuotaRules, Resolution, RuleTable
+from quotascope.metrics import QuotaEntity, QuotaRules, RuleTable
 from quotascope.metrics.entities import Name
 
 
-def overruling_rule(rules: RuleTable, entity: QuotaEntity) -> QuotaEntity | None:
+def overruling_rules(rules: RuleTable) -> Mapping[QuotaEntity, QuotaEntity]:
     """
-    The rule that decides instead of one of ``rules`` for every client that sends a client-id; None when it decides for some.
+    For each rule that decides for no client that sends a client-id, the one that decides in its place.
 
-    ``<default>/<default>`` does so to the rule for the default user and to all for client-ids. Only names without a rule of
-    their own need to be asked: a stronger rule takes further names away, and gives none back.
+    ``<default>/<default>`` overrules so the rule for the default user and all rules for client-ids. Only names without a rule
+    of their own need to be asked: a stronger rule takes further names away, and gives none back.
     """
-    decision = rules.decide(*_someone(rules, entity.user, entity.client_id))
-    return None if decision.entity in (entity, None) else decision.entity
+    other = unnamed(rules)
+    decisions = (
+        (entity, _decided(rules, entity.user, entity.client_id, other))
+        for entity in rules
+    )
+    return {
+        entity: decided
+        for entity, decided in decisions
+        if decided is not None and decided != entity
+    }
 
 
 def overruled_by(rules: RuleTable, added: QuotaEntity) -> list[QuotaEntity]:
@@ -27,22 +36,15 @@ def overruled_by(rules: RuleTable, added: QuotaEntity) -> list[QuotaEntity]:
     """
     after = QuotaRules(rules)
     after.set(added, 1.0)
+    other = unnamed(after)
     lost = []
     for entity in rules:
-        user, client_id = (
-            _narrower(entity.user, added.user),
-            _narrower(entity.client_id, added.client_id),
-        )
-        asked = _someone(rules, user, client_id)
-        before = rules.decide(*asked).entity
-        if before == entity != added and after.decide(*asked).entity == added:
+        user = _narrower(entity.user, added.user)
+        client_id = _narrower(entity.client_id, added.client_id)
+        before = _decided(rules, user, client_id, other)
+        if before == entity and _decided(after, user, client_id, other) != entity:
             lost.append(entity)
     return lost
-
-
-def decide_for_others(rules: RuleTable, user: str) -> Resolution:
-    """What decides for a user under each client-id that has no rule of its own."""
-    return rules.decide(user, unnamed(rules)) or NO_RULE
 
 
 def unnamed(rules: RuleTable) -> str:
@@ -52,15 +54,14 @@ def unnamed(rules: RuleTable) -> str:
     return next(name for name in candidates if name not in names)
 
 
-def _someone(
-    rules: RuleTable, user: Name | None, client_id: Name | None
-) -> tuple[str, str]:
-    """A user and a client-id: the names where they are given, else some without a rule of their own."""
-    other = unnamed(rules)
-    return (
+def _decided(
+    rules: RuleTable, user: Name | None, client_id: Name | None, other: str
+) -> QuotaEntity | None:
+    """What decides for these names; where there is none, for names without a rule of their own."""
+    return rules.decide(
         user if isinstance(user, str) else other,
         client_id if isinstance(client_id, str) else other,
-    )
+    ).entity
 
 
 def _narrower(one: Name | None, other: Name | None) -> Name | None:

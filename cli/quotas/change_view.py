@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
@@ -13,6 +14,9 @@ from rich.text import Text
 from quotascope.exporter.impact import Impact
 from quotascope.exporter.ip_impact import IpImpact
 from quotascope.exporter.units import (
+    NOT_APPLICABLE,
+    UNKNOWN_NUMBER,
+    UNLIMITED,
     amount,
     entity_name,
     percent,
@@ -107,7 +111,7 @@ def _client(impact: Impact) -> Iterator[Text]:
     yield Text("?" if impact.usage is None else _used(kind, impact.usage))
     yield Text(_bound(kind, impact.before))
     yield Text(_bound(kind, impact.after))
-    yield _then(impact.utilization_after)
+    yield _then(impact.utilization_after, limited=_limits(impact.after))
     known = impact.after is not None
     yield Text(rule_name(impact.after) if known else "that of each user or pair")
 
@@ -118,23 +122,33 @@ def _used(kind: QuotaType, usage: float) -> str:
 
 def _bound(kind: QuotaType, resolution: Resolution | None) -> str:
     if resolution is None:
-        return "?"
-    return "none" if resolution.bound is None else amount(kind, resolution.bound)
+        return UNKNOWN_NUMBER
+    return UNLIMITED if resolution.bound is None else amount(kind, resolution.bound)
 
 
 def _address(impact: IpImpact) -> Iterator[Text]:
     limits = (
-        "none" if limit is None else amount(None, limit)
+        UNKNOWN_NUMBER
+        if limit is None
+        else amount(None, limit)
+        if isfinite(limit)
+        else UNLIMITED
         for limit in (impact.before, impact.after)
     )
     yield Text(one_line(f"ip {impact.ip}"))
     yield Text("connect")
     yield Text("?" if impact.usage is None else amount(None, impact.usage))
     yield from map(Text, limits)
-    yield _then(impact.utilization_after)
+    yield _then(impact.utilization_after, limited=impact.after != inf)
     yield Text()
 
 
-def _then(ratio: float | None) -> Text:
-    over = ratio is not None and ratio > 1
-    return Text(percent(ratio), style="bold red" if over else "")
+def _limits(resolution: Resolution | None) -> bool:
+    return resolution is None or resolution.bound is not None
+
+
+def _then(ratio: float | None, *, limited: bool) -> Text:
+    """The used part of the limit to come; unlimited, there is none, and it is unknown where the limit or the usage is."""
+    if ratio is None:
+        return Text(UNKNOWN_NUMBER if limited else NOT_APPLICABLE)
+    return Text(percent(ratio), style="bold red" if ratio > 1 else "")

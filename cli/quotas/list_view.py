@@ -11,6 +11,9 @@ from rich.text import Text
 
 from quotascope.exporter.rule_usage import Hit, IpUsage, RuleUsage
 from quotascope.exporter.units import (
+    NOT_APPLICABLE,
+    UNKNOWN,
+    UNKNOWN_NUMBER,
     amount,
     entity_name,
     level_place,
@@ -33,7 +36,7 @@ _MOST_NAMES = 100
 def in_order(rules: Iterable[RuleUsage], *, by_use: bool) -> list[RuleUsage]:
     """By whom they are for, or the fullest first."""
     if by_use:
-        return sorted(rules, key=lambda rule: -(rule.fullest or 0.0))
+        return sorted(rules, key=lambda r: (r.fullest is None, -(r.fullest or 0.0)))
     return sorted(rules, key=lambda rule: (rank(rule.entity), rule.key))
 
 
@@ -75,14 +78,20 @@ def _place(rule: RuleUsage) -> str:
 def _use(rule: RuleUsage) -> Iterator[RenderableType]:
     style = _style(rule)
     yield Bar(rule.fullest, style)
-    yield Text(percent(rule.fullest), style)
-    yield Text(_by(rule.hits), "" if rule.hits else "dim")
+    yield Text(_used(rule), style)
+    yield Text(_by(rule), "" if rule.hits else "dim")
+
+
+def _used(rule: RuleUsage) -> str:
+    if rule.fullest is not None:
+        return percent(rule.fullest)
+    return NOT_APPLICABLE if rule.hits == () else UNKNOWN_NUMBER
 
 
 def _style(rule: RuleUsage) -> str:
     if rule.fullest is None:
         return "dim"
-    if rule.fullest >= 1 or any(_throttled(hit) for hit in rule.hits):
+    if rule.fullest >= 1 or any(_throttled(hit) for hit in rule.hits or ()):
         return "red"
     return "yellow" if rule.fullest >= _NEAR else "green"
 
@@ -91,9 +100,14 @@ def _throttled(hit: Hit) -> bool:
     return not isinstance(hit, IpUsage) and hit.throttle_time_seconds > 0
 
 
-def _by(hits: Sequence[Hit]) -> str:
-    names = dict.fromkeys(map(_name, hits[:_MOST_NAMES]))
-    return ", ".join(names) if names else "nobody"
+def _by(rule: RuleUsage) -> str:
+    if rule.hits is None:
+        return UNKNOWN
+    if names := dict.fromkeys(map(_name, rule.hits[:_MOST_NAMES])):
+        return ", ".join(names)
+    if rule.overruled_by is not None:
+        return f"overruled by {one_line(described(rule.overruled_by))}"
+    return "nobody"
 
 
 def _name(hit: Hit) -> str:
@@ -105,13 +119,17 @@ def _name(hit: Hit) -> str:
 def _last_line(rules: Sequence[RuleUsage], *, known: bool) -> str:
     count = f"{len(rules)} quotas; # is their place among Kafka's levels, 1 the strongest; limits are for each broker"
     if known:
-        unused = sum(not rule.hits for rule in rules)
+        unused = sum(rule.hits == () for rule in rules)
         return f"{count}; {unused} hit nobody now"
     return f"{count}; who is under them: --source, --discover or --exporter tells"
 
 
-def as_json(rules: Iterable[RuleUsage], *, known: bool) -> list[dict[str, object]]:
-    """The same for programs; ``value`` is in Kafka's unit, usage in that of the metrics. ``hits`` is null where unknown."""
+def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:
+    """
+    The same for programs; ``value`` is in Kafka's unit, usage in that of the metrics.
+
+    ``hits`` is null where unknown, and empty where there are none. ``used`` is null without a hit, and where no usage is known.
+    """
     return [
         {
             "entity": to_admin(rule.entity),
@@ -119,7 +137,8 @@ def as_json(rules: Iterable[RuleUsage], *, known: bool) -> list[dict[str, object
             "key": rule.key,
             "value": rule.value,
             "used": rule.fullest,
-            "hits": [_hit(hit) for hit in rule.hits] if known else None,
+            "hits": None if rule.hits is None else [_hit(hit) for hit in rule.hits],
+            "overruled_by": rule.overruled_by and to_admin(rule.overruled_by),
         }
         for rule in rules
     ]

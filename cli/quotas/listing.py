@@ -55,10 +55,6 @@ def list_(
     limits, snapshot = limits_and_usage(settings, running.target())
     rules = list_view.in_order(rule_usage(limits, snapshot), by_use=sort is Order.USED)
     if json:
-        typer.echo(
-            jsonlib.dumps(
-                list_view.as_json(rules, known=snapshot is not None), indent=2
-            )
-        )
+        typer.echo(jsonlib.dumps(list_view.as_json(rules), indent=2))
     else:
         Console().print(list_view.as_table(rules, known=snapshot is not None))

@@ -172,7 +172,9 @@ _BAR = _Column(
 )
 _USED = _Column(
     header="used",
-    cell=lambda usage, _: Text(used_name(usage.entity, used_part(usage)), _style(usage)),
+    cell=lambda usage, _: Text(
+        used_name(usage.entity, used_part(usage)), _style(usage)
+    ),
     width=4,
     right=True,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..diagnosis import Severity, callback_classes, diagnose_quotas
@@ -34,31 +34,44 @@ def quotas(snapshot: Snapshot) -> Iterator[Result]:
 def _counts(snapshot: Snapshot) -> str:
     measured = f"{len(snapshot.measured)} entities are measured"
     if snapshot.limits is None:
-        return f"{measured}; the limits are not known."
+        return f"{measured}; the limits are unknown."
     counts = ((key, snapshot.limits.count(key)) for key in QUOTA_KEYS)
     told = ", ".join(f"{count} of {key}" for key, count in counts if count)
-    return f"{measured}; limits: {told or 'none'}."
+    return f"{measured}; limits: {told or 'no limit is configured'}."
 
 
 def unused(snapshot: Snapshot) -> Iterator[Result]:
-    """Limits that nobody is measured under at the moment: absent clients, or names with a mistake."""
-    if snapshot.limits is None or not snapshot.measured:
+    """Limits that have no effect because another rule overrules them, and limits that nobody is measured under at the moment."""
+    if snapshot.limits is None:
         return
     rules = rule_usage(snapshot.limits, snapshot)
-    idle = [rule for rule in rules if not rule.hits]
-    if not idle:
-        return
-    examples = "; ".join(map(_named, idle[:_EXAMPLES]))
-    more = "; …" if len(idle) > _EXAMPLES else ""
-    yield _result(
-        Verdict.NOTE,
-        f"Nobody is measured under {len(idle)} of {len(rules)} limits now: {examples}{more}.",
-        "Their clients are away, or a name has a mistake: `quotascope quotas list` shows all.",
-    )
+    idle = [rule for rule in rules if rule.hits == ()]
+    overruled = [rule for rule in idle if rule.overruled_by is not None]
+    if overruled:
+        yield _result(
+            Verdict.NOTE,
+            f"{len(overruled)} of {len(rules)} limits have no effect on clients that send a client-id: {_examples(overruled)}.",
+            "Remove them, or the rule that overrules them: `quotascope explain` shows which of the eight levels decides.",
+        )
+    rest = [rule for rule in idle if rule.overruled_by is None]
+    if rest and snapshot.measured:
+        yield _result(
+            Verdict.NOTE,
+            f"Nobody is measured under {len(rest)} of {len(rules)} limits now: {_examples(rest)}.",
+            "Their clients are away, or a name has a mistake: `quotascope quotas list` shows all.",
+        )
+
+
+def _examples(rules: Sequence[RuleUsage]) -> str:
+    examples = "; ".join(map(_named, rules[:_EXAMPLES]))
+    return f"{examples}; …" if len(rules) > _EXAMPLES else examples
 
 
 def _named(rule: RuleUsage) -> str:
-    return f"{rule.key} of {shown(rule.entity)}"
+    text = f"{rule.key} of {shown(rule.entity)}"
+    if rule.overruled_by is None:
+        return text
+    return f"{text}, overruled by that of {shown(rule.overruled_by)}"
 
 
 def _result(verdict: Verdict, text: str, advice: str = "") -> Result:

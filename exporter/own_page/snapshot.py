@@ -63,13 +63,12 @@ def snapshot_of_page(
 
 
 def _snapshot(page: Page, taken_at: float, limits: Limits | None) -> Snapshot:
-    callback = any(
-        sample.value == 1 for sample in page.samples(catalog.CALLBACK_DETECTED)
-    )
+    nodes = tuple(_nodes(page))
+    callback = any(node.quota_callback for node in nodes)
     return Snapshot(
         taken_at=taken_at,
         entities=tuple(_entities(page, deciding(limits, callback_seen=callback))),
-        nodes=tuple(_nodes(page)),
+        nodes=nodes,
         sources=tuple(_sources(page)),
         limits=limits,
     )
@@ -150,9 +149,14 @@ def _nodes(page: Page) -> Iterator[NodeUsage]:
     for sample in page.samples(catalog.DELAY_QUEUE_SIZE):
         kind = _TYPES[sample.labels["quota_type"]]
         queues[sample.labels["broker"]][kind] = sample.value
-    for broker in sorted({*ips, *queues}):
+    callbacks = {
+        sample.labels["broker"]: sample.value == 1
+        for sample in page.samples(catalog.CALLBACK_DETECTED)
+    }
+    for broker in sorted({*ips, *queues, *callbacks}):
         yield NodeUsage(
             broker=broker,
+            quota_callback=callbacks.get(broker, False),
             delay_queue_size=queues[broker],
             connections=ConnectionUsage(ips=ips[broker]),
         )

@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 
 from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.pages.markup import Child, element
+from quotascope.quotas import Entity
 
 from ..counts import left_out, limits_unknown, muted
 from ..diagnosis import diagnose
@@ -113,13 +114,16 @@ def unused_limits(snapshot: Snapshot) -> Iterator[Element]:
     if snapshot.limits is None:
         return
     rules = rule_usage(snapshot.limits, snapshot)
-    unused = [rule for rule in rules if not rule.hits]
+    unused = [rule for rule in rules if rule.hits == ()]
     if not unused:
         return
     yield element("h2", "Limits that nobody is measured under")
-    rows = ((_whose(rule), rule.key, _value(rule)) for rule in unused[:_MOST])
+    rows = (
+        (_whose(rule.entity), rule.key, _value(rule), _overruling(rule))
+        for rule in unused[:_MOST]
+    )
     caption = _told(f"{len(unused)} of {len(rules)} limits configured", len(unused))
-    yield table(caption, ("For", "Limit", "Value"), rows)
+    yield table(caption, ("For", "Limit", "Value", "Overruled by"), rows)
 
 
 def _count(snapshot: Snapshot, show: Show) -> str:
@@ -144,8 +148,11 @@ def _queue(size: float | None) -> Child:
     return UNKNOWN if size is None else f"{size:.0f}"
 
 
-def _whose(rule: RuleUsage) -> str:
-    entity = rule.entity
+def _overruling(rule: RuleUsage) -> str:
+    return "" if rule.overruled_by is None else _whose(rule.overruled_by)
+
+
+def _whose(entity: Entity) -> str:
     if not isinstance(entity, QuotaEntity):
         return name(str(entity))
     return name(entity_name(entity.user, entity.client_id))
