@@ -137,7 +137,7 @@ def _nothing_measured(snapshot: Snapshot) -> Iterator[Finding]:
     if rules == 0:
         yield _warning(
             "No client quota is configured: Kafka measures nobody until there is one.",
-            "Set a first one, such as `kafka-configs.sh --alter --add-config producer_byte_rate=1048576 --entity-type users --entity-default`.",
+            "Let it measure without limiting anybody: `quotascope quotas set --measure-only` shows limits that no client reaches, and sets them with --apply.",
         )
     elif _stale_count(snapshot) > 0:
         yield _warning(

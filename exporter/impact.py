@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from quotascope.metrics import NO_RULE, QuotaType, Resolution, RuleTable
-from quotascope.quotas import QuotaSet
+from quotascope.quotas import Change, QuotaSet, number_text
 
 from .exposition.limits import in_base_unit
 from .snapshot import EntityUsage
+from .units import measured as measured_text
 
+_FAR_BELOW: Final = 100
 _Tags = tuple[str, str]
 """User and client id as a broker counts them; empty where it does not tell them apart."""
 
@@ -61,6 +64,25 @@ def impacts(
         )
     ]
     return sorted(found, key=_rank)
+
+
+def reaching(changes: Iterable[Change], measured: Sequence[EntityUsage]) -> list[str]:
+    """
+    Limits of clients to come that what is used now is not far below, a sentence for each.
+
+    Compared with all that one broker measures, added up: a rule may count many together that are counted one by one now.
+    """
+    used: dict[tuple[QuotaType, str], float] = defaultdict(float)
+    for usage in measured:
+        used[usage.entity.quota_type, usage.entity.broker] += max(0.0, usage.usage or 0)
+    return [
+        f"{change.key} {number_text(change.new)}: broker {broker} measures {measured_text(kind, amount)} now, more than a hundredth of it"
+        for change in changes
+        for (kind, broker), amount in used.items()
+        if kind.quota_key == change.key
+        and change.new is not None
+        and amount > in_base_unit(kind, change.new) / _FAR_BELOW
+    ]
 
 
 def _rank(impact: Impact) -> tuple[float, bool]:

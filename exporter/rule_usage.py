@@ -10,6 +10,7 @@ from typing import TypeAlias
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, host_address, is_address
 from quotascope.quotas import Entity, IpEntity, overruling_rules
 
+from .join.standing import NO_RULES
 from .limits import CONNECTION_KEY, Limits
 from .limits.model import DEFAULT_IP
 from .snapshot import EntityUsage, NodeUsage, Snapshot
@@ -66,7 +67,8 @@ def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
     if snapshot is not None and not any(n.quota_callback for n in snapshot.nodes):
         hits = _client_hits(snapshot.measured)
     rules = []
-    for kind, table in limits.rules.items():
+    for kind in QuotaType:
+        table = limits.rules.get(kind, NO_RULES)
         overruling = overruling_rules(table)
         rules += [
             RuleUsage(
@@ -80,7 +82,9 @@ def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
             )
             for entity, bound in table.items()
         ]
-    return rules + _connection_rules(limits, snapshot and snapshot.nodes)
+    return rules + _connection_rules(
+        limits, None if snapshot is None else snapshot.nodes
+    )
 
 
 def _client_hits(

@@ -6,7 +6,15 @@ one to the other, `kafka_configs` and `kafka_users` say it to other tools, and `
 """
 
 from .applying import apply_changes
-from .change import Change, altered, difference, merged, without
+from .change import (
+    UNREACHED,
+    Change,
+    altered,
+    difference,
+    measure_only,
+    merged,
+    without,
+)
 from .entity import Entity, IpEntity, described, from_admin, to_admin
 from .errors import InvalidQuotas, NotApplied, QuotasError
 from .kafka_configs import Commands, kafka_configs
@@ -25,6 +33,7 @@ __all__ = [
     "API_VERSION",
     "QUOTAS",
     "STDIN",
+    "UNREACHED",
     "Change",
     "Commands",
     "Entity",
@@ -46,6 +55,7 @@ __all__ = [
     "load",
     "load_file",
     "may_be_host",
+    "measure_only",
     "merged",
     "named",
     "number",

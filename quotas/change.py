@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from quotascope.clients.quota_admin import QuotaChange
+from quotascope.metrics import QuotaEntity, QuotaType
 
 from .entity import Entity, described, in_order, shown, to_admin
 from .errors import InvalidQuotas
 from .number import number_text
+from .overruling import overruled_by
 from .quota_set import QuotaSet
 from .validation import problems_of
+
+UNREACHED: Final[Mapping[str, float]] = {
+    "producer_byte_rate": 1e12,
+    "consumer_byte_rate": 1e12,
+    "request_percentage": 1e6,
+    "controller_mutation_rate": 1e9,
+}
+"""Limits far above what a broker can do: 1 TB/s, 10,000 threads, 1,000,000,000 partitions/s."""
+_MOST_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +89,37 @@ def altered(
     kept = {**quotas.get(entity, {}), **values}
     present = {key: value for key, value in kept.items() if value is not None}
     return QuotaSet({**quotas, entity: present})
+
+
+def measure_only(
+    quotas: QuotaSet, entity: QuotaEntity, keys: Collection[str]
+) -> QuotaSet:
+    """
+    The quotas with limits for one entity that no client reaches, so that Kafka measures what clients use; what it has stays.
+
+    Kafka measures clients only under types of quota of which there is at least one rule (`ClientQuotaManager.quotasEnabled`).
+
+    Raises `InvalidQuotas` for a key that is none of a client's, and when a rule that is there would decide for fewer clients.
+    """
+    problems = []
+    tables = quotas.tables()
+    present = quotas.get(entity, {})
+    for key in keys:
+        kind = QuotaType.of_quota_key(key)
+        if kind is None:
+            known = ", ".join(UNREACHED)
+            problems.append(f"{shown(key)} is none of {known}")
+        elif key not in present and (lost := overruled_by(tables[kind], entity)):
+            named = ", ".join(map(described, lost[:_MOST_NAMED]))
+            more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""  # fmt: skip
+            problems.append(
+                f"{key} would overrule that of {named}{more}, whose clients would be unlimited; since there is such a rule, "
+                f"Kafka measures every client under {key} already: name the other keys only"
+            )
+    if problems:
+        raise InvalidQuotas(described(entity), problems)
+    added = {key: UNREACHED[key] for key in keys if key not in present}
+    return altered(quotas, entity, added)
 
 
 def without(quotas: QuotaSet, entity: Entity, keys: Collection[str] | None) -> QuotaSet:

@@ -10,6 +10,7 @@ import typer
 if TYPE_CHECKING:
     from quotascope.clients.quota_admin import QuotaAdmin
     from quotascope.exporter.config import Config
+    from quotascope.exporter.snapshot import Snapshot
     from quotascope.exporter.sources.http.target import HttpTarget
     from quotascope.quotas import Change, QuotaSet
 
@@ -23,9 +24,12 @@ def alter(
     *,
     most: int,
     apply: bool,
+    never_reached: bool = False,
 ) -> None:
     """
     Show what leads from the quotas of the cluster to those that are wanted; do it with ``apply``, and read it back.
+
+    Raises ``InvalidQuotas``, ``NotApplied``, ``ClientError`` and ``ConfigError``.
 
     Args:
         config: where Kafka is, and maybe the sources.
@@ -33,14 +37,16 @@ def alter(
         wanted: gives the quotas to come by those of now.
         most: how many of the affected are shown.
         apply: whether to do it.
+        never_reached: whether limits are refused that what is used now is not far below.
 
     """
     from rich.console import Console
 
-    from quotascope.quotas import QuotaSet, difference
+    from quotascope.exporter.impact import reaching
+    from quotascope.quotas import InvalidQuotas, QuotaSet, difference
 
     from .change_view import view
-    from .cluster import admin
+    from .cluster import admin, usage
 
     with admin(config) as opened:
         old = QuotaSet.of(opened.describe_quotas())
@@ -49,8 +55,12 @@ def alter(
         if not changes:
             typer.echo("nothing to change: the cluster has it so already")
             return
-        affected = _affected(config, exporter, old, new)
-        Console().print(view(changes, affected, most))
+        snapshot = usage(config, exporter)
+        Console().print(view(changes, _affected(snapshot, old, new), most))
+        if never_reached and snapshot is not None:
+            reached = reaching(changes, snapshot.measured)
+            if reached:
+                raise InvalidQuotas("--measure-only", reached)
         if apply:
             _apply(opened, changes)
         else:
@@ -66,15 +76,13 @@ def _apply(admin: QuotaAdmin, changes: Sequence[Change]) -> None:
 
 
 def _affected(
-    config: Config, exporter: HttpTarget | None, old: QuotaSet, new: QuotaSet
+    snapshot: Snapshot | None, old: QuotaSet, new: QuotaSet
 ) -> Affected | None:
     from quotascope.exporter.impact import impacts
     from quotascope.exporter.ip_impact import ip_impacts
 
     from .change_view import Affected
-    from .cluster import usage
 
-    snapshot = usage(config, exporter)
     if snapshot is None:
         return None
     return Affected(

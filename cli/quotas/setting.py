@@ -26,6 +26,8 @@ quotascope quotas set request_percentage=200 consumer_byte_rate=5e6 --default-us
 
 quotascope quotas set connection_creation_rate=20 --default-ip --config /etc/quotascope.yaml --apply
 
+quotascope quotas set --measure-only --bootstrap-servers broker-1:9092 --apply
+
 quotascope quotas set --file quotas.yaml --config /etc/quotascope.yaml --apply
 
 Exit code 0: shown, or with --apply done and read back. 1: not.
@@ -50,6 +52,13 @@ def set_(
             help="Set all quotas of this YAML file instead (- for standard input); others stay.",
         ),
     ] = None,
+    measure_only: Annotated[
+        bool,
+        typer.Option(
+            "--measure-only",
+            help="Set limits that no client reaches, so that Kafka measures what clients use; for all users unless another entity is named, and of all keys unless some are named (KEY without =VALUE).",
+        ),
+    ] = False,
     apply: choices.Apply = False,
     top: choices.Top = 20,
     running: RunningExporter,
@@ -58,11 +67,25 @@ def set_(
     """Set quotas of a user, a client id, a pair, an address or a default: what changes, and for whom."""
     from .change import alter
 
-    if file is not None and (values or whom.named):
-        raise typer.BadParameter("--file takes neither values nor an entity")
-    wanted = _of_file(file) if file is not None else _of_options(whom, values or [])
+    if file is not None and (values or whom.named or measure_only):
+        raise typer.BadParameter(
+            "--file takes neither values nor an entity nor --measure-only"
+        )
+    if file is not None:
+        wanted = _of_file(file)
+    elif measure_only:
+        wanted = _measure_only(whom, values or [])
+    else:
+        wanted = _of_options(whom, values or [])
     settings = read.configuration(log_level="error")
-    alter(settings, running.target(), wanted, most=top, apply=apply)
+    alter(
+        settings,
+        running.target(),
+        wanted,
+        most=top,
+        apply=apply,
+        never_reached=measure_only,
+    )
 
 
 def _of_file(file: Path) -> Callable[[QuotaSet], QuotaSet]:
@@ -70,6 +93,28 @@ def _of_file(file: Path) -> Callable[[QuotaSet], QuotaSet]:
 
     quotas = read_quotas(file)
     return lambda old: merged(old, quotas)
+
+
+def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]:
+    from quotascope.metrics import DEFAULT, QuotaEntity
+    from quotascope.quotas import UNREACHED, described, measure_only, number_text
+
+    entity = whom.entity() if whom.named else QuotaEntity(DEFAULT)
+    if not isinstance(entity, QuotaEntity):
+        raise typer.BadParameter("--measure-only is for users and client ids")
+    if any("=" in key for key in keys):
+        raise typer.BadParameter("--measure-only chooses the values: name keys only")
+
+    def wanted(old: QuotaSet) -> QuotaSet:
+        for key, value in old.get(entity, {}).items():
+            if key in (keys or UNREACHED):
+                typer.echo(
+                    f"quotascope: {key} of {described(entity)} stays {number_text(value)}: Kafka measures under it already",
+                    err=True,
+                )
+        return measure_only(old, entity, keys or UNREACHED.keys())
+
+    return wanted
 
 
 def _of_options(whom: Whom, values: list[str]) -> Callable[[QuotaSet], QuotaSet]:
