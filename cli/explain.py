@@ -31,36 +31,45 @@ quotascope explain --client-id spark --bootstrap-servers broker-1:9093 --securit
 def explain(
     *,
     user: options.User = "ANONYMOUS",
-    client_id: options.ClientId = "",
+    client_id: options.ClientId = None,
     kafka: Asking,
     json: options.Json = False,
 ) -> None:
     """
     Show the eight levels at which a quota can be set, which are, and which decides.
 
+    Without --client-id: for any client-id that no quota names. With an empty one: for clients that send none.
+
     Works without traffic and without sources: only the Admin API is asked.
     """
     from quotascope.exporter.explain import explain as explain_limits
-    from quotascope.exporter.explain import overruling
+    from quotascope.exporter.explain import overruling, user_of
     from quotascope.exporter.untrusted import one_line
 
     from . import explain_view
 
     settings = kafka.configuration()
     limits = asyncio.run(read_limits(settings))
-    explanations = explain_limits(limits, user, client_id)
-    for node_id, name in overruling(limits).items():
+    name = user_of(limits, user)
+    if name != user:
         typer.echo(
-            f"quotascope: node {node_id} leaves quotas to {one_line(name)}: that decides there, and not what follows",
+            f"quotascope: the user of the principal {one_line(user)} is {one_line(name)}: quotas have the name alone",
+            err=True,
+        )
+    explanations = explain_limits(limits, name, client_id)
+    callbacks = overruling(limits)
+    for node_id, callback in callbacks.items():
+        typer.echo(
+            f"quotascope: node {node_id} leaves quotas to {one_line(callback)}: that decides there, and not what follows",
             err=True,
         )
     if json:
-        answer = explain_view.as_json(user, client_id, explanations)
+        answer = explain_view.as_json(name, client_id, explanations, callbacks)
         typer.echo(jsonlib.dumps(answer, indent=2))
     else:
         from rich.console import Console
 
-        Console().print(explain_view.as_table(user, client_id, explanations))
+        Console().print(explain_view.as_table(name, client_id, explanations))
 
 
 async def read_limits(config: Config) -> Limits:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -10,6 +10,7 @@ from rich.text import Text
 
 from quotascope.exporter.explain import Candidate, Explanation
 from quotascope.exporter.exposition.limits import in_base_unit, rule_labels
+from quotascope.exporter.snapshot import LimitState
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import QuotaEntity, QuotaType, Resolution
 
@@ -22,7 +23,7 @@ _UNITS = {
 
 
 def as_table(
-    user: str, client_id: str, explanations: Sequence[Explanation]
+    user: str, client_id: str | None, explanations: Sequence[Explanation]
 ) -> RenderableType:
     """The eight levels as rows, the quota types as columns, and a sentence for each type."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
@@ -34,33 +35,68 @@ def as_table(
     levels = zip(*(each.candidates for each in explanations), strict=True)
     for number, candidates in enumerate(levels, start=1):
         cells = map(_cell, explanations, candidates)
-        table.add_row(str(number), Text(_entity(candidates[0].entity)), *cells)
-    title = f"user {one_line(user)!r}, client-id {one_line(client_id)!r}\n"
+        level = Text(_level(candidates[0].entity, client_id))
+        table.add_row(str(number), level, *cells)
+    title = f"user {one_line(user)!r}, {_asked(client_id)}\n"
     sentences = [Text(_sentence(each, user, client_id)) for each in explanations]
-    legend = Text("> decides; B/s, percent of a thread, mutations/s\n", style="dim")
-    return Group(Text(title, style="bold"), table, legend, *sentences)
+    legend = "> decides; - not set; B/s, percent of a thread, mutations/s\n"
+    if client_id == "":
+        legend = f"(…) not for clients that send no client-id; {legend}"
+    bold = Text(title, style="bold")
+    return Group(bold, table, Text(legend, style="dim"), *sentences)
 
 
 def as_json(
-    user: str, client_id: str, explanations: Iterable[Explanation]
+    user: str,
+    client_id: str | None,
+    explanations: Iterable[Explanation],
+    callbacks: Mapping[str, str],
 ) -> dict[str, object]:
-    """The same for programs; ``limit`` is in the units of the metrics, ``configured`` in Kafka's."""
-    quotas = [_json(explanation) for explanation in explanations]
-    return {"user": user, "client_id": client_id, "quotas": quotas}
+    """
+    The same for programs; ``limit`` is in the units of the metrics, ``configured`` in Kafka's.
+
+    ``limit_state`` says what a missing limit means. ``callbacks`` are the nodes on which a custom quota callback decides
+    instead, with its class: what is explained does not hold there.
+    """
+    quotas = [_json(explanation, client_id) for explanation in explanations]
+    return {
+        "user": user,
+        "client_id": client_id,
+        "callbacks": dict(callbacks),
+        "quotas": quotas,
+    }
+
+
+def _asked(client_id: str | None) -> str:
+    if client_id is None:
+        return "any client-id that no quota names"
+    return f"client-id {one_line(client_id)!r}" if client_id else "no client-id"
+
+
+def _level(entity: QuotaEntity, client_id: str | None) -> str:
+    """What a quota would be for; one for the very client-id that is asked about is called as that is."""
+    if client_id or not isinstance(entity.client_id, str):
+        return _entity(entity)
+    user = "" if entity.user is None else f"{_entity(QuotaEntity(entity.user))}, "
+    return f"{user}{_asked(client_id)}"
 
 
 def _cell(explanation: Explanation, candidate: Candidate) -> Text:
     if candidate.bound is None:
         return Text("-", style="dim")
+    if not candidate.applies:
+        return Text(f"({candidate.bound:,.10g})", style="dim")
     if candidate.entity == explanation.decision.entity:
         return Text(f"> {candidate.bound:,.10g}", style="bold green")
     return Text(f"{candidate.bound:,.10g}")
 
 
-def _sentence(explanation: Explanation, user: str, client_id: str) -> str:
+def _sentence(explanation: Explanation, user: str, client_id: str | None) -> str:
     quota_type, decision = explanation.quota_type, explanation.decision
-    counted = _counted(explanation, user, client_id)
     name = f"{quota_type.label.replace('_', ' ')}: "
+    if explanation.overruled:
+        return f"{name}unknown; a custom quota callback decides on every node"
+    counted = _counted(explanation, user, client_id)
     if decision.entity is None or explanation.fallback is None:
         return f"{name}unlimited; {counted}"
     now = f"{_entity(decision.entity)} decides, {_amount(quota_type, decision)}"
@@ -74,17 +110,24 @@ def _then(quota_type: QuotaType, resolution: Resolution) -> str:
     return f"{entity}, {_amount(quota_type, resolution)}"
 
 
-def _counted(explanation: Explanation, user: str, client_id: str) -> str:
+def _counted(explanation: Explanation, user: str, client_id: str | None) -> str:
+    name = one_line(user)
     match explanation.measured_as:
         case None:
-            return "not measured, for no such quota is configured"
+            text = "not measured, for no such quota is configured"
+        case ("", None):
+            text = "each client-id counted for all users together"
         case ("", _):
-            return (
-                f"counted for all users with client-id {one_line(client_id)!r} together"
-            )
+            text = f"counted for all users with {_asked(client_id)} together"
+        case (_, "") if client_id == "" and explanation.by_client:
+            text = f"counted for the clients of user {name!r} without client-id"
         case (_, ""):
-            return f"counted for all clients of user {one_line(user)!r} together"
-    return "counted for this user and client-id alone"
+            text = f"counted for all clients of user {name!r} together"
+        case (_, None):
+            text = "each client-id of this user counted alone"
+        case _:
+            text = "counted for this user and client-id alone"
+    return text
 
 
 def _amount(quota_type: QuotaType, resolution: Resolution) -> str:
@@ -97,21 +140,37 @@ def _entity(entity: QuotaEntity) -> str:
     return one_line(str(entity))
 
 
-def _json(explanation: Explanation) -> dict[str, object]:
+def _json(explanation: Explanation, client_id: str | None) -> dict[str, object]:
     quota_type = explanation.quota_type
     measured_as = explanation.measured_as
+    fallback = explanation.fallback
+    then = None
+    if fallback is not None:
+        limited = fallback.bound is not None
+        then = LimitState.LIMITED if limited else LimitState.UNLIMITED
     return {
         "quota_type": quota_type.label,
         "quota_key": quota_type.quota_key,
+        "limit_state": explanation.limit_state.value,
         "decision": _json_resolution(quota_type, explanation.decision),
-        "fallback": _json_resolution(quota_type, explanation.fallback),
+        "fallback": _json_resolution(quota_type, fallback),
+        "fallback_limit_state": then,
         "measured_as": measured_as
         and dict(zip(("user", "client_id"), measured_as, strict=True)),
         "levels": [
-            _json_rule(quota_type, candidate.entity, candidate.bound)
+            _json_level(quota_type, candidate, client_id)
             for candidate in explanation.candidates
         ],
     }
+
+
+def _json_level(
+    quota_type: QuotaType, candidate: Candidate, client_id: str | None
+) -> dict[str, object]:
+    level = _json_rule(quota_type, candidate.entity, candidate.bound)
+    if client_id is None and isinstance(candidate.entity.client_id, str):
+        level["rule_client_id"] = None
+    return {**level, "applies": candidate.applies}
 
 
 def _json_resolution(

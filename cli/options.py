@@ -237,8 +237,15 @@ IdleAfter = Annotated[
 User = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="Name of the principal, as in the quota: no User:."
+        metavar="NAME",
+        help="Name of the principal, as in the quota: alice for User:alice.",
     ),
 ]
-ClientId = Annotated[str, typer.Option(metavar="ID", help="The client's client.id.")]
+ClientId = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID",
+        help="The client's client.id; '' for clients that send none. Without it: any that no quota names.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

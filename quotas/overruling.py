@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import count
+from itertools import chain, count
 
 from quotascope.metrics import QuotaEntity, QuotaRules, RuleTable
 from quotascope.metrics.entities import Name
@@ -47,9 +47,10 @@ def overruled_by(rules: RuleTable, added: QuotaEntity) -> list[QuotaEntity]:
     return lost
 
 
-def unnamed(rules: RuleTable) -> str:
-    """A name that no rule has, neither for a user nor for a client-id."""
-    names = {name for entity in rules for name in (entity.user, entity.client_id)}
+def unnamed(*tables: RuleTable) -> str:
+    """A name that no rule of any of these tables has, neither for a user nor for a client-id."""
+    entities = chain.from_iterable(tables)
+    names = {name for entity in entities for name in (entity.user, entity.client_id)}
     candidates = (f"any-other-{number}" for number in count())
     return next(name for name in candidates if name not in names)
 

@@ -51,6 +51,18 @@ class Whom:
         return QuotaEntity(user, client)
 
 
+def refuse_principal(entity: Entity) -> None:
+    """Raise ``typer.BadParameter`` for the string form of a principal, which no quota of Kafka is looked up by."""
+    from quotascope.exporter.explain import PRINCIPAL_TYPE
+
+    user = getattr(entity, "user", None)
+    if isinstance(user, str) and user.startswith(PRINCIPAL_TYPE):
+        name = user.removeprefix(PRINCIPAL_TYPE)[:60]
+        raise typer.BadParameter(
+            f"--user takes the name of the principal alone: {name!r}; a name that really begins with {PRINCIPAL_TYPE} goes into a --file"
+        )
+
+
 def _name(kind: str, name: str | None, *, default: bool) -> Name | None:
     from quotascope.metrics import DEFAULT
 

@@ -12,7 +12,7 @@ from ..grouping import grouped
 from ..running_exporter import RunningExporter
 from ..settings import Reading
 from . import choices
-from .entity import Whom
+from .entity import Whom, refuse_principal
 
 if TYPE_CHECKING:
     from quotascope.quotas import QuotaSet
@@ -100,6 +100,7 @@ def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]
     from quotascope.quotas import UNREACHED, described, measure_only, number_text
 
     entity = whom.entity() if whom.named else QuotaEntity(DEFAULT)
+    refuse_principal(entity)
     if not isinstance(entity, QuotaEntity):
         raise typer.BadParameter("--measure-only is for users and client ids")
     if any("=" in key for key in keys):
@@ -123,4 +124,5 @@ def _of_options(whom: Whom, values: list[str]) -> Callable[[QuotaSet], QuotaSet]
     from .values import parsed
 
     entity, numbers = whom.entity(), parsed(values)
+    refuse_principal(entity)
     return lambda old: altered(old, entity, numbers)

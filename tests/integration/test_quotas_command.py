@@ -292,3 +292,62 @@ def test_the_permission_to_change_is_named(
         for operation in ("DescribeConfigs", "AlterConfigs"):
             acl = f"--remove --force --allow-principal User:mallory --operation {operation} --cluster"
             run_tool(guarded_kafka, "kafka-acls.sh", *acl.split())
+
+
+def test_measure_only_measures_and_throttles_no_client(
+    kafka: Cluster, quotas: Quotas, traffic: Traffic, exporter: Exporter
+) -> None:
+    """Without a rule there is no usage; afterwards there is, and no client waits. Without --apply, nothing changes."""
+    at = ("--bootstrap-servers", kafka.admin)
+    usage = "kafka_quota_produce_bytes_per_second"
+    topic = traffic.topic()
+
+    def not_measured() -> None:
+        assert not list(exporter.page().series(usage))
+
+    def measured() -> None:
+        page = exporter.page()
+        assert page.value(usage, user="alice", client_id="") > 0
+        assert page.value("kafka_quota_produce_limit_bytes_per_second", user="alice") == 1e12  # fmt: skip
+        waits = page.series("kafka_quota_throttle_time_seconds")
+        assert [sample for sample in waits if sample.value > 0] == []
+
+    quotas.clear()
+    with in_background(lambda t: t.produce("alice", "mo-app", topic, inf), of=kafka):
+        eventually(not_measured)
+        shown = quotascope("set", "--measure-only", *at)
+        assert "+ producer_byte_rate 1000000000000\n" in shown
+        assert json.loads(quotascope("list", "--json", *at)) == []
+        told = quotascope("set", "--measure-only", "--apply", *at)
+        assert "applied and read back: 4 quotas\n" in told
+        eventually(measured)
+    assert described(kafka) == {
+        "the default user-principal": {
+            "producer_byte_rate": 1e12,
+            "consumer_byte_rate": 1e12,
+            "request_percentage": 1e6,
+            "controller_mutation_rate": 1e9,
+        }
+    }
+
+
+def test_measure_only_overrules_no_limit(kafka: Cluster, quotas: Quotas) -> None:
+    """A limit that clients have is not taken from them; the message names it, and nothing is stored."""
+    at = ("--bootstrap-servers", kafka.admin)
+    quotas.set(
+        ({"user": None}, {"producer_byte_rate": 5e6}),
+        ({"client-id": "app 1"}, {"consumer_byte_rate": 7e6}),
+        ({"client-id": None}, {"request_percentage": 50.0}),
+        ({"user": "alice"}, {"controller_mutation_rate": 3.0}),
+    )
+    before = described(kafka)
+    pairs = ("--default-user", "--default-client-id")
+    code, _, err = ended("set", "--measure-only", *pairs, "--apply", *at)
+    assert code == 1
+    assert "producer_byte_rate would overrule that of default user," in err
+    assert "consumer_byte_rate would overrule that of client-id 'app 1'," in err
+    assert "request_percentage would overrule that of default client-id," in err
+    assert "controller_mutation_rate" not in err
+    assert described(kafka) == before
+    told = quotascope("set", "--measure-only", "controller_mutation_rate", *pairs, "--apply", *at)  # fmt: skip
+    assert "read back: 1 quota\n" in told
