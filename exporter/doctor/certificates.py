@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from cryptography import x509
+
 from quotascope.clients.errors import ClientError
 from quotascope.clients.security import Tls
 
@@ -20,7 +22,6 @@ from ..errors import ConfigError
 from ..tls import tls_of
 from ..web.load import load_web_settings
 from .result import Result, Verdict
-from .validity import pem_certificates, valid_until
 
 _DAY: Final = 86_400.0
 _SOON_DAYS: Final = 21
@@ -47,7 +48,7 @@ async def certificates(
     shown = await asyncio.gather(*map(_certificate, servers))
     now = clock()
     results = [
-        judged(f"{server.host}:{server.port}", der, now)
+        _of_server(f"{server.host}:{server.port}", der, now)
         for server, der in zip(servers, shown, strict=True)
         if der is not None
     ]
@@ -92,14 +93,12 @@ def _of_files(config: Config, now: float) -> Iterator[Result]:
     named = {path: name for name, path in named_files(config)}
     for path, name in {**named, **dict.fromkeys(_of_web(config), "")}.items():
         try:
-            ders = pem_certificates(path.read_text(encoding="ascii"))
-            # of authorities one is enough, of a chain none may have ended
-            choose = max if name == "ca_file" else min
-            der = choose(ders, key=valid_until, default=None)
-        except (OSError, ValueError):  # a password, or a key, or told elsewhere
-            continue
-        if der is not None:
-            yield judged(str(path), der, now)
+            found = x509.load_pem_x509_certificates(path.read_bytes())
+        except (OSError, ValueError, x509.InvalidVersion):
+            continue  # a password, or a key, or told elsewhere
+        # of authorities one is enough, of a chain none may have ended
+        choose = max if name == "ca_file" else min
+        yield judged(str(path), choose(map(_end, found)), now)
 
 
 def _of_web(config: Config) -> Iterator[Path]:
@@ -111,12 +110,21 @@ def _of_web(config: Config) -> Iterator[Path]:
             return
 
 
-def judged(name: str, der: bytes, now: float) -> Result:
-    """How long a certificate is still valid; ``now`` is the Unix time in seconds."""
+def _of_server(name: str, der: bytes, now: float) -> Result:
     try:
-        days = (valid_until(der) - now) / _DAY
-    except ValueError as error:
-        return _result(name, Verdict.LOOK, f"What it shows {error}.")
+        certificate = x509.load_der_x509_certificate(der)
+    except (ValueError, x509.InvalidVersion):
+        return _result(name, Verdict.LOOK, "What it shows is not a certificate.")
+    return judged(name, _end(certificate), now)
+
+
+def _end(certificate: x509.Certificate) -> float:
+    return certificate.not_valid_after_utc.timestamp()
+
+
+def judged(name: str, end: float, now: float) -> Result:
+    """How long a certificate is still valid; both are Unix times in seconds."""
+    days = (end - now) / _DAY
     if days < 0:
         text = f"Its certificate has ended {-days:.0f} days ago."
         return _result(name, Verdict.BROKEN, text, "Renew it.")

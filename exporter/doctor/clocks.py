@@ -11,6 +11,8 @@ from typing import Final
 
 import aiohttp
 
+from quotascope.clients.errors import ClientError
+
 from ..config import SourceConfig
 from ..tls import tls_of
 from ..units import seconds
@@ -30,6 +32,8 @@ class Reading:
     asked_at: float = 0.0
     """Unix time in seconds here, before the answer."""
     answered_at: float = 0.0
+    problem: str = ""
+    """Why the agent could not be asked; empty when it was."""
 
 
 async def clocks(
@@ -41,7 +45,10 @@ async def clocks(
 
 
 async def _read(config: SourceConfig, clock: Callable[[], float]) -> Reading:
-    tls = tls_of(config.tls).context() if config.tls else None
+    try:
+        tls = tls_of(config.tls).context() if config.tls else None
+    except (ClientError, OSError, ValueError) as error:
+        return Reading(source=config.label, date=None, problem=str(error))
     timeout = aiohttp.ClientTimeout(total=config.timeout_seconds)
     asked_at = clock()
     try:
@@ -62,6 +69,9 @@ async def _read(config: SourceConfig, clock: Callable[[], float]) -> Reading:
 
 def compared(reading: Reading) -> Iterator[Result]:
     """Whether this clock and ours agree."""
+    if reading.problem:
+        text = f"Its clock could not be asked for: {reading.problem}."
+        yield _result(reading.source, Verdict.LOOK, text, "Check tls of this source.")
     try:
         at = parsedate_to_datetime(reading.date or "").timestamp()
     except (ValueError, OverflowError):  # the latter of a year of twenty digits

@@ -2,19 +2,21 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from cryptography import x509
-from hypothesis import given
-from hypothesis import strategies as st
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 from tests.cluster.certificates import Certificates, make_certificates
 
 from quotascope.exporter.config import Config
 from quotascope.exporter.doctor import Verdict
+from quotascope.exporter.doctor import certificates as module
 from quotascope.exporter.doctor.certificates import certificates, judged
-from quotascope.exporter.doctor.validity import pem_certificates, valid_until
 
 DAY = 86_400.0
 
@@ -25,27 +27,45 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
-def test_the_end_is_what_the_library_reads(made: Certificates) -> None:
-    """Compared with cryptography, for an authority and for a certificate of it."""
-    for path in (made.ca, made.server):
-        (der,) = pem_certificates(path.read_text())
-        ends = x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc
-        assert valid_until(der) == ends.timestamp()
+def issued(end: datetime) -> x509.Certificate:
+    """A certificate of its own authority that ends then."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a")])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1)
+    builder = builder.not_valid_before(end - timedelta(days=1)).not_valid_after(end)
+    return builder.sign(key, SHA256())
 
 
-@given(st.binary(max_size=200))
-def test_anything_else_is_none(data: bytes) -> None:
-    """What a server sends is a stranger's."""
-    with pytest.raises(ValueError):
-        valid_until(data)
+@pytest.mark.parametrize("year", [1950, 1968, 1969, 1999, 2000, 2049, 2050, 2068])
+async def test_years_of_two_digits(tmp_path: Path, year: int) -> None:
+    """UTCTime has two digits for 1950 to 2049 (RFC 5280, section 4.1.2.5.1); later years have four."""
+    end = datetime(year, 6, 1, tzinfo=UTC)
+    file = tmp_path / "cert.pem"
+    file.write_bytes(issued(end).public_bytes(Encoding.PEM))
+    source = {"url": "http://127.0.0.1:1", "tls": {"cert_file": file}}
+    config = Config.model_validate({"sources": [source]})
+    now = datetime(2026, 6, 1, tzinfo=UTC)
+    (result,) = await certificates(config, (), now.timestamp)
+    days = abs((end - now).days)
+    ended = f"Its certificate has ended {days} days ago."
+    valid = f"Its certificate is valid for {days} days more."
+    assert result.text == (ended if year < 2026 else valid)
 
 
-def test_a_certificate_that_is_cut_is_none(made: Certificates) -> None:
-    """Wherever it ends before its own validity."""
-    (der,) = pem_certificates(made.server.read_text())
-    for end in range(0, 60, 3):
-        with pytest.raises(ValueError):
-            valid_until(der[:end])
+@pytest.mark.parametrize("data", [b"", b"x", bytes(200)])
+async def test_what_is_no_certificate_is_worth_a_look(
+    monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    """What a server shows comes from outside: it is reported, not raised."""
+
+    async def shown(_: object) -> bytes:
+        return data
+
+    monkeypatch.setattr(module, "_certificate", shown)
+    config = Config.model_validate({"sources": [{"url": "https://a"}]})
+    (result,) = await certificates(config, ())
+    assert result.verdict is Verdict.LOOK
+    assert result.text == "What it shows is not a certificate."
 
 
 @pytest.mark.parametrize(
@@ -56,19 +76,11 @@ def test_a_certificate_that_is_cut_is_none(made: Certificates) -> None:
         (22 * DAY, Verdict.FINE, "valid for 22 days"),
     ],
 )
-def test_time_left(
-    made: Certificates, left: float, verdict: Verdict, text: str
-) -> None:
+def test_time_left(left: float, verdict: Verdict, text: str) -> None:
     """Three weeks before the end it is time to renew."""
-    (der,) = pem_certificates(made.server.read_text())
-    result = judged("a", der, valid_until(der) - left)
+    result = judged("a", 1e9, 1e9 - left)
     assert result.verdict is verdict
     assert text in result.text
-
-
-def test_what_is_no_certificate_is_worth_a_look() -> None:
-    """It is told, not raised."""
-    assert judged("a", b"x", 0.0).text == "What it shows is not a certificate."
 
 
 async def test_servers_and_files_are_looked_at(
@@ -107,11 +119,9 @@ async def test_servers_and_files_are_looked_at(
 
 async def test_of_authorities_one_is_enough(made: Certificates, tmp_path: Path) -> None:
     """A bundle may hold some that have ended; in a chain none may."""
-    (der,) = pem_certificates(made.ca.read_text())
-    ends = datetime.fromtimestamp(valid_until(der), UTC)
-    ended = der.replace(f"{ends:%y%m%d%H%M%SZ}".encode(), b"200101000000Z")
+    ended = issued(datetime(2020, 1, 1, tzinfo=UTC)).public_bytes(Encoding.PEM)
     both = tmp_path / "both.pem"
-    both.write_text(ssl.DER_cert_to_PEM_cert(ended) + made.ca.read_text())
+    both.write_bytes(ended + made.ca.read_bytes())
     verdicts = []
     for field in ("ca_file", "cert_file"):
         source = {"url": "http://127.0.0.1:1", "tls": {field: both}}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from email.utils import formatdate
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -65,3 +66,23 @@ async def test_any_answer_tells_the_time() -> None:
         (result,) = await clocks([there, nobody], lambda: NOW)
     assert (result.subject, result.verdict) == (there.label, Verdict.LOOK)
     assert seen == [None]
+
+
+async def test_a_bad_tls_file_is_one_sources_own(tmp_path: Path) -> None:
+    """Its clock cannot be asked for; those of the others are compared all the same."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(headers={"Date": formatdate(NOW, usegmt=True)})
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    bad = tmp_path / "ca.pem"
+    bad.write_text("no certificate")
+    async with TestServer(app) as server:
+        good = SourceConfig.model_validate({"url": str(server.make_url("/"))})
+        tls = {"ca_file": bad}
+        broken = SourceConfig.model_validate({"url": "https://127.0.0.1:1", "tls": tls})
+        first, second = await clocks([broken, good], lambda: NOW)
+    assert (first.subject, first.verdict) == (broken.label, Verdict.LOOK)
+    assert str(bad) in first.text
+    assert (second.subject, second.verdict) == (good.label, Verdict.FINE)
