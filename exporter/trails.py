@@ -41,11 +41,15 @@ class Trails:
         self._step_seconds = step_seconds
         self._most = most
         self._now = 0
+        self._set_back = 0
+        """Stretches by which the clock was set back, altogether."""
         self._trails: dict[_Key, deque[tuple[int, float]]] = {}
 
     def note(self, snapshot: Snapshot) -> None:
-        """Remember what a snapshot tells; snapshots come in the order of their times."""
-        self._now = int(snapshot.taken_at // self._step_seconds)
+        """Remember what a snapshot tells; one of an earlier time than the last comes after the clock was set back."""
+        step = int(snapshot.taken_at // self._step_seconds)
+        self._set_back = max(self._set_back, self._now - step)
+        self._now = step + self._set_back
         for used, usage in self._fullest(snapshot):
             self._note(_key(usage), used)
         first = self._now - self._steps

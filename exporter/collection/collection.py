@@ -64,6 +64,8 @@ class Collection:
         """How reading the configuration again goes, where that can be done."""
         self.latest: Snapshot | None = None
         """The last snapshot, whatever its age."""
+        self.latest_began = float("-inf")
+        """When its collection began, by the event loop's clock, which no one sets back."""
 
     async def snapshot(
         self, timeout_seconds: float, scraper: str | None = None
@@ -124,7 +126,7 @@ class Collection:
         self._roster.note(reading.so_far())
         snapshot = self._joined(reading, self._memory.complete)
         self._memory.keep_only({source.name for source in snapshot.sources})
-        self.latest = snapshot
+        self.latest, self.latest_began = snapshot, started
         self._fresh_until = started + self._max_age_seconds
         if self.sampling is not None:
             self._peaks.note(snapshot, asyncio.get_running_loop().time())

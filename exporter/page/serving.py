@@ -32,7 +32,8 @@ class Pages:
     """
     The page, its JSON, and what both remember of the last minutes.
 
-    One answer is made at a time, in a thread, so that people who look do not keep scrapers waiting. ``clock`` gives Unix time in seconds.
+    One answer is made at a time, in a thread, so that people who look do not keep scrapers waiting. ``clock`` gives the event loop's
+    time in seconds: whether a snapshot is old must not depend on a clock that can be set.
     """
 
     def __init__(
@@ -40,14 +41,14 @@ class Pages:
         collection: Collection,
         config: CollectionConfig,
         cluster: str | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._collection = collection
         self._timeout_seconds = config.timeout_seconds
         self._cluster = cluster
         self._clock = clock
         self._trails = Trails()
-        self._noted_at = float("-inf")
+        self._noted: Snapshot | None = None
         self._one_at_a_time = asyncio.Lock()
 
     def configure(self, config: CollectionConfig, cluster: str | None) -> None:
@@ -66,8 +67,7 @@ class Pages:
         """Remember how full limits are, as snapshots are made for whomever; until cancelled."""
         while True:
             await asyncio.sleep(every_seconds)
-            if self._collection.latest is not None:
-                await self._in_turn(self._note, self._collection.latest)
+            await self._in_turn(self._note_latest)
 
     async def page(self, request: web.Request) -> web.Response:
         """The page for people; with a query that cannot be read, what is shown without one, and why."""
@@ -109,7 +109,8 @@ class Pages:
 
     async def _snapshot(self) -> Snapshot | None:
         latest = self._collection.latest
-        if latest is None or self._clock() - latest.taken_at <= MAX_AGE_SECONDS:
+        age = self._clock() - self._collection.latest_began
+        if latest is None or age <= MAX_AGE_SECONDS:
             return latest
         return await self._collection.snapshot(self._timeout_seconds)
 
@@ -117,18 +118,20 @@ class Pages:
         async with self._one_at_a_time:
             return await asyncio.to_thread(work, *given)
 
-    def _note(self, snapshot: Snapshot) -> None:
-        if snapshot.taken_at > self._noted_at:
-            self._trails.note(snapshot)
-            self._noted_at = snapshot.taken_at
+    def _note_latest(self) -> None:
+        """Remember the last snapshot, once; an older one that somebody still looks at is none of the trails' any more."""
+        latest = self._collection.latest
+        if latest is not None and latest is not self._noted:
+            self._trails.note(latest)
+            self._noted = latest
 
     def _page(self, snapshot: Snapshot, query: Query, problem: str) -> str:
-        self._note(snapshot)
+        self._note_latest()
         view = view_of(snapshot, self._trails, query)
         return entity_page(view, self._cluster, problem)
 
     def _document(self, snapshot: Snapshot, query: Query) -> bytes:
-        self._note(snapshot)
+        self._note_latest()
         return document(view_of(snapshot, self._trails, query))
 
 

@@ -30,6 +30,17 @@ def test_the_greatest_of_each_stretch_is_kept() -> None:
     assert trails.of(used(0.0)) == [None, 1.5, None, 0.125]
 
 
+def test_a_clock_that_is_set_back_loses_nothing() -> None:
+    """What came before stays before, and nothing waits until the old time has come again."""
+    trails = Trails(steps=4, step_seconds=10.0)
+    noted(trails, 3_600, used(0.5))
+    noted(trails, 0, used(0.25))
+    noted(trails, 10, used(1.5))
+    assert trails.of(used(0.0)) == [None, None, 0.5, 1.5]
+    noted(trails, 3_600, used(0.125))
+    assert trails.of(used(0.0)) == [None, None, None, 0.125]
+
+
 def test_each_entity_of_each_node_has_its_own() -> None:
     """And each quota type; a stranger has none."""
     trails = Trails(steps=2, step_seconds=10.0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from aiohttp.web import Application, Request
-from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource
+from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource, table
 
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import CollectionConfig
@@ -23,11 +23,16 @@ class Served:
 
     def __init__(self) -> None:
         self.now = NOW
+        self.later = 0.0
+        """Seconds by which the event loop's clock is ahead."""
         self.source = ScriptedSource()
         self.limits = LimitsRefresh(ScriptedLimits(), 5.0)
         self.collection = Collection([self.source], self.limits, 0, lambda: self.now)
         config = CollectionConfig(max_age_seconds=0)
-        self.pages = Pages(self.collection, config, None, lambda: self.now)
+        loop = asyncio.get_running_loop()
+        self.pages = Pages(
+            self.collection, config, None, lambda: loop.time() + self.later
+        )
         headers = Headers(WebSettings)
         app = Application(middlewares=[headers.middleware])
         self.pages.add_to(app.router)
@@ -61,12 +66,29 @@ async def test_before_the_first_collection(served: Served) -> None:
 async def test_looking_asks_no_broker_while_somebody_scrapes(served: Served) -> None:
     """The last snapshot serves, until it is old."""
     await served.collection.snapshot(5.0)
-    served.now += MAX_AGE_SECONDS
+    served.later += MAX_AGE_SECONDS - 5
     assert (await served.json())["taken_at"] == NOW
     assert served.source.reads == 1
-    served.now += 1
+    served.later += 6
+    served.now += 60
     assert (await served.json())["taken_at"] == served.now
     assert served.source.reads == 2
+
+
+@pytest.mark.parametrize("set_by", [-3600.0, 3600.0])
+async def test_a_clock_that_is_set_makes_nothing_old_or_fresh(
+    served: Served, set_by: float
+) -> None:
+    """However far it is set, a snapshot is old after the same time, and the last minutes are remembered."""
+    served.source.table = table(alice=500.0)
+    await served.collection.snapshot(5.0)
+    served.now += set_by
+    assert (await served.json())["taken_at"] == NOW
+    assert served.source.reads == 1
+    served.later += MAX_AGE_SECONDS + 1
+    told = await served.json()
+    assert told["taken_at"] == served.now
+    assert told["entities"][0]["recent"][-1] == 0.5
 
 
 async def test_only_our_own_style_and_script(served: Served) -> None:
@@ -124,7 +146,7 @@ async def test_the_last_minutes_are_remembered_without_anybody_looking(
     for value in (500.0, 250.0):
         served.source.table.values[0] = value
         await served.collection.snapshot(5.0)
-        while served.pages._noted_at < served.now:  # noqa: ASYNC110 - it goes by itself
+        while served.pages._noted is not served.collection.latest:  # noqa: ASYNC110 - it goes by itself
             await asyncio.sleep(0.001)
         seen = (await served.json())["entities"][0]["recent"]
         served.now += 15
