@@ -94,7 +94,8 @@ def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
         return f"{total}, none of them throttled; the limits of {unknown} are unknown"
     if not pressing:
         return f"{total}, none of them throttled or near a limit"
-    return f"{total}; throttled longest, or else closest to the limit:"
+    rest = f" (limits of {unknown} unknown)" if unknown else ""
+    return f"{total}; throttled longest, or else closest to the limit{rest}:"
 
 
 def _usage(entities: Sequence[EntityUsage]) -> Constrain:

@@ -147,9 +147,9 @@ def _requests(usage: EntityUsage) -> Text:
 
 _WHO = _Column(header="who", cell=_who, share=22)
 _QUOTA = _Column(header="quota", cell=_quota, width=8)
-_AMOUNT = _Column(header="usage / limit", cell=_amount, width=20, right=True)
+_AMOUNT = _Column(header="usage / limit", cell=_amount, width=19, right=True)
 _PERCENT = _Column(header="used", cell=_percent, width=4, right=True)
-_BAR = _Column(header="", cell=_bar, width=7)
+_BAR = _Column(header="", cell=_bar, width=5)
 _RULE = _Column(header="rule that decides", cell=_rule, share=23)
 _LEVEL = _Column(header="level", cell=_level, width=27)
 _DELAY = _Column(header="delay", cell=_delay, width=6, right=True)

@@ -1,12 +1,15 @@
-"""Addresses in the tables of `quotascope quotas`, which no recorded story has."""
+"""Rules and addresses in the tables of `quotascope quotas`, as no recorded story has them."""
 
-from tests.cli.usages import rendered
+from math import inf
+
+import pytest
+from tests.cli.usages import rendered, usage_of
 
 from quotascope.cli.quotas.change_view import Affected, view
 from quotascope.cli.quotas.list_view import as_json, as_table
 from quotascope.exporter.ip_impact import IpImpact
 from quotascope.exporter.rule_usage import IpUsage, RuleUsage
-from quotascope.metrics import DEFAULT
+from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.quotas import IpEntity, QuotaSet, difference
 
 KEY = "connection_creation_rate"
@@ -31,7 +34,7 @@ def test_an_address_under_a_rule_is_shown_once() -> None:
 
 def test_an_address_is_told_to_programs_by_broker() -> None:
     """Its level is null: addresses have no precedence but their own rule before the default."""
-    (rule,) = as_json([RULE], known=True)
+    (rule,) = as_json([RULE])
     assert (rule["level"], rule["used"]) == (None, 0.9)
     assert rule["hits"] == [
         {"broker": "1", "ip": "10.0.0.1", "usage": 9.0, "utilization": 0.9},
@@ -45,16 +48,18 @@ def test_an_affected_address_is_shown_with_its_limits() -> None:
     affected = Affected(
         [],
         [
-            IpImpact(ip="10.0.0.1", usage=12.0, before=None, after=10.0),
-            IpImpact(ip="10.0.0.2", usage=None, before=20.0, after=10.0),
+            IpImpact(ip="10.0.0.1", usage=12.0, before=inf, after=10.0),
+            IpImpact(ip="10.0.0.2", usage=None, before=None, after=10.0),
+            IpImpact(ip="10.0.0.3", usage=0.0, before=20.0, after=inf),
         ],
     )
     lines = [
         " ".join(line.split())
         for line in rendered(view(changes, affected, 9), 90).splitlines()
     ]
-    assert "ip 10.0.0.1 connect 12.0 conn/s none 10.0 conn/s 120%" in lines
-    assert "ip 10.0.0.2 connect ? 20.0 conn/s 10.0 conn/s" in lines
+    assert "ip 10.0.0.1 connect 12.0 conn/s unlimited 10.0 conn/s 120%" in lines
+    assert "ip 10.0.0.2 connect ? ? 10.0 conn/s ?" in lines
+    assert "ip 10.0.0.3 connect 0.00 conn/s 20.0 conn/s unlimited -" in lines
 
 
 def test_nobody_and_too_many_are_told() -> None:
@@ -65,3 +70,74 @@ def test_nobody_and_too_many_are_told() -> None:
     cut = rendered(view(changes, Affected([], [one, one]), 0), 90)
     assert "and 2 more: --top shows more" in cut
     assert "10.0.0.1" not in cut
+
+
+def listed(rule: RuleUsage) -> str:
+    """Its row, without the bar."""
+    row = rendered(as_table([rule], known=True), 150).splitlines()[1]
+    return " ".join(row.replace("░", "").split())
+
+
+CLIENT = QuotaEntity(None, "app")
+
+
+@pytest.mark.parametrize(
+    ("rule", "used", "hits", "row"),
+    [
+        (
+            RuleUsage(entity=CLIENT, key="producer_byte_rate", value=1e3, hits=None),
+            None,
+            None,
+            "7 client-id 'app' produce 1.00 kB/s ? unknown",
+        ),
+        (
+            RuleUsage(entity=CLIENT, key="producer_byte_rate", value=1e3),
+            None,
+            0,
+            "7 client-id 'app' produce 1.00 kB/s - nobody",
+        ),
+        (
+            RuleUsage(
+                entity=CLIENT,
+                key="producer_byte_rate",
+                value=1e3,
+                hits=(usage_of(usage=None),),
+            ),
+            None,
+            1,
+            "7 client-id 'app' produce 1.00 kB/s ? alice / app",
+        ),
+        (
+            RuleUsage(
+                entity=CLIENT,
+                key="producer_byte_rate",
+                value=1e3,
+                hits=(usage_of(usage=0.0),),
+            ),
+            0.0,
+            1,
+            "7 client-id 'app' produce 1.00 kB/s 0% alice / app",
+        ),
+        (
+            RuleUsage(
+                entity=CLIENT,
+                key="producer_byte_rate",
+                value=1e3,
+                overruled_by=QuotaEntity(DEFAULT, DEFAULT),
+            ),
+            None,
+            0,
+            "7 client-id 'app' produce 1.00 kB/s - overruled by default user, default client-id",
+        ),
+    ],
+    ids=["unknown", "nobody", "unknown use", "zero", "overruled"],
+)
+def test_unknown_nobody_and_zero(
+    rule: RuleUsage, used: float | None, hits: int | None, row: str
+) -> None:
+    """Who is under a rule, and how full it is: text and JSON tell what is not known from what is not."""
+    assert listed(rule) == row
+    (told,) = as_json([rule])
+    assert told["used"] == used
+    found = told["hits"]
+    assert (found if found is None else len(list(found))) == hits  # type: ignore[call-overload]

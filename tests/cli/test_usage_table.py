@@ -9,6 +9,7 @@ from tests.cli.usages import rendered, usage_of
 from tests.strategies import texts
 
 from quotascope.cli.usage_table import WIDEST, Bar, usage_table
+from quotascope.exporter.snapshot import EntityUsage
 
 WIDTHS = [20, 40, 56, 76, 80, 96, 100, 140, 200]
 
@@ -74,7 +75,7 @@ def test_row_at_100_columns() -> None:
         "/",
         "1.00",
         "kB/s",
-        "███████",
+        "█████",
         "120%",
         "1",
         "etl",
@@ -87,23 +88,32 @@ def test_row_at_100_columns() -> None:
     ]
 
 
-def test_unlimited_row() -> None:
-    """Without a limit there is usage, but neither utilisation nor rule."""
-    text = lines(rendered(usage_table([usage_of(limit=None)], 100), 100))[2]
-    assert text.split() == [
-        "alice",
-        "/",
-        "app",
-        "produce",
-        "500",
-        "/",
-        "-",
-        "B/s",
-        "no",
-        "rule",
-        "-",
-        "-",
-    ]
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (
+            usage_of(limit=None),
+            ["500", "B/s", "unlimited", "-", "no", "rule", "0", "s", "0", "s"],
+        ),
+        (
+            usage_of(limit=None, known=False, throttled_seconds_total=None),
+            ["500", "/", "?", "B/s", "?", "unknown", "0", "s", "?"],
+        ),
+        (
+            usage_of(usage=0.0),
+            ["0.00", "/", "1.00", "kB/s", "░░░░░", "0%", "1", "alice", "/", "app", "0", "s", "0", "s"],
+        ),
+        (
+            usage_of(usage=None),
+            ["?", "/", "1.00", "kB/s", "?", "1", "alice", "/", "app", "0", "s", "0", "s"],
+        ),
+    ],
+    ids=["unlimited", "unknown", "zero", "no usage"],
+)  # fmt: skip
+def test_unlimited_unknown_and_zero(row: EntityUsage, words: list[str]) -> None:
+    """None of the three is shown as another."""
+    text = lines(rendered(usage_table([row], 100), 100))[2]
+    assert text.split()[4:] == words
 
 
 @given(user=texts, client_id=texts, width=st.sampled_from(WIDTHS))

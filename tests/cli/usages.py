@@ -10,22 +10,23 @@ from quotascope.exporter.limits.embedded import EmbeddedLimits
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import Entity, EntityUsage, Snapshot
 from quotascope.exporter.sources.embedded import EmbeddedSource
-from quotascope.metrics import QuotaEntity, QuotaType, Resolution
+from quotascope.metrics import NO_RULE, QuotaEntity, QuotaType, Resolution
 
 START_MS = 1_700_000_000_000
 
 
-def usage_of(
+def usage_of(  # noqa: PLR0913 - every test names the two that it is about
     user: str = "alice",
     client_id: str = "app",
     *,
     usage: float | None = 500.0,
     limit: float | None = 1_000.0,
+    known: bool = True,
     throttle_time_seconds: float = 0.0,
     throttled_seconds_total: float | None = 0.0,
 ) -> EntityUsage:
-    """The produce quota of a user and client-id, and what was used of it."""
-    resolution = None
+    """The produce quota of a user and client-id, and what was used of it; whether a missing limit is known to be none."""
+    resolution = NO_RULE if known else None
     if limit is not None:
         rule = QuotaEntity(user, client_id)
         resolution = Resolution(level=rule.level, entity=rule, bound=limit)

@@ -18,7 +18,7 @@ from quotascope.exporter.snapshot import (
     Snapshot,
     SourceHealth,
 )
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType
 
 ALICE = QuotaEntity("alice", None)
 NOW = 1_795_251_780.0
@@ -54,14 +54,17 @@ def usage(  # noqa: PLR0913 - every test names the two that it is about
     burst_tokens: float | None = None,
     **numbers: Any,
 ) -> EntityUsage:
-    """What an entity used; ``of`` gives it the rule that decides there."""
-    rules = of.rules.get(quota_type) if of else None
+    """What an entity used; ``of`` gives it the rule that decides there, without which it is unknown."""
+    resolution = None
+    if of is not None:
+        rules = of.rules.get(quota_type, QuotaRules())
+        resolution = rules.limit(user, client_id) or NO_RULE
     entity = Entity(
         broker=broker,
         quota_type=quota_type,
         user=user,
         client_id=client_id,
-        resolution=rules.limit(user, client_id) if rules else None,
+        resolution=resolution,
         limit=limit,
         burst_tokens=burst_tokens,
     )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from math import inf
+
 from quotascope.exporter.ip_impact import IpImpact, connection_rules, ip_impacts
 from quotascope.exporter.snapshot import ConnectionUsage, LimitedRate, NodeUsage
 from quotascope.metrics import DEFAULT, QuotaEntity
@@ -36,5 +38,13 @@ def test_no_rate_and_no_limit_are_no_utilisation() -> None:
     found = ip_impacts(OLD, new, [node("1", None)])
     assert [(each.ip, each.after, each.utilization_after) for each in found] == [
         ("10.0.0.1", 4.0, None),
-        ("10.0.0.2", None, None),
+        ("10.0.0.2", inf, None),
     ]
+
+
+def test_a_rule_for_the_name_of_a_host_makes_limits_unknown() -> None:
+    """Only brokers know which address the host has: it may be any without a rule of its own."""
+    new = QuotaSet({**OLD, IpEntity("a.example"): {KEY: 4.0}})
+    found = {each.ip: each.after for each in ip_impacts(OLD, new, [node("1", 1.0)])}
+    assert found
+    assert set(found.values()) == {None}

@@ -53,10 +53,10 @@ def test_without_traffic_the_rules_are_there_all_the_same() -> None:
     assert len(rule_usage(LIMITS, None)) == 4
 
 
-def test_a_limited_entity_without_a_number_is_a_hit_that_uses_nothing() -> None:
+def test_a_limited_entity_without_a_number_is_a_hit_of_unknown_use() -> None:
     """The broker gave NaN, as right after a start."""
     (rule, *_) = rule_usage(LIMITS, snapshot(usage(of=LIMITS, limit=1000.0)))
-    assert (len(rule.hits), rule.fullest) == (1, 0.0)
+    assert (len(rule.hits or ()), rule.fullest) == (1, None)
 
 
 def test_an_address_has_its_own_rule_or_the_default_one() -> None:

@@ -8,7 +8,8 @@ from quotascope.metrics import QuotaType
 FULL = usage(user="carol", client_id="c", usage=990.0, limit=1000.0)
 SLOW = usage(user="bob", usage=500.0, limit=1000.0, throttle_time_seconds=3.0)
 IDLE = usage(user="Alice", broker="10", usage=1.0, limit=2000.0)
-FREE = usage(user="dave", broker="9", usage=7.0)
+FREE = usage(user="dave", broker="9", usage=7.0, of=limits(rules={}))
+UNKNOWN = usage(user="fay", usage=7.0)
 BROKE = usage(
     QuotaType.CONTROLLER_MUTATION,
     "erin",
@@ -38,6 +39,12 @@ def users(selection: Selection, most: int | None = None) -> list[str]:
 def test_who_is_shown(show: Show, shown: set[str]) -> None:
     """Whoever is throttled counts, whatever they use."""
     assert set(users(Selection(show=show))) == shown
+
+
+def test_who_may_have_a_limit_is_not_left_out() -> None:
+    """An unknown limit is no missing one: without the Admin API, the usual view is not empty."""
+    for show, count in ((Show.LIMITED, 1), (Show.NEAR, 0), (Show.ALL, 1)):
+        assert len(matching([UNKNOWN], Selection(show=show))) == count
 
 
 def test_only_those_of_a_type_node_or_name() -> None:

@@ -1,8 +1,10 @@
 import json
 from typing import Any
 
+import pytest
 from tests.exporter.examples import NOW, limits, snapshot, usage
 
+from quotascope.exporter.limits import Limits
 from quotascope.exporter.page.document import document
 from quotascope.exporter.page.query import read_query
 from quotascope.exporter.page.view import view_of
@@ -34,6 +36,7 @@ def test_an_entity() -> None:
         "unit": "bytes_per_second",
         "usage": 600.0,
         "limit": 500.0,
+        "limit_state": "limited",
         "utilization": 1.2,
         "tokens": None,
         "burst_tokens": None,
@@ -43,6 +46,32 @@ def test_an_entity() -> None:
         "rule": {"level": "default_user", "user": "<default>", "client_id": ""},
     }
     assert recent == [None] * 19 + [1.2]
+
+
+@pytest.mark.parametrize(
+    ("of", "limit", "used", "state", "numbers"),
+    [
+        (limits(), 500.0, 0.0, "limited", (0.0, 500.0, 0.0)),
+        (limits(), 500.0, None, "limited", (None, 500.0, None)),
+        (limits(rules={}), None, 7.0, "unlimited", (7.0, None, None)),
+        (None, None, 7.0, "unknown", (7.0, None, None)),
+    ],
+)
+def test_a_missing_limit_is_unlimited_or_unknown(
+    of: Limits | None,
+    limit: float | None,
+    used: float | None,
+    state: str,
+    numbers: tuple[float | None, ...],
+) -> None:
+    """A program need not guess; and how many are unknown stands above all, whatever is asked for."""
+    shown = snapshot(usage(of=of, limit=limit, usage=used))
+    answer = told(shown, show="all")
+    (entity,) = answer["entities"]
+    assert entity["limit_state"] == state
+    assert (entity["usage"], entity["limit"], entity["utilization"]) == numbers
+    assert (entity["rule"] is None) == (state != "limited")
+    assert told(shown, show="throttled")["limits_unknown"] == (state == "unknown")
 
 
 def test_mutations() -> None:

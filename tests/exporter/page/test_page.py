@@ -70,8 +70,61 @@ def test_all_about_an_entity() -> None:
     slow = usage(of=rules, limit=1000.0, usage=1420.0, throttle_time_seconds=2.71)
     shown = page(snapshot(slow))
     assert "1produceuser alice1.42 kB/s1.00 kB/s142%2.71 s-user user alice" in shown.text  # fmt: skip
-    assert "1 to 1 of 1" in shown.text
+    assert "1 to 1 of 1." in shown.text
     assert "last 5 minutes: from 142% to 142%, lastly 142%" in shown.values("svg", "aria-label")  # fmt: skip
+
+
+NOTHING = limits(rules={})
+"""Known: nobody is limited."""
+CASES = {
+    "limited": (
+        usage(usage=0.0, limit=500.0, of=limits()),
+        "produceuser alice0.00 B/s500 B/s0%0 s-user user alice",
+    ),
+    "unlimited": (
+        usage(usage=7.0, of=NOTHING),
+        "produceuser alice7.00 B/sunlimited--0 s-no rule",
+    ),
+    "unknown": (
+        usage(usage=7.0),
+        "produceuser alice7.00 B/sunknownunknownunknown0 s-unknown",
+    ),
+    "no usage": (
+        usage(limit=500.0, of=limits()),
+        "produceuser aliceunknown500 B/sunknownunknown0 s-user user alice",
+    ),
+    "unlimited mutations": (
+        usage(QuotaType.CONTROLLER_MUTATION, usage=0.0, of=NOTHING),
+        "mutationuser alice0.00 mut/sunlimited--0 s-no rule",
+    ),
+    "unknown mutations": (
+        usage(QuotaType.CONTROLLER_MUTATION, usage=0.0),
+        "mutationuser alice0.00 mut/sunknownunknownunknown0 sunknownunknown",
+    ),
+}
+"""A row of the table for each: quota, who, usage, limit, used, trail, throttle, tokens, rule."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_unknown_unlimited_and_zero_are_three_things(case: str) -> None:
+    """What is unknown is called so, what is not limited as well, and zero is a number; what does not apply is a dash."""
+    shown, text = CASES[case]
+    assert text in page(snapshot(shown), show="all").text
+
+
+def test_without_limits_known_no_entity_is_hidden() -> None:
+    """The usual view shows all that may have a limit, and how many are close to it is not said."""
+    unknown = snapshot(usage(usage=7.0), limits=None)
+    assert "1 to 1 of 1." in page(unknown).text
+    assert "close to their limit or overunknown" in page(unknown).text
+    near = page(unknown, show="near").text
+    assert "No entity is like that. The limits of 1 entities are unknown" in near
+    known = page(snapshot(usage(usage=7.0, of=NOTHING)), show="near").text
+    assert "No entity is like that.Prev" not in known
+    assert "unknown" not in known
+    assert "close to their limit or over0" in known
+    some = snapshot(usage(usage=7.0), usage(usage=9.0, limit=9.0))
+    assert "close to their limit or over1 (limits of 1 unknown)" in page(some).text
 
 
 def test_what_mutations_have_left() -> None:
@@ -87,7 +140,7 @@ def test_what_mutations_have_left() -> None:
         QuotaType.REQUEST, throttle_time_seconds=1.0, cause=Cause.CONTROLLER_MUTATION
     )
     shown = page(snapshot(broke, forwarded))
-    assert "110%--1.00 of 10.0" in shown.text
+    assert "110%0 s-1.00 of 10.0unknown" in shown.text
     assert "throttled by a mutation quota" in shown.text
 
 
@@ -136,8 +189,12 @@ def test_delay_queues_and_sources() -> None:
     node = NodeUsage(broker="7", delay_queue_size={QuotaType.FETCH: 3.0})
     shown = page(snapshot(nodes=(node, NodeUsage(broker="8"))))
     assert "Delay queues" in shown.text
-    assert "7-3--" in shown.text
-    assert "connections muted now" in shown.text
+    assert "7unknown3unknownunknown" in shown.text
+    assert "connections muted now3 (1 of 2 nodes report it)" in shown.text
+    silent = page(snapshot(nodes=(NodeUsage(broker="8"),)))
+    assert "connections muted now?" in silent.text
+    idle = NodeUsage(broker="8", delay_queue_size={QuotaType.FETCH: 0.0})
+    assert "connections muted now0" in page(snapshot(nodes=(idle,))).text
     assert "broker-1jolokiaup0.250 s12" in shown.text
 
 
@@ -146,6 +203,7 @@ def test_limits_that_nobody_is_measured_under() -> None:
     rules = limits()
     shown = page(snapshot(usage(of=rules, limit=1000.0), limits=rules)).text
     assert "3 of 4 limits configured" in shown
+    assert "ForLimitValueOverruled by" in shown
     assert "user <default>producer_byte_rate500 B/s" in shown
     assert "alice / apprequest_percentage0.50 thr" in shown
     assert "default ipconnection_creation_rate7.00 conn/s" in shown
