@@ -7,15 +7,16 @@ from hypothesis import example, given
 from rich.console import Console
 from tests.strategies import HOSTILE, broken_texts, texts
 
-from quotascope.cli.explain_view import as_table
+from quotascope.cli.explain_view import as_json, as_table
 from quotascope.exporter.explain import explain
 from quotascope.exporter.limits import Limits
-from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 
-def printed(user: str, client_id: str) -> str:
-    """What a terminal gets, for a client with a rule of its own."""
-    rules = {QuotaType.PRODUCE: QuotaRules({QuotaEntity(user, client_id): 1.0})}
+def printed(user: str, client_id: str | None, *more: QuotaEntity) -> str:
+    """What a terminal gets, for a client with a rule of its own, or with others."""
+    own = more or (QuotaEntity(user, client_id),)
+    rules = {QuotaType.PRODUCE: QuotaRules(dict.fromkeys(own, 1.0))}
     explanations = explain(Limits(rules=rules, read_at=0.0), user, client_id)
     output = io.StringIO()
     Console(file=output, force_terminal=False, width=120).print(
@@ -42,3 +43,50 @@ def test_markup_is_text(name: str) -> None:
 def test_long_names_stay_short() -> None:
     """Ten thousand characters do not push everything else away."""
     assert len(printed(max(HOSTILE, key=len), "a")) < 40_000
+
+
+PAIRS = QuotaEntity("alice", DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("client_id", "rules", "sentence"),
+    [
+        (None, (PAIRS,), "user 'alice', default client-id decides, 1 B/s; without it: unlimited; each client-id of this user counted alone"),
+        ("", (PAIRS,), "unlimited; counted for the clients of user 'alice' without client-id"),
+        ("", (PAIRS, QuotaEntity("alice")), "user 'alice' decides, 1 B/s; without it: unlimited; counted for the clients of user 'alice' without client-id"),
+        ("", (QuotaEntity("alice"),), "user 'alice' decides, 1 B/s; without it: unlimited; counted for all clients of user 'alice' together"),
+        ("", (QuotaEntity(None, DEFAULT),), "unlimited; counted for all users with no client-id together"),
+        (None, (QuotaEntity(None, "x"),), "unlimited; each client-id counted for all users together"),
+        ("x", (QuotaEntity(None, "x"),), "client-id 'x' decides, 1 B/s; without it: unlimited; counted for all users with client-id 'x' together"),
+    ],
+)  # fmt: skip
+def test_what_decides_in_a_sentence(
+    client_id: str | None, rules: tuple[QuotaEntity, ...], sentence: str
+) -> None:
+    """Any client-id, a client that sends none, and one that a quota names are three things."""
+    whole = " ".join(printed("alice", client_id, *rules).split())
+    assert f"produce: {sentence}" in whole
+
+
+def test_levels_that_do_not_reach_a_client_without_an_id() -> None:
+    """What is set there is shown, but not as if it could decide."""
+    shown = printed("alice", "", PAIRS)
+    assert "user 'alice', no client-id\n" in shown
+    assert " (1) " in shown
+    assert "(…) not for clients that send no client-id" in shown
+    assert "(1)" not in printed("alice", None, PAIRS)
+
+
+def test_programs_are_told_the_same() -> None:
+    """Unlimited, and nothing to fall back to, are told from what is unknown."""
+    known = Limits(rules={QuotaType.FETCH: QuotaRules({PAIRS: 7.0})}, read_at=0.0)
+    whole = as_json("alice", None, explain(known, "alice", None), {"2": "a.B"})
+    assert (whole["client_id"], whole["callbacks"]) == (None, {"2": "a.B"})
+    produce, fetch, *_ = whole["quotas"]  # type: ignore[misc]
+    assert (produce["limit_state"], produce["decision"]) == ("unlimited", None)
+    assert (produce["fallback"], produce["fallback_limit_state"]) == (None, None)
+    assert (fetch["limit_state"], fetch["decision"]["limit"]) == ("limited", 7.0)
+    assert (fetch["fallback"], fetch["fallback_limit_state"]) == (None, "unlimited")
+    assert fetch["measured_as"] == {"user": "alice", "client_id": None}
+    names = [level["rule_client_id"] for level in fetch["levels"]]
+    assert names == [None, "<default>", "", None, "<default>", "", None, "<default>"]

@@ -39,7 +39,8 @@ def test_no_rule_configured() -> None:
     """Kafka measures nobody without a quota: the most common empty page."""
     (text,) = told(snapshot(limits=limits(rules={})))
     assert text.startswith("warning: No client quota is configured")
-    assert "kafka-configs.sh --alter" in text
+    assert "`quotascope quotas set --measure-only`" in text
+    assert "1048576" not in text
 
 
 def test_no_traffic_yet() -> None:

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.examples import limits
 
-from quotascope.exporter.explain import Explanation, explain, overruling
+from quotascope.exporter.explain import Explanation, explain, overruling, user_of
 from quotascope.exporter.limits import NodeSettings
+from quotascope.exporter.snapshot import LimitState
 from quotascope.metrics import (
     DEFAULT,
     NO_RULE,
@@ -116,3 +117,70 @@ def test_a_custom_callback_overrules_the_rules_of_its_node() -> None:
         "2": NodeSettings(quota_callback_class="org.acme.Quotas"),
     }
     assert overruling(limits(nodes=nodes)) == {"2": "org.acme.Quotas"}
+
+
+PAIRS = {QuotaEntity("u", DEFAULT): 2.0, QuotaEntity("u"): 3.0}
+
+
+@pytest.mark.parametrize(
+    ("rules", "client_id", "bound", "measured_as", "by_client"),
+    [
+        (PAIRS, None, 2.0, ("u", None), True),
+        (PAIRS, "x", 2.0, ("u", "x"), True),
+        (PAIRS, "", 3.0, ("u", ""), True),
+        ({QuotaEntity("u"): 3.0}, None, 3.0, ("u", ""), False),
+        ({QuotaEntity("u"): 3.0}, "", 3.0, ("u", ""), False),
+        ({QuotaEntity(None, DEFAULT): 8.0}, None, 8.0, ("", None), True),
+        ({QuotaEntity(None, DEFAULT): 8.0}, "", None, ("", ""), True),
+        ({QuotaEntity(DEFAULT, DEFAULT): 5.0}, None, 5.0, ("u", None), True),
+        ({QuotaEntity(DEFAULT, DEFAULT): 5.0}, "", None, ("u", ""), True),
+        ({QuotaEntity(None, "any-other-0"): 7.0}, None, None, ("", None), True),
+    ],
+)
+def test_any_client_id_and_none(
+    rules: dict[QuotaEntity, float],
+    client_id: str | None,
+    bound: float | None,
+    measured_as: tuple[str, str | None],
+    *,
+    by_client: bool,
+) -> None:
+    """One that no quota names is under the defaults; a client that sends none escapes every rule with a client-id."""
+    given_limits = limits(rules={QuotaType.PRODUCE: QuotaRules(rules)})
+    shown = explain(given_limits, "u", client_id)[0]
+    assert shown.decision.bound == bound
+    assert (shown.measured_as, shown.by_client) == (measured_as, by_client)
+    state = LimitState.UNLIMITED if bound is None else LimitState.LIMITED
+    assert shown.limit_state is state
+    escapes = [not candidate.applies for candidate in shown.candidates]
+    with_client = [True, True, False, True, True, False, True, True]
+    assert escapes == (with_client if client_id == "" else [False] * 8)
+
+
+def test_where_callbacks_decide_everywhere_no_limit_is_known() -> None:
+    """Neither a limit nor that there is none; where they do on some nodes, the rules hold on the others."""
+    callback = NodeSettings(quota_callback_class="org.acme.Quotas")
+    for nodes, state in (
+        ({"1": callback}, LimitState.UNKNOWN),
+        ({"1": callback, "2": NodeSettings()}, LimitState.UNLIMITED),
+        ({}, LimitState.UNLIMITED),
+    ):
+        shown = explain(limits(rules={}, nodes=nodes), "u", "c")
+        assert {each.limit_state for each in shown} == {state}
+
+
+@pytest.mark.parametrize(
+    ("name", "configured", "user"),
+    [
+        ("User:alice", "alice", "alice"),
+        ("User:alice", "bob", "alice"),
+        ("User:alice", "User:alice", "User:alice"),
+        ("alice", "User:alice", "alice"),
+        ("user:alice", "alice", "user:alice"),
+        ("User:User:x", "x", "User:x"),
+    ],
+)
+def test_the_string_form_of_a_principal(name: str, configured: str, user: str) -> None:
+    """Its user is what follows, but for a name that some quota has just so."""
+    rules = {QuotaType.FETCH: QuotaRules({QuotaEntity(configured): 1.0})}
+    assert user_of(limits(rules=rules), name) == user

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.examples import usage
 
-from quotascope.exporter.impact import Impact, impacts
+from quotascope.exporter import units
+from quotascope.exporter.impact import Impact, impacts, reaching
 from quotascope.exporter.snapshot import EntityUsage
 from quotascope.metrics import DEFAULT, NO_RULE, Level, QuotaEntity, QuotaType
-from quotascope.quotas import QuotaSet
+from quotascope.quotas import UNREACHED, QuotaSet, difference, measure_only
 
 PRODUCE, REQUEST = "producer_byte_rate", "request_percentage"
 ALICE = QuotaEntity("alice")
@@ -154,3 +156,31 @@ def test_every_known_client_is_told_of_if_and_only_if_something_changes(
     }
     found = impacts(produce(old), produce(new), known)
     assert {(each.user, each.client_id) for each in found} == changed
+
+
+@pytest.mark.parametrize(
+    ("kind", "used", "reached"),
+    [
+        (QuotaType.PRODUCE, 1e10, False),
+        (QuotaType.PRODUCE, 1.01e10, True),
+        (QuotaType.REQUEST, 100.0, False),
+        (QuotaType.REQUEST, 101.0, True),
+        (QuotaType.CONTROLLER_MUTATION, 1e7, False),
+        (QuotaType.CONTROLLER_MUTATION, 1.01e7, True),
+    ],
+)
+def test_a_limit_that_is_meant_to_be_out_of_reach(
+    kind: QuotaType, used: float, *, reached: bool
+) -> None:
+    """1 TB/s, 10,000 threads, 1e9 partitions/s; what a broker measures of all its entities is at most a hundredth of it."""
+    new = measure_only(QuotaSet(), QuotaEntity(DEFAULT), [kind.quota_key])
+    measured = [
+        usage(kind, user="a", usage=used / 2),
+        usage(kind, user="b", usage=used / 2),
+        usage(kind, user="b", usage=used / 2, broker="2"),
+        usage(kind, user="c", usage=None),
+    ]
+    told = reaching(difference(QuotaSet(), new), measured)
+    assert [text.partition(" now")[0] for text in told] == [
+        f"{kind.quota_key} {UNREACHED[kind.quota_key]:.0f}: broker 1 measures {units.measured(kind, used)}"
+    ] * reached

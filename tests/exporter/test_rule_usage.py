@@ -9,7 +9,7 @@ from quotascope.exporter.snapshot import (
     LimitedRate,
     NodeUsage,
 )
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 from quotascope.quotas import Entity, IpEntity
 
 LIMITS = limits()
@@ -97,3 +97,26 @@ def test_only_rules_of_its_own_type_are_hit() -> None:
         if isinstance(hit, EntityUsage)
     ]
     assert rules == []
+
+
+def test_whom_a_rule_hits_may_be_unknown() -> None:
+    """Nothing was measured, a callback decides, or only brokers know which address a host has: unknown is not nobody."""
+    hosts = limits(connection_limits={"a.example": 5.0, "10.0.0.1": 5.0})
+    hits = {
+        str(rule.entity): rule.hits for rule in rule_usage(hosts, snapshot(usage()))
+    }
+    assert hits["ip 'a.example'"] is None
+    assert hits["ip '10.0.0.1'"] == ()
+    assert {rule.hits for rule in rule_usage(LIMITS, None)} == {None}
+    callback = snapshot(usage(), nodes=(NodeUsage(broker="1", quota_callback=True),))
+    of_clients = rule_usage(LIMITS, callback)[:3]
+    assert {rule.hits for rule in of_clients} == {None}
+
+
+def test_what_overrules_a_rule_is_named() -> None:
+    """By the rules alone, whoever is there."""
+    defaults = QuotaEntity(DEFAULT, DEFAULT)
+    rules = QuotaRules({QuotaEntity(None, "app"): 5.0, defaults: 7.0})
+    known = limits(rules={QuotaType.FETCH: rules}, connection_limits={})
+    found = {rule.entity: rule.overruled_by for rule in rule_usage(known, None)}
+    assert found == {QuotaEntity(None, "app"): defaults, defaults: None}

@@ -7,6 +7,7 @@ from quotascope.exporter.doctor.finding_nodes import discoveries
 from quotascope.exporter.doctor.quotas import quotas, unused
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import DiscoveryHealth
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 
 def test_all_is_well() -> None:
@@ -18,7 +19,7 @@ def test_all_is_well() -> None:
         "1 entities are measured; limits: 2 of producer_byte_rate, 1 of request_percentage, 1 of connection_creation_rate."
     )
     (result,) = quotas(snapshot(usage(), limits=None))
-    assert result.text == "1 entities are measured; the limits are not known."
+    assert result.text == "1 entities are measured; the limits are unknown."
 
 
 def test_no_quota_is_configured() -> None:
@@ -26,7 +27,7 @@ def test_no_quota_is_configured() -> None:
     result, _ = quotas(snapshot(limits=limits(rules={})))
     assert result.verdict is Verdict.LOOK
     assert result.text.startswith("No client quota is configured")
-    assert "kafka-configs.sh" in result.advice
+    assert "`quotascope quotas set --measure-only`" in result.advice
 
 
 def test_a_callback_of_its_own_decides() -> None:
@@ -51,6 +52,20 @@ def test_limits_that_nobody_meets_are_noted() -> None:
         "Nobody is measured under 3 of 4 limits now: producer_byte_rate of default user"
     )
     assert list(unused(snapshot(usage(), limits=None))) == []
+
+
+def test_a_limit_without_effect_is_told_with_what_overrules_it() -> None:
+    """Its clients are not away, and its name has no mistake; whether anybody is measured does not matter."""
+    rules = QuotaRules({QuotaEntity(DEFAULT): 5.0, QuotaEntity(DEFAULT, DEFAULT): 7.0})
+    known = limits(rules={QuotaType.PRODUCE: rules}, connection_limits={})
+    (result,) = unused(snapshot(limits=known))
+    assert result.verdict is Verdict.NOTE
+    assert result.text == (
+        "1 of 2 limits have no effect on clients that send a client-id: producer_byte_rate of default user, "
+        "overruled by that of default user, default client-id."
+    )
+    measured = snapshot(usage(client_id="app", of=known, limit=7.0), limits=known)
+    assert [each.text for each in unused(measured)] == [result.text]
 
 
 def test_each_discovery_is_told() -> None:

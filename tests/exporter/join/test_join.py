@@ -2,15 +2,26 @@
 
 from dataclasses import replace
 
+import pytest
+from tests.exporter import examples
 from tests.exporter.join.world import Rules, World, entity, limits
 from tests.exporter.recorded import read
 
 from quotascope.exporter.beans import Bean, Column
-from quotascope.exporter.snapshot import LimitsHealth, SourceHealth, SourceRead
-from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.exporter.join import Join
+from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.snapshot import (
+    LimitsHealth,
+    LimitState,
+    SourceHealth,
+    SourceRead,
+)
+from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 
 PRODUCE = QuotaType.PRODUCE
 RULES: Rules = {PRODUCE: {QuotaEntity("a"): 10.0}}
+OTHERS = {PRODUCE: QuotaRules({QuotaEntity("bob"): 10.0})}
+CALLBACK = NodeSettings(quota_callback_class="org.acme.Quotas")
 
 
 def test_a_failed_source_leaves_the_others() -> None:
@@ -93,3 +104,21 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
         assert set(large) == {"stays", "49"}
     for totals in (kept._read_at, kept._nodes._sums):
         assert set(totals) == {"stays", *map(str, range(44, 50))}
+
+
+@pytest.mark.parametrize(
+    ("known", "state"),
+    [
+        (examples.limits(), LimitState.LIMITED),
+        (examples.limits(rules=OTHERS), LimitState.UNLIMITED),
+        (None, LimitState.UNKNOWN),
+        (examples.limits(nodes={"1": CALLBACK}), LimitState.UNKNOWN),
+    ],
+)
+def test_a_missing_limit_is_unlimited_or_unknown(
+    known: Limits | None, state: LimitState
+) -> None:
+    """Unknown without the configured quotas, and where a callback decides instead of them."""
+    alice = SourceRead(health=examples.health(), table=examples.table(alice=1.0))
+    joined = Join().snapshot([alice], known, LimitsHealth(), examples.NOW)
+    assert [each.entity.limit_state for each in joined.entities] == [state]

@@ -17,7 +17,14 @@ from quotascope.exporter.own_page import (
     read_exporter,
     snapshot_of_page,
 )
-from quotascope.exporter.snapshot import EntityUsage, Folds, LimitedRate, Snapshot
+from quotascope.exporter.snapshot import (
+    EntityUsage,
+    Folds,
+    LimitedRate,
+    LimitState,
+    NodeUsage,
+    Snapshot,
+)
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
@@ -203,3 +210,29 @@ def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         exporter_url(url)
     assert "u:p" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("shown", "state"),
+    [
+        (snapshot(usage(usage=1.0, limit=1000.0, of=limits())), LimitState.LIMITED),
+        (
+            snapshot(usage(QuotaType.FETCH, usage=1.0, of=limits())),
+            LimitState.UNLIMITED,
+        ),
+        (snapshot(usage(usage=1.0), limits=None), LimitState.UNKNOWN),
+        (
+            snapshot(
+                usage(usage=1.0), nodes=(NodeUsage(broker="1", quota_callback=True),)
+            ),
+            LimitState.UNKNOWN,
+        ),
+    ],
+    ids=["limited", "unlimited", "no Admin API", "a callback decides"],
+)
+def test_what_is_unknown_there_is_unknown_here(
+    shown: Snapshot, state: LimitState
+) -> None:
+    """The rules on a page mean nothing where a callback decides; a missing limit is not taken for one that is none."""
+    (entity,) = read_back(shown).entities
+    assert entity.entity.limit_state is state
