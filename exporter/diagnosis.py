@@ -136,8 +136,8 @@ def _nothing_measured(snapshot: Snapshot) -> Iterator[Finding]:
     rules = None if callback_classes(snapshot) else _rule_count(snapshot)
     if rules == 0:
         yield _warning(
-            "No client quota is configured: Kafka measures nobody until there is one.",
-            "Let it measure without limiting anybody: `quotascope quotas set --measure-only` shows limits that no client reaches, and sets them with --apply.",
+            "No client quota is configured: Kafka measures no client until there is one.",
+            "Let it measure without limiting any client: `quotascope quotas set --measure-only` shows limits that no client reaches, and sets them with --apply.",
         )
     elif _stale_count(snapshot) > 0:
         yield _warning(
