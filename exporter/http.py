@@ -43,7 +43,7 @@ class Handlers:
     ) -> None:
         self._collection = collection
         self._config = config
-        self.pages = Pages(collection, config, cluster, clock)
+        self.pages = Pages(collection, config, cluster)
         """What people look at."""
         self._runbooks = Runbooks(runbooks or {})
         self._cluster = cluster

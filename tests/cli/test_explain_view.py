@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 from hypothesis import example, given
@@ -80,9 +81,10 @@ def test_levels_that_do_not_reach_a_client_without_an_id() -> None:
 def test_programs_are_told_the_same() -> None:
     """Unlimited, and nothing to fall back to, are told from what is unknown."""
     known = Limits(rules={QuotaType.FETCH: QuotaRules({PAIRS: 7.0})}, read_at=0.0)
-    whole = as_json("alice", None, explain(known, "alice", None), {"2": "a.B"})
+    answer = as_json("alice", None, explain(known, "alice", None), {"2": "a.B"})
+    whole = json.loads(json.dumps(answer))
     assert (whole["client_id"], whole["callbacks"]) == (None, {"2": "a.B"})
-    produce, fetch, *_ = whole["quotas"]  # type: ignore[misc]
+    produce, fetch, *_ = whole["quotas"]
     assert (produce["limit_state"], produce["decision"]) == ("unlimited", None)
     assert (produce["fallback"], produce["fallback_limit_state"]) == (None, None)
     assert (fetch["limit_state"], fetch["decision"]["limit"]) == ("limited", 7.0)

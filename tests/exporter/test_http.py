@@ -17,6 +17,7 @@ from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.exposition.text import OPENMETRICS, TEXT, Format
 from quotascope.exporter.http import TIMEOUT_HEADER, Handlers, scrape_timeout
 from quotascope.exporter.limits.refresh import NoLimits
+from quotascope.exporter.page.serving import MAX_AGE_SECONDS
 from quotascope.exporter.snapshot import Snapshot
 
 Client = TestClient[Request, Application]
@@ -46,6 +47,24 @@ async def serve() -> AsyncIterator[Serve]:
         await client.close()
     for collection in collections:
         await collection.close()
+
+
+async def test_the_page_is_read_again_after_the_clock_was_set_back() -> None:
+    """An hour back, or the snapshot's time an hour ahead, does not make what is shown fresh for that long."""
+    now = NOW
+    source = ScriptedSource()
+    collection = Collection([source], NoLimits(), 0, clock=lambda: now)
+    handlers = Handlers(collection, CONFIG, clock=lambda: now)
+    async with TestClient(TestServer(handlers.app())) as client:
+        await collection.snapshot(5.0)
+        now -= 3600
+        await client.get("/api/v1/entities")
+        assert source.reads == 1
+        collection.latest_began -= MAX_AGE_SECONDS + 1
+        told = await (await client.get("/api/v1/entities")).json()
+    await collection.close()
+    assert told["taken_at"] == now
+    assert source.reads == 2
 
 
 async def test_metrics_as_text(serve: Serve) -> None:

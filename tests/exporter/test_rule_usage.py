@@ -76,7 +76,7 @@ def test_an_address_has_its_own_rule_or_the_default_one() -> None:
         IpUsage(broker="2", ip="10.0.0.1", rate=5.0, limit=5.0),
         IpUsage(broker="1", ip="10.0.0.1", rate=4.0, limit=5.0),
     )
-    assert [hit.utilization for hit in rules["default ip"].hits] == [0.1, None]
+    assert [hit.utilization for hit in (rules["default ip"].hits or ())] == [0.1, None]
     assert rules["ip '::1'"].hits == ()
 
 
@@ -93,7 +93,7 @@ def test_only_rules_of_its_own_type_are_hit() -> None:
     rules: list[EntityUsage] = [
         hit
         for rule in rule_usage(LIMITS, snapshot(requests))
-        for hit in rule.hits
+        for hit in (rule.hits or ())
         if isinstance(hit, EntityUsage)
     ]
     assert rules == []

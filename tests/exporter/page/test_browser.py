@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Self
 
 import numpy as np
@@ -67,7 +68,7 @@ class Server:
 
     def __init__(self) -> None:
         self.collection = Collection([], NoLimits(), 0, clock=lambda: NOW)
-        self.collection.latest = shown()
+        self.collection.latest, self.collection.latest_began = shown(), inf
         self.url = ""
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
