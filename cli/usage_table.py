@@ -11,6 +11,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from quotascope.exporter.selection import NEAR
 from quotascope.exporter.snapshot import EntityUsage, LimitState
 from quotascope.exporter.units import (
     UNKNOWN_NUMBER,
@@ -27,8 +28,6 @@ from .table_column import TableColumn
 
 WIDEST: Final = 150
 """Beyond so many columns a table would only grow gaps."""
-
-_NEAR_THE_LIMIT = 0.8
 
 
 def usage_table(entities: Iterable[EntityUsage], width: int) -> Table:
@@ -98,7 +97,7 @@ def _style(usage: EntityUsage) -> str:
     ratio = usage.utilization
     if ratio is None:
         return "dim"
-    return "yellow" if ratio >= _NEAR_THE_LIMIT else "green"
+    return "yellow" if ratio >= NEAR else "green"
 
 
 def _who(usage: EntityUsage) -> Text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .snapshot import EntityUsage, LimitState, Snapshot
-from .units import UNKNOWN_NUMBER
+from .units import UNKNOWN
 
 
 def left_out(snapshot: Snapshot) -> str:
@@ -28,12 +28,12 @@ def muted(snapshot: Snapshot) -> str:
     """
     How many connections no node reads from at this moment.
 
-    ``?`` when no node reports its delay queues, and ``3 (1 of 2 nodes report it)`` when only some do, which not every agent's
+    ``unknown`` when no node reports its delay queues, and ``3 (1 of 2 nodes report it)`` when only some do, which not every agent's
     dialect lets through.
     """
     reporting = [node for node in snapshot.nodes if node.delay_queue_size]
     if not reporting:
-        return UNKNOWN_NUMBER
+        return UNKNOWN
     total = f"{sum(sum(node.delay_queue_size.values()) for node in reporting):.0f}"
     if len(reporting) == len(snapshot.nodes):
         return total

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quotascope.exporter.rule_usage import Hit, IpUsage, RuleUsage
+from quotascope.exporter.selection import NEAR
 from quotascope.exporter.units import (
     NOT_APPLICABLE,
     UNKNOWN,
@@ -27,7 +28,6 @@ from quotascope.quotas.entity import in_order as rank
 
 from ..usage_table import WIDEST, Bar
 
-_NEAR = 0.8
 _BAR = 7
 _MOST_NAMES = 100
 """More than fit into the widest table."""
@@ -93,7 +93,7 @@ def _style(rule: RuleUsage) -> str:
         return "dim"
     if rule.fullest >= 1 or any(_throttled(hit) for hit in rule.hits or ()):
         return "red"
-    return "yellow" if rule.fullest >= _NEAR else "green"
+    return "yellow" if rule.fullest >= NEAR else "green"
 
 
 def _throttled(hit: Hit) -> bool:

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quotascope.exporter.counts import limits_unknown, muted
+from quotascope.exporter.selection import NEAR
 from quotascope.exporter.snapshot import Cause, EntityUsage, LimitState, Snapshot
 from quotascope.exporter.trails import Trails, used_part
 from quotascope.exporter.units import (
@@ -38,7 +39,6 @@ from .sparkline import sparkline
 
 _LINES_AROUND: Final = 5
 """The first line, the header of the table and its line, an empty line, and the keys."""
-_NEAR: Final = 0.8
 
 
 def screen(
@@ -139,7 +139,7 @@ def _style(usage: EntityUsage) -> str:
     used = used_part(usage)
     if used is None:
         return "dim"
-    return "yellow" if used >= _NEAR else "green"
+    return "yellow" if used >= NEAR else "green"
 
 
 def _who(usage: EntityUsage, _: Trails) -> Text:

@@ -11,7 +11,9 @@ from hypothesis import given
 from tests.cli.usages import rendered
 from tests.strategies import texts
 
+from quotascope.cli import doctor
 from quotascope.cli.doctor_view import document, view
+from quotascope.cli.main import main
 from quotascope.cli.progress import waiting
 from quotascope.exporter.doctor import Result, Verdict
 
@@ -45,3 +47,34 @@ def test_who_waits_is_told_for_what(
     with waiting() as told:
         told(["kafka", "agents"])
     assert ("waiting for kafka, agents" in stream.getvalue()) is stream.isatty()
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "code"),
+    [
+        ([], 0),
+        (["fine"], 0),
+        (["fine", "note"], 0),
+        (["look", "fine"], 1),
+        (["note", "look", "fine"], 1),
+        (["broken", "fine"], 2),
+        (["look", "broken", "note"], 2),
+    ],
+)
+def test_exit_codes(
+    verdicts: list[str], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worst verdict decides, as docs/operation.md has it: 0 works, 1 shows less than it could, 2 does not work."""
+
+    async def examined(*_: object) -> list[Result]:
+        return [
+            Result(check="agents", verdict=Verdict(verdict), text="")
+            for verdict in verdicts
+        ]
+
+    monkeypatch.setattr(doctor, "examined", examined)
+    words = ["quotascope", "doctor", "--source", "jolokia=http://127.0.0.1:1/jolokia"]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert (end.value.code or 0) == code

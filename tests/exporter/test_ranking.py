@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from tests.exporter.examples import usage
 
 from quotascope.exporter.ranking import most_pressing
@@ -26,3 +27,22 @@ def test_no_more_than_asked_for() -> None:
     """A list for people has an end."""
     assert most_pressing([HALF, FULL], 1) == [FULL]
     assert most_pressing([HALF, FULL], 0) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"throttle_time_seconds": 0.01}, {"usage": 9_000.0, "limit": 10.0}),
+        ({"throttle_time_seconds": 2.0}, {"throttle_time_seconds": 1.0, "usage": 90.0, "limit": 10.0}),
+        ({"throttle_time_seconds": 1.0, "usage": 9.0, "limit": 10.0}, {"throttle_time_seconds": 1.0}),
+        ({"usage": 9.0, "limit": 10.0}, {"usage": 80.0, "limit": 100.0}),
+        ({"usage": 1.0, "limit": 10.0, "tokens": 1.0, "burst_tokens": 10.0}, {"usage": 8.0, "limit": 10.0}),
+        ({"usage": 9.0, "limit": 10.0, "tokens": 9.0, "burst_tokens": 10.0}, {"usage": 8.0, "limit": 10.0}),
+    ],
+)  # fmt: skip
+def test_of_two_the_more_pressing(
+    first: dict[str, float], second: dict[str, float]
+) -> None:
+    """Any throttle before any use, the longer one first; then the fuller of rate and burst, by its part and not its amount."""
+    pressing, other = usage(user="a", **first), usage(user="b", **second)
+    assert most_pressing([other, pressing], 2) == [pressing, other]

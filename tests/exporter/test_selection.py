@@ -1,6 +1,11 @@
+from dataclasses import replace
+
 import pytest
 from tests.exporter.examples import limits, usage
 
+from quotascope.cli.top.screen import _style as top_style
+from quotascope.cli.usage_table import _style as table_style
+from quotascope.exporter.page.drawings import state
 from quotascope.exporter.selection import Order, Selection, Show, in_order, matching
 from quotascope.exporter.snapshot import EntityUsage
 from quotascope.metrics import QuotaType
@@ -109,3 +114,36 @@ def test_an_empty_choice() -> None:
     """Nobody is nobody."""
     nobody: list[EntityUsage] = []
     assert in_order(nobody, Selection(backwards=True), 5) == []
+
+
+@pytest.mark.parametrize(
+    ("used", "near", "colour", "terminal"),
+    [
+        (-1.0, False, "fine", "green"),
+        (0.0, False, "fine", "green"),
+        (0.79, False, "fine", "green"),
+        (0.8, True, "near", "yellow"),
+        (0.99, True, "near", "yellow"),
+        (1.0, True, "over", "yellow"),
+        (1.5, True, "over", "yellow"),
+    ],
+)
+def test_from_eighty_percent_on_it_is_close(
+    used: float, colour: str, terminal: str, *, near: bool
+) -> None:
+    """Documented in docs/page.md; page, terminal and filter agree, and what is throttled is red whatever it uses."""
+    full = usage(usage=used * 1000, limit=1000.0)
+    assert bool(matching([full], Selection(show=Show.NEAR))) is near
+    assert state(used) == colour
+    assert top_style(full) == table_style(full) == terminal
+    throttled = replace(full, throttle_time_seconds=0.1)
+    assert matching([throttled], Selection(show=Show.NEAR)) == [throttled]
+    assert state(used, throttled=True) == "over"
+    assert top_style(throttled) == table_style(throttled) == "red"
+
+
+def test_what_is_unknown_has_no_colour() -> None:
+    """Green would say that all is well."""
+    assert state(None) == ""
+    assert top_style(UNKNOWN) == table_style(UNKNOWN) == "dim"
+    assert top_style(FREE) == table_style(FREE) == "dim"

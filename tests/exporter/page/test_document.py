@@ -104,3 +104,18 @@ def test_names_hold_anything() -> None:
     assert entity["user"] == hostile
     assert entity["client_id"] == "x" * 1_000 + "…"
     assert entity["usage"] is None
+
+
+@pytest.mark.parametrize(
+    ("quota_type", "label", "unit"),
+    [
+        (QuotaType.PRODUCE, "produce", "bytes_per_second"),
+        (QuotaType.FETCH, "fetch", "bytes_per_second"),
+        (QuotaType.REQUEST, "request", "threads"),
+        (QuotaType.CONTROLLER_MUTATION, "controller_mutation", "mutations_per_second"),
+    ],
+)
+def test_units_of_quota_types(quota_type: QuotaType, label: str, unit: str) -> None:
+    """As the names of the metric families end, and as docs/page.md has them."""
+    (entity,) = told(snapshot(usage(quota_type, usage=1.0)))["entities"]
+    assert (entity["quota_type"], entity["unit"]) == (label, unit)

@@ -120,8 +120,8 @@ def test_without_limits_known_no_entity_is_hidden() -> None:
     near = page(unknown, show="near").text
     assert "No entity is like that. The limits of 1 entities are unknown" in near
     known = page(snapshot(usage(usage=7.0, of=NOTHING)), show="near").text
-    assert "No entity is like that.Prev" not in known
-    assert "unknown" not in known
+    assert "No entity is like that." in known
+    assert "are unknown" not in known
     assert "close to their limit or over0" in known
     some = snapshot(usage(usage=7.0), usage(usage=9.0, limit=9.0))
     assert "close to their limit or over1 (limits of 1 unknown)" in page(some).text
@@ -192,7 +192,7 @@ def test_delay_queues_and_sources() -> None:
     assert "7unknown3unknownunknown" in shown.text
     assert "connections muted now3 (1 of 2 nodes report it)" in shown.text
     silent = page(snapshot(nodes=(NodeUsage(broker="8"),)))
-    assert "connections muted now?" in silent.text
+    assert "connections muted nowunknown" in silent.text
     idle = NodeUsage(broker="8", delay_queue_size={QuotaType.FETCH: 0.0})
     assert "connections muted now0" in page(snapshot(nodes=(idle,))).text
     assert "broker-1jolokiaup0.250 s12" in shown.text
