@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.exporter.examples import usage
 
@@ -41,7 +43,7 @@ def test_no_more_than_asked_for() -> None:
     ],
 )  # fmt: skip
 def test_of_two_the_more_pressing(
-    first: dict[str, float], second: dict[str, float]
+    first: dict[str, Any], second: dict[str, Any]
 ) -> None:
     """Any throttle before any use, the longer one first; then the fuller of rate and burst, by its part and not its amount."""
     pressing, other = usage(user="a", **first), usage(user="b", **second)
