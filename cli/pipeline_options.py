@@ -9,6 +9,8 @@ import typer
 if TYPE_CHECKING:
     from datetime import tzinfo
 
+    from quotascope.metrics import KafkaRelease
+
 _LIBRARIES = ("numpy", "pyarrow", "orjson", "msgspec", "deltalake")
 
 Folder = Annotated[
@@ -32,6 +34,15 @@ TimeZone = Annotated[
         help="Whose hours and weekdays, such as Europe/Berlin.",
     ),
 ]
+KafkaVersion = Annotated[
+    str | None,
+    typer.Option(
+        "--kafka-version",
+        metavar="VERSION",
+        help="Release of the brokers, such as 4.3 or 4.4: up to 4.3 throttle times above 24.8 days wrap around, since 4.4 they stop there.",
+        show_default="the newest",
+    ),
+]
 
 
 def check_extra() -> None:
@@ -45,6 +56,20 @@ def check_extra() -> None:
         raise MissingExtra(
             f"this needs {', '.join(missing)}: pip install 'quotascope[pipeline]'"
         )
+
+
+def release_of(text: str | None) -> KafkaRelease | None:
+    """The release of that version, None without one. Raises ``typer.BadParameter``."""
+    from quotascope.metrics import KafkaRelease, MalformedName
+
+    if text is None:
+        return None
+    try:
+        return KafkaRelease.parse(text)
+    except MalformedName:
+        raise typer.BadParameter(
+            f"{text[:60]!r} is no version of Kafka; try 4.4"
+        ) from None
 
 
 def zone_of(name: str) -> tzinfo:

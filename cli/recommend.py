@@ -10,12 +10,21 @@ import typer
 
 from . import outputs
 from .grouping import grouped
-from .pipeline_options import EngineName, Folder, TimeZone, check_extra, zone_of
+from .pipeline_options import (
+    EngineName,
+    Folder,
+    KafkaVersion,
+    TimeZone,
+    check_extra,
+    release_of,
+    zone_of,
+)
 from .settings import Asking
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
-    from quotascope.metrics import QuotaType
+    from quotascope.metrics import KafkaRelease, QuotaType
+    from quotascope.pipeline.followed import Followed
     from quotascope.pipeline.recommend.advice import Advice
     from quotascope.pipeline.recommend.policy import Policy
     from quotascope.pipeline.recommend.sensors import Windows
@@ -143,6 +152,7 @@ def recommend(
     time_zone: TimeZone = "UTC",
     windows: WindowsText = "11x1",
     controller_windows: ControllerWindows = "11x1",
+    kafka_version: KafkaVersion = None,
     engine: EngineName = "auto",
     configured: Configured = None,
     kafka: Asking,
@@ -157,12 +167,16 @@ def recommend(
     Shows what would change and who would be hit, and prints commands for kafka-configs.sh. Nothing is ever applied.
     """
     check_extra()
+    from quotascope.pipeline.followed import followed
+
     outputs.check(*results.files, commands, strimzi)
     settings = kafka.configuration()
     policy = _policy(for_, share, headroom, not all_hours_together, time_zone)
     policy = _narrowed(policy, key or (), floor or ())
-    chosen = _windows(windows, controller_windows)
-    advice = _searched(folder, policy, chosen, _now(configured, settings), engine)
+    given = release_of(kafka_version)
+    now, cluster = _now(configured, settings)
+    chosen = _windows(windows, controller_windows, followed(given, cluster=cluster))
+    advice = _searched(folder, policy, chosen, now, engine)
     found = _commands(advice, settings)
     _write(results, advice, found)
     _write_settings(advice, found, commands, strimzi, strimzi_cluster)
@@ -196,12 +210,14 @@ def _narrowed(policy: Policy, keys: Iterable[str], floors: Iterable[str]) -> Pol
     return replace(policy, kinds=kinds, floors={**policy.floors, **dict(map(_floor, floors))})  # fmt: skip
 
 
-def _windows(client: str, controller: str) -> Windows:
+def _windows(client: str, controller: str, kafka: Followed) -> Windows:
     from quotascope.pipeline.candidates.windows import windows_of_text
     from quotascope.pipeline.recommend.sensors import Windows
 
     return Windows(
-        client=windows_of_text(client), controller=windows_of_text(controller)
+        client=windows_of_text(client),
+        controller=windows_of_text(controller),
+        followed=kafka,
     )
 
 
@@ -217,15 +233,20 @@ def _searched(
         return advise(folder, policy, now=now, windows=windows, engine=Engine(engine), progress=progress)  # fmt: skip
 
 
-def _now(configured: Path | None, settings: Config) -> QuotaSet | None:
-    """The quotas of the file, else of the cluster; None where neither was named."""
-    from quotascope.quotas import read_quotas
+def _now(
+    configured: Path | None, settings: Config
+) -> tuple[QuotaSet | None, KafkaRelease | None]:
+    """The quotas of the file, else of the cluster with its release; None where neither was named."""
+    from quotascope.quotas import QuotaSet, read_quotas
 
-    from .quotas.cluster import configured as of_cluster
+    from .quotas.cluster import admin
 
     if configured is not None:
-        return read_quotas(configured)
-    return None if settings.kafka is None else of_cluster(settings)
+        return read_quotas(configured), None
+    if settings.kafka is None:
+        return None, None
+    with admin(settings) as opened:
+        return QuotaSet.of(opened.describe_quotas()), opened.describe_release()
 
 
 def _commands(advice: Advice, settings: Config) -> Commands:

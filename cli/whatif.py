@@ -9,7 +9,15 @@ import typer
 
 from . import outputs
 from .grouping import grouped
-from .pipeline_options import EngineName, Folder, TimeZone, check_extra, zone_of
+from .pipeline_options import (
+    EngineName,
+    Folder,
+    KafkaVersion,
+    TimeZone,
+    check_extra,
+    release_of,
+    zone_of,
+)
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -52,6 +60,7 @@ def whatif(
     mode: ModeName = "open",
     engine: EngineName = "auto",
     time_zone: TimeZone = "UTC",
+    kafka_version: KafkaVersion = None,
     results: outputs.Results,
 ) -> None:
     """
@@ -61,6 +70,7 @@ def whatif(
     """
     check_extra()
     from quotascope.pipeline.candidates import read_candidates
+    from quotascope.pipeline.followed import followed
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.whatif import what_if
     from quotascope.pipeline.whatif.mode import Mode
@@ -69,10 +79,11 @@ def whatif(
 
     outputs.check(*results.files)
     zone = zone_of(time_zone)
+    kafka = followed(release_of(kafka_version))
     tried = read_candidates(candidates)
     modes = {"open": Mode.OPEN_LOOP, "closed": Mode.CLOSED_LOOP}
     with bar("replaying") as progress:
-        found = what_if(folder, tried, modes[mode], engine=Engine(engine), zone=zone, progress=progress)  # fmt: skip
+        found = what_if(folder, tried, modes[mode], engine=Engine(engine), zone=zone, progress=progress, kafka=kafka)  # fmt: skip
     _write(results, found, zone)
     if not outputs.printed(*results.files):
         from rich.console import Console

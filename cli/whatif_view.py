@@ -23,7 +23,7 @@ _MORE = "--html, --csv or --json have all"
 
 def as_tables(account: Account) -> RenderableType:
     """The candidates, and for how long each would throttle whom."""
-    note = Text(account.notes[0], style="dim")
+    note = Text("\n".join(account.notes[:2]), style="dim")
     late = (_late(account),) if account.closed else ()
     return Group(_candidates(account), *late, _hit(account), note)
 

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from quotascope.metrics import INT_MAX, LONG_MAX, ReplicationQuotaType, RLMQuotaType
+from quotascope.metrics import (
+    INT_MAX,
+    LONG_MAX,
+    KafkaRelease,
+    ReplicationQuotaType,
+    RLMQuotaType,
+)
 
 from .errors import AdminRequestFailed, ClientError, PermissionMissing
 from .quota_admin import (
@@ -41,6 +47,7 @@ _RATES: Final = (
     *(kind.rate_key for kind in (*ReplicationQuotaType, *RLMQuotaType)),
     CONNECTION_RATE,
 )
+_METADATA_VERSION: Final = "metadata.version"
 _LISTENERS: Final = "listeners"
 SETTINGS: Final = (
     "num.io.threads",
@@ -102,6 +109,14 @@ def cluster(answer: Answer) -> ClusterDescription:
     """The cluster of a DescribeCluster answer."""
     nodes = tuple(map(_broker, answer["brokers"]))
     return ClusterDescription(cluster_id=answer["cluster_id"], nodes=nodes)
+
+
+def release(answer: Answer) -> KafkaRelease | None:
+    """The release in an ApiVersions answer, by the newest `metadata.version` that the broker supports; None where it names none."""
+    for feature in answer.get("supported_features") or ():
+        if feature["name"] == _METADATA_VERSION:
+            return KafkaRelease.of_metadata_version(feature["max_version"])
+    return None
 
 
 def brokers(answer: Answer) -> RegisteredBrokers:

@@ -25,7 +25,10 @@ from kafka.protocol.admin import (
     DescribeQuorumRequest,
 )
 from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.version import __version__
+
+from quotascope.metrics import KafkaRelease
 
 from . import answers
 from .diagnosis import Exchange, diagnose
@@ -80,6 +83,11 @@ class KafkaPythonAdmin:
         manager = getattr(self._admin, "_manager", None)
         version = getattr(manager, "broker_version", None) or ()
         return ".".join(map(str, version))
+
+    def describe_release(self) -> KafkaRelease | None:
+        """The release of the broker that answers."""
+        answer = self._ask("ApiVersions", _features_request)
+        return answers.release(answer)
 
     def describe_brokers(self) -> RegisteredBrokers:
         """The brokers, with those that are down where the cluster tells."""
@@ -294,6 +302,14 @@ def _sasl_configs(sasl: Sasl) -> dict[str, object]:
         "sasl_plain_username": username,
         "sasl_plain_password": sasl.password.reveal(),
     }
+
+
+def _features_request() -> ApiMessage:
+    return ApiVersionsRequest(
+        client_software_name="kafka-python",
+        client_software_version=__version__,
+        min_version=3,
+    )
 
 
 def _quorum_request() -> ApiMessage:

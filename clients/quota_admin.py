@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from quotascope.metrics import KafkaRelease
 
 Entity: TypeAlias = Mapping[str, str | None]
 """Name by entity type (`user`, `client-id`, `ip`); None is the default entity of that type."""
@@ -114,6 +117,14 @@ class QuotaAdmin(Protocol):
 
     def describe_cluster(self) -> ClusterDescription:
         """The cluster and its brokers. Needs no permission."""
+        ...
+
+    def describe_release(self) -> KafkaRelease | None:
+        """
+        The release of the broker that answers, by the newest `metadata.version` that it supports (API 18). Needs no permission.
+
+        None when it names no such feature: before KRaft.
+        """
         ...
 
     def describe_brokers(self) -> RegisteredBrokers:

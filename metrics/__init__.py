@@ -48,6 +48,7 @@ from .host_address import host_address
 from .jmx import mbean_name, parse_object_name, quote_tag_value, unquote_tag_value
 from .jmx_filter import JmxFilter
 from .jmx_reporter import JmxReporter, MBean
+from .kafka_release import NEWEST_RELEASE, KafkaRelease
 from .manager_config import ManagerConfig
 from .meter import Meter
 from .metric import KafkaMetric
@@ -125,6 +126,7 @@ __all__ = [
     "INVALID_REQUEST",
     "IP_QUOTA_KEYS",
     "LONG_MAX",
+    "NEWEST_RELEASE",
     "NO_RULE",
     "PERCENT_PER_NANO",
     "TELEMETRY_PREFIX",
@@ -171,6 +173,7 @@ __all__ = [
     "JmxFilter",
     "JmxReporter",
     "KafkaMetric",
+    "KafkaRelease",
     "Level",
     "LinearBins",
     "MBean",

@@ -52,9 +52,9 @@ class ClientQuotaManager:
     """
     The quotas of one type on one broker; this class itself serves Produce and Fetch (Kafka: `ClientQuotaManager`).
 
-    Kafka's behaviour by default, its quirks included: throttles above 24.8 days wrap around
-    (`ManagerConfig.saturate_throttle_time`), unlimited clients are measured too, sensors live an hour after their last
-    record, a metric whose rule was superseded stays until then.
+    Kafka's behaviour by default, its quirks included: throttles above 24.8 days are as long as `ManagerConfig.release`
+    makes them, unlimited clients are measured too, sensors live an hour after their last record, a metric whose rule
+    was superseded stays until then.
 
     Rules hold decoded names, tags sanitised ones: see `Principal`. Safe for many threads.
 
@@ -80,6 +80,7 @@ class ClientQuotaManager:
     ) -> None:
         self.quota_type: QuotaType = quota_type
         self.config: ManagerConfig = ManagerConfig() if config is None else config
+        self._longest_ms: int = self.config.release.longest_rate_ms
         self.reaper = ThrottledChannelReaper(registry, quota_type, now_ms)
         self._registry = registry
         self._custom: CallbackRules | None = (
@@ -129,7 +130,7 @@ class ClientQuotaManager:
         breach = sensors.quota.try_record(value, now_ms)
         if breach is None:
             return 0
-        return self._narrow(self._throttle_time_ms(breach, now_ms))
+        return narrow(self._throttle_time_ms(breach, now_ms), self._longest_ms)
 
     def record_no_throttle(
         self, principal: Principal, client_id: str, value: float, now_ms: int
@@ -288,9 +289,6 @@ class ClientQuotaManager:
 
     def _metric_about(self) -> str:
         return f"Tracking {self.metric} per user/client-id"
-
-    def _narrow(self, throttle_time_ms: int) -> int:
-        return narrow(throttle_time_ms, saturate=self.config.saturate_throttle_time)
 
     def _metric_name(self, tags: EntityTags) -> MetricName:
         return self._factory.name(self.metric, tags, self._metric_about())

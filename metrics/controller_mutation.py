@@ -18,7 +18,7 @@ from .quota_type import QuotaType
 from .rate import Rate
 from .registry import Registry
 from .sensor import Sensor
-from .throttle_time import token_throttle_time_ms
+from .throttle_time import narrow, token_throttle_time_ms
 from .token_bucket import TokenBucket
 
 
@@ -66,7 +66,7 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
         except QuotaViolation as violation:
             if sensors.rejection is not None:
                 sensors.rejection.record(value, now_ms)
-            return self._narrow(token_throttle_time_ms(violation))
+            return narrow(token_throttle_time_ms(violation))
         return 0
 
     def quota_for(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from .kafka_release import NEWEST_RELEASE, KafkaRelease
 from .window_config import WindowConfig
 
 
@@ -13,13 +14,8 @@ class ManagerConfig(WindowConfig):
     The windows are `quota.window.*`, those of the controller `controller.quota.window.*`.
     """
 
-    saturate_throttle_time: bool = False
-    """
-    Whether a throttle above 24.8 days stays that long.
-
-    Kafka cuts it to 32 bits: it turns negative, which counts as not throttled, or into any other number. At 1 B/s a
-    request of 3 MB is enough.
-    """
+    release: KafkaRelease = NEWEST_RELEASE
+    """Whose arithmetic of throttle times is followed."""
 
     extra_counters: bool = True
     """Whether to count throttled ms, throttled requests and refused mutations, which Kafka does not."""

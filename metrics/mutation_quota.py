@@ -74,7 +74,7 @@ class _BoundedQuota(MutationQuota):
         if self._throttle_time_ms == 0:
             return 0
         left_ms = self._throttle_time_ms - (now_ms - self._violated_at_ms)
-        return max(0, self._narrow(left_ms))
+        return max(0, narrow(left_ms))
 
     def _charge(self, permits: float, now_ms: int) -> None:
         raise NotImplementedError
@@ -82,9 +82,6 @@ class _BoundedQuota(MutationQuota):
     def _remember(self, violation: QuotaViolation, now_ms: int) -> None:
         self._throttle_time_ms = token_throttle_time_ms(violation)
         self._violated_at_ms = now_ms
-
-    def _narrow(self, throttle_time_ms: int) -> int:
-        return narrow(throttle_time_ms, saturate=self._config.saturate_throttle_time)
 
 
 class StrictMutationQuota(_BoundedQuota):
@@ -109,7 +106,7 @@ class StrictMutationQuota(_BoundedQuota):
             self._remember(violation, now_ms)
             if self._sensors.rejection is not None:
                 self._sensors.rejection.record(permits, now_ms)
-            left_ms = self._narrow(self._throttle_time_ms)
+            left_ms = narrow(self._throttle_time_ms)
             raise ThrottlingQuotaExceeded(left_ms) from None
 
 

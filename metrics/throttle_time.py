@@ -6,7 +6,7 @@ narrows the result to the 32 bits of the protocol (`narrow`).
 """
 
 from .errors import QuotaViolation, WrongStatistic
-from .numbers import INT_MAX, jdiv, jround, to_i32
+from .numbers import LONG_MAX, jdiv, jround, to_i32
 from .token_bucket import TokenBucket
 
 
@@ -62,11 +62,10 @@ def token_throttle_time_ms(violation: QuotaViolation) -> int:
     return token_formula_ms(violation.value, violation.bound)
 
 
-def narrow(throttle_time_ms: int, *, saturate: bool = False) -> int:
+def narrow(throttle_time_ms: int, longest_ms: int = LONG_MAX) -> int:
     """
-    Return the throttle time as the protocol's 32-bit number.
+    Return the throttle time, at most `longest_ms`, as the protocol's 32-bit number: the high bits are cut off.
 
-    By default the high bits are cut off, as in Kafka: above 24.8 days the time turns negative, which counts as not
-    throttled, or into any other number. With `saturate` it stops at 24.8 days instead.
+    Rates take `KafkaRelease.longest_rate_ms` for the longest, mutations none.
     """
-    return min(throttle_time_ms, INT_MAX) if saturate else to_i32(throttle_time_ms)
+    return to_i32(min(throttle_time_ms, longest_ms))

@@ -26,7 +26,7 @@ from .ledger import (
 from .mutations import BURST_SPREADING
 from .rate import Windows, add, measure
 from .requests import FETCH, MUTATION, NO_KIND, REQUEST, Requests, Scale, is_timed
-from .rounding import LONG_MAX, narrowed
+from .rounding import low_bits
 from .spreading import Spreads, spread
 from .throttle import rate_throttle
 
@@ -163,7 +163,9 @@ def _judge(loop: ClosedLoop, row: int, now_ms: int) -> Verdict:
         own_ms, refused = _charge_mutation(loop, row, now_ms)
     elif requests.kinds[row] != NO_KIND:
         kind = requests.kinds[row]
-        own_ms, place = _charge(loop, row, kind, float(size), now_ms, LONG_MAX)
+        own_ms, place = _charge(
+            loop, row, kind, float(size), now_ms, loop.scale.longest_ms
+        )
     request_ms = _charge_time(loop, row, size, now_ms)
     return Verdict(
         throttled_by=stronger(requests.kinds[row], own_ms, request_ms),
@@ -186,8 +188,7 @@ def _charge(
         return 0, -1
     place = add(loop.windows, sensor, value, now_ms, rules.samples, rules.window_ms)
     rate, span = measure(loop.windows, sensor, now_ms, rules.samples, rules.window_ms)
-    throttle_ms = rate_throttle(rate, rules.limits[at], span, most_ms)
-    return narrowed(throttle_ms, loop.scale.saturate == 1), place
+    return low_bits(rate_throttle(rate, rules.limits[at], span, most_ms)), place
 
 
 @kernel
@@ -202,7 +203,8 @@ def _charge_time(loop: ClosedLoop, row: int, size: int, now_ms: int) -> int:
     if loop.progress.timed[row] == 1:
         percent = 0.0
     loop.progress.timed[row] = 1
-    return _charge(loop, row, REQUEST, percent, now_ms, loop.rules.window_ms)[0]
+    most_ms = min(loop.rules.window_ms, loop.scale.longest_ms)
+    return _charge(loop, row, REQUEST, percent, now_ms, most_ms)[0]
 
 
 @kernel
@@ -220,7 +222,7 @@ def _charge_mutation(loop: ClosedLoop, row: int, now_ms: int) -> tuple[int, bool
         throttle_ms, refused = take(loop.buckets, bucket, permits, now_ms, treatment)
     if refused:
         book_refusal(loop.ledger, pair, requests.sizes[row])
-    return narrowed(throttle_ms, loop.scale.saturate == 1), refused
+    return low_bits(throttle_ms), refused
 
 
 @kernel

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from .bucket import Buckets, take
 from .compiled import Codes, Flags, Ints, kernel
 from .requests import Outcomes
-from .rounding import narrowed
+from .rounding import low_bits
 from .spreading import Spreads, spread
 
 TOKEN_BUCKET = 0
@@ -37,7 +37,6 @@ class MutationReplay(NamedTuple):
     spreads: Spreads
     outcomes: Outcomes
     entities: int
-    saturate: int
 
 
 @kernel
@@ -68,6 +67,6 @@ def _decide(replay: MutationReplay, candidate: int, number: int, bucket: int) ->
     left_ms = throttle_ms - max(0, mutations.waits[number])
     place = candidate * len(mutations.times) + number
     if throttle_ms != 0:
-        outcomes.throttles[place] = max(0, narrowed(left_ms, replay.saturate == 1))
+        outcomes.throttles[place] = max(0, low_bits(left_ms))
     outcomes.refused[place] = refused
     outcomes.noted[number] = 1

@@ -34,7 +34,7 @@ from .requests import (
     Scale,
     asked,
 )
-from .rounding import LONG_MAX, narrowed, natural
+from .rounding import low_bits, natural
 from .throttle import rate_throttle
 
 
@@ -137,7 +137,7 @@ def own_throttle(loop: OpenLoop, request: Asked, rank: int) -> int:
         place = loop.limits.ranks[rank] * loop.scale.mutations + number
         decided: int = loop.outcomes.throttles[place]
         return decided
-    return _of_rate(loop, request, rank, request.kind, LONG_MAX)
+    return _of_rate(loop, request, rank, request.kind, loop.scale.longest_ms)
 
 
 @kernel
@@ -145,7 +145,8 @@ def request_throttle(loop: OpenLoop, request: Asked, rank: int) -> int:
     """Return the throttle that the request quota asks for, ms: at most one window (KIP-124)."""
     if not request.timed:
         return 0
-    return _of_rate(loop, request, rank, REQUEST, loop.limits.longest[rank])
+    most_ms = min(loop.limits.longest[rank], loop.scale.longest_ms)
+    return _of_rate(loop, request, rank, REQUEST, most_ms)
 
 
 @kernel
@@ -155,7 +156,7 @@ def _of_rate(loop: OpenLoop, request: Asked, rank: int, kind: int, most_ms: int)
     slot = loop.limits.slots[natural(kind * loop.scale.candidates) + rank]
     place = natural(slot * len(loop.requests.times) + request.row)
     rate, span = loop.measured.rates[place], loop.measured.spans[place]
-    return narrowed(rate_throttle(rate, limit, span, most_ms), loop.scale.saturate == 1)
+    return low_bits(rate_throttle(rate, limit, span, most_ms))
 
 
 @kernel

@@ -78,8 +78,8 @@ class Scale(NamedTuple):
     slots: int
     """Tables of measurements: sensors that candidates share are measured once."""
     mutations: int
-    saturate: int
-    """1 to keep throttles above 24.8 days as long as they are."""
+    longest_ms: int
+    """Where the throttle times of rates stop before they are cut to 32 bits (`metrics.KafkaRelease.longest_rate_ms`)."""
 
 
 class Limits(NamedTuple):

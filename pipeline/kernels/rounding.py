@@ -39,11 +39,3 @@ def natural(n: int) -> int:
 def low_bits(n: int) -> int:
     """Keep the low 32 bits as a signed number (`metrics.numbers.to_i32`)."""
     return ((n + _SIGN) & _LOW) - _SIGN
-
-
-@kernel
-def narrowed(throttle_ms: int, saturate: bool) -> int:  # noqa: FBT001 - kernels take arguments by position
-    """Return a throttle time as the protocol's 32 bits hold it (`metrics.throttle_time.narrow`)."""
-    if saturate:
-        return min(throttle_ms, INT_MAX)
-    return low_bits(throttle_ms)

@@ -9,7 +9,7 @@ from .rate import Measured
 from .rounding import LONG_MAX, rounded
 
 UNCLAMPED = LONG_MAX
-"""No limit to a throttle: bandwidth."""
+"""No limit to a throttle: bandwidth, up to Kafka 4.3 (`metrics.KafkaRelease.longest_rate_ms`)."""
 
 
 class Throttles(NamedTuple):
@@ -54,11 +54,8 @@ def throttle_times(
     return outcome.times.reshape(len(limits), len(measured.rates))
 
 
-def narrowed_times(throttle_ms: Ints, *, saturate: bool = False) -> Ints:
-    """Return throttle times as a broker's protocol holds them: 32 bits, those above 24.8 days wrapped around."""
-    limits = np.iinfo(np.int32)
-    if saturate:
-        return np.minimum(throttle_ms, limits.max)
+def narrowed_times(throttle_ms: Ints) -> Ints:
+    """Return throttle times as a broker's protocol holds them: in 32 bits, longer ones wrapped around."""
     return throttle_ms.astype(np.int32).astype(np.int64)
 
 

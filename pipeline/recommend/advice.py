@@ -11,6 +11,7 @@ import pyarrow as pa
 from quotascope.metrics import QuotaType
 from quotascope.quotas import Change, QuotaSet, difference, merged
 
+from ..followed import Followed
 from .policy import Policy
 from .recommendation import Recommendation, quotas_of
 
@@ -46,6 +47,8 @@ class Advice:
     span_ms: tuple[int, int]
     """Its first and last decision: ms since 1970."""
     policy: Policy
+    kafka: Followed
+    """The release whose throttle times were followed."""
     now: QuotaSet | None
     """The quotas as configured; None if nobody asked."""
     recommended: Sequence[Recommendation]

@@ -33,6 +33,7 @@ def as_json(advice: Advice, commands: Commands) -> str:
             "history": advice.source,
             "begin_ms": begin,
             "end_ms": end,
+            "kafka": advice.kafka.values(),
             "policy": _policy(advice),
             "recommended": [_values(each, advice) for each in advice.recommended],
             "changes": [_change(each) for each in advice.changes],

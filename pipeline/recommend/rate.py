@@ -20,7 +20,7 @@ from ..kernels.rate import (
     observe,
     observe_all,
 )
-from ..kernels.throttle import UNCLAMPED, throttle_times
+from ..kernels.throttle import throttle_times
 from ..whatif.frame import Frame
 
 Ints = NDArray[np.int64]
@@ -57,19 +57,28 @@ def prepare(requests: int, config: WindowConfig) -> None:
 
 
 def bandwidth(
-    kind: QuotaType, frame: Frame, rows: NDArray[np.bool_], config: WindowConfig
+    kind: QuotaType,
+    frame: Frame,
+    rows: NDArray[np.bool_],
+    config: WindowConfig,
+    longest_ms: int,
 ) -> RateSensor:
-    """The sensor of bytes; a Fetch that the log shows as answered empty was charged and given back."""
+    """
+    The sensor of bytes; a Fetch that the log shows as answered empty was charged and given back.
+
+    Throttle times stop at `longest_ms` and are not cut to 32 bits: where a release has nothing that stops them
+    (`KafkaRelease.longest_rate_ms`) a wrapped one would make a lower limit look milder.
+    """
     withheld = frame.requests.as_logged[rows] == 1
     events = _events(
         frame.requests.times[rows],
         frame.requests.sizes[rows].astype(np.float64),
         np.where(withheld, WITHHELD, CHECKED),
     )
-    return _sensor(kind, events, config, UNCLAMPED)
+    return _sensor(kind, events, config, longest_ms)
 
 
-def request_time(frame: Frame, config: WindowConfig) -> RateSensor:
+def request_time(frame: Frame, config: WindowConfig, longest_ms: int) -> RateSensor:
     """The sensor of thread time: the handler's is checked, the network thread's is added unchecked when the response has left."""
     timed = ~np.isnan(frame.requests.percents)
     later = frame.networks > 0
@@ -79,7 +88,8 @@ def request_time(frame: Frame, config: WindowConfig) -> RateSensor:
     order = np.argsort(times, kind="stable")
     treatments = np.where(checked, CHECKED, UNCHECKED)
     events = _events(times[order], values[order], treatments[order])
-    return _sensor(QuotaType.REQUEST, events, config, config.window_ms)
+    most_ms = min(config.window_ms, longest_ms)
+    return _sensor(QuotaType.REQUEST, events, config, most_ms)
 
 
 def _events(times: Ints, values: Floats, treatments: NDArray[np.int64]) -> Events:

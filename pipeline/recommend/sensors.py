@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType, WindowConfig
 
+from ..followed import Followed
 from ..kernels.requests import FETCH, PRODUCE
 from ..whatif.frame import Frame, entities_of, frame_of
 from .debt import DebtSensor
@@ -27,12 +28,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Windows:
-    """The windows of the cluster's quotas."""
+    """The windows of the cluster's quotas, and the release that measures by them."""
 
     client: WindowConfig = field(default_factory=WindowConfig)
     """`quota.window.num`, `quota.window.size.seconds`"""
     controller: WindowConfig = field(default_factory=WindowConfig)
     """`controller.quota.window.num`, `controller.quota.window.size.seconds`"""
+    followed: Followed = field(default_factory=Followed)
 
 
 class Sensor(Protocol):
@@ -74,12 +76,12 @@ def sensors_of(rows: pa.Table, windows: Windows) -> Iterator[Sensor]:
     """
     frame = _frame(rows)
     kinds = frame.requests.kinds
-    if np.any(kinds == PRODUCE):
-        yield bandwidth(QuotaType.PRODUCE, frame, kinds == PRODUCE, windows.client)
-    if np.any(kinds == FETCH):
-        yield bandwidth(QuotaType.FETCH, frame, kinds == FETCH, windows.client)
+    longest_ms = windows.followed.release.longest_rate_ms
+    for kind, number in ((QuotaType.PRODUCE, PRODUCE), (QuotaType.FETCH, FETCH)):
+        if np.any(kinds == number):
+            yield bandwidth(kind, frame, kinds == number, windows.client, longest_ms)
     if not np.all(np.isnan(frame.requests.percents)):
-        yield request_time(frame, windows.client)
+        yield request_time(frame, windows.client, longest_ms)
 
 
 def mutations_of(rows: pa.Table, windows: Windows) -> DebtSensor:

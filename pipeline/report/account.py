@@ -8,6 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from ..followed import Followed
 from ..whatif.mode import Mode
 from .summary import (
     CandidateSummary,
@@ -42,6 +43,8 @@ class Account:
     span_ms: tuple[int, int]
     """Its first and last decision: ms since 1970."""
     mode: Mode
+    kafka: Followed
+    """The release whose throttle times were followed."""
     candidates: Sequence[CandidateSummary]
     groups: Sequence[GroupSummary]
     """Clients that share a limit, those that are throttled longest first."""
@@ -61,7 +64,7 @@ class Account:
     @property
     def notes(self) -> Sequence[str]:
         """What a reader must know about these figures, one sentence or two each."""
-        return (_MEANT[self.mode], *_NOTES)
+        return (_MEANT[self.mode], self.kafka.note, *_NOTES)
 
 
 def account_of(
@@ -70,6 +73,7 @@ def account_of(
     source: str,
     span_ms: tuple[int, int],
     mode: Mode,
+    kafka: Followed,
 ) -> Account:
     """
     Add up the results of a replay.
@@ -80,6 +84,7 @@ def account_of(
         source: where the history is.
         span_ms: its first and last decision.
         mode: of the replay.
+        kafka: the release whose throttle times were followed.
 
     """
     rows = rows_of(results)
@@ -87,6 +92,7 @@ def account_of(
         source=source,
         span_ms=span_ms,
         mode=mode,
+        kafka=kafka,
         candidates=by_candidate(rows, names),
         groups=by_group(rows),
         rows=rows,

@@ -36,6 +36,7 @@ def _values(account: Account) -> dict[str, Any]:
         "begin_ms": begin,
         "end_ms": end,
         "mode": account.mode.value,
+        "kafka": account.kafka.values(),
         "candidates": [asdict(each) for each in account.candidates],
         "results": list(account.rows),
         "notes": list(account.notes),

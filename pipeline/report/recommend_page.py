@@ -85,7 +85,7 @@ def notes(advice: Advice) -> Sequence[str]:
     missing = (
         "The configured quotas are not known here, so that every limit counts as new.",
     )
-    return (*_NOTES, *(missing if advice.now is None else ()))
+    return (*_NOTES, advice.kafka.note, *(missing if advice.now is None else ()))
 
 
 def _limit(made: Recommendation, advice: Advice) -> Sequence[Child]:

@@ -21,7 +21,7 @@ from ..report.recommend_page import charted, recommend_page
 from ..table import File, Table
 from ..table.run import Run, run_here
 from ..whatif.batches import NEEDED, whole_groups
-from ..whatif.mode import Mode
+from ..whatif.mode import Mode, Settings
 from .engine import MOST_LOCAL_ROWS, Engine, chosen, run_of
 from .parts import Progress, parts_of, told
 from .replaying import replayed
@@ -47,7 +47,7 @@ def advise(
         folder: of the history, as `quotascope ingest` has made it.
         policy: what limits have to keep.
         now: the quotas as configured, if they are known.
-        windows: of the cluster's quotas; Kafka's defaults unless given.
+        windows: of the cluster's quotas, and its release; Kafka's defaults and the newest unless given.
         engine: who does the work.
         progress: is told how much is done, and of how much.
 
@@ -66,6 +66,7 @@ def advise(
         source=folder,
         span_ms=span,
         policy=policy,
+        kafka=windows.followed,
         now=now,
         recommended=made,
         changes=changes(now, made),
@@ -132,7 +133,8 @@ def _replay(
         )
         for name, quotas in tried.items()
     ]
-    return replayed(table, candidates, Mode.OPEN_LOOP, run)
+    settings = Settings(release=windows.followed.release)
+    return replayed(table, candidates, Mode.OPEN_LOOP, run, settings=settings)
 
 
 def page(advice: Advice, commands: Sequence[str]) -> str:

@@ -9,12 +9,13 @@ from datetime import UTC, tzinfo
 import pyarrow as pa
 
 from ..candidates import Candidate
+from ..followed import Followed
 from ..history.store import History
 from ..report.account import Account, account_of
 from ..report.rollups import Drawn
 from ..report.summary import Group
 from ..report.whatif_page import CHARTS
-from ..whatif.mode import Mode
+from ..whatif.mode import Mode, Settings
 from .engine import MOST_LOCAL_ROWS, Engine, chosen, run_of
 from .parts import Progress
 from .replaying import replayed
@@ -31,7 +32,7 @@ class WhatIf:
     usages: Mapping[Group, Drawn]
 
 
-def what_if(
+def what_if(  # noqa: PLR0913 - most by name
     folder: str,
     candidates: Sequence[Candidate],
     mode: Mode,
@@ -39,6 +40,7 @@ def what_if(
     engine: Engine = Engine.AUTO,
     zone: tzinfo = UTC,
     progress: Progress | None = None,
+    kafka: Followed | None = None,
 ) -> WhatIf:
     """
     Replay a history under candidates.
@@ -50,6 +52,7 @@ def what_if(
         engine: who does the work.
         zone: whose hours and weekdays are drawn.
         progress: is told how much is done, and of how much.
+        kafka: the release whose throttle times are followed; the newest unless given.
 
     Raises:
         NoTable: there is no history.
@@ -59,9 +62,11 @@ def what_if(
     history = History.open(folder)
     span = span_ms(history)
     run = run_of(chosen(engine, rows_of(history.detail), MOST_LOCAL_ROWS))
-    results = replayed(history.detail, candidates, mode, run, progress)
+    kafka = kafka or Followed()
+    settings = Settings(release=kafka.release)
+    results = replayed(history.detail, candidates, mode, run, progress, settings)
     names = [candidate.name for candidate in candidates]
-    account = account_of(results, names, folder, span, mode)
+    account = account_of(results, names, folder, span, mode, kafka)
     groups = [each.group for each in account.groups[:CHARTS]]
     return WhatIf(
         results=results,

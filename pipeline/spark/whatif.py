@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from quotascope.metrics import NEWEST_RELEASE, KafkaRelease, MalformedName
 from quotascope.pages.files import put
 from quotascope.pipeline.candidates import Candidate, read_candidates
 from quotascope.pipeline.errors import PipelineError
@@ -191,15 +192,16 @@ def _session() -> "SparkSession":
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run as a program of its own, as spark-submit does; return the exit code."""
     options = _options().parse_args(arguments)
-    settings = Settings(per_broker=options.per_broker)
     try:
+        release = KafkaRelease.parse(options.kafka_version)
+        settings = Settings(per_broker=options.per_broker, release=release)
         candidates = read_candidates(Path(options.candidates))
         history = History.open(options.history).detail
         results = replay_table(history, candidates, Mode(options.mode), settings)
         written = BytesIO()
         pq.write_table(results, written)
         put(Path(options.into), written.getvalue())
-    except (PipelineError, OSError) as error:
+    except (PipelineError, MalformedName, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     sys.stdout.write(f"{len(results)} results in {options.into}\n")
@@ -215,6 +217,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--candidates", required=True, metavar="FILE", help="YAML")
     parser.add_argument("--mode", choices=modes, default=Mode.OPEN_LOOP.value)
     parser.add_argument("--per-broker", action="store_true", help="keep brokers apart")
+    parser.add_argument("--kafka-version", default=str(NEWEST_RELEASE), metavar="VERSION", help="release of the brokers; the newest by default")  # fmt: skip
     parser.add_argument("--into", required=True, metavar="FILE", help="Parquet")
     return parser
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from quotascope.metrics import KafkaRelease, MalformedName
+
 from ..errors import PipelineError
 from . import check, read_log, read_rules
 from .report import show
@@ -23,6 +25,14 @@ def _given(path: str) -> Path:
     return Path(path)
 
 
+def _release(version: str) -> KafkaRelease:
+    """The release of a version. Raises `argparse.ArgumentTypeError`."""
+    try:
+        return KafkaRelease.parse(version)
+    except MalformedName as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Compare one log and return the exit code."""
     parser = argparse.ArgumentParser(
@@ -36,10 +46,19 @@ def main(arguments: list[str] | None = None) -> int:
         action="store_true",
         help="infer nothing of what the log leaves out",
     )
+    parser.add_argument(
+        "--kafka-version",
+        type=_release,
+        metavar="VERSION",
+        help="the broker's release, such as 4.3; else what the log reports, else the newest",
+    )
     given = parser.parse_args(arguments)
     try:
         result = check(
-            read_log(given.log), read_rules(given.quotas), infer=not given.as_logged
+            read_log(given.log),
+            read_rules(given.quotas),
+            infer=not given.as_logged,
+            release=given.kafka_version,
         )
     except PipelineError as error:
         Console(stderr=True).print(

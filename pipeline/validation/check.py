@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from quotascope.metrics import KafkaRelease
+
+from ..followed import Followed, followed
 from .borders import MOVES, Move, explained, moved
 from .comparison import Comparison, Total, totals
 from .log import RequestLog
@@ -35,6 +38,8 @@ class Check:
     """Ms of network thread charged for each ms of `sendTimeMs`, over all sensors."""
     unreadable: int
     """Lines that are no requests."""
+    kafka: Followed = field(default_factory=Followed)
+    """The release whose throttle times were followed."""
 
     @property
     def holds(self) -> bool:
@@ -42,17 +47,27 @@ class Check:
         return all(total.holds for total in self.totals)
 
 
-def check(log: RequestLog, rules: Rules, *, infer: bool = True) -> Check:
+def check(
+    log: RequestLog,
+    rules: Rules,
+    *,
+    infer: bool = True,
+    release: KafkaRelease | None = None,
+) -> Check:
     """
     Replay a log.
 
     With `infer`, what the log leaves out is inferred from answers, in several passes: thread time (`unlogged`), and moments to the ms
     (`moments`). Without, only what the log tells is charged, and every error runs on.
+
+    Throttle times follow `release`, else the one that the log names, else the newest.
     """
-    if not infer:
-        plan = Plan(log, rules)
-        return _result(plan, Replay(plan, UnloggedTime(), infer=False))
-    return _Inferring(log, rules).result()
+    kafka = followed(release, log=log.release)
+    rules = rules.under(kafka.release)
+    if infer:
+        return replace(_Inferring(log, rules).result(), kafka=kafka)
+    plan = Plan(log, rules)
+    return replace(_result(plan, Replay(plan, UnloggedTime(), infer=False)), kafka=kafka)  # fmt: skip
 
 
 class _Inferring:

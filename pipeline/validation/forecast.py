@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from quotascope.metrics import QuotaType
 
 from ..candidates import Candidate
+from ..followed import followed
 from ..history import history_of
 from ..request_log.mutations import MutationLedger
-from ..whatif import Mode, replay
+from ..whatif import Mode, Settings, replay
 from .log import RequestLog
 
 Key = tuple[str, str, QuotaType]
@@ -17,7 +18,8 @@ Key = tuple[str, str, QuotaType]
 def forecast(log: RequestLog, candidate: Candidate) -> Mapping[Key, float]:
     """Throttled seconds by client and quota under a candidate, in a closed loop: clients that are held back send later."""
     requests = MutationLedger().resolve(log.requests).requests
-    results = replay(history_of(requests), [candidate], Mode.CLOSED_LOOP)
+    settings = Settings(release=followed(None, log=log.release).release)
+    results = replay(history_of(requests), [candidate], Mode.CLOSED_LOOP, settings)
     kinds = {kind.label: kind for kind in QuotaType}
     return {
         (row["user"], row["client_id"], kinds[row["quota_type"]]): row["throttled_ms"]

@@ -1,6 +1,7 @@
 """One process's request log, read whole: the rows that the pipeline makes of it, and the messages of a few APIs that tell more."""
 
 import gzip
+import re
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,9 +11,18 @@ from typing import Any, Final, TypeAlias
 import orjson
 import pyarrow as pa
 
+from quotascope.metrics import KafkaRelease
+
 from ..errors import EmptyLog, PipelineError
 from ..request_log.parsing import Source, parse_lines
-from .apis import ALTER_CLIENT_QUOTAS, CREATE_TOPICS, FETCH, METADATA, PRODUCE
+from .apis import (
+    ALTER_CLIENT_QUOTAS,
+    API_VERSIONS,
+    CREATE_TOPICS,
+    FETCH,
+    METADATA,
+    PRODUCE,
+)
 from .shapes import readable
 
 Json: TypeAlias = Any
@@ -22,6 +32,9 @@ _TELLING: Final = frozenset(
 )
 _MARK: Final = b"Completed request:"
 _GZIP: Final = b"\x1f\x8b"
+_METADATA_VERSION: Final = re.compile(
+    rb'"name":"metadata.version","minVersion":\d+,"maxVersion":(\d{1,5})'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +45,8 @@ class RequestLog:
     """`REQUESTS`, a forwarded request still twice where both its lines are here; `line` counts from 1."""
     messages: Mapping[int, Json]
     """The JSON of a line by its number: of Produce, Fetch, Metadata, CreateTopics and AlterClientQuotas."""
+    release: KafkaRelease | None
+    """Of the broker, where it answered a client's ApiVersions with the features that it supports."""
     unreadable: int
     """Lines that are not requests, not whole, or of another shape than Kafka's."""
 
@@ -60,6 +75,7 @@ def log_of(lines: list[bytes], name: str) -> RequestLog:
     return RequestLog(
         requests=requests,
         messages={line: message for line, message in read.items() if message},
+        release=_release(requests, lines),
         unreadable=len(lines) - len(requests),
     )
 
@@ -78,6 +94,16 @@ def _without(requests: pa.Table, odd: Collection[int]) -> pa.Table:
     return requests.filter(
         pa.array([line not in odd for (line,) in rows(requests, "line")], pa.bool_())
     )
+
+
+def _release(requests: pa.Table, lines: list[bytes]) -> KafkaRelease | None:
+    """The release by the newest `metadata.version` that the broker supports (KIP-584); the last answer counts, after a restart."""
+    found = None
+    for number, key in rows(requests, "line", "api_key"):
+        level = _METADATA_VERSION.search(lines[number - 1]) if key == API_VERSIONS else None  # fmt: skip
+        if level is not None:
+            found = KafkaRelease.of_metadata_version(int(level[1]))
+    return found
 
 
 def _messages(requests: pa.Table, lines: list[bytes]) -> Iterator[tuple[int, Json]]:

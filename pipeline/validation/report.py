@@ -63,7 +63,7 @@ def _notes(check: Check) -> list[str]:
     inferred = ", ".join(
         f"{_name(name)} {ms:.0f} ms" for name, ms in sorted(check.unlogged_ms.items())
     )
-    notes = []
+    notes = [check.kafka.note]
     if inferred:
         notes.append(
             "thread time that the log leaves out (network threads, authentication), inferred from earlier answers: "

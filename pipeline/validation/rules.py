@@ -9,15 +9,23 @@ The rules that were in force while a log was written, as a JSON file.
 An entity's `null` is its default; `config` holds the windows where they are not Kafka's own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
 import orjson
 
-from quotascope.metrics import InvalidConfig, QuotaConfig, QuotaEntity, QuotaType
+from quotascope.metrics import (
+    InvalidConfig,
+    KafkaRelease,
+    QuotaConfig,
+    QuotaEntity,
+    QuotaType,
+)
 from quotascope.metrics.manager_config import ManagerConfig
 from quotascope.quotas import QuotasError, QuotaSet, from_admin, problems_of
 
@@ -51,6 +59,16 @@ class Rules:
 
     quotas: Mapping[Key, float]
     config: QuotaConfig = field(default_factory=QuotaConfig)
+
+    def under(self, release: KafkaRelease) -> Rules:
+        """The same as a release of Kafka follows them."""
+        return replace(
+            self,
+            config=QuotaConfig(
+                client=replace(self.config.client, release=release),
+                controller=replace(self.config.controller, release=release),
+            ),
+        )
 
 
 def read_rules(path: Path) -> Rules:

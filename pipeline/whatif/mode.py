@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from quotascope.metrics import NEWEST_RELEASE, KafkaRelease
+
 
 class Mode(Enum):
     """
@@ -43,8 +45,8 @@ class Settings:
     drain_ms: int = 3_600_000
     """Closed loop: how long after its last logged request on a broker the replay of an entity may go on, in ms."""
 
-    saturate_throttle_time: bool = False
-    """Whether throttles above 24.8 days stay that long; Kafka cuts them to 32 bits, where they turn negative and count as none."""
+    release: KafkaRelease = NEWEST_RELEASE
+    """Of the brokers: how long throttles above 24.8 days are."""
 
     rows_at_once: int = 1 << 20
     """About how many requests are replayed at once, in 0.65 to 1 kB of memory each; more where a group has more."""

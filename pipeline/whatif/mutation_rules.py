@@ -17,11 +17,10 @@ from ..kernels.mutations import (
 from ..kernels.requests import MUTATION, Outcomes
 from ..kernels.spreading import new_spreads
 from .frame import Frame
-from .mode import Settings
 from .plan import Plan
 
 
-def decide(plan: Plan, frame: Frame, settings: Settings) -> Outcomes:
+def decide(plan: Plan, frame: Frame) -> Outcomes:
     """What the mutation quotas of all candidates decide."""
     rows, mutations = _mutations(frame)
     candidates, count = len(plan.candidates), len(rows)
@@ -35,7 +34,7 @@ def decide(plan: Plan, frame: Frame, settings: Settings) -> Outcomes:
         granted=_granted(frame, rows),
     )
     if count:
-        replay = _mutation_replay(plan, frame, mutations, outcomes, settings)
+        replay = _mutation_replay(plan, frame, mutations, outcomes)
         # As much as the whole replay: what is compiled once is used for all of it.
         run(decide_mutations, replay, work=len(frame.groups) * candidates)
     return outcomes
@@ -74,7 +73,6 @@ def _mutation_replay(
     frame: Frame,
     mutations: Mutations,
     outcomes: Outcomes,
-    settings: Settings,
 ) -> MutationReplay:
     numbers, limits, samples, windows = buckets_of(plan, len(frame.entities.users))
     policies = [policy_of(candidate) for candidate in plan.candidates]
@@ -86,7 +84,6 @@ def _mutation_replay(
         spreads=new_spreads(limits, samples, windows),
         outcomes=outcomes,
         entities=len(frame.entities.users),
-        saturate=int(settings.saturate_throttle_time),
     )
 
 

@@ -28,7 +28,7 @@ from .plan import Plan, kernel_limits, scale_of, sensors_of
 
 def open_loop(plan: Plan, frame: Frame, settings: Settings) -> OpenLoop:
     """All that the candidates are entered by: measurements and decisions on mutations."""
-    outcomes = decide(plan, frame, settings)
+    outcomes = decide(plan, frame)
     scale = scale_of(plan, frame, settings)._replace(mutations=len(outcomes.noted))
     return OpenLoop(
         requests=frame.requests,

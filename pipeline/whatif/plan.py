@@ -120,5 +120,5 @@ def scale_of(plan: Plan, frame: Frame, settings: Settings) -> Scale:
         connections=int(connections.max(initial=-1)) + 1,
         slots=max(1, len(plan.slots)),
         mutations=0,
-        saturate=int(settings.saturate_throttle_time),
+        longest_ms=settings.release.longest_rate_ms,
     )

@@ -2,14 +2,14 @@
 
 import pytest
 
-from quotascope.metrics import InvalidConfig, ManagerConfig
+from quotascope.metrics import NEWEST_RELEASE, InvalidConfig, ManagerConfig
 
 
 def test_defaults_are_kafkas() -> None:
-    """11 windows of 1 s, and none of the departures."""
+    """11 windows of 1 s, the newest release, and none of the departures."""
     config = ManagerConfig()
     assert (config.samples, config.window_ms) == (11, 1000)
-    assert not config.saturate_throttle_time
+    assert config.release == NEWEST_RELEASE
     assert config.charge_validate_only
 
 

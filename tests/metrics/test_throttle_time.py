@@ -101,5 +101,10 @@ def test_narrow_wraps_around() -> None:
 
 @given(st.integers(0, LONG_MAX))
 def test_saturation(throttle_time_ms: int) -> None:
-    """On request a long throttle stays long."""
-    assert narrow(throttle_time_ms, saturate=True) == min(throttle_time_ms, INT_MAX)
+    """What stops before it is cut stays long."""
+    assert narrow(throttle_time_ms, INT_MAX) == min(throttle_time_ms, INT_MAX)
+
+
+def test_only_the_upper_end_stops() -> None:
+    """Java's cut follows `Math.min`: far below zero a time wraps around all the same, as under a bound below zero."""
+    assert narrow(-(2**31) - 1, INT_MAX) == INT_MAX

@@ -131,7 +131,6 @@ def by_kernels(
         spreads=new_spreads(*both),
         outcomes=outcomes,
         entities=2,
-        saturate=0,
     )
     run(decide_mutations, replay, work=count)
     refused = outcomes.refused.astype(bool).tolist()

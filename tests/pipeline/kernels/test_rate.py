@@ -10,7 +10,9 @@ from tests.pipeline.kernels.ways import WAYS, kernels
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import (
+    INT_MAX,
     ClientQuotaManager,
+    KafkaRelease,
     ManagerConfig,
     Principal,
     QuotaEntity,
@@ -59,7 +61,10 @@ steps = st.builds(
 traces = st.lists(steps, min_size=1, max_size=60)
 limits = st.sampled_from((0.5, 1.0, 100.0, 1024.0, 33_333.0, 1e6))
 configs = st.builds(
-    ManagerConfig, samples=st.integers(1, 12), window_seconds=st.integers(1, 3)
+    ManagerConfig,
+    samples=st.integers(1, 12),
+    window_seconds=st.integers(1, 3),
+    release=st.sampled_from((KafkaRelease(4, 3), KafkaRelease(4, 4))),
 )
 
 
@@ -117,18 +122,24 @@ def by_kernels(
 @pytest.mark.parametrize("way", WAYS)
 @given(trace=traces, limit=limits, config=configs)
 @example([Step(0, 0, 3_000_000, CHECKED)], 1.0, ManagerConfig())
+@example(
+    [Step(0, 0, 3_000_000, CHECKED)], 1.0, ManagerConfig(release=KafkaRelease(4, 3))
+)
 @settings(max_examples=100)
 def test_bandwidth(
     way: str, trace: list[Step], limit: float, config: ManagerConfig
 ) -> None:
-    """Produce and Fetch throttles are those of a quota manager, wrapped ones and given-back bytes among them."""
+    """Produce and Fetch throttles are those of a quota manager, those above 24.8 days in either release and given-back bytes among them."""
     manager = ClientQuotaManager(Registry(), QuotaType.FETCH, EPOCH_MS, config)
     for user in USERS:
         manager.update_quota(QuotaEntity(user), limit)
     values = [float(step.cost) for step in trace]
     expected = by_engine(manager, trace, values)
     with kernels(way):
-        assert by_kernels(trace, values, limit, config) == expected
+        found = by_kernels(
+            trace, values, limit, config, most_ms=config.release.longest_rate_ms
+        )
+    assert found == expected
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -181,4 +192,5 @@ def test_many_limits_of_one_measurement() -> None:
     throttles = throttle_times(measured, np.array([1.0, 200_000.0, np.inf]))
     assert throttles.tolist() == [[2_999_990_000, 90_000], [5_000, 0], [0, 0]]
     assert narrowed_times(throttles)[0].tolist() == [-1_294_977_296, 90_000]
-    assert narrowed_times(throttles, saturate=True)[0, 0] == 2_147_483_647
+    newest = throttle_times(measured, np.array([1.0]), INT_MAX)
+    assert narrowed_times(newest).tolist() == [[2_147_483_647, 90_000]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.pipeline.followed import Followed
 from quotascope.pipeline.recommend.advice import Advice, Hit, changes
 from quotascope.pipeline.recommend.policy import Policy
 from quotascope.pipeline.recommend.recommendation import Recommendation
@@ -56,6 +57,7 @@ def advice(
         source=source,
         span_ms=(MONDAY, MONDAY + 3_600_000),
         policy=Policy(),
+        kafka=Followed(),
         now=now,
         recommended=made,
         changes=changes(now, made),

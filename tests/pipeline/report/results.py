@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from tests.pipeline.report.names import HOSTILE
 
+from quotascope.pipeline.followed import Followed
 from quotascope.pipeline.history.schema import ROLLUP
 from quotascope.pipeline.report.account import Account, account_of
 from quotascope.pipeline.report.rollups import Drawn, drawn
@@ -62,10 +63,11 @@ def account(
     names: Sequence[str] = ("now", "tight"),
     mode: Mode = Mode.OPEN_LOOP,
     source: str = "usage",
+    kafka: Followed | None = None,
 ) -> Account:
     """An account of an hour."""
     span = (MONDAY, MONDAY + 3_600_000)
-    return account_of(table(*rows), names, source, span, mode)
+    return account_of(table(*rows), names, source, span, mode, kafka or Followed())
 
 
 def seconds(amounts: Iterable[tuple[int, int]], **names: str) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from tests.pipeline.whatif.histories import (
     requests,
 )
 
-from quotascope.metrics import DEFAULT, QuotaEntity, WindowConfig
+from quotascope.metrics import DEFAULT, KafkaRelease, QuotaEntity, WindowConfig
 from quotascope.pipeline.candidates import Candidate, MutationPolicy
 from quotascope.pipeline.whatif import RESULTS, Mode, Settings, predict, replay
 
@@ -222,13 +222,49 @@ def test_partly_granted_mutation_is_refused_for_the_rest(way: str) -> None:
     assert (row["rejected_requests"], row["rejected_mutations"]) == (1, 100)
 
 
-def test_throttles_beyond_a_month() -> None:
-    """A throttle above 24.8 days wraps around to none, as in Kafka, unless it is to stay."""
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mode", Mode)
+def test_throttles_beyond_a_month(way: str, mode: Mode) -> None:
+    """A throttle above 24.8 days stops there, as in Kafka since 4.4, and wraps around to none before."""
     made = [Request(api_key=PRODUCE, cost=3_000_000)]
     quotas = {ALICE: {"producer_byte_rate": 1.0}}
-    assert by_type(made, quotas)["produce"]["throttled_requests"] == 0
-    kept = by_type(made, quotas, settings=Settings(saturate_throttle_time=True))
-    assert kept["produce"]["throttled_ms"] == 2_147_483_647
+    older = Settings(release=KafkaRelease(4, 3))
+    with kernels(way):
+        newest = by_type(made, quotas, mode=mode)["produce"]
+        wrapped = by_type(made, quotas, mode=mode, settings=older)["produce"]
+    assert newest["throttled_ms"] == newest["longest_throttle_ms"] == 2_147_483_647
+    assert wrapped["throttled_requests"] == 0
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mode", Mode)
+def test_request_throttles_of_long_windows(way: str, mode: Mode) -> None:
+    """A request throttle is one window at most, and a window may be longer than 24.8 days."""
+    made = [Request(user="alice", request_us=3_000_000_000)] * 2
+    quotas = {ALICE: {"request_percentage": 0.001}}
+    windows = WindowConfig(samples=2, window_seconds=3_000_000)
+    found = {}
+    with kernels(way):
+        for minor in (3, 4):
+            settings = Settings(release=KafkaRelease(4, minor))
+            (row,) = replay(
+                history(made), [candidate(quotas, windows=windows)], mode, settings
+            ).to_pylist()
+            found[minor] = row["longest_throttle_ms"]
+    assert found == {3: 0, 4: 2_147_483_647}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("release", [KafkaRelease(4, 3), KafkaRelease(4, 4)], ids=str)
+def test_mutation_throttles_wrap_in_all_releases(
+    way: str, release: KafkaRelease
+) -> None:
+    """The controller's throttle is cut to 32 bits, whatever the release: a debt of 3,000,000 partitions at 1 a second counts as none."""
+    create = Request(api_key=CREATE_TOPICS, api_version=5, cost=3_000_000)
+    quotas = {ALICE: {"controller_mutation_rate": 1.0}}
+    with kernels(way):
+        found = by_type([create], quotas, settings=Settings(release=release))
+    assert found["controller_mutation"]["throttled_requests"] == 0
 
 
 def test_only_limited_quotas_are_told() -> None:
