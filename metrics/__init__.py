@@ -48,7 +48,7 @@ from .host_address import host_address
 from .jmx import mbean_name, parse_object_name, quote_tag_value, unquote_tag_value
 from .jmx_filter import JmxFilter
 from .jmx_reporter import JmxReporter, MBean
-from .kafka_release import NEWEST_RELEASE, KafkaRelease
+from .kafka_release import KAFKA_4_4, NEWEST_RELEASE, KafkaRelease
 from .manager_config import ManagerConfig
 from .meter import Meter
 from .metric import KafkaMetric
@@ -125,6 +125,7 @@ __all__ = [
     "INT_MAX",
     "INVALID_REQUEST",
     "IP_QUOTA_KEYS",
+    "KAFKA_4_4",
     "LONG_MAX",
     "NEWEST_RELEASE",
     "NO_RULE",

@@ -1,4 +1,4 @@
-"""What Kafka's releases differ in as far as throttle times go."""
+"""Kafka's releases, as far as they differ in quotas."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ from .numbers import INT_MAX, LONG_MAX
 _VERSION: Final = re.compile(
     r"(\d{1,3})\.(\d{1,3})(?:\.\d{1,4})*(?:-[A-Za-z0-9.-]{1,40})?"
 )
-_SATURATES_SINCE: Final = (4, 4)
 METADATA_LEVELS: Final = (
     (33, 4, 4),
     (30, 4, 3),
@@ -28,10 +27,10 @@ METADATA_LEVELS: Final = (
 """Newest level of the feature `metadata.version` that a release offers, with the release; the newest first (Kafka: `MetadataVersion`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class KafkaRelease:
     """
-    A release of Kafka, whose arithmetic of throttle times an engine or a replay follows.
+    A release of Kafka that an engine, a replay or a client follows.
 
     A throttle time is computed in 64 bits and sent in 32. Up to 4.3 the high bits are cut off: above 24.8 days the time turns
     negative, which counts as not throttled, or into any other number. Since 4.4 the throttle times of byte rates and of the request
@@ -72,7 +71,7 @@ class KafkaRelease:
     @property
     def saturates(self) -> bool:
         """Whether the throttle times of rates stop at 2^31-1 ms rather than wrap around."""
-        return (self.major, self.minor) >= _SATURATES_SINCE
+        return self >= KAFKA_4_4
 
     @property
     def longest_rate_ms(self) -> int:
@@ -83,5 +82,7 @@ class KafkaRelease:
         return f"{self.major}.{self.minor}"
 
 
-NEWEST_RELEASE: Final = KafkaRelease(4, 4)
+KAFKA_4_4: Final = KafkaRelease(4, 4)
+"""Changed throttle times, which responses make a client wait, and what a controller stores as a quota."""
+NEWEST_RELEASE: Final = KAFKA_4_4
 """What is followed where no other release is known."""

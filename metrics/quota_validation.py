@@ -8,6 +8,7 @@ from typing import Final
 
 from .errors import MalformedName
 from .host_address import host_address
+from .kafka_release import KAFKA_4_4, NEWEST_RELEASE, KafkaRelease
 from .numbers import INT_MAX, LONG_MAX
 
 INVALID_REQUEST: Final = 42
@@ -69,7 +70,7 @@ def validate_alteration(
     changes: Iterable[tuple[str, float | None]],
     *,
     is_host: Callable[[str], bool] = is_address,
-    refuse_nan: bool = False,
+    release: KafkaRelease = NEWEST_RELEASE,
 ) -> list[QuotaProblem]:
     """
     Return all that is wrong with an alteration; nothing, if a controller stores it (KIP-546).
@@ -81,8 +82,7 @@ def validate_alteration(
         entity: names by type (`user`, `client-id`, `ip`), None for the default entity.
         changes: keys with their new values in the key's unit, None for a removal.
         is_host: whether an address, or a host name, can be resolved; looks up nothing unless given.
-        refuse_nan: whether NaN is a problem as well. Kafka stores it, and then no request is ever within the quota
-            nor throttled.
+        release: of the controller. Up to 4.3 it stores NaN, and then no request is ever within the quota nor throttled.
 
     """
     problems = _entity_problems(entity, is_host)
@@ -93,7 +93,7 @@ def validate_alteration(
             problems.append(_problem(f"{_shown(key)} is there twice", key))
         elif value is not None:
             problems.extend(_value_problems(keys, key, value))
-            if refuse_nan and math.isnan(value):
+            if release >= KAFKA_4_4 and math.isnan(value):
                 problems.append(_problem(f"{_shown(key)} is not a number", key))
         seen.add(key)
     return problems
@@ -105,7 +105,7 @@ def validate_request(
     ],
     *,
     is_host: Callable[[str], bool] = is_address,
-    refuse_nan: bool = False,
+    release: KafkaRelease = NEWEST_RELEASE,
 ) -> list[list[QuotaProblem]]:
     """
     Return what is wrong with each alteration of one request.
@@ -121,9 +121,7 @@ def validate_request(
             results.append([_problem("the entity is in the request twice")])
         else:
             results.append(
-                validate_alteration(
-                    entity, changes, is_host=is_host, refuse_nan=refuse_nan
-                )
+                validate_alteration(entity, changes, is_host=is_host, release=release)
             )
         seen.add(identity)
     return results

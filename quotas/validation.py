@@ -22,9 +22,7 @@ def problems_of(
 
     Stricter than a controller in one thing: NaN, which it stores, and with which nothing is ever limited.
     """
-    problems = validate_alteration(
-        entity, values.items(), is_host=may_be_host, refuse_nan=True
-    )
+    problems = validate_alteration(entity, values.items(), is_host=may_be_host)
     return [problem.message for problem in problems]
 
 

@@ -15,19 +15,29 @@ sys.path.insert(0, str(ROOT))  # the suite is shared with the tests
 from tests.conformance.failures import Malformed  # noqa: E402 - needs the path
 from tests.conformance.suite import load, outcomes  # noqa: E402
 
+from quotascope.metrics import NEWEST_RELEASE, KafkaRelease  # noqa: E402
+
 
 def main() -> int:
     """Run, print, and return the exit code."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0])
     parser.add_argument("file", type=Path, help="JSON with an array `vectors`")
-    path = parser.parse_args().file
+    parser.add_argument(
+        "--kafka-version",
+        type=KafkaRelease.parse,
+        default=NEWEST_RELEASE,
+        metavar="VERSION",
+        help="the release whose answers are expected, such as 4.3; the newest by default",
+    )
+    given = parser.parse_args()
+    path = given.file
     try:
         vectors = load(path)
     except Malformed as malformed:
         print(f"conformance: {malformed}", file=sys.stderr)
         return 2
     failed = 0
-    for vector, failure in outcomes(vectors):
+    for vector, failure in outcomes(vectors, given.kafka_version):
         if failure is not None:
             failed += 1
             print(f"FAILED {vector.name!r} ({vector.kind!r}): {failure}")

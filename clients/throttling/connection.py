@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TypeVar
 
-from quotascope.metrics import LONG_MAX, Sensor
+from quotascope.metrics import LONG_MAX, NEWEST_RELEASE, KafkaRelease, Sensor
 
 from .api_key import ApiKey
 from .waiting import client_waits
@@ -22,12 +22,18 @@ class ClientConnection:
 
     Args:
         throttle_time: receives the throttle time of every response (`throttle_time_sensor`); None to keep no metrics.
+        release: of Kafka's Java client that this one behaves as.
 
     """
 
-    __slots__ = ("_in_flight", "_throttle_time", "throttled_until_ms")
+    __slots__ = ("_in_flight", "_release", "_throttle_time", "throttled_until_ms")
 
-    def __init__(self, throttle_time: Sensor | None = None) -> None:
+    def __init__(
+        self,
+        throttle_time: Sensor | None = None,
+        release: KafkaRelease = NEWEST_RELEASE,
+    ) -> None:
+        self._release = release
         self._throttle_time = throttle_time
         self._in_flight: deque[_InFlight] = deque()
         self.throttled_until_ms: int = 0
@@ -49,7 +55,7 @@ class ClientConnection:
             self._in_flight.popleft()
         if self._throttle_time is not None:
             self._throttle_time.record(float(throttle_time_ms), now_ms)
-        if throttle_time_ms <= 0 or not client_waits(api, version):
+        if throttle_time_ms <= 0 or not client_waits(api, version, self._release):
             return False
         for request in self._in_flight:
             request.throttle_time_ms += throttle_time_ms

@@ -2,10 +2,13 @@
 Which responses make a client wait by itself (KIP-219).
 
 The broker mutes the connection whatever the version is; the version tells whether the client, too, holds back its next
-request. Read off `shouldClientThrottle` of the response classes of Kafka 4.3.
+request. Up to Kafka 4.3 a response class has to say so (`shouldClientThrottle`); since 4.4 those that say nothing make the client wait
+as well, in every version. The release is that of the client's library, not the broker's.
 """
 
 from typing import Final
+
+from quotascope.metrics import KAFKA_4_4, NEWEST_RELEASE, KafkaRelease
 
 from .api_key import ApiKey
 
@@ -83,17 +86,23 @@ _WITHOUT_THROTTLE_TIME: Final = frozenset({
 _FIRST: Final = {api: version for version, apis in _SINCE.items() for api in apis}
 
 
-def first_waiting_version(api: ApiKey) -> int | None:
-    """The first version of a response that makes the client wait; None when the client never does."""
+def first_waiting_version(
+    api: ApiKey, release: KafkaRelease = NEWEST_RELEASE
+) -> int | None:
+    """Return the first version of a response that makes the client wait; None when the client never does."""
+    if release >= KAFKA_4_4 and has_throttle_time(api):
+        return _FIRST.get(api, 0)
     return _FIRST.get(api)
 
 
-def client_waits(api: ApiKey, version: int) -> bool:
-    """Whether a client waits for the throttle time in a response of this version (Kafka: `shouldClientThrottle`)."""
-    first = _FIRST.get(api)
+def client_waits(
+    api: ApiKey, version: int, release: KafkaRelease = NEWEST_RELEASE
+) -> bool:
+    """Return whether a client waits for the throttle time in a response of this version (Kafka: `shouldClientThrottle`)."""
+    first = first_waiting_version(api, release)
     return first is not None and version >= first
 
 
 def has_throttle_time(api: ApiKey) -> bool:
-    """Whether the response has a field for a throttle time in any version, be it heeded or not."""
+    """Return whether the response has a field for a throttle time in any version, be it heeded or not."""
     return api not in _WITHOUT_THROTTLE_TIME

@@ -10,6 +10,7 @@ from tests.conformance.runner import Runner
 
 from quotascope.clients import AdminRequestFailed, ClientError, MutationThrottled
 from quotascope.clients.throttling import ApiError, MutationCall, RetryOptions
+from quotascope.metrics import KafkaRelease
 
 CODES = {
     "NONE": 0,
@@ -39,8 +40,8 @@ NAMES = {code: name for name, code in CODES.items()}
 class AdminRetryRunner(Runner):
     """Answers the requests of a call, whose topics are those of its first request."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         self._options = RetryOptions(
             retry_on_quota_violation=config.flag("retry_on_quota_violation")
         )

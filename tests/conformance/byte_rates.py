@@ -6,6 +6,7 @@ from tests.conformance.runner import Runner
 
 from quotascope.metrics import (
     ByteRateQuota,
+    KafkaRelease,
     Quota,
     Registry,
     ReplicationQuotaManager,
@@ -19,8 +20,8 @@ from quotascope.metrics import (
 class ReplicationQuotaRunner(Runner):
     """Records into the leader's quota and asks whether it is exceeded."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         self._registry = Registry()
         self._manager = ReplicationQuotaManager(
             self._registry, ReplicationQuotaType.LEADER, _windows(config)
@@ -47,8 +48,8 @@ class ReplicationQuotaRunner(Runner):
 class RLMQuotaRunner(Runner):
     """Records into the quota of copies to tiered storage and asks for the wait."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         self._manager = RLMQuotaManager(
             Registry(), RLMQuotaType.COPY, config.integer("bound"), _windows(config)
         )

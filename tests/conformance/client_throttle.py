@@ -13,14 +13,14 @@ from quotascope.clients.throttling import (
     first_waiting_version,
     throttle_time_sensor,
 )
-from quotascope.metrics import Registry
+from quotascope.metrics import KafkaRelease, Registry
 
 
 class ClientThrottleRunner(Runner):
     """Answers the requests of one connection and asks whether it may send another one."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         self._api = member(ApiKey, config.text("api"))
         self._version = config.integer("version")
         self._connection = ClientConnection()
@@ -44,8 +44,8 @@ class ClientThrottleRunner(Runner):
 class ClientThrottleMetricsRunner(Runner):
     """Answers the requests of a client and reads its metrics."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         self._registry = Registry()
         sensor = throttle_time_sensor(
             self._registry, _kind(config), "client", self._origin_ms
@@ -83,7 +83,7 @@ class ShouldClientThrottleRunner(Runner):
 
     def op_first_version(self, step: Fields) -> None:
         """Ask for the first version that makes a client wait; null for none."""
-        first = first_waiting_version(member(ApiKey, step.text("api")))
+        first = first_waiting_version(member(ApiKey, step.text("api")), self._release)
         if "expect" in step:
             expected = step.raw("expect")
             expectations.same(

@@ -7,6 +7,7 @@ from tests.conformance.runner import Runner
 from quotascope.metrics import (
     ConnectionQuotas,
     ConnectionThrottled,
+    KafkaRelease,
     Registry,
     WindowConfig,
 )
@@ -17,8 +18,8 @@ IP, LISTENER = "10.0.0.1", "CLIENT"
 class ConnectionIpQuotaRunner(Runner):
     """Opens connections until one is refused."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         windows = WindowConfig(
             samples=config.integer("samples"), window_seconds=config.integer("window_s")
         )

@@ -9,6 +9,7 @@ from quotascope.metrics import (
     UNBOUNDED,
     ClientSensors,
     EntityTags,
+    KafkaRelease,
     ManagerConfig,
     MetricConfig,
     MetricName,
@@ -24,11 +25,11 @@ from quotascope.metrics import (
 class ControllerQuotaRunner(Runner):
     """Charges mutations to a strict, a permissive or an unbounded quota over one token bucket."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         metric = settings.config(config)
         sensors = _sensors(metric, self._origin_ms)
-        self._quota = _quota(config.text("mode"), sensors)
+        self._quota = _quota(config.text("mode"), sensors, release)
 
     def op_record(self, step: Fields) -> None:
         """Charge."""
@@ -58,12 +59,12 @@ def _sensors(metric: MetricConfig, now_ms: int) -> ClientSensors:
     )
 
 
-def _quota(mode: str, sensors: ClientSensors) -> MutationQuota:
+def _quota(mode: str, sensors: ClientSensors, release: KafkaRelease) -> MutationQuota:
     match mode:
         case "strict":
-            return StrictMutationQuota(sensors, ManagerConfig())
+            return StrictMutationQuota(sensors, ManagerConfig(release=release))
         case "permissive":
-            return PermissiveMutationQuota(sensors, ManagerConfig())
+            return PermissiveMutationQuota(sensors, ManagerConfig(release=release))
         case "unbounded":
             return UNBOUNDED
         case _:

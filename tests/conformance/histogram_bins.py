@@ -6,7 +6,7 @@ from tests.conformance import expectations, settings
 from tests.conformance.fields import Fields
 from tests.conformance.runner import Runner
 
-from quotascope.metrics import BinScheme, ConstantBins, LinearBins
+from quotascope.metrics import BinScheme, ConstantBins, KafkaRelease, LinearBins
 
 
 class _Scheme(Enum):
@@ -19,8 +19,8 @@ class _Scheme(Enum):
 class HistogramBinsRunner(Runner):
     """Asks for the bin of a value and for the edge of a bin."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         self._bins = _bins(config)
 
     def op_to_bin(self, step: Fields) -> None:

@@ -11,6 +11,7 @@ from quotascope.metrics import (
     ClientQuotaManager,
     ControllerMutationQuotaManager,
     DefaultType,
+    KafkaRelease,
     MalformedName,
     ManagerConfig,
     Principal,
@@ -34,13 +35,14 @@ RATES = {
 class QuotaManagerRunner(Runner):
     """Sets quotas, records what clients use, throttles them and ends their throttles."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         self._registry = Registry()
         self._callbacks = Callbacks()
         windows = ManagerConfig(
             samples=config.integer("samples", 11),
             window_seconds=config.integer("window_s", 1),
+            release=release,
         )
         name = config.text("type")
         if name not in [quota_type.value for quota_type in QuotaType]:

@@ -20,5 +20,6 @@ class QuotaValidationRunner(Runner):
         kinds = list(raw) if isinstance(raw, dict) else []
         names = {as_text(kind): entity.optional_text(kind) for kind in kinds}
         changes = [(step.text("key"), float(step.number("value")))]
-        codes = {each.error_code for each in validate_alteration(names, changes)}
+        found = validate_alteration(names, changes, release=self._release)
+        codes = {each.error_code for each in found}
         expectations.text(step, "+".join(_ERRORS[code] for code in codes) or "NONE")

@@ -5,6 +5,7 @@ from tests.conformance.fields import Fields, as_integer
 from tests.conformance.runner import Runner
 
 from quotascope.metrics import (
+    KafkaRelease,
     QuotaType,
     Registry,
     ThrottleCallback,
@@ -34,8 +35,8 @@ class Callbacks(ThrottleCallback):
 class ReaperRunner(Runner):
     """Throttles channels at the start and ends their throttles in turn."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         self._callbacks = Callbacks()
         self._reaper = ThrottledChannelReaper(
             Registry(), QuotaType.PRODUCE, self._origin_ms
@@ -63,8 +64,8 @@ class ReaperRunner(Runner):
 class ThrottledChannelRunner(Runner):
     """Asks throttled channels how long they have to wait."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         now_ns = self._origin_ms * NANOS_PER_MS
         self._channels = [
             ThrottledChannel(throttle_ms, Callbacks(), now_ns)

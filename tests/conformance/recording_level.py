@@ -4,14 +4,14 @@ from tests.conformance import expectations, settings
 from tests.conformance.fields import Fields
 from tests.conformance.runner import Runner
 
-from quotascope.metrics import RecordingLevel, Registry
+from quotascope.metrics import KafkaRelease, RecordingLevel, Registry
 
 
 class RecordingLevelRunner(Runner):
     """Asks sensors of one level under registries of another."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         self._level = settings.member(RecordingLevel, config.text("sensor_level"))
 
     def op_should_record(self, step: Fields) -> None:

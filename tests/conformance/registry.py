@@ -7,7 +7,14 @@ from tests.conformance.failures import Malformed, Unmet
 from tests.conformance.fields import Fields, as_text
 from tests.conformance.runner import Runner
 
-from quotascope.metrics import KafkaMetric, MetricName, MetricsError, Registry, Sensor
+from quotascope.metrics import (
+    KafkaMetric,
+    KafkaRelease,
+    MetricName,
+    MetricsError,
+    Registry,
+    Sensor,
+)
 
 REFUSED = "IllegalArgumentException"
 """How Kafka refuses a request that makes no sense; ours are `MetricsError`s that are `ValueError`s."""
@@ -16,8 +23,8 @@ REFUSED = "IllegalArgumentException"
 class RegistryRunner(Runner):
     """Creates, feeds and removes sensors."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         self._registry = Registry()
         self._sensors: dict[str, Sensor] = {}
 

@@ -3,6 +3,8 @@
 from tests.conformance.failures import Malformed
 from tests.conformance.fields import Fields
 
+from quotascope.metrics import KafkaRelease
+
 
 class Runner:
     """
@@ -13,7 +15,8 @@ class Runner:
     which is the last one's when it is left out.
     """
 
-    def __init__(self, config: Fields) -> None:
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        self._release = release
         self._origin_ms = config.integer("clock_origin_ms", 0)
         self._at_ms = 0
 

@@ -5,14 +5,14 @@ from tests.conformance.failures import Malformed
 from tests.conformance.fields import Fields
 from tests.conformance.runner import Runner
 
-from quotascope.metrics import KafkaMetric, Registry, Sensor
+from quotascope.metrics import KafkaMetric, KafkaRelease, Registry, Sensor
 
 
 class SensorRunner(Runner):
     """Records into a sensor, with and without checks."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         self._registry = Registry()
         key = "inactive_expiration_s"
         inactive = config.integer(key) if key in config else None

@@ -5,14 +5,14 @@ from tests.conformance.failures import Malformed
 from tests.conformance.fields import Fields
 from tests.conformance.runner import Runner
 
-from quotascope.metrics import CompoundStat, Measurable, Rate
+from quotascope.metrics import CompoundStat, KafkaRelease, Measurable, Rate
 
 
 class StatRunner(Runner):
     """Records into a statistic and reads it, each time with the config of the moment."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         self._stat = settings.statistic(config)
         self._config = settings.config(config)
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.conformance.admin_retry import AdminRetryRunner
@@ -33,7 +34,12 @@ from tests.conformance.throttle_formula import (
     TokenThrottleRunner,
 )
 
-from quotascope.metrics import MetricsError
+from quotascope.metrics import (
+    KAFKA_4_4,
+    NEWEST_RELEASE,
+    KafkaRelease,
+    MetricsError,
+)
 
 RUNNERS: dict[str, type[Runner]] = {
     "stat": StatRunner,
@@ -62,6 +68,7 @@ RUNNERS: dict[str, type[Runner]] = {
 """The kinds that are built."""
 
 
+_SINCE = "since_4_4"
 ENGINE_ERRORS = (MetricsError, ArithmeticError, TypeError, ValueError)
 """What the engine may raise where a vector does not expect it to."""
 
@@ -101,23 +108,31 @@ def load(path: Path) -> list[Vector]:
     return [Vector(value) for value in vectors]
 
 
-def run(vector: Vector) -> None:
-    """Run a vector. Raises `Failure` unless it passes."""
+def run(vector: Vector, release: KafkaRelease = NEWEST_RELEASE) -> None:
+    """Run a vector as a release of Kafka answers it. Raises `Failure` unless it passes."""
     fields = Fields(vector.value)
     fields.text("name")
     kind, config = fields.text("kind"), fields.fields("config", {})
-    steps = fields.several("steps", Fields)
+    steps = fields.several("steps", partial(_step_of, release))
     fields.done()
-    runner = _runner(kind, config)
+    runner = _runner(kind, config, release)
     for number, step in enumerate(steps, start=1):
         _run_step(runner, step, f"step {number}")
 
 
-def _runner(kind: str, config: Fields) -> Runner:
+def _step_of(release: KafkaRelease, value: object) -> Fields:
+    """The step as it is in a release: `since_4_4` holds what differs there."""
+    if isinstance(value, dict) and isinstance(value.get(_SINCE), dict):
+        newer = value[_SINCE] if release >= KAFKA_4_4 else {}
+        value = {key: part for key, part in value.items() if key != _SINCE} | newer
+    return Fields(value)
+
+
+def _runner(kind: str, config: Fields, release: KafkaRelease) -> Runner:
     if kind not in RUNNERS:
         raise Malformed(f"unknown kind {kind!r:.60}")
     try:
-        runner = RUNNERS[kind](config)
+        runner = RUNNERS[kind](config, release)
         config.done()
     except ENGINE_ERRORS as error:
         raise Malformed(f"config: {type(error).__name__}: {error}") from error
@@ -139,11 +154,13 @@ def _run_step(runner: Runner, step: Fields, place: str) -> None:
         ) from error
 
 
-def outcomes(vectors: list[Vector]) -> Iterator[tuple[Vector, Failure | None]]:
+def outcomes(
+    vectors: list[Vector], release: KafkaRelease = NEWEST_RELEASE
+) -> Iterator[tuple[Vector, Failure | None]]:
     """Run all vectors; each with why it does not pass, None if it does."""
     for vector in vectors:
         try:
-            run(vector)
+            run(vector, release)
         except Failure as failure:
             yield vector, failure
         else:

@@ -6,13 +6,19 @@ from pathlib import Path
 import pytest
 from tests.conformance.suite import RUNNERS, Vector, load, run
 
+from quotascope.metrics import KafkaRelease
+
 VECTORS = load(Path(__file__).parent / "kafka-vectors.json")
 
 
+RELEASES = (KafkaRelease(4, 3), KafkaRelease(4, 4))
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=str)
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.name)
-def test_vector(vector: Vector) -> None:
-    """The engine answers every step of the vector as Kafka does."""
-    run(vector)
+def test_vector(vector: Vector, release: KafkaRelease) -> None:
+    """The engine answers every step of the vector as Kafka does in either release."""
+    run(vector, release)
 
 
 def test_none_is_lost() -> None:

@@ -5,6 +5,7 @@ from tests.conformance.fields import Fields
 from tests.conformance.runner import Runner
 
 from quotascope.metrics import (
+    KafkaRelease,
     MetricConfig,
     MetricName,
     Quota,
@@ -21,8 +22,8 @@ from quotascope.metrics import (
 class ThrottleFormulaRunner(Runner):
     """Throttle times of rates that nothing was recorded in, so that their window is `samples - 1` windows long."""
 
-    def __init__(self, config: Fields) -> None:
-        super().__init__(config)
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        super().__init__(config, release)
         self._time_window_ms = config.integer("time_window_ms")
 
     def op_throttle_time(self, step: Fields) -> None:

@@ -1,14 +1,13 @@
-"""One JVM for all comparisons, and one line at the end of the run about how many there were."""
+"""One JVM a release for all comparisons, and one line at the end of the run about how many there were."""
 
 from collections.abc import Iterator
 
 import pytest
-from tests.cluster.provision import libs
 from tests.differential.budget import Budget
-from tests.differential.kafka import Kafka
+from tests.differential.kafka import JARS, Kafka
 
 _BUDGET = pytest.StashKey[Budget]()
-_VERSION = pytest.StashKey[str]()
+_VERSIONS = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
@@ -17,11 +16,11 @@ def budget(pytestconfig: pytest.Config) -> Budget:
     return pytestconfig.stash.setdefault(_BUDGET, Budget())
 
 
-@pytest.fixture(scope="session")
-def kafka(pytestconfig: pytest.Config) -> Iterator[Kafka]:
-    """Kafka's classes."""
-    with Kafka(libs()) as kafka:
-        pytestconfig.stash[_VERSION] = kafka.version
+@pytest.fixture(scope="session", params=JARS)
+def kafka(request: pytest.FixtureRequest) -> Iterator[Kafka]:
+    """The classes of each release, one after the other."""
+    with Kafka(JARS[request.param]()) as kafka:
+        request.config.stash.setdefault(_VERSIONS, []).append(kafka.version)
         yield kafka
 
 
@@ -31,5 +30,7 @@ def pytest_terminal_summary(
     """Say how many operations were compared."""
     budget = config.stash.get(_BUDGET, None)
     if budget is not None and budget.compared:
-        version = config.stash.get(_VERSION, "")
-        terminalreporter.write_line(f"differential, Kafka {version}: {budget.report()}")
+        versions = " and ".join(config.stash.setdefault(_VERSIONS, []))
+        terminalreporter.write_line(
+            f"differential, Kafka {versions}: {budget.report()}"
+        )

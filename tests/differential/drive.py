@@ -58,7 +58,7 @@ def drive_shrinkable(
         if done >= operations:
             return
 
-        @seed(budget.seed + chunk)
+        @seed(f"{budget.seed} {chunk} {kafka.version}")
         @settings(
             max_examples=EXAMPLES,
             deadline=None,
@@ -100,7 +100,8 @@ def drive_seeded(
     done = session = 0
     told = time.monotonic()
     while done < operations:
-        generator = random.Random(f"{subject.name} {budget.seed} {session}")  # noqa: S311
+        source = f"{subject.name} {budget.seed} {session} {kafka.version}"
+        generator = random.Random(source)  # noqa: S311
         length = min(LENGTHS[session % len(LENGTHS)], operations - done)
         replay = subject.long(Seeded(generator), length)
         done += _counted(budget, subject.name, compare_long(kafka, replay))

@@ -10,7 +10,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.cluster.provision import libs, newest_libs
+
+from quotascope.metrics import KafkaRelease
+
 SOURCES = Path(__file__).parent / "java"
+JARS = {"4.3": libs, "4.4": newest_libs}
+"""Where the jars of each release are, by the names of the tests' parameters."""
+_FOLDERS = {KafkaRelease(4, 3): "until_4_3", KafkaRelease(4, 4): "since_4_4"}
+"""Of the sources about what has moved between releases."""
 
 
 class HarnessError(Exception):
@@ -19,7 +27,8 @@ class HarnessError(Exception):
 
 def compiled(libs: Path) -> Path:
     """The folder of the compiled harness, built on first use and after every change of a source or of the jars."""
-    sources = sorted(SOURCES.glob("*.java"))
+    moved = SOURCES / _FOLDERS[KafkaRelease.parse(_version(libs))]
+    sources = [*sorted(SOURCES.glob("*.java")), *sorted(moved.glob("*.java"))]
     identity = hashlib.sha256(
         str(libs).encode() + b"".join(source.read_bytes() for source in sources)
     ).hexdigest()
@@ -55,7 +64,7 @@ def _javac(libs: Path, sources: list[Path], classes: Path) -> None:
 
 class Kafka:
     """
-    A JVM that replays operations on Kafka's classes.
+    A JVM that replays operations on the classes of one release of Kafka.
 
     `send` and `receive` are apart, so that our engine can work on the same batch meanwhile.
     """
@@ -66,6 +75,7 @@ class Kafka:
                 "`java` or `javac` is missing: install a JDK 17 or newer (`make services`)"
             )
         self.version = _version(libs)
+        self.release = KafkaRelease.parse(self.version)
         class_path = f"{compiled(libs)}:{libs}/*"
         options = ["-XX:+UseSerialGC", "-Xmx512m", "-Dlog4j2.level=OFF"]
         self._process = subprocess.Popen(

@@ -8,6 +8,7 @@ from quotascope.metrics import (
     UNBOUNDED,
     DefaultType,
     KafkaMetric,
+    KafkaRelease,
     ManagerConfig,
     MutationApi,
     MutationQuota,
@@ -53,7 +54,11 @@ class ManagerTwin:
     """The four managers of a node, with two clocks and the quotas of requests that are under way."""
 
     def __init__(
-        self, origin_ms: int, client: tuple[int, int], controller: tuple[int, int]
+        self,
+        origin_ms: int,
+        client: tuple[int, int],
+        controller: tuple[int, int],
+        release: KafkaRelease,
     ) -> None:
         self._now_ms = origin_ms
         self._monotonic_ms = 0
@@ -62,9 +67,11 @@ class ManagerTwin:
             self._registry,
             origin_ms,
             QuotaConfig(
-                client=ManagerConfig(samples=client[0], window_seconds=client[1]),
+                client=ManagerConfig(
+                    samples=client[0], window_seconds=client[1], release=release
+                ),
                 controller=ManagerConfig(
-                    samples=controller[0], window_seconds=controller[1]
+                    samples=controller[0], window_seconds=controller[1], release=release
                 ),
             ),
         )

@@ -8,7 +8,7 @@ from tests.differential.budget import Budget, marks
 from tests.differential.choice import HOSTILE, Choice
 from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
 from tests.differential.kafka import Kafka
-from tests.differential.operation import Operation, Twin
+from tests.differential.operation import Operation
 from tests.differential.shapes import (
     EPOCH_MS,
     Settings,
@@ -24,6 +24,7 @@ from quotascope.metrics import (
     ClientQuotaManager,
     ControllerMutationQuotaManager,
     DefaultType,
+    KafkaRelease,
     ManagerConfig,
     Principal,
     QuotaCallback,
@@ -111,7 +112,7 @@ def _key(quota_type: QuotaType, entity: QuotaEntity) -> str:
 class CallbackTwin:
     """Our managers behind the operations of `java/CallbackSession.java`."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, release: KafkaRelease) -> None:
         self._now_ms = EPOCH_MS
         self._registry = Registry()
         self._callback = Lengths()
@@ -120,6 +121,7 @@ class CallbackTwin:
             samples=shape.samples,
             window_seconds=shape.window_s,
             extra_counters=False,
+            release=release,
         )
         produce = ClientQuotaManager(
             self._registry, QuotaType.PRODUCE, EPOCH_MS, config, self._callback
@@ -245,14 +247,15 @@ def _who(choice: Choice, shape: Shape) -> tuple[Argument, Argument]:
     return choice.of(shape.users), choice.of(shape.clients)
 
 
-def twin(shape: Shape) -> Twin:
-    """Our side."""
-    return CallbackTwin(shape)
-
-
-CALLBACKS = Subject(
-    name="callbacks", shape=shape, opening=opening, twin=twin, operation=operation
-)
+def callbacks(release: KafkaRelease) -> Subject[Shape]:
+    """The subject, as a release of Kafka is."""
+    return Subject(
+        name="callbacks",
+        shape=shape,
+        opening=opening,
+        twin=lambda shape: CallbackTwin(shape, release),
+        operation=operation,
+    )
 
 
 def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
@@ -261,9 +264,9 @@ def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
 
     What a changed cluster does is not driven: a broker's metadata publisher does it.
     """
-    drive_shrinkable(kafka, budget, CALLBACKS, budget.shrinkable(SHARE))
+    drive_shrinkable(kafka, budget, callbacks(kafka.release), budget.shrinkable(SHARE))
 
 
 def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
     """The same over a thousand operations."""
-    drive_seeded(kafka, budget, CALLBACKS, budget.seeded(SHARE))
+    drive_seeded(kafka, budget, callbacks(kafka.release), budget.seeded(SHARE))

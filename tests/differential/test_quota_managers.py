@@ -7,7 +7,7 @@ from tests.differential.choice import HOSTILE, Choice
 from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
 from tests.differential.kafka import Kafka
 from tests.differential.manager_twin import ManagerTwin
-from tests.differential.operation import Operation, Twin
+from tests.differential.operation import Operation
 from tests.differential.shapes import (
     EPOCH_MS,
     HUGE,
@@ -21,7 +21,7 @@ from tests.differential.shapes import (
 )
 from tests.differential.wire import Argument, Word
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics import KafkaRelease, QuotaType
 
 pytestmark = marks()
 SHARE = 0.3
@@ -209,19 +209,18 @@ def _nanos(choice: Choice) -> int:
     )
 
 
-def twin(shape: Shape) -> Twin:
-    """Our side."""
-    return ManagerTwin(EPOCH_MS, shape.client, shape.controller)
-
-
-MANAGERS = Subject(
-    name="managers",
-    shape=shape,
-    opening=opening,
-    twin=twin,
-    operation=operation,
-    beginning=beginning,
-)
+def managers(release: KafkaRelease) -> Subject[Shape]:
+    """The subject, as a release of Kafka is."""
+    return Subject(
+        name="managers",
+        shape=shape,
+        opening=opening,
+        twin=lambda shape: ManagerTwin(
+            EPOCH_MS, shape.client, shape.controller, release
+        ),
+        operation=operation,
+        beginning=beginning,
+    )
 
 
 def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
@@ -232,9 +231,9 @@ def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
     Two things are compared less strictly: metrics that only we have are left out, with the number of all metrics; and of
     channels with the same deadline, whose order Java leaves open, only the deadline is.
     """
-    drive_shrinkable(kafka, budget, MANAGERS, budget.shrinkable(SHARE))
+    drive_shrinkable(kafka, budget, managers(kafka.release), budget.shrinkable(SHARE))
 
 
 def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
     """The same over up to a thousand operations, in which rules of all eight shapes come, go and supersede each other."""
-    drive_seeded(kafka, budget, MANAGERS, budget.seeded(SHARE))
+    drive_seeded(kafka, budget, managers(kafka.release), budget.seeded(SHARE))

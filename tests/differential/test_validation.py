@@ -6,12 +6,13 @@ from tests.differential.budget import Budget, marks
 from tests.differential.choice import HOSTILE, Choice
 from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
 from tests.differential.kafka import Kafka
-from tests.differential.operation import Operation, Twin
+from tests.differential.operation import Operation
 from tests.differential.wire import Argument, quote
 
 from quotascope.metrics import (
     CLIENT_QUOTA_KEYS,
     IP_QUOTA_KEYS,
+    KafkaRelease,
     MalformedName,
     MetricName,
     host_address,
@@ -39,6 +40,9 @@ WORDS = (
 class ValidationTwin:
     """Our functions behind the operations of `java/ValidationSession.java`."""
 
+    def __init__(self, release: KafkaRelease) -> None:
+        self._release = release
+
     def step(self, ms: int) -> None:
         """Nothing here knows time."""
 
@@ -47,7 +51,7 @@ class ValidationTwin:
         end = 2 * dimensions
         entity = {str(kind): _text(name) for kind, name in _pairs(words[:end])}
         changes = [(str(key), _number(value)) for key, value in _pairs(words[end:])]
-        problems = validate_alteration(entity, changes)
+        problems = validate_alteration(entity, changes, release=self._release)
         return str(problems[0].error_code if problems else 0)
 
     def telemetry(self, prefix: str, group: str, name: str, *tags: str) -> str:
@@ -129,14 +133,15 @@ def opening(_shape: None) -> str:
     return "new validation"
 
 
-def twin(_shape: None) -> Twin:
-    """Our side."""
-    return ValidationTwin()
-
-
-VALIDATION = Subject(
-    name="validation", shape=shape, opening=opening, twin=twin, operation=operation
-)
+def validation(release: KafkaRelease) -> Subject[None]:
+    """The subject, as a release of Kafka is."""
+    return Subject(
+        name="validation",
+        shape=shape,
+        opening=opening,
+        twin=lambda _: ValidationTwin(release),
+        operation=operation,
+    )
 
 
 def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
@@ -147,9 +152,9 @@ def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
     names of addresses that are none. Pushed metrics and addresses have the same names; the label that a client leaves
     out when it sends is left out on both sides.
     """
-    drive_shrinkable(kafka, budget, VALIDATION, budget.shrinkable(SHARE))
+    drive_shrinkable(kafka, budget, validation(kafka.release), budget.shrinkable(SHARE))
 
 
 def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
     """The same for many alterations from a seeded generator."""
-    drive_seeded(kafka, budget, VALIDATION, budget.seeded(SHARE))
+    drive_seeded(kafka, budget, validation(kafka.release), budget.seeded(SHARE))

@@ -128,7 +128,7 @@ def test_kafka_stores_what_is_not_a_number() -> None:
     """No comparison refuses it; on request we do."""
     changes = [("producer_byte_rate", math.nan)]
     assert validate_alteration(CLIENT, changes) == []
-    refused = validate_alteration(CLIENT, changes, refuse_nan=True)
+    refused = validate_alteration(CLIENT, changes)
     assert messages(refused) == ["'producer_byte_rate' is not a number"]
 
 
@@ -157,7 +157,7 @@ def test_a_request_may_refuse_nan() -> None:
     """As each of its alterations may."""
     request = [(CLIENT, [("request_percentage", math.nan)])]
     assert validate_request(request) == [[]]
-    (refused,) = validate_request(request, refuse_nan=True)
+    (refused,) = validate_request(request)
     assert messages(refused) == ["'request_percentage' is not a number"]
 
 
@@ -178,6 +178,6 @@ def test_problems_are_one_line_each(
     entity: dict[str, str | None], changes: list[tuple[str, float | None]]
 ) -> None:
     """Whatever the names, and nothing is raised."""
-    for problem in validate_alteration(entity, changes, refuse_nan=True):
+    for problem in validate_alteration(entity, changes):
         assert problem.message.isprintable()
         assert len(problem.message) < 500

@@ -2,8 +2,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 import java.util.TreeSet;
-import kafka.server.ReplicationQuotaManager;
-import kafka.server.TopicConfigHandler;
+import kafka.server.*; // until 4.3: ReplicationQuotaManager
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.metrics.KafkaMetric;
@@ -14,7 +13,7 @@ import org.apache.kafka.server.config.ReplicationQuotaManagerConfig;
 import org.apache.kafka.server.log.remote.quota.RLMQuotaManager;
 import org.apache.kafka.server.log.remote.quota.RLMQuotaManagerConfig;
 import org.apache.kafka.server.log.remote.quota.RLMQuotaMetrics;
-import org.apache.kafka.server.quota.QuotaType;
+import org.apache.kafka.server.quota.*; // since 4.4
 import scala.jdk.javaapi.CollectionConverters;
 
 /** The quotas on what a broker moves for itself: one of replication and one of tiered storage, over one registry. */

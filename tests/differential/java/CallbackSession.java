@@ -15,7 +15,8 @@ import org.apache.kafka.common.metrics.MetricConfig;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.metrics.Quota;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
-import org.apache.kafka.common.utils.Sanitizer;
+import org.apache.kafka.common.utils.*; // until 4.3: Sanitizer
+import org.apache.kafka.common.utils.internals.*; // since 4.4
 import org.apache.kafka.network.Session;
 import org.apache.kafka.server.config.ClientQuotaManagerConfig;
 import org.apache.kafka.server.quota.ClientQuotaCallback;
@@ -170,6 +171,7 @@ final class CallbackSession implements Replay.Session {
         }
 
         @Override
+        @SuppressWarnings("removal") // since 4.4
         public boolean updateClusterMetadata(Cluster cluster) {
             return false;
         }

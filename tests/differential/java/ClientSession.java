@@ -9,10 +9,7 @@ import java.util.Collection;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
-import org.apache.kafka.clients.ApiVersions;
 import org.apache.kafka.clients.ClientRequest;
-import org.apache.kafka.clients.ManualMetadataUpdater;
-import org.apache.kafka.clients.MetadataRecoveryStrategy;
 import org.apache.kafka.clients.NetworkClient;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.message.ResponseHeaderData;
@@ -27,12 +24,9 @@ import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.MessageUtil;
 import org.apache.kafka.common.requests.AbstractRequest;
 import org.apache.kafka.common.requests.AbstractResponse;
-import org.apache.kafka.common.utils.LogContext;
 
 /** A client's network layer over a network that is always there, with one node. */
 final class ClientSession implements Replay.Session {
-    private static final int NONE = 0;
-    private static final int LONG = Integer.MAX_VALUE;
     private final ManualClock clock;
     private final Network network = new Network();
     private final Node node = new Node(0, "127.0.0.1", 1);
@@ -41,9 +35,7 @@ final class ClientSession implements Replay.Session {
 
     ClientSession(Line line) {
         clock = new ManualClock(line.integer());
-        client = new NetworkClient(
-            network, new ManualMetadataUpdater(List.of(node)), "client", LONG, NONE, NONE, NONE, NONE, LONG, LONG, LONG, clock, false,
-            new ApiVersions(), new LogContext(), MetadataRecoveryStrategy.NONE);
+        client = Clients.of(network, node, clock);
         connect();
     }
 

@@ -6,9 +6,7 @@ import java.util.Optional;
 import java.util.TreeSet;
 import java.util.concurrent.DelayQueue;
 import java.util.concurrent.TimeUnit;
-import kafka.network.RequestChannel;
-import kafka.server.ClientRequestQuotaManager;
-import kafka.server.QuotaFactory.QuotaManagers;
+import kafka.server.*; // until 4.3: ClientRequestQuotaManager, QuotaFactory
 import kafka.server.metadata.ClientQuotaMetadataManager;
 import org.apache.kafka.common.metadata.ClientQuotaRecord;
 import org.apache.kafka.common.metadata.ClientQuotaRecord.EntityData;
@@ -20,15 +18,8 @@ import org.apache.kafka.image.ClientQuotasDelta;
 import org.apache.kafka.image.ClientQuotasImage;
 import org.apache.kafka.network.Session;
 import org.apache.kafka.server.config.ClientQuotaManagerConfig;
-import org.apache.kafka.server.quota.ClientQuotaManager;
+import org.apache.kafka.server.quota.*; // since 4.4: ClientRequestQuotaManager, QuotaFactory
 import org.apache.kafka.server.quota.ClientQuotaManager.ThrottledChannelReaper;
-import org.apache.kafka.server.quota.ClientQuotaType;
-import org.apache.kafka.server.quota.ClientQuotaCallback;
-import org.apache.kafka.server.quota.ControllerMutationQuota;
-import org.apache.kafka.server.quota.ControllerMutationQuotaManager;
-import org.apache.kafka.server.quota.QuotaType;
-import org.apache.kafka.server.quota.ThrottledChannel;
-import org.apache.kafka.server.quota.ThrottleCallback;
 
 /** The four managers of a node over one registry, fed with quotas the way a KRaft broker feeds them: as metadata deltas. */
 final class ManagerSession implements Replay.Session {
@@ -54,7 +45,7 @@ final class ManagerSession implements Replay.Session {
         mutation = new ControllerMutationQuotaManager(controller, metrics, clock, "", Optional.empty());
         managers = Map.of("Produce", produce, "Fetch", fetch, "Request", request, "ControllerMutation", mutation);
         metadata = new ClientQuotaMetadataManager(
-            new QuotaManagers(fetch, produce, request, mutation, null, null, null, Optional.empty()), null);
+            new QuotaFactory.QuotaManagers(fetch, produce, request, mutation, null, null, null, Optional.empty()), null);
         close();
     }
 
@@ -157,24 +148,16 @@ final class ManagerSession implements Replay.Session {
     }
 
     /** A request whose handler took some nanoseconds, then the network thread some more if a quota listens. */
-    private String request(Line line) {
-        RequestChannel.Request message = Requests.request(line.text(), line.text(), line.integer());
-        int throttleMs = request.maybeRecordAndGetThrottleTimeMs(message, clock.milliseconds());
-        return throttleMs + " " + network(message, line.integer());
+    private String request(Line line) throws ReflectiveOperationException {
+        Message message = new Message(line.text(), line.text(), line.integer());
+        int throttleMs = message.throttleMs(request, clock.milliseconds());
+        return throttleMs + " " + Wire.flag(message.network(line.integer()));
     }
 
-    private String exempt(Line line) {
-        RequestChannel.Request message = Requests.request("", "", line.integer());
-        request.maybeRecordExempt(message);
-        return network(message, line.integer());
-    }
-
-    private static String network(RequestChannel.Request message, long nanos) {
-        boolean listens = message.recordNetworkThreadTimeCallback().isDefined();
-        if (listens) {
-            message.recordNetworkThreadTimeCallback().get().accept(nanos);
-        }
-        return Wire.flag(listens);
+    private String exempt(Line line) throws ReflectiveOperationException {
+        Message message = new Message("", "", line.integer());
+        message.exempt(request);
+        return Wire.flag(message.network(line.integer()));
     }
 
     private void throttle(ClientQuotaManager manager, Session session, String clientId, int throttleMs) {

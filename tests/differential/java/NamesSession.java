@@ -6,7 +6,8 @@ import javax.management.MalformedObjectNameException;
 import javax.management.ObjectName;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.metrics.JmxReporter;
-import org.apache.kafka.common.utils.Sanitizer;
+import org.apache.kafka.common.utils.*; // until 4.3: Sanitizer
+import org.apache.kafka.common.utils.internals.*; // since 4.4
 
 /** How Kafka writes names: percent-encoded users, quoted tag values, whole MBean names. */
 final class NamesSession implements Replay.Session {

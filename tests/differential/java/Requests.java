@@ -1,8 +1,7 @@
 import java.net.InetAddress;
+import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.Map;
-import kafka.network.RequestChannel;
-import org.apache.kafka.common.memory.MemoryPool;
 import org.apache.kafka.common.network.ClientInformation;
 import org.apache.kafka.common.network.ListenerName;
 import org.apache.kafka.common.protocol.ApiKeys;
@@ -13,10 +12,10 @@ import org.apache.kafka.common.message.ListGroupsRequestData;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.network.Session;
-import scala.Option;
 
 /** Requests as the quota managers see them. */
 final class Requests {
+    private static final short VERSION = 0;
     private static final Map<String, Session> SESSIONS = new HashMap<>();
 
     private Requests() {
@@ -26,17 +25,15 @@ final class Requests {
         return SESSIONS.computeIfAbsent(user, name -> new Session(principal(name), InetAddress.getLoopbackAddress()));
     }
 
-    /** Any request of this client whose handling took that long. */
-    static RequestChannel.Request request(String user, String clientId, long handlerNanos) {
-        short version = 0;
-        RequestHeader header = new RequestHeader(ApiKeys.LIST_GROUPS, version, clientId, 1);
-        RequestContext context = new RequestContext(header, "", InetAddress.getLoopbackAddress(), principal(user),
+    /** Of any request of this client. */
+    static RequestContext context(String user, String clientId) {
+        RequestHeader header = new RequestHeader(ApiKeys.LIST_GROUPS, VERSION, clientId, 1);
+        return new RequestContext(header, "", InetAddress.getLoopbackAddress(), principal(user),
             new ListenerName("PLAINTEXT"), SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
-        RequestChannel.Request request = new RequestChannel.Request(0, context, 0, MemoryPool.NONE,
-            new ListGroupsRequest.Builder(new ListGroupsRequestData()).build(version).serialize().buffer(), null, Option.empty());
-        request.requestDequeueTimeNanos_$eq(0);
-        request.apiLocalCompleteTimeNanos_$eq(handlerNanos);
-        return request;
+    }
+
+    static ByteBuffer body() {
+        return new ListGroupsRequest.Builder(new ListGroupsRequestData()).build(VERSION).serialize().buffer();
     }
 
     static RequestHeader createTopics(short version, String clientId) {

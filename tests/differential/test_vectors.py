@@ -1,0 +1,97 @@
+"""The conformance vectors whose answers differ between releases, beside the classes of either release."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conformance.suite import load
+from tests.differential.kafka import Kafka
+from tests.differential.operation import Operation
+from tests.differential.wire import Word
+
+from quotascope.clients.throttling import ApiKey
+from quotascope.metrics import KAFKA_4_4
+
+pytestmark = pytest.mark.java
+FILE = Path(__file__).parents[1] / "conformance" / "kafka-vectors.json"
+
+
+def steps_of(kafka: Kafka, kind: str) -> Iterator[tuple[Any, list[Any]]]:
+    """Config and steps of each vector of a kind, with what a release expects."""
+    for vector in load(FILE):
+        assert isinstance(vector.value, dict)
+        if vector.kind == kind:
+            newer = "since_4_4" if kafka.release >= KAFKA_4_4 else ""
+            steps = vector.value["steps"]
+            yield (
+                vector.value["config"],
+                [{**step, **step.get(newer, {})} for step in steps],
+            )
+
+
+def answers(kafka: Kafka, opening: str, operations: list[Operation]) -> list[str]:
+    """What Kafka's classes answer."""
+    kafka.send([opening, *(each.line() for each in operations)])
+    return kafka.receive()[1:]
+
+
+def test_differences_are_in_these_kinds_only() -> None:
+    """Only kinds that are looked at below expect anything of a single release."""
+    found = {
+        vector.kind
+        for vector in load(FILE)
+        if isinstance(vector.value, dict) and "since_4_4" in str(vector.value)
+    }
+    assert found == {"quota_manager", "should_client_throttle", "quota_validation"}
+
+
+def test_throttle_times(kafka: Kafka) -> None:
+    """Throttle times that a vector expects of a byte rate are those of the release, beyond 32 bits as well."""
+    compared = 0
+    for config, steps in steps_of(kafka, "quota_manager"):
+        if config["type"] != "Produce" or any("since_4_4" in s for s in steps) is False:
+            continue
+        windows = f"{config['samples']} {config['window_s']}"
+        operations, expected, at_ms = [], [], 0
+        for step in steps:
+            passed_ms, at_ms = step["at_ms"] - at_ms, step["at_ms"]
+            if step["op"] == "update_quota":
+                who = (None, Word("*"), float(step["bound"]))
+                update = (Word("producer_byte_rate"), *who)
+                operations.append(Operation("update", passed_ms, update))
+                expected.append(None)
+            else:
+                record = (Word("Produce"), step["user"], step["client_id"], step["value"])  # fmt: skip
+                operations.append(Operation("record", passed_ms, record))
+                expected.append(str(step["expect_throttle_ms"]))
+        found = answers(kafka, f"new managers 0 {windows} 11 1", operations)
+        for answer, wanted in zip(found, expected, strict=True):
+            assert wanted in (None, answer)
+            compared += wanted is not None
+    assert compared == 3
+
+
+def test_first_versions_that_make_a_client_wait(kafka: Kafka) -> None:
+    """Each first version that the vector names is the first one of the release's own response class."""
+    ((_, steps),) = steps_of(kafka, "should_client_throttle")
+    for step in steps:
+        api = ApiKey[step["api"]]
+        asked = [Operation("versions", 0, (int(api),))]
+        low, high = map(int, answers(kafka, "new responses", asked)[0].split())
+        versions = range(low, high + 1)
+        told = answers(kafka, "new responses", [Operation("response", 0, (int(api), each)) for each in versions])  # fmt: skip
+        waits = [answer.split()[1] == "1" for answer in told]
+        first = step["expect"]
+        assert (api, waits) == (api, [first is not None and each >= first for each in versions])  # fmt: skip
+
+
+def test_stored_quotas(kafka: Kafka) -> None:
+    """A controller of the release refuses just what the vector says."""
+    ((_, steps),) = steps_of(kafka, "quota_validation")
+    operations = []
+    for step in steps:
+        names = [part for pair in step["entity"].items() for part in pair]
+        operations.append(Operation("alter", 0, (len(step["entity"]), *names, step["key"], float(step["value"]))))  # fmt: skip
+    expected = ["0" if step["expect"] == "NONE" else "42" for step in steps]
+    assert answers(kafka, "new validation", operations) == expected
