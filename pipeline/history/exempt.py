@@ -16,9 +16,19 @@ EXEMPT_APIS: Final = (
     82,  # UpdateRaftVoter
 )
 """
-Kafka's numbers of the APIs that brokers answer with `sendResponseExemptThrottle`: what they say to each other.
+Kafka's numbers of the APIs that every node answers with `sendResponseExemptThrottle`: what brokers and controllers say to each other.
 
-The first four went with ZooKeeper. DescribeQuorum, AddRaftVoter and RemoveRaftVoter are exempt on a controller only: a broker that
-forwards them charges its client. A follower's Fetch is exempt as well. What the log does not tell is taken for the usual case: an exempt
+The first four went with ZooKeeper. A follower's Fetch is exempt as well. What the log does not tell is taken for the usual case: an exempt
 request that was refused for want of permission is charged by Kafka, and the thread time of a Produce with `acks=0` is not.
+"""
+
+EXEMPT_ON_CONTROLLERS: Final = (
+    55,  # DescribeQuorum
+    80,  # AddRaftVoter
+    81,  # RemoveRaftVoter
+)
+"""
+APIs that a controller answers exempt, and a broker forwards to it and charges its client for.
+
+Clients ask brokers, so that a line is the broker's unless it is one that a broker forwarded.
 """

@@ -41,7 +41,7 @@ LAYOUTS: Final = (CURRENT, DEPRECATIONS, FIRST)
 _NO_LONGER_IN_4_0: Final = (4, 5, 6, 7)
 """LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown: the controller's in ZooKeeper mode."""
 _OLDEST_IN_4_0: Final = {
-    0: 3, 1: 4, 2: 1, 8: 2, 9: 1, 11: 2, 19: 2, 20: 1, 21: 0, 23: 2, 29: 1, 30: 1, 31: 1, 32: 1, 34: 1, 35: 1, 38: 1, 39: 1, 40: 1, 41: 1,
+    0: 3, 1: 4, 2: 1, 8: 2, 9: 1, 19: 2, 20: 1, 23: 2, 29: 1, 30: 1, 31: 1, 32: 1, 34: 1, 35: 1, 38: 1, 39: 1, 40: 1, 41: 1,
 }  # fmt: skip
 """Oldest version by API key, of those that lost some (KIP-896)."""
 

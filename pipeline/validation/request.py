@@ -8,14 +8,11 @@ import pyarrow as pa
 
 from quotascope.metrics import Principal
 
+from ..history.exempt import EXEMPT_APIS, EXEMPT_ON_CONTROLLERS
 from .apis import PRODUCE
 from .log import rows
 
 NS_PER_MS: Final = 1e6
-_RAFT: Final = frozenset({52, 53, 54, 55, 59})
-"""Vote, BeginQuorumEpoch, EndQuorumEpoch, DescribeQuorum, FetchSnapshot."""
-_CLUSTER: Final = frozenset({4, 5, 6, 7, 27, 56})
-"""LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown, WriteTxnMarkers, AlterPartition."""
 _COLUMNS: Final = (
     "timestamp", "completed", "line", "connection", "correlation_id", "api_key", "api_version", "user", "client_id", "request_bytes",
     "thread_time_ms", "network_time_ms", "throttle_ms", "broker_throttle_ms", "forwarded", "follower", "topics",
@@ -101,6 +98,6 @@ def _exempt(row: Mapping[str, Any]) -> bool:
     """Whether Kafka books the time as exempt: what brokers do among themselves, and Produce without an answer."""
     key = row["api_key"]
     unanswered = key == PRODUCE and row["throttle_ms"] is None
-    among_brokers = row["follower"] or key in _CLUSTER
-    raft = key in _RAFT and not row["forwarded"]
-    return bool(unanswered or among_brokers or raft)
+    among_brokers = row["follower"] or key in EXEMPT_APIS
+    on_controller = row["forwarded"] and key in EXEMPT_ON_CONTROLLERS
+    return bool(unanswered or among_brokers or on_controller)

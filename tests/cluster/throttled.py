@@ -103,6 +103,20 @@ def record_work(cluster: Cluster, limits: Limits, run: str) -> Recording:
     return _recorded(cluster, rules, lambda topic: _work(cluster, topic, run))
 
 
+def record_beyond_a_month(cluster: Cluster) -> Recording:
+    """What the first broker logs while 3 MB meet a limit of 1 B/s: over three connections, since the first request mutes its own for days."""
+    rules: tuple[Rule, ...] = (
+        ({"user": "alice", "client-id": "heavy"}, {"producer_byte_rate": 1.0}),
+    )
+
+    def run(topic: str) -> None:
+        traffic = Traffic(cluster)
+        for _ in range(3):
+            traffic.produce_one("alice", "heavy", topic, 990_000)
+
+    return _recorded(cluster, rules, run)
+
+
 def _recorded(
     cluster: Cluster, rules: tuple[Rule, ...], run: Callable[[str], None]
 ) -> Recording:

@@ -142,6 +142,15 @@ class Traffic:
             producer.produce(topic, bytes(1000))
         producer.flush(120)
 
+    def produce_one(self, user: str, client_id: str, topic: str, size: int) -> None:
+        """Produce one record on a connection of its own, which the broker may mute for as long as it likes."""
+        producer = confluent_kafka.Producer(
+            {**self._config(user, client_id, []), "acks": 1}
+        )
+        producer.produce(topic, bytes(size))
+        left = producer.flush(20)
+        assert left == 0
+
     def read_all(self, user: str, client_id: str, topic: str, records: int) -> None:
         """Read the records of partition 0, at most 50 kB at a time, until so many are there, however long it takes."""
         consumer = confluent_kafka.Consumer(

@@ -11,13 +11,19 @@ from tests.cluster.throttled import (
     Limits,
     Recording,
     record,
+    record_beyond_a_month,
     record_work,
 )
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics import INT_MAX, KafkaRelease, QuotaType
 from quotascope.pipeline.candidates import Candidate
+from quotascope.pipeline.followed import followed
+from quotascope.pipeline.ingest.options import Options
+from quotascope.pipeline.runs.ingest import ingest_logs
+from quotascope.pipeline.runs.whatif import what_if
 from quotascope.pipeline.validation import Check, check, log_of, rules_of_text
 from quotascope.pipeline.validation.forecast import forecast
+from quotascope.pipeline.whatif import Mode
 from quotascope.quotas import QuotaSet, from_admin
 
 pytestmark = pytest.mark.real
@@ -81,6 +87,35 @@ def test_a_fresh_log_of_4_3_1_is_predicted(older_kafka: Cluster) -> None:
 def test_a_fresh_log_of_4_4_0_is_predicted(recorded: Recording) -> None:
     """So it is with the newest release."""
     _assert_predicted(recorded)
+
+
+@pytest.mark.parametrize("minor", [3, 4])
+def test_throttles_beyond_a_month(
+    minor: int, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """3 MB under 1 B/s: the newest throttles for 24.8 days, 4.3 wraps around to nothing, and so say the check and what-if of either."""
+    newest = minor == 4  # noqa: PLR2004 - a release
+    cluster = request.getfixturevalue("newest_kafka" if newest else "older_kafka")
+    recording = record_beyond_a_month(cluster)
+    result = _checked(recording)
+    told = [each.request.told_ms for each in result.comparisons if each.request.client_id == "heavy" and each.request.produced]  # fmt: skip
+    predicted = [each.prediction.bytes_ms for each in result.comparisons if each.request.client_id == "heavy" and each.request.produced]  # fmt: skip
+    assert len(told) == 3
+    assert (max(told) == INT_MAX) is newest
+    assert [max(0, ms) for ms in predicted] == pytest.approx(told, abs=3 * 99_000)
+    log = tmp_path / "requests.log"
+    log.write_bytes(recording.log)
+    if "SAVE_LOG" in __import__("os").environ:
+        __import__("pathlib").Path(f"/tmp/eng/saved-{minor}.log").write_bytes(
+            recording.log
+        )
+    ((entity, limits),) = recording.rules
+    ingest_logs([str(log)], str(tmp_path / "usage"), Options())
+    tried = Candidate(name="as it was", quotas=QuotaSet({from_admin(entity): limits}))
+    kafka = followed(KafkaRelease(4, minor))
+    found = what_if(str(tmp_path / "usage"), [tried], Mode.OPEN_LOOP, kafka=kafka)
+    (row,) = [each for each in found.account.rows if each["client_id"] == "heavy"]
+    assert (row["longest_throttle_ms"] == INT_MAX) is newest
 
 
 @pytest.mark.usefixtures("recorded")

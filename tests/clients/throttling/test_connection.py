@@ -9,7 +9,7 @@ from quotascope.clients.throttling import (
     least_loaded,
     throttle_time_sensor,
 )
-from quotascope.metrics import LONG_MAX, Registry
+from quotascope.metrics import LONG_MAX, KafkaRelease, Registry
 
 NOW_MS = 1_700_000_000_000
 
@@ -68,7 +68,7 @@ def test_ends_with_the_last_throttle_to_end(told: list[tuple[int, int]]) -> None
 )
 def test_does_not_wait_otherwise(api: ApiKey, version: int, throttle_ms: int) -> None:
     """Old versions, APIs that do not heed it, and throttles that are none leave the connection ready."""
-    connection = ClientConnection()
+    connection = ClientConnection(release=KafkaRelease(4, 3))
     assert not connection.received(api, version, throttle_ms, NOW_MS)
     assert connection.ready(NOW_MS)
 

@@ -6,14 +6,7 @@ from quotascope.clients.throttling import (
     first_waiting_version,
     has_throttle_time,
 )
-
-
-@pytest.mark.parametrize("api", ApiKey)
-def test_waits_from_its_first_version_on(api: ApiKey) -> None:
-    """A response that makes the client wait does so in all later versions, too; another one never does."""
-    first = first_waiting_version(api)
-    waits = [client_waits(api, version) for version in range(20)]
-    assert waits == [first is not None and version >= first for version in range(20)]
+from quotascope.metrics import KafkaRelease
 
 
 def test_only_what_has_the_field_makes_wait() -> None:
@@ -22,17 +15,14 @@ def test_only_what_has_the_field_makes_wait() -> None:
         assert has_throttle_time(api) or first_waiting_version(api) is None
 
 
-def test_newer_requests_are_not_heeded_unless_they_say_so() -> None:
-    """Every API since KIP-219 has the field, but only some of their clients look at it."""
-    ignored = {
-        api
-        for api in ApiKey
-        if has_throttle_time(api) and first_waiting_version(api) is None
-    }
-    assert ApiKey.DESCRIBE_CLIENT_QUOTAS in ignored
-    assert ApiKey.SHARE_FETCH in ignored
-    assert ApiKey.DESCRIBE_TOPIC_PARTITIONS not in ignored
-    assert len(ignored) == 30
+@pytest.mark.parametrize(("minor", "waits"), [(3, False), (4, True)])
+def test_what_says_nothing_makes_wait_since_4_4(minor: int, waits: bool) -> None:  # noqa: FBT001 - a parameter
+    """A response class that says nothing is heeded by clients of Kafka 4.4 and later, in all versions that have the field."""
+    release = KafkaRelease(4, minor)
+    for api in (ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.SHARE_FETCH):
+        assert client_waits(api, 0, release) is waits
+    assert first_waiting_version(ApiKey.PRODUCE, release) == 6
+    assert not client_waits(ApiKey.SASL_HANDSHAKE, 1, release)
 
 
 def test_a_renamed_request_has_both_names() -> None:

@@ -73,6 +73,7 @@ public final class Replay {
             case "channel" -> new ChannelSession();
             case "client" -> new ClientSession(line);
             case "responses" -> new ResponsesSession();
+            case "facts" -> new FactsSession();
             case "histogram" -> new HistogramSession(line);
             case "byterates" -> new ByteRateSession(line);
             case "connections" -> new ConnectionSession(line);

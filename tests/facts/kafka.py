@@ -1,0 +1,32 @@
+"""
+What releases of Kafka say of themselves, read from their classes and kept here as JSON: what our tables are checked against.
+
+`tests/differential/test_facts.py` fails when a file is not what the jars say, and writes it anew with `--update-golden`.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from quotascope.metrics import KafkaRelease
+
+FOLDER = Path(__file__).parent
+RELEASES = (KafkaRelease(4, 3), KafkaRelease(4, 4))
+
+
+def path_of(release: KafkaRelease) -> Path:
+    """The file of a release."""
+    return FOLDER / f"kafka-{release}.json"
+
+
+@cache
+def facts(release: KafkaRelease) -> Any:
+    """What a release says."""
+    return json.loads(path_of(release).read_text(encoding="utf-8"))
+
+
+def key_of(name: str) -> int:
+    """Number of an API by its name in the newest release."""
+    number: int = facts(RELEASES[-1])["apis"][name]["key"]
+    return number

@@ -1,0 +1,199 @@
+"""The tables of APIs, versions, codes and keys are those of Kafka's classes, entry by entry."""
+
+import pytest
+from tests.facts.kafka import RELEASES, facts, key_of
+
+from quotascope.clients import answers
+from quotascope.clients.throttled_admin import topics as admin_topics
+from quotascope.clients.throttling import (
+    ApiKey,
+    client_waits,
+    first_waiting_version,
+    has_throttle_time,
+)
+from quotascope.clients.throttling.mutation import THROTTLING_QUOTA_EXCEEDED
+from quotascope.metrics import (
+    CLIENT_QUOTA_KEYS,
+    INVALID_REQUEST,
+    IP_QUOTA_KEYS,
+    KafkaRelease,
+    MutationApi,
+    QuotaType,
+)
+from quotascope.metrics.kafka_release import METADATA_LEVELS
+from quotascope.pipeline.history.exempt import EXEMPT_APIS, EXEMPT_ON_CONTROLLERS
+from quotascope.pipeline.kernels import requests as kernel_requests
+from quotascope.pipeline.request_log import content, layouts, messages, topics
+from quotascope.pipeline.validation import apis, mutations
+from quotascope.pipeline.whatif import frame
+
+NEWEST = RELEASES[-1]
+releases = pytest.mark.parametrize("release", RELEASES, ids=str)
+
+
+def keys_of(*names: str) -> set[int]:
+    """Numbers of APIs."""
+    return {key_of(name) for name in names}
+
+
+@releases
+def test_numbers_of_apis(release: KafkaRelease) -> None:
+    """Every API that a release has is known by its name and number; what is new in 4.4 is not in 4.3."""
+    theirs = {name: api["key"] for name, api in facts(release)["apis"].items()}
+    ours = {api.name: api.value for api in ApiKey}
+    newer = set() if release == NEWEST else {"STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE", "UNREGISTER_CONTROLLER"}  # fmt: skip
+    assert theirs == {name: key for name, key in ours.items() if name not in newer}
+
+
+@releases
+@pytest.mark.parametrize("api", ApiKey)
+def test_versions_that_make_a_client_wait(release: KafkaRelease, api: ApiKey) -> None:
+    """In each version of each response a client waits where `shouldClientThrottle` of the release says so."""
+    theirs = facts(release)["apis"].get(api.name)
+    if theirs is None:
+        assert api.value >= ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE
+        return
+    versions = range(theirs["lowest"], theirs["highest"] + 1)
+    waits = [each for each in versions if client_waits(api, each, release)]
+    assert waits == theirs["waits"]
+    assert has_throttle_time(api) == theirs["throttle_time"]
+
+
+OLDER_THAN_SUPPORTED = {
+    api: version
+    for version, apis in {
+        1: "DESCRIBE_ACLS CREATE_ACLS DELETE_ACLS ALTER_REPLICA_LOG_DIRS DESCRIBE_LOG_DIRS CREATE_DELEGATION_TOKEN RENEW_DELEGATION_TOKEN "
+        "EXPIRE_DELEGATION_TOKEN DESCRIBE_DELEGATION_TOKEN"
+    }.items()
+    for api in apis.split()
+}
+"""First versions that wait, of APIs whose oldest supported version is no older: KIP-219 and the KIPs of each."""
+
+
+@pytest.mark.parametrize("api", ApiKey)
+def test_first_version_that_makes_a_client_wait(api: ApiKey) -> None:
+    """Where older versions are supported that do not wait, the first one that does is exact; else it is not later than the oldest."""
+    theirs = facts(RELEASES[0])["apis"].get(api.name)
+    first = first_waiting_version(api, RELEASES[0])
+    if theirs is None or not theirs["waits"]:
+        assert first is None
+    elif theirs["waits"][0] > theirs["lowest"]:
+        assert first == theirs["waits"][0]
+    else:
+        assert first is not None
+        assert first <= theirs["lowest"]
+        assert first == OLDER_THAN_SUPPORTED.get(api.name, first)
+
+
+@releases
+def test_exempt_apis(release: KafkaRelease) -> None:
+    """What every node that knows an API answers exempt is exempt, what only controllers do is so for forwarded requests; no more, no less."""
+    known = facts(release)
+    broker, controller = known["exempt"]["broker"], known["exempt"]["controller"]
+    ways = {
+        name: {side[name] for side in (broker, controller) if name in side}
+        for name in {*broker, *controller}
+    }
+    always = {name for name, found in ways.items() if found == {"always"}}
+    without_zookeeper = {
+        name
+        for name, api in known["apis"].items()
+        if api["highest"] < 0 and api["among_brokers"]
+    }
+    assert set(EXEMPT_APIS) == keys_of(*always, *without_zookeeper)
+    split = {
+        name
+        for name in controller
+        if controller[name] == "always" and broker.get(name) == "never"
+    }
+    assert set(EXEMPT_ON_CONTROLLERS) == keys_of(*split)
+    mixed = {name for name, found in ways.items() if "mixed" in found}
+    assert mixed == {"PRODUCE", "FETCH"}
+
+
+@releases
+def test_mutations_are_refused_since(release: KafkaRelease) -> None:
+    """The first versions whose clients understand a refusal are those that a controller asks for."""
+    theirs = facts(release)["strict_since"]
+    assert {api.name: api.strict_since for api in MutationApi} == theirs
+    by_key = {key_of(name): version for name, version in theirs.items()}
+    assert by_key == frame.STRICT_SINCE
+    assert {key: api.name for key, api in mutations.API_OF.items()} == {key_of(name): name for name in theirs}  # fmt: skip
+    assert set(topics.TOPICS_OF) == set(by_key)
+
+
+def test_numbers_of_looked_into_apis() -> None:
+    """Each constant has the number of the API whose name it bears."""
+    for module, names in (
+        (apis, ("PRODUCE", "FETCH", "METADATA", "API_VERSIONS", "CREATE_TOPICS", "ALTER_CLIENT_QUOTAS")),
+        (messages, ("PRODUCE", "FETCH", "SHARE_FETCH")),
+        (topics, ("CREATE_TOPICS", "DELETE_TOPICS", "CREATE_PARTITIONS")),
+    ):  # fmt: skip
+        assert {name: getattr(module, name) for name in names} == {name: key_of(name) for name in names}  # fmt: skip
+    assert set(frame.FETCH_APIS) == keys_of("FETCH", "SHARE_FETCH")
+
+
+def test_oldest_versions_of_a_layout() -> None:
+    """Versions that 4.0 no longer speaks are below what the release supports; the other APIs began above 0 or lost drafts only."""
+    theirs = {api["key"]: api["lowest"] for api in facts(NEWEST)["apis"].values()}
+    ours = layouts._OLDEST_IN_4_0
+    assert ours == {key: theirs[key] for key in ours}
+    others = {key for key, lowest in theirs.items() if lowest > 0} - set(ours)
+    assert others == keys_of("WRITE_TXN_MARKERS", "ALTER_PARTITION", "SHARE_GROUP_HEARTBEAT", "SHARE_GROUP_DESCRIBE", "SHARE_FETCH", "SHARE_ACKNOWLEDGE")  # fmt: skip
+    gone = {api["key"] for api in facts(NEWEST)["apis"].values() if api["highest"] < 0}
+    assert set(layouts._NO_LONGER_IN_4_0) == gone
+
+
+def test_codes_of_errors() -> None:
+    """Each error code is Kafka's."""
+    theirs = facts(NEWEST)["errors"]
+    for code, name in (
+        (THROTTLING_QUOTA_EXCEEDED, "THROTTLING_QUOTA_EXCEEDED"),
+        (content.QUOTA_VIOLATION, "THROTTLING_QUOTA_EXCEEDED"),
+        (mutations._REFUSED, "THROTTLING_QUOTA_EXCEEDED"),
+        (INVALID_REQUEST, "INVALID_REQUEST"),
+        (answers.UNSUPPORTED_VERSION, "UNSUPPORTED_VERSION"),
+        (answers._AUTHORIZATION_FAILED, "CLUSTER_AUTHORIZATION_FAILED"),
+        (admin_topics._UNKNOWN_TOPIC, "UNKNOWN_TOPIC_OR_PARTITION"),
+        (admin_topics._TIMED_OUT, "REQUEST_TIMED_OUT"),
+        (admin_topics._EXISTS, "TOPIC_ALREADY_EXISTS"),
+        (admin_topics._NOT_ALLOWED[0], "TOPIC_AUTHORIZATION_FAILED"),
+        (admin_topics._NOT_ALLOWED[1], "CLUSTER_AUTHORIZATION_FAILED"),
+    ):
+        assert (name, code) == (name, theirs[name])
+
+
+@releases
+def test_keys_of_quotas(release: KafkaRelease) -> None:
+    """The keys that entities may have, with the types of their values, are those of `QuotaConfig`."""
+    known = facts(release)
+    clients = {key: kind.name for key, kind in CLIENT_QUOTA_KEYS.items()}
+    assert clients == known["client_quotas"]
+    assert {kind.quota_key for kind in QuotaType} == set(clients)
+    assert {key: kind.name for key, kind in IP_QUOTA_KEYS.items()} == known["ip_quotas"]
+
+
+@releases
+def test_levels_of_the_metadata_version(release: KafkaRelease) -> None:
+    """The newest level of each release is that of `MetadataVersion`, and a broker's newest tells its release."""
+    known = facts(release)
+    newest: dict[tuple[int, int], int] = {}
+    for name, level in known["metadata_versions"].items():
+        major, minor = map(int, name.partition("-")[0].split("."))
+        newest[major, minor] = max(level, newest.get((major, minor), 0))
+    ours = {(major, minor): level for level, major, minor in METADATA_LEVELS}
+    upto = (release.major, release.minor)
+    assert {of: level for of, level in ours.items() if of <= upto} == {
+        of: level for of, level in newest.items() if of <= upto
+    }
+    production = known["metadata_versions"][known["latest_production"]]
+    assert KafkaRelease.of_metadata_version(production) == release
+    assert KafkaRelease.of_metadata_version(6) is None
+    assert sorted(METADATA_LEVELS, reverse=True) == list(METADATA_LEVELS)
+
+
+def test_kinds_of_the_kernels() -> None:
+    """The kernels' numbers of kinds go from 0 on, one for each quota type."""
+    numbers = (kernel_requests.PRODUCE, kernel_requests.FETCH, kernel_requests.REQUEST, kernel_requests.MUTATION)  # fmt: skip
+    assert sorted(numbers) == list(range(kernel_requests.KINDS))
+    assert len(QuotaType) == kernel_requests.KINDS
