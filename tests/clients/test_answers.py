@@ -9,6 +9,7 @@ from quotascope.clients import (
     QuotaChange,
     answers,
 )
+from quotascope.metrics import KafkaRelease
 
 from .recorded import answer
 
@@ -187,3 +188,20 @@ def test_voters_are_told_with_their_addresses_by_new_clusters_only() -> None:
     old = {k: v for k, v in answer("quorum").items() if k != "nodes"}
     assert answers.quorum_voters(old).nodes == ()
     assert answers.quorum_voters(old).node_ids == (1,)
+
+
+@pytest.mark.parametrize(
+    ("level", "release"),
+    [(33, KafkaRelease(4, 4)), (31, KafkaRelease(4, 3)), (30, KafkaRelease(4, 3)), (29, KafkaRelease(4, 2)), (99, KafkaRelease(4, 4)), (3, None)],
+)  # fmt: skip
+def test_the_newest_metadata_version_names_the_release(
+    level: int, release: KafkaRelease | None
+) -> None:
+    """What a broker supports, not what the cluster has finalized; a level of a later release counts as the newest known."""
+    features = [
+        {"name": "group.version", "min_version": 0, "max_version": 1},
+        {"name": "metadata.version", "min_version": 7, "max_version": level},
+    ]
+    assert answers.release({"supported_features": features}) == release
+    assert answers.release({"supported_features": features[:1]}) is None
+    assert answers.release({"supported_features": None}) is None

@@ -12,6 +12,7 @@ from quotascope.clients import (
     SecurityProtocol,
     open_quota_admin,
 )
+from quotascope.metrics import KafkaRelease
 
 pytestmark = pytest.mark.real
 
@@ -38,3 +39,4 @@ def test_reads_everything_by_every_protocol_and_mechanism(
         assert [node.node_id for node in admin.describe_cluster().nodes] == [1]
         assert admin.describe_settings(1).num_io_threads == 8
         assert admin.describe_quorum_leader() == 1
+        assert admin.describe_release() == KafkaRelease(4, 3)

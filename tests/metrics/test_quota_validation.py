@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotascope.metrics import (
-    KafkaRelease,
     CLIENT_QUOTA_KEYS,
     IP_QUOTA_KEYS,
+    KafkaRelease,
     QuotaProblem,
     QuotaType,
     validate_alteration,

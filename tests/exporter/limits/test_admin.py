@@ -27,7 +27,13 @@ from quotascope.exporter.limits.admin import (
     connection_limits_of,
     rules_of,
 )
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics import (
+    DEFAULT,
+    NEWEST_RELEASE,
+    KafkaRelease,
+    QuotaEntity,
+    QuotaType,
+)
 
 DENIED = PermissionMissing(
     request="DescribeQuorum",
@@ -104,6 +110,10 @@ class ScriptedAdmin:
             client_quota_callback_class=None,
             rates=self.rates,
         )
+
+    def describe_release(self) -> KafkaRelease | None:
+        """The newest."""
+        return NEWEST_RELEASE
 
     def describe_quorum_leader(self) -> int | None:
         """The leader."""
