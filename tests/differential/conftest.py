@@ -30,7 +30,8 @@ def pytest_terminal_summary(
     """Say how many operations were compared."""
     budget = config.stash.get(_BUDGET, None)
     if budget is not None and budget.compared:
-        versions = " and ".join(config.stash.setdefault(_VERSIONS, []))
+        found = config.stash[_VERSIONS]
+        versions = " and ".join(found)
         terminalreporter.write_line(
             f"differential, Kafka {versions}: {budget.report()}"
         )

@@ -50,10 +50,12 @@ def test_throttle_times(kafka: Kafka) -> None:
     """Throttle times that a vector expects of a byte rate are those of the release, beyond 32 bits as well."""
     compared = 0
     for config, steps in steps_of(kafka, "quota_manager"):
-        if config["type"] != "Produce" or any("since_4_4" in s for s in steps) is False:
+        if not any("since_4_4" in step for step in steps):
             continue
         windows = f"{config['samples']} {config['window_s']}"
-        operations, expected, at_ms = [], [], 0
+        operations: list[Operation] = []
+        expected: list[str | None] = []
+        at_ms = 0
         for step in steps:
             passed_ms, at_ms = step["at_ms"] - at_ms, step["at_ms"]
             if step["op"] == "update_quota":
