@@ -82,7 +82,7 @@ def validate_alteration(
         entity: names by type (`user`, `client-id`, `ip`), None for the default entity.
         changes: keys with their new values in the key's unit, None for a removal.
         is_host: whether an address, or a host name, can be resolved; looks up nothing unless given.
-        release: of the controller. Up to 4.3 it stores NaN, and then no request is ever within the quota nor throttled.
+        release: of the controller. Up to 4.3 it stores NaN, under which no request is ever within the quota nor throttled, and infinity.
 
     """
     problems = _entity_problems(entity, is_host)
@@ -92,9 +92,11 @@ def validate_alteration(
         if key in seen:
             problems.append(_problem(f"{_shown(key)} is there twice", key))
         elif value is not None:
-            problems.extend(_value_problems(keys, key, value))
-            if release >= KAFKA_4_4 and math.isnan(value):
-                problems.append(_problem(f"{_shown(key)} is not a number", key))
+            found = _value_problems(keys, key, value)
+            if not found and release >= KAFKA_4_4 and not math.isfinite(value):
+                what = "a number" if math.isnan(value) else "finite"
+                found = [_problem(f"{_shown(key)} is not {what}", key)]
+            problems.extend(found)
         seen.add(key)
     return problems
 

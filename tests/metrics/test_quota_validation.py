@@ -44,7 +44,7 @@ def messages(problems: list[QuotaProblem]) -> list[str]:
         ("consumer_byte_rate", 1235.0000001),
         ("consumer_byte_rate", 2.0**63),
         ("request_percentage", 56.62367),
-        ("request_percentage", math.inf),
+        ("request_percentage", 1.7976931348623157e308),
         ("controller_mutation_rate", 0.5),
         ("producer_byte_rate", None),
         ("no_such_key", None),
@@ -131,6 +131,14 @@ def test_kafka_stores_what_is_not_a_number() -> None:
     assert validate_alteration(CLIENT, changes, release=KafkaRelease(4, 3)) == []
     refused = validate_alteration(CLIENT, changes)
     assert messages(refused) == ["'producer_byte_rate' is not a number"]
+
+
+def test_infinity_is_refused_since_4_4() -> None:
+    """A quota of percent or of topic changes may be infinite up to 4.3."""
+    changes = [("request_percentage", math.inf)]
+    assert validate_alteration(CLIENT, changes, release=KafkaRelease(4, 3)) == []
+    refused = validate_alteration(CLIENT, changes)
+    assert messages(refused) == ["'request_percentage' is not finite"]
 
 
 def test_host_names_are_somebody_elses_business() -> None:
