@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import structlog
 from aiohttp import web
-from aiohttp.typedefs import Handler, Middleware
+from aiohttp.typedefs import Handler
 
 from .collection import Collection
 from .config import CollectionConfig
@@ -58,9 +58,9 @@ class Handlers:
             self._cluster = cluster
             self._rendering = Rendering(Renderer(cluster), self._clock)
 
-    def app(self, middlewares: Iterable[Middleware] = ()) -> web.Application:
-        """The application with all routes, behind what a request passes first."""
-        app = web.Application(middlewares=[*middlewares, _answer_errors])
+    def app(self) -> web.Application:
+        """The application with all routes."""
+        app = web.Application(middlewares=[_answer_errors])
         self.pages.add_to(app.router)
         self._runbooks.add_to(app.router)
         app.router.add_get("/metrics", self.metrics)

@@ -209,8 +209,7 @@ class Exporter:
 
     async def _listen(self) -> None:
         grace = self._config.collection.timeout_seconds + 1
-        app = self._handlers.app(self._front.middlewares)
-        self.url = await self._front.open(app, grace)
+        self.url = await self._front.open(self._handlers.app(), grace)
 
     async def _first_collection(self) -> None:
         try:

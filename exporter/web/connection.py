@@ -35,10 +35,12 @@ class Connection(web.RequestHandler):
     __slots__ = (
         "_admits",
         "_between",
+        "_body_left",
         "_deadline",
         "_guests",
         "_headers",
         "_limits",
+        "_release",
         "_taking",
         "_wire",
     )
@@ -60,12 +62,16 @@ class Connection(web.RequestHandler):
             max_field_size=limits.line_bytes,
             max_headers=limits.headers,
             lingering_time=limits.body_seconds,
+            # a body is unpacked on the event loop before any handler sees the request: 1 MB can become 1 GiB
+            auto_decompress=False,
         )
         self._guests = guests
         self._headers = headers
         self._limits = limits
         self._admits = admits
         self._between = False
+        self._body_left: int | None = None
+        self._release: Callable[[], None] | None = None
         self._wire: asyncio.Transport | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._taking: asyncio.TimerHandle | None = None
@@ -82,6 +88,11 @@ class Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """A piece of a request has come."""
+        if self._body_left is not None:
+            self._body_left -= len(data)
+            if self._body_left < 0:
+                self.cut()
+                return
         if self._between and data:
             self._between = False
             self._within(self._limits.head_seconds)
@@ -93,6 +104,17 @@ class Connection(web.RequestHandler):
         self._cancel_deadline()
         self._guests.asks(self)
 
+    def refuse_body(self) -> None:
+        """What follows belongs to a body, of which a little is taken and ignored, so that the client reads the answer."""
+        self._body_left = self._limits.body_bytes
+
+    def until_taken(self, release: Callable[[], None]) -> None:
+        """Call this once the answer to the request at hand is taken, or the client is gone."""
+        if self._wire is None:
+            release()
+        else:
+            self._release = release
+
     async def finish_response(
         self,
         request: BaseRequest,
@@ -100,7 +122,10 @@ class Connection(web.RequestHandler):
         start_time: float | None,
     ) -> tuple[web.StreamResponse, bool]:
         """Send an answer."""
-        finished = await super().finish_response(request, resp, start_time)
+        try:
+            finished = await super().finish_response(request, resp, start_time)
+        finally:
+            self._taken()
         if self._wire is not None:  # the client may have gone meanwhile
             self._guests.waits(self)
             self._between = True
@@ -123,6 +148,7 @@ class Connection(web.RequestHandler):
         self._cancel_taking()
         self._guests.leave(self)
         self._wire = None
+        self._taken()
         super().connection_lost(exc)
 
     def handle_error(
@@ -154,6 +180,11 @@ class Connection(web.RequestHandler):
         """End the connection at once."""
         if self._wire is not None:
             self._wire.abort()
+
+    def _taken(self) -> None:
+        release, self._release = self._release, None
+        if release is not None:
+            release()
 
     def _within(self, seconds: float) -> None:
         self._cancel_deadline()

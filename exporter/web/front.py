@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import cast
 
 import structlog
 from aiohttp import web
-from aiohttp.typedefs import Middleware
+from aiohttp.typedefs import Handler
 
 from ..config import ServerConfig
 from .connection import Connection
@@ -41,22 +43,11 @@ class Front:
         self._settings = settings_of(config)
         self._headers = Headers(self._settings)
         self._guests = Guests(self._limits.connections)
-        self._requests = Requests(self._settings, self._guests, self._limits.requests)
+        self._requests = Requests(self._settings, self._limits.requests)
         self._hosts = Hosts(config.address, config.allowed_hosts)
         self._login = Login(self._settings)
         self._runner: web.AppRunner | None = None
         self._door: Door | None = None
-
-    @property
-    def middlewares(self) -> list[Middleware]:
-        """In the order in which a request passes them: nothing but the head of a request costs much before the login."""
-        return [
-            self._requests.note,
-            self._headers.middleware,
-            self._requests.middleware,
-            self._hosts.middleware,
-            self._login.middleware,
-        ]
 
     async def open(self, app: web.Application, grace_seconds: float) -> str:
         """
@@ -69,6 +60,9 @@ class Front:
             app, access_log=None, shutdown_timeout=grace_seconds
         )
         await self._runner.setup()
+        server = self._server()
+        # around the application and not as its middlewares: it answers `Expect` before those
+        server.request_handler = self._guarded(server.request_handler)
         self._door = Door(
             sockets, self._guests, self._connection, self._tls, self._limits
         )
@@ -86,12 +80,32 @@ class Front:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    def _connection(self) -> Connection:
+    def _server(self) -> web.Server:
         server = self._runner.server if self._runner else None
         if server is None:
             raise RuntimeError("not open")
+        return server
+
+    def _guarded(
+        self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+    ) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+        """What a request passes on its way to ``handler``: nothing but its head costs anything before the login."""
+        guarded = cast("Handler", handler)
+        for each in (
+            self._requests.admit,
+            self._login.middleware,
+            self._hosts.middleware,
+            self._requests.note,
+            self._headers.middleware,
+        ):
+            guarded = partial(each, handler=guarded)
+        return cast(
+            "Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]", guarded
+        )
+
+    def _connection(self) -> Connection:
         return Connection(
-            server, self._guests, self._headers, self._limits, self._admits
+            self._server(), self._guests, self._headers, self._limits, self._admits
         )
 
     def _admits(self, transport: asyncio.BaseTransport) -> bool:

@@ -1,8 +1,8 @@
-"""What every answer carries, errors included."""
+"""What every answer carries, errors included, and how a request is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from aiohttp import web
@@ -21,6 +21,22 @@ DEFAULTS: Final = {
     "Cache-Control": "no-store",
 }
 """Unless the answer has its own; the page's policy allows its own style and script."""
+
+MOMENTS_LATER: Final = {"Retry-After": "1"}
+
+
+def refusal(
+    status: int, text: str, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    """
+    The answer to a request that is not let in, after which the connection ends.
+
+    Else its client could send hundreds of requests at once and take no answer: the connection, and what is counted as
+    under way with it, would be held until the deadline for taking an answer.
+    """
+    answer = web.Response(status=status, text=f"{status}: {text}\n", headers=headers)
+    answer.force_close()
+    return answer
 
 
 class Headers:

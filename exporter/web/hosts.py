@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from .headers import refusal
 from .occasional import Occasional
 
 
@@ -41,8 +42,7 @@ class Hosts:
         if self._any or name in self._names or _is_address(name):
             return await handler(request)
         self._refused.happened(address=request.remote, host=name)
-        text = "421: not asked for under this name; server.allowed_hosts says which are\n"  # fmt: skip
-        return web.Response(status=421, text=text)
+        return refusal(421, "not asked for under this name; server.allowed_hosts says which are")  # fmt: skip
 
 
 def host_name(header: str) -> str:

@@ -12,7 +12,7 @@ class Limits:
     connections: int = 512
     """At once, TLS handshakes under way included; Prometheus's own server has the same."""
     requests: int = 40
-    """At once, until their answers have been taken; as node_exporter."""
+    """Scrapes at once, until their answers have been taken, as node_exporter; and as many other requests."""
     handshake_seconds: float = 10.0
     head_seconds: float = 10.0
     """From the first byte of a request (of a new connection: from its beginning) until its head is complete."""
@@ -24,4 +24,6 @@ class Limits:
     """Of the request line, and of each header."""
     headers: int = 64
     body_seconds: float = 2.0
-    """For hearing out somebody who sends a body, which nobody reads."""
+    """For ignoring a body."""
+    body_bytes: int = 1 << 20
+    """Of a body that are ignored; the connection of a client that sends more is cut."""

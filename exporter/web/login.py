@@ -11,12 +11,12 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import SecretStr
 
+from .headers import MOMENTS_LATER, refusal
 from .load import WebSettings
 from .occasional import Occasional
 from .passwords import Passwords, TooManyLogins
 
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="quotascope", charset="UTF-8"'}
-_MOMENTS_LATER: Final = {"Retry-After": "1"}
 
 
 class Login:
@@ -40,13 +40,11 @@ class Login:
             accepted = await self._accepts(request, users)
         except TooManyLogins:
             self._busy.happened(address=request.remote)
-            text = "503: too many passwords to check at once\n"
-            return web.Response(status=503, text=text, headers=_MOMENTS_LATER)
+            text = "too many passwords to check at once"
+            return refusal(503, text, MOMENTS_LATER)
         if accepted:
             return await handler(request)
-        return web.Response(
-            status=401, text="401: user and password, please\n", headers=_CHALLENGE
-        )
+        return refusal(401, "user and password, please", _CHALLENGE)
 
     async def _accepts(
         self, request: web.Request, users: Mapping[str, SecretStr]

@@ -10,13 +10,14 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from .connection import Connection
-from .guests import Guests
+from .headers import MOMENTS_LATER, refusal
 from .load import WebSettings
 from .model import RateLimitConfig
 
 ALWAYS: Final = frozenset({"/-/healthy", "/-/ready"})
 """Cheap, and asked for by whoever would restart the process: they go on when nothing else does."""
-_MOMENTS_LATER: Final = {"Retry-After": "1"}
+SCRAPES: Final = frozenset({"/metrics"})
+"""They have places of their own, so that readers of pages keep no scraper out."""
 
 
 class Requests:
@@ -25,8 +26,7 @@ class Requests:
 
     Args:
         settings: With the rate limit that holds now.
-        guests: Who asks at this moment.
-        most: So many requests may be answered at once.
+        most: So many scrapes may be answered at once, and as many other requests.
         clock: Steady seconds.
 
     """
@@ -34,47 +34,56 @@ class Requests:
     def __init__(
         self,
         settings: Callable[[], WebSettings],
-        guests: Guests,
         most: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
-        self._guests = guests
-        self._most = most
-        self._under_way = (
-            0  # of those who hung up, too: their answers are made nevertheless
-        )
+        self._scrapes = _Places(most)
+        self._pages = _Places(most)
         self._bucket = _Bucket(clock)
 
     @web.middleware
     async def note(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Tell the connection that a request has come; comes first."""
-        if isinstance(request.protocol, Connection):
-            request.protocol.asked()
+        """Tell the connection that a request has come, and refuse one with a body; comes first."""
+        connection = request.protocol
+        if isinstance(connection, Connection):
+            connection.asked()
+            if request.body_exists:
+                connection.refuse_body()
+        if request.body_exists:
+            return refusal(413, "nothing here takes a body")
         return await handler(request)
 
     @web.middleware
-    async def middleware(
-        self, request: web.Request, handler: Handler
-    ) -> web.StreamResponse:
-        """As aiohttp wants it."""
-        if request.body_exists:
-            return _refusal(413, "nothing here takes a body", request)
+    async def admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Give the request a place until its answer is taken; comes last, so that only requests that may ask take one."""
         if request.path in ALWAYS:
             return await handler(request)
         if not self._bucket.take(self._settings().config.rate_limit):
-            return _refusal(429, "the rate limit is reached", request)
-        if self._full():
-            text = f"{self._most} requests are being answered already"
-            return _refusal(503, text, request)
-        self._under_way += 1
+            return refusal(429, "the rate limit is reached", MOMENTS_LATER)
+        places = self._scrapes if request.path in SCRAPES else self._pages
+        if not places.free:
+            text = f"{places.most} such requests are being answered already"
+            return refusal(503, text, MOMENTS_LATER)
+        places.free -= 1
         try:
             return await handler(request)
-        finally:
-            self._under_way -= 1
+        finally:  # an answer is made to its end, though its client hung up
+            if isinstance(request.protocol, Connection):
+                request.protocol.until_taken(places.give_back)
+            else:
+                places.give_back()
 
-    def _full(self) -> bool:
-        return self._guests.asking > self._most or self._under_way >= self._most
+
+class _Places:
+    """How many more requests of a kind may be answered now."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.free = most
+
+    def give_back(self) -> None:
+        self.free += 1
 
 
 class _Bucket:
@@ -99,14 +108,3 @@ class _Bucket:
             return False
         self._tokens -= 1
         return True
-
-
-def _refusal(status: int, text: str, request: web.Request) -> web.Response:
-    answer = web.Response(
-        status=status,
-        text=f"{status}: {text}\n",
-        headers=None if status == 413 else _MOMENTS_LATER,  # noqa: PLR2004 - as above
-    )
-    if request.body_exists:
-        answer.force_close()  # instead of reading it to its end
-    return answer

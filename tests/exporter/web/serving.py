@@ -50,7 +50,7 @@ async def serving(
     """A front on a free port."""
     given = {"address": "127.0.0.1", "port": 0, **server}
     front = Front(ServerConfig.model_validate(given), limits)
-    app = web.Application(middlewares=front.middlewares)
+    app = web.Application()
     app.router.add_get("/", handler)
     app.router.add_get("/-/healthy", hello)
     try:
