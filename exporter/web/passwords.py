@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import ipaddress
 import secrets
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Final
 
 import bcrypt
@@ -17,6 +19,12 @@ _LONGEST: Final = 72
 """Bytes that bcrypt looks at. What comes after them never mattered; the library wants them cut off."""
 _MOST_WAITING: Final = 16
 _MOST_OF_ONE: Final = 4
+_MOST_NETWORKS: Final = 4096
+"""Whose wrong passwords are counted; the one that asked longest ago is forgotten."""
+_MOST_COUNTED: Final = 16
+"""Wrong passwords: one who shares an address with a guesser is not behind all others for ever."""
+_IPV6_PREFIX: Final = 64
+"""Bits: what one customer of a provider has to choose from counts as one address."""
 
 
 class TooManyLogins(Exception):
@@ -30,13 +38,13 @@ class Passwords:
     A check costs what its hash says, tens of milliseconds of one core and more, so there is one at a time, beside the
     event loop, and few may wait; a password that was right is recognised at once until its hash changes. Of those, a
     keyed digest is kept for each user, and never the password. Unknown users cost as much as known ones.
+    ``pick`` draws a number below another one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pick: Callable[[int], int] = secrets.randbelow) -> None:
         self._key = secrets.token_bytes(32)
         self._right: dict[str, bytes] = {}
-        self._one_at_a_time = asyncio.Lock()
-        self._waiting: Counter[str] = Counter()
+        self._turns = _Turns(pick)
 
     async def accept(
         self,
@@ -52,22 +60,22 @@ class Passwords:
             users: The hashes that hold now.
             user: Who says so.
             password: What was sent.
-            address: Where from; one address may have a few checks waiting, and not all.
+            address: Where from, which decides whose turn it is.
 
         """
         hashed = users.get(user) or self._of_somebody(users, user)
         digest = self._digest(user, hashed, password)
         if self._knows(users, user, digest):
             return True
-        with self._in_queue(address):
-            async with self._one_at_a_time:
-                if self._knows(users, user, digest):  # who waited had the same
-                    return True
-                right = await asyncio.to_thread(_matches, password, hashed)
-        if right and user in users:
+        async with self._turns.turn(address):
+            if self._knows(users, user, digest):  # one that waited had the same
+                return True
+            right = await asyncio.to_thread(_matches, password, hashed)
+            accepted = right and user in users
+            self._turns.note(address, right=accepted)
+        if accepted:
             self._remember(users, user, digest)
-            return True
-        return False
+        return accepted
 
     def _knows(self, users: Mapping[str, SecretStr], user: str, digest: bytes) -> bool:
         known = self._right.get(user)
@@ -92,18 +100,97 @@ class Passwords:
         hashes = list(users.values())
         return hashes[int.from_bytes(digest) % len(hashes)]
 
-    @contextmanager
-    def _in_queue(self, address: str) -> Iterator[None]:
-        waiting = self._waiting
-        if waiting.total() >= _MOST_WAITING or waiting[address] >= _MOST_OF_ONE:
-            raise TooManyLogins
-        waiting[address] += 1
+
+@dataclass(slots=True, eq=False)
+class _Attempt:
+    """A password that waits to be checked."""
+
+    network: str
+    turn: asyncio.Future[None]
+    """Done when it is to be checked; ``TooManyLogins`` when it has to make room."""
+
+
+class _Turns:
+    """
+    Whose password is checked next, one at a time.
+
+    Those from the address with the fewest wrong passwords come first, and when too many wait, one from the address with
+    the most is turned away; among equals chance decides. So a right password is checked soon however many wrong ones
+    are sent, from the same address too: neither being early nor being many is of use to a guesser.
+    """
+
+    def __init__(self, pick: Callable[[int], int]) -> None:
+        self._pick = pick
+        self._wrong: OrderedDict[str, int] = OrderedDict()
+        self._waiting: list[_Attempt] = []
+        self._checking = False
+
+    @asynccontextmanager
+    async def turn(self, address: str) -> AsyncIterator[None]:
+        """Wait for a turn, and have it until the end of the block. Raises ``TooManyLogins``."""
+        mine = _Attempt(_network(address), asyncio.get_running_loop().create_future())
+        self._waiting.append(mine)
+        self._make_room(mine.network)
+        self._next()
         try:
+            await mine.turn
             yield
         finally:
-            waiting[address] -= 1
-            if not waiting[address]:
-                del waiting[address]
+            if mine in self._waiting:  # cancelled
+                self._waiting.remove(mine)
+            elif not mine.turn.cancelled() and mine.turn.exception() is None:
+                self._checking = False
+                self._next()
+
+    def note(self, address: str, *, right: bool) -> None:
+        """What a check found."""
+        network = _network(address)
+        count = self._wrong.pop(network, 0)
+        if right:
+            return
+        self._wrong[network] = min(count + 1, _MOST_COUNTED)
+        if len(self._wrong) > _MOST_NETWORKS:
+            self._wrong.popitem(last=False)
+
+    def _make_room(self, network: str) -> None:
+        same = [each for each in self._waiting if each.network == network]
+        if len(same) > _MOST_OF_ONE:
+            self._turn_away(same)
+        elif len(self._waiting) > _MOST_WAITING:
+            crowd = Counter(each.network for each in self._waiting)
+            rank = max((self._wrong.get(name, 0), n) for name, n in crowd.items())
+            worst = {n for n in crowd if (self._wrong.get(n, 0), crowd[n]) == rank}
+            self._turn_away([each for each in self._waiting if each.network in worst])
+
+    def _turn_away(self, among: list[_Attempt]) -> None:
+        chosen = among[self._pick(len(among))]
+        self._waiting.remove(chosen)
+        if not chosen.turn.done():  # else cancelled just now
+            chosen.turn.set_exception(TooManyLogins())
+
+    def _next(self) -> None:
+        self._waiting = [each for each in self._waiting if not each.turn.done()]
+        if self._checking or not self._waiting:
+            return
+        fewest = min(self._wrong.get(each.network, 0) for each in self._waiting)
+        first = [e for e in self._waiting if self._wrong.get(e.network, 0) == fewest]
+        chosen = first[self._pick(len(first))]
+        self._waiting.remove(chosen)
+        self._checking = True
+        chosen.turn.set_result(None)
+
+
+def _network(address: str) -> str:
+    """What counts as one address: a whole one of IPv4, a /64 of IPv6."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((int(found), _IPV6_PREFIX), strict=False))
 
 
 def _matches(password: bytes, hashed: SecretStr) -> bool:

@@ -52,6 +52,7 @@ async def serving(
     front = Front(ServerConfig.model_validate(given), limits)
     app = web.Application()
     app.router.add_get("/", handler)
+    app.router.add_get("/metrics", handler)
     app.router.add_get("/-/healthy", hello)
     try:
         yield Served(await front.open(app, 1.0), front)

@@ -2,17 +2,23 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 
 import pytest
 from pydantic import SecretStr
 from tests.exporter.web.serving import HASH, PASSWORD
 
 from quotascope.exporter.web import passwords
-from quotascope.exporter.web.passwords import Passwords, TooManyLogins
+from quotascope.exporter.web.passwords import Passwords, TooManyLogins, _network
 
 OTHER = "$2b$04$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"
 USERS = {"alice": SecretStr(HASH), "bob": SecretStr(OTHER)}
 RIGHT = PASSWORD.encode()
+
+
+def newest(number: int) -> int:
+    """The last that came is drawn."""
+    return number - 1
 
 
 class Counted:
@@ -97,7 +103,8 @@ async def test_unknown_users_cost_as_much_as_known_ones(checked: Counted) -> Non
     assert first == [False] * 16
     once = list(checked.hashes)
     assert set(once) == {HASH, OTHER}
-    await asyncio.gather(*(accept(store, name, b"x", name) for name in strangers))
+    for name in strangers:
+        assert not await accept(store, name, b"x", name)
     assert checked.hashes[16:] == once
 
 
@@ -109,8 +116,10 @@ async def test_long_passwords_and_odd_bytes() -> None:
 
 async def test_few_wait_for_a_check(checked: Counted) -> None:
     """One is checked at a time; one address can take some of the places, and all addresses together so many."""
-    store = Passwords()
+    store = Passwords(newest)
     checked.go.clear()
+    checking = asyncio.create_task(accept(store, password=b"x"))
+    await asyncio.sleep(0)
     of_one = [asyncio.create_task(accept(store, password=b"x")) for _ in range(4)]
     await asyncio.sleep(0)
     with pytest.raises(TooManyLogins):
@@ -120,14 +129,104 @@ async def test_few_wait_for_a_check(checked: Counted) -> None:
         for number in range(12)
     ]
     await asyncio.sleep(0)
+    assert len(store._turns._waiting) == 16
+    others.append(asyncio.create_task(accept(store, address="10.0.2.1")))
+    crowded = of_one.pop()  # one of the address with the most gives way
     with pytest.raises(TooManyLogins):
-        await accept(store, address="10.0.2.1")
+        await crowded
     assert len(checked.hashes) <= 1
     checked.go.set()
-    assert await asyncio.gather(*of_one) == [False] * 4
-    assert await asyncio.gather(*others) == [True] * 12
+    assert await asyncio.gather(checking, *of_one) == [False] * 4
+    assert await asyncio.gather(*others) == [True] * 13
     assert checked.hashes == [HASH] * 5  # the first of the others spares the rest
-    assert not store._waiting
+    assert not store._turns._waiting
+
+
+async def test_wrong_passwords_keep_no_right_one_out(checked: Counted) -> None:
+    """Four addresses send wrong ones without end, as after a restart; a right one from another address is next."""
+    store = Passwords()
+    guesses: set[asyncio.Task[bool]] = set()
+    guessing = True
+
+    async def guess(address: str) -> bool:
+        found = False
+        while guessing:
+            with suppress(TooManyLogins):
+                found |= await accept(store, password=b"x", address=address)
+            await asyncio.sleep(0)
+        return found
+
+    for number in range(4):
+        for _ in range(8):
+            address = f"10.0.0.{number}"
+            guesses.add(asyncio.create_task(guess(address)))
+    while len(checked.hashes) < 8:  # each address has been wrong  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    before = len(checked.hashes)
+    assert await accept(store, address="10.9.9.9")
+    assert len(checked.hashes) <= before + 2  # the one under way, and its own
+    guessing = False
+    assert await asyncio.gather(*guesses) == [False] * 32
+
+
+async def test_guesses_from_the_same_address_keep_no_right_password_out(
+    checked: Counted,
+) -> None:
+    """Behind one proxy chance decides which attempt gives way, the newest or another one, and which is checked next."""
+    draws = iter([0, 4, 1])
+    store = Passwords(lambda _most: next(draws, 0))
+    checked.go.clear()
+    checking = asyncio.create_task(accept(store, password=b"x"))
+    await asyncio.sleep(0)
+    guesses = [asyncio.create_task(accept(store, password=b"x")) for _ in range(4)]
+    await asyncio.sleep(0)
+    with pytest.raises(TooManyLogins):
+        await accept(store)
+    right = asyncio.create_task(accept(store))
+    found = await asyncio.wait({right, *guesses}, return_when="FIRST_COMPLETED")
+    assert found[0] == {guesses[1]}
+    assert isinstance(guesses[1].exception(), TooManyLogins)
+    checked.go.set()
+    assert await right
+    await asyncio.gather(checking, *guesses, return_exceptions=True)
+
+
+def test_what_counts_as_one_address() -> None:
+    """What one customer can choose from is one: of IPv6 a network of 64 bits."""
+    assert _network("10.0.0.1") != _network("10.0.0.2")
+    assert _network("::ffff:10.0.0.1") == _network("10.0.0.1")
+    assert _network("2001:db8::1") == _network("2001:db8::ffff:1")
+    assert _network("2001:db8::1") != _network("2001:db8:0:1::1")
+    assert _network("fe80::1%eth0") == _network("fe80::2%eth0")
+    assert _network("") == ""
+
+
+async def test_what_is_remembered_of_addresses_is_bounded(checked: Counted) -> None:
+    """A right password clears what was counted, and no number of addresses fills the memory."""
+    store = Passwords()
+    for _ in range(20):
+        await accept(store, password=b"x")
+    assert dict(store._turns._wrong) == {"10.0.0.1": 16}
+    assert await accept(store)
+    assert not store._turns._wrong
+    for number in range(5_000):
+        store._turns.note(str(number), right=False)
+    assert len(store._turns._wrong) == 4096
+    assert len(checked.hashes) == 21
+
+
+async def test_who_leaves_gives_its_turn_back(checked: Counted) -> None:
+    """A check whose request is given up, waiting or under way, keeps nobody waiting."""
+    store = Passwords()
+    checked.go.clear()
+    tasks = [asyncio.create_task(accept(store, password=b"x")) for _ in range(3)]
+    await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    last = asyncio.create_task(accept(store))
+    await asyncio.gather(*tasks, return_exceptions=True)
+    checked.go.set()
+    assert await last
 
 
 async def test_who_is_known_does_not_wait(checked: Counted) -> None:

@@ -1,16 +1,33 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import zlib
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
-from tests.exporter.web.serving import exchange, serving, web_file
+from aiohttp.http_parser import DeflateBuffer
+from tests.exporter.web.serving import (
+    HASH,
+    PASSWORD,
+    connected,
+    exchange,
+    serving,
+    web_file,
+)
+from tests.exporter.web.test_login import basic, bearing
 
+from quotascope.exporter.web.connection import Connection
 from quotascope.exporter.web.limits import Limits
 from quotascope.exporter.web.model import RateLimitConfig
 from quotascope.exporter.web.requests import _Bucket
+
+CLOSING = b"\r\nConnection: close\r\n\r\n"
+ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -23,6 +40,171 @@ async def test_a_body_is_refused_and_not_read(head: bytes) -> None:
         answer = await exchange(served.url, ask)
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"Connection: close" in answer
+
+
+BODIES = {
+    "bomb": (b"gzip", gzip.compress(bytes(8 << 20))),
+    "deflate bomb": (b"deflate", zlib.compress(bytes(8 << 20))),
+    "no gzip": (b"gzip", b"hello"),
+    "cut gzip": (b"gzip", gzip.compress(bytes(1000))[:-9]),
+}
+
+
+@pytest.mark.parametrize(("encoding", "body"), BODIES.values(), ids=BODIES)
+async def test_no_body_is_unpacked(
+    encoding: bytes,
+    body: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+) -> None:
+    """What would happen on the event loop and before the login; one that is broken leaves no traceback either."""
+    unpacked: list[int] = []
+    feed = DeflateBuffer.feed_data
+
+    def counted(self: DeflateBuffer, chunk: bytes) -> bool:
+        unpacked.append(len(chunk))
+        return feed(self, chunk)
+
+    monkeypatch.setattr(DeflateBuffer, "feed_data", counted)
+    head = b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n"
+    file = web_file(tmp_path, basic_auth_users={"prometheus": HASH})
+    async with serving(web_config_file=file) as served:
+        answer = await exchange(served.url, head % (encoding, len(body)) + body)
+        await served.empty()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert unpacked == []
+    assert caplog.text == ""
+
+
+async def test_little_of_a_body_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever goes on sending is cut off, before the time for it is over."""
+    taken: list[int] = []
+    receive = Connection.data_received
+
+    def counted(self: Connection, data: bytes) -> None:
+        taken.append(len(data))
+        receive(self, data)
+
+    monkeypatch.setattr(Connection, "data_received", counted)
+    ask = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000000000\r\n\r\n"
+    limits = Limits(body_seconds=60.0, body_bytes=1 << 16)
+    async with serving(limits=limits) as served, connected(served.url) as (_, write):
+        write.write(ask)
+        with suppress(ConnectionError):
+            for _ in range(10_000):
+                write.write(bytes(1 << 16))
+                await write.drain()
+            pytest.fail("it listened to the end")
+        await served.empty()
+    assert sum(taken) < 8 << 20
+
+
+@pytest.mark.parametrize("expected", [b"x", b"100-continue"])
+async def test_expect_is_looked_at_after_the_login(
+    expected: bytes, tmp_path: Path
+) -> None:
+    """And answered like everything else: without the server's versions."""
+    ask = (
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: %s\r\n"
+        % expected
+    )
+    known = f"Authorization: {basic(f'prometheus:{PASSWORD}')}\r\n".encode()
+    file = web_file(tmp_path, basic_auth_users={"prometheus": HASH})
+    async with serving(web_config_file=file) as served:
+        stranger = await exchange(served.url, ask + b"\r\n")
+        friend = await exchange(served.url, ask + known + b"\r\n")
+    assert stranger.startswith(b"HTTP/1.1 401 ")
+    assert friend.startswith(b"HTTP/1.1 417 " if expected == b"x" else b"HTTP/1.1 100 ")
+    for answer in (stranger, friend):
+        assert b"\r\nServer: quotascope\r\n" in answer
+        assert b"aiohttp" not in answer
+
+
+REFUSED = {
+    "no password": (ASK, {"basic_auth_users": {"prometheus": HASH}}, b"401"),
+    "wrong host": (ASK.replace(b"localhost", b"example.org"), {}, b"421"),
+    "too often": (ASK, {"rate_limit": {"interval": "1h", "burst": 1}}, b"429"),
+}
+
+
+@pytest.mark.parametrize(("ask", "config", "status"), REFUSED.values(), ids=REFUSED)
+async def test_a_refusal_ends_the_connection(
+    ask: bytes, config: dict[str, Any], status: bytes, tmp_path: Path
+) -> None:
+    """Of hundreds of requests that were sent at once only one is answered, so that none holds anything."""
+    file = web_file(tmp_path, **config)
+    async with serving(web_config_file=file) as served:
+        if status == b"429":
+            await exchange(served.url, ask.replace(b"\r\n\r\n", CLOSING))
+        answer = await exchange(served.url, ask * 300)
+    assert answer.startswith(b"HTTP/1.1 %s " % status)
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b"\r\nConnection: close\r\n" in answer
+
+
+async def test_requests_that_nobody_reads_take_no_places(tmp_path: Path) -> None:
+    """45 connections that send 300 requests each and read nothing, without the password: every scrape is answered."""
+    file = web_file(tmp_path, basic_auth_users={"prometheus": HASH})
+    known = bearing("prometheus", PASSWORD)
+    async with (
+        serving(web_config_file=file) as served,
+        AsyncExitStack() as held,
+        aiohttp.ClientSession(headers=known) as session,
+    ):
+        for _ in range(45):
+            _, write = await held.enter_async_context(connected(served.url))
+            write.write(ASK * 300)
+        for _ in range(18):
+            async with session.get(served.url + "/metrics") as answer:
+                assert answer.status == 200
+        # a scrape's place is free again once its answer is taken, which the server may see a moment later
+        assert served.front._requests._pages.free == 40
+
+
+async def test_readers_of_pages_keep_no_scraper_out() -> None:
+    """60 of them at once: some get 503, and scrapes have places of their own."""
+    came, go = asyncio.Semaphore(0), asyncio.Event()
+
+    async def held(request: web.Request) -> web.Response:
+        if request.path == "/":
+            came.release()
+            await go.wait()
+        return web.Response(text="answered")
+
+    async with serving(held) as served, aiohttp.ClientSession() as session:
+
+        async def ask(path: str) -> int:
+            async with session.get(served.url + path) as answer:
+                return answer.status
+
+        session.connector._limit = 0  # type: ignore[union-attr] # as many connections as readers
+        readers = [asyncio.create_task(ask("/")) for _ in range(60)]
+        for _ in range(40):
+            await came.acquire()
+        assert [await ask("/metrics") for _ in range(30)] == [200] * 30
+        go.set()
+        assert sorted(await asyncio.gather(*readers)) == [200] * 40 + [503] * 20
+
+
+async def test_an_answer_that_is_not_taken_keeps_its_place() -> None:
+    """Else a client could have the exporter make any number of answers."""
+
+    async def large(_request: web.Request) -> web.Response:
+        return web.Response(body=bytes(64 << 20))
+
+    async with (
+        serving(large, max_requests=1) as served,
+        connected(served.url) as (read, write),
+    ):
+        places = served.front._requests._pages
+        write.write(ASK)
+        await read.readuntil(b"\r\n\r\n")
+        assert places.free == 0
+        assert (await exchange(served.url, ASK)).startswith(b"HTTP/1.1 503 ")
+        write.close()
+        await served.empty()
+        assert places.free == 1
 
 
 @pytest.mark.parametrize(
