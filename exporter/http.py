@@ -22,7 +22,9 @@ log = structlog.get_logger()
 TIMEOUT_HEADER: Final = "X-Prometheus-Scrape-Timeout-Seconds"
 _LONGEST: Final = 40
 _LONGEST_TIMEOUT_SECONDS: Final = 300.0
-"""Nobody waits longer for a scrape; who says so would only keep a collection going."""
+"""No scraper waits longer; one that says so would only keep a collection going."""
+_SHORTEST_TIMEOUT_SECONDS: Final = 1.0
+"""A header that asks for less is taken for this: no answer of a broker can be read in a millisecond, and each early answer costs a join."""
 
 
 class Handlers:
@@ -98,13 +100,14 @@ class Handlers:
 
 
 def scrape_timeout(header: str | None, config: CollectionConfig) -> float:
-    """Seconds that a collection may take: a little less than the scraper waits, never less than half of it, five minutes at most."""
+    """Seconds that a collection may take: a little less than the scraper waits, never less than half of it, of at least a second; five minutes at most."""
     try:
         allowed = float(header or "")
     except ValueError:
         return config.timeout_seconds
     if not 0 < allowed < float("inf"):
         return config.timeout_seconds
+    allowed = max(allowed, _SHORTEST_TIMEOUT_SECONDS)
     wanted = max(allowed - config.margin_seconds, allowed / 2)
     return min(wanted, _LONGEST_TIMEOUT_SECONDS)
 

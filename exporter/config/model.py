@@ -70,7 +70,7 @@ class ServerConfig(Section):
         default=40,
         ge=1,
         le=100_000,
-        description="Most requests answered at once; more get 503.",
+        description="Most scrapes answered at once, and as many requests for pages; more get 503.",
     )
 
 

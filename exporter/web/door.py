@@ -99,7 +99,8 @@ class Door:
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return
         except OSError as error:  # such as: no file descriptor is left
-            self._stuck.happened(reason=os_reason(error))
+            self._stuck.happened(reason=os_reason(error), connections=len(self._guests))
+            self._guests.make_room()
             loop = asyncio.get_running_loop()
             loop.remove_reader(listener)
             loop.call_later(_PAUSE_SECONDS, self._listen, listener)

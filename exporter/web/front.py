@@ -18,7 +18,7 @@ from .door import Door, listening_sockets
 from .guests import Guests
 from .headers import Headers
 from .hosts import Hosts
-from .limits import Limits
+from .limits import Limits, connections_within
 from .load import WebSettings
 from .login import Login
 from .names import is_allowed
@@ -38,7 +38,8 @@ class Front:
     def __init__(self, config: ServerConfig, limits: Limits | None = None) -> None:
         self._config = config
         self._limits = limits or Limits(
-            connections=config.max_connections, requests=config.max_requests
+            connections=connections_within(config.max_connections),
+            requests=config.max_requests,
         )
         self._settings = settings_of(config)
         self._headers = Headers(self._settings)

@@ -33,12 +33,17 @@ class Guests:
 
     def enter(self, guest: Guest, drop: Drop) -> bool:
         """A new connection, which ``drop`` ends; False when there is no room for it."""
-        if len(self) >= self._most:
-            if not self._waiting:
-                return False
-            longest = next(iter(self._waiting))
-            self._waiting.pop(longest)()
+        if len(self) >= self._most and not self.make_room():
+            return False
         self._waiting[guest] = drop
+        return True
+
+    def make_room(self) -> bool:
+        """End the connection that waited longest; False when none waits."""
+        if not self._waiting:
+            return False
+        longest = next(iter(self._waiting))
+        self._waiting.pop(longest)()
         return True
 
     def asks(self, guest: Guest) -> None:

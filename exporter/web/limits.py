@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import dataclass
+
+import structlog
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,3 +32,28 @@ class Limits:
     """For ignoring a body."""
     body_bytes: int = 1 << 20
     """Of a body that are ignored; the connection of a client that sends more is cut."""
+
+
+def connections_within(wanted: int) -> int:
+    """
+    How many connections the process can have at once: half of the files that it may open, so that its own connections find some.
+
+    Raises the soft limit of open files for those that are wanted, up to the hard one (setrlimit(2)), and warns when there are
+    fewer: else idle connections take the last file, and the exporter neither answers nor reads a source.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = 2 * wanted
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return wanted
+    most = max(1, soft // 2)
+    log.warning(
+        "fewer connections at once than configured: the process may open too few files",
+        connections=most,
+        max_connections=wanted,
+        open_files=soft,
+        advice=f"raise the limit of open files (ulimit -n, LimitNOFILE= of systemd) to {needed}, or lower server.max_connections",
+    )
+    return most

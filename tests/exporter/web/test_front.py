@@ -1,8 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import resource
 import socket
+import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -24,6 +29,7 @@ from quotascope.exporter.errors import CannotListen, ConfigError
 from quotascope.exporter.service import Exporter
 from quotascope.exporter.web import Front
 from quotascope.exporter.web.front import _url
+from quotascope.exporter.web.limits import connections_within
 
 ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -173,3 +179,84 @@ async def test_nothing_in_a_request_makes_it_ask_anybody(head: str) -> None:
             assert (await exchange(exporter.url, ask)).startswith(b"HTTP/1.1 ")
         with pytest.raises(BlockingIOError):
             bait.accept()
+
+
+async def test_few_files_may_be_opened(tmp_path: Path) -> None:
+    """With `ulimit -n 64` and more idle connections than that, scrapes are answered, and the log says what is missing."""
+    config = tmp_path / "quotascope.yaml"
+    config.write_text("server: {address: 127.0.0.1, port: 0}\nsources: [{url: 'http://127.0.0.1:1/metrics'}]\nlog: {format: json}\n")  # fmt: skip
+    ask = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-c", 'ulimit -n 64; exec "$@"', "-", str(Path(sys.executable).with_name("quotascope")), "serve", "--config", str(config),
+        stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    lines: list[dict[str, Any]] = []
+    try:
+        assert process.stderr is not None
+        while not any("url" in line for line in lines):
+            lines.append(json.loads(await process.stderr.readline()))
+        async with AsyncExitStack() as idle:
+            for _ in range(80):
+                await idle.enter_async_context(connected(lines[-1]["url"]))
+            for _ in range(5):
+                answer = await exchange(lines[-1]["url"], ask)
+                assert answer.startswith(b"HTTP/1.1 200 ")
+    finally:
+        process.terminate()
+        await process.communicate()
+    assert process.returncode == 0
+    (warning,) = [line for line in lines if "open_files" in line]
+    assert (warning["connections"], warning["open_files"]) == (32, 64)
+    assert "ulimit -n" in warning["advice"]
+
+
+async def test_without_a_descriptor_the_longest_waiting_makes_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else idle connections keep every scrape out for minutes."""
+    accept, scarce = socket.socket.accept, False
+
+    def failing(self: socket.socket) -> tuple[socket.socket, object]:
+        if scarce:
+            raise OSError(24, "Too many open files")
+        return accept(self)
+
+    monkeypatch.setattr(socket.socket, "accept", failing)
+    async with serving() as served, connected(served.url) as (idle, write):
+        write.write(ASK)
+        await idle.readuntil(b"hello")
+        scarce = True
+        async with connected(served.url) as (read, newer):
+            assert await idle.read() == b""
+            scarce = False
+            newer.write(ASK)
+            await read.readuntil(b"hello")
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "wanted", "most", "raised"),
+    [
+        (1024, 4096, 512, 512, None),
+        (256, 4096, 512, 512, 1024),
+        (256, 600, 512, 300, 600),
+        (256, -1, 512, 512, 1024),
+        (-1, -1, 512, 512, None),
+        (1, 1, 512, 1, 1),
+    ],
+)
+def test_connections_within_the_limit_of_files(
+    soft: int,
+    hard: int,
+    wanted: int,
+    most: int,
+    raised: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Half of the files; the soft limit is raised as far as the hard one permits."""
+    changed: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, pair: changed.append(pair))
+    with capture_logs() as lines:
+        assert connections_within(wanted) == most
+    assert changed == ([] if raised is None else [(raised, hard)])
+    assert bool(lines) is (most < wanted)

@@ -62,9 +62,9 @@ async def test_no_body_is_unpacked(
     unpacked: list[int] = []
     feed = DeflateBuffer.feed_data
 
-    def counted(self: DeflateBuffer, chunk: bytes) -> bool:
+    def counted(self: DeflateBuffer, chunk: bytes, size: int) -> bool:
         unpacked.append(len(chunk))
-        return feed(self, chunk)
+        return feed(self, chunk, size)
 
     monkeypatch.setattr(DeflateBuffer, "feed_data", counted)
     head = b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n"
