@@ -1,60 +1,103 @@
 """
 A second try for the tests that wait for other processes: real brokers, browsers, Prometheus, our own commands.
 
-How long those take hangs on the machine they share; a mistake that is there each time fails twice. Whoever passed at the second
-try is named in the end with what failed at the first, so that a rare mistake can be seen, too.
+How long those take hangs on the machine they share; a mistake that is there each time fails twice. A test gets one when it
+started a process itself, or uses a fixture that did; any other test gets none, and neither does any after so many in one run: what
+is that frequent is no accident. A test that passed at the second try is named in the end with what failed at the first, so that
+a rare mistake can be seen, too.
 """
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 import pytest
 
-_FOLDERS = tuple(
-    f"tests/{name}/"
-    for name in (
-        "cli",
-        "exporter/doctor",
-        "exporter/own_page",
-        "exporter/page",
-        "exporter/sources/http",
-        "exporter/web",
-        "spark",
-    )
-)
-"""Where tests start processes and servers of ours without being marked `real`."""
-_FAILED_ONCE = pytest.StashKey[list[pytest.TestReport]]()
+MOST = 5
+"""Second tries in a run."""
+_STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork"}
+"""Events of Python's audit hooks (PEP 578)."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Nothing failed so far."""
-    config.stash[_FAILED_ONCE] = []
-    config.pluginmanager.register(_Listener(config.stash[_FAILED_ONCE]))
+    """Nothing was started and nothing failed so far."""
+    seen = _Seen()
+    config.pluginmanager.register(seen, "second tries")
+    sys.addaudithook(seen.audit)
 
 
-def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
-    """Tests of pure functions get none."""
-    for item in items:
-        if item.get_closest_marker("real") or item.nodeid.startswith(_FOLDERS):
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: Iterable[pytest.Item]
 ) -> None:
-    """Tell what failed at the first try."""
-    for report in config.stash[_FAILED_ONCE]:
-        terminalreporter.section(f"{report.nodeid} was tried twice")
-        terminalreporter.write_line(report.longreprtext)
+    """Whether a test gets a second try is decided when it has failed."""
+    seen = config.pluginmanager.get_plugin("second tries")
+    assert isinstance(seen, _Seen)
+    for item in items:
+        condition = partial(seen.deserves, item)
+        item.add_marker(pytest.mark.flaky(reruns=1, condition=condition))
 
 
-class _Listener:
-    """Keeps the reports of first tries."""
+class _Seen:
+    """Which tests and fixtures started processes, and which tests failed once."""
 
-    def __init__(self, failed: list[pytest.TestReport]) -> None:
-        self._failed = failed
+    def __init__(self) -> None:
+        self._started = 0
+        self._fixtures: set[tuple[str, str]] = set()
+        self._own: set[str] = set()
+        self._failed: list[pytest.TestReport] = []
+
+    def audit(self, event: str, _arguments: object) -> None:
+        """Python is about to do something."""
+        if event in _STARTS:
+            self._started += 1
+
+    def deserves(self, item: pytest.Item, _error: BaseException | None) -> bool:
+        """Whether the test that failed waited for a process, and there are second tries left."""
+        if len(self._failed) >= MOST:
+            return False
+        info = getattr(item, "_fixtureinfo", None)
+        used = {} if info is None else info.name2fixturedefs
+        return item.nodeid in self._own or any(
+            (each.argname, each.baseid) in self._fixtures
+            for each in (definition for found in used.values() for definition in found)
+        )
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[object]
+    ) -> Iterator[None]:
+        """Remember a fixture that starts a process, for all tests that use it."""
+        before = self._started
+        try:
+            return (yield)
+        finally:
+            if self._started > before:
+                self._fixtures.add((fixturedef.argname, fixturedef.baseid))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Remember a test that starts a process."""
+        before = self._started
+        try:
+            return (yield)
+        finally:
+            if self._started > before:
+                self._own.add(item.nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """`rerun` is the outcome that pytest-rerunfailures gives a try that is repeated."""
+        """Keep the reports of first tries: `rerun` is the outcome that pytest-rerunfailures gives a try that is repeated."""
         outcome: str = report.outcome
         if outcome == "rerun":
             self._failed.append(report)
+
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> None:
+        """Show what failed at the first try, and that there were no more."""
+        for report in self._failed:
+            terminalreporter.section(f"{report.nodeid} was tried twice")
+            terminalreporter.write_line(report.longreprtext)
+        if len(self._failed) >= MOST:
+            terminalreporter.write_line(
+                f"{MOST} tests were tried twice: later failures got no second try"
+            )
