@@ -9,7 +9,7 @@ VECTORS ?= tests/conformance/kafka-vectors.json
 APART := conformance deploy differential fuzz integration/spark pipeline soak spark spark_listener
 ROOMS := alerts cli clients dashboards demo exporter metrics pages pipeline quotas spark_listener
 
-.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark conformance differential replay-check fuzz soak docs format jars collector deploy services spark spark-matrix tier-brokers tier-jobs clean
+.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark conformance differential replay-check fuzz thorough soak docs format jars collector deploy services spark spark-matrix tier-brokers tier-jobs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -82,6 +82,9 @@ soak: services ## The exporter's process for an hour among agents and brokers th
 
 fuzz: .venv/ready-dev ## Fuzz the readers of what comes from outside, a minute each; longer: make fuzz ARGS='--seconds 600 jolokia'
 	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+thorough: .venv/ready-dev ## The random tests with 2,000 examples each, new ones in each run; fewer: make thorough ARGS='tests/metrics'
+	QUOTASCOPE_HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -m "not real and not java" --hypothesis-show-statistics $(ARGS)
 
 docs: .venv/ready-dev ## Write what is generated: pages in docs/, rules, dashboards
 	$(BIN)/python tools/generate_docs.py

@@ -1,6 +1,8 @@
-"""How much the random tests try: `desk` repeats the same few examples, `thorough` looks for new ones."""
+"""How much the random tests try (`desk` a few examples, `thorough` many; both others in each run), and where processes leave their files."""
 
 import os
+import tempfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -8,23 +10,34 @@ from tests.spark_listener.task.old_python import VERSION, old_python
 
 pytest_plugins = ["tests.second_try", "tests.cluster.fixtures", "tests.spark.fixtures"]
 
-# Contract tests run once per class that inherits them; a busy machine is no reason to fail.
+# Contract tests run once per class that inherits them; a busy machine is no reason to fail. pytest-randomly seeds
+# the examples as it does the order: `pytest --randomly-seed=N` with the seed of a run's first lines makes the same ones again.
 settings.register_profile(
     "desk",
     deadline=None,
-    derandomize=True,
     max_examples=50,
+    print_blob=True,
     suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow],
 )
-settings.register_profile(
-    "thorough", settings.get_profile("desk"), derandomize=False, max_examples=2_000
-)
+settings.register_profile("thorough", settings.get_profile("desk"), max_examples=2_000)
 settings.load_profile(os.environ.get("QUOTASCOPE_HYPOTHESIS_PROFILE", "desk"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` rewrites the golden files instead of comparing with them: read the diff."""
     parser.addoption("--update-golden", action="store_true")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _leftovers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What processes of ours leave in the temporary directory, killed ones above all, lies in pytest's folder and goes with it."""
+    folder = str(tmp_path_factory.mktemp("left"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", folder)
+        patch.setenv("TMPDIR", folder)
+        patch.setenv("SPARK_LOCAL_DIRS", folder)
+        patch.setenv("SPARK_SUBMIT_OPTS", f"-Djava.io.tmpdir={folder}")
+        yield
 
 
 def pytest_report_header() -> str:

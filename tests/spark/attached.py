@@ -38,7 +38,8 @@ def stopped_and_started(spark: SparkSession) -> list[dict[str, Any]]:
     tasks(session, 10)
     session.stop()
     deadline = time.monotonic() + 60
-    while not listener.ended and time.monotonic() < deadline:
+    while not listener.ended:
+        assert time.monotonic() < deadline, "the listener has not seen the end"
         time.sleep(0.05)
     return [*told, _told(listener)]
 

@@ -15,6 +15,7 @@ from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.cluster.users import USERS
 from tests.integration import agent
+from tests.integration.eventually import eventually
 
 from quotascope.clients.accounting import ThrottleAccount
 from quotascope.clients.throttled_admin import confluent, kafka_python
@@ -104,7 +105,11 @@ def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
         assert [each.error_code for each in extended.results] == [0, 0]
         deleted = admin.delete_topics(names[:2])
         assert [each["error_code"] for each in deleted["topics"]] == [0, 0]
-        assert not set(names[:2]) & set(cast("Any", admin).list_topics())
+
+        def gone() -> None:  # the controller has answered, and the broker hears of it
+            assert not set(names[:2]) & set(cast("Any", admin).list_topics())
+
+        eventually(gone)
     (totals,) = account.totals()
     told = throttles_logged(caplog)
     assert totals.client == ("carol", client_id, "admin")

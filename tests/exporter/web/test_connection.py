@@ -53,13 +53,24 @@ async def test_who_sends_a_head_slowly_is_cut_off() -> None:
 
 async def test_a_second_request_has_no_more_time() -> None:
     """It is counted from its first byte; between the two there is all the time of idle_seconds."""
-    limits = Limits(head_seconds=LATER)
-    async with serving(limits=limits) as served, connected(served.url) as (read, write):
-        write.write(ASK)
-        assert b"hello" in await read.readuntil(b"hello")
-        await asyncio.sleep(1.5 * LATER)
-        write.write(ASK)
-        assert b"hello" in await read.readuntil(b"hello")
+    connections: list[Connection] = []
+
+    async def noted(request: web.Request) -> web.Response:
+        assert isinstance(request.protocol, Connection)
+        connections.append(request.protocol)
+        return web.Response(text="hello")
+
+    limits = Limits(head_seconds=LATER, idle_seconds=60.0)
+    async with (
+        serving(noted, limits) as served,
+        connected(served.url) as (read, write),
+    ):
+        for _ in range(2):
+            write.write(ASK)
+            assert b"hello" in await read.readuntil(b"hello")
+            until = connections[-1]._deadline
+            assert until is not None
+            assert until.when() - asyncio.get_running_loop().time() > 10 * LATER
         write.write(b"GET / HTT")
         assert await read.read() == b""
 
@@ -111,12 +122,13 @@ async def test_who_takes_the_answer_late_gets_all_of_it() -> None:
 async def test_a_slow_answer_is_no_fault_of_the_client() -> None:
     """While a collection is under way, the deadlines of the client rest."""
 
-    async def slow(_request: web.Request) -> web.Response:
-        await asyncio.sleep(1.5 * LATER)
+    async def slow(request: web.Request) -> web.Response:
+        assert isinstance(request.protocol, Connection)
+        assert request.protocol._deadline is None
+        assert request.protocol._taking is None
         return web.Response(text="at last")
 
-    limits = Limits(head_seconds=LATER, idle_seconds=LATER, taking_seconds=LATER)
-    async with serving(slow, limits) as served:
+    async with serving(slow, Limits(idle_seconds=SOON)) as served:
         assert (await exchange(served.url, ASK)).endswith(b"at last")
 
 
