@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +61,7 @@ def copy_context(target: Path) -> None:
     without = shutil.ignore_patterns(*ignored)
     for name in (line[1:] for line in lines if line.startswith("!")):
         source = ROOT / name
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, target / name, ignore=without)
         else:
@@ -72,12 +72,12 @@ def build(folder: Path) -> Path:
     """
     Run the first stage's RUN in a copy of the context; returns the folder that the second stage copies.
 
-    What it depends on is not installed a second time: it is that of the tests, by the same constraints.
+    What it depends on is installed as there, by its hashes.
     """
     source, installed = folder / "source", folder / "installed"
     source.mkdir()
     copy_context(source)
-    environment = {**os.environ, "PIP_NO_DEPS": "1", "PIP_NO_COMPILE": "1"}
+    environment = {**os.environ, "PIP_NO_COMPILE": "1"}
     for line in given("ENV", 0):
         environment |= dict(pair.split("=", 1) for pair in line.split())
     environment.pop("PIP_NO_CACHE_DIR")  # spares the registry
@@ -89,6 +89,4 @@ def build(folder: Path) -> Path:
             check=True,
             capture_output=True,
         )
-    (site,) = installed.glob("lib/python*/site-packages")
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     return installed

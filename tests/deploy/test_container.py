@@ -6,9 +6,12 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName, canonicalize_name
 from tests.cluster.ports import free_port
 from tests.deploy.commands import ROOT, options_of_serve
 from tests.deploy.dockerfile import (
@@ -73,19 +76,50 @@ def test_builder_gets_what_a_wheel_is_made_of(tmp_path: Path) -> None:
     """All packages and nothing else: no tests, no git, nothing that was built."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     folders = set(project["tool"]["setuptools"]["package-dir"].values())
-    files = {"LICENSE", "README.md", "constraints.txt", "pyproject.toml", "setup.py"}
+    files = {
+        "LICENSE",
+        "README.md",
+        "deploy/requirements.txt",
+        "pyproject.toml",
+        "setup.py",
+    }
     lines = IGNORE.read_text().splitlines()
     assert {line[1:] for line in lines if line.startswith("!")} == folders | files
     copy_context(tmp_path)
     assert not list(tmp_path.rglob("*.pyc"))
 
 
-def test_extras_exist() -> None:
-    """What the image is installed with are extras of ours, for the versions that the tests run with."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    (run,) = given("RUN", 0)
-    (names,) = re.findall(r'--constraint constraints\.txt "\.\[([\w,]+)\]"', run)
-    assert set(names.split(",")) <= project["optional-dependencies"].keys()
+def test_packages_are_those_of_the_tests_by_hash() -> None:
+    """All that the exporter and its extras need, in the versions that the tests run with, each with hashes and from no address."""
+    text = (ROOT / "deploy" / "requirements.txt").read_text()
+    assert "://" not in text
+    found = re.findall(r"^([\w.-]+)==(\S+?)(?: ; .*?)? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.MULTILINE)  # fmt: skip
+    assert len(found) == len(re.findall("==", re.sub(r" ; .*", "", text)))
+    versions = {canonicalize_name(name): version for name, version, _ in found}
+    tested = (ROOT / "constraints.txt").read_text()
+    known = {canonicalize_name(name): version for name, version in re.findall(r"^(\S+)==(\S+)$", tested, re.MULTILINE)}  # fmt: skip
+    extras = re.findall(r"--extra (\w+)", (ROOT / "Makefile").read_text())
+    assert extras == ["kafka", "otlp", "patterns"]
+    needed = closure("quotascope", frozenset(extras)) - {"quotascope"}
+    assert needed | {"setuptools"} <= versions.keys()
+    assert {name: versions[name] for name in needed} == {name: known[name] for name in needed}  # fmt: skip
+
+
+def closure(name: str, extras: frozenset[str]) -> set[NormalizedName]:
+    """The packages that one needs on this machine, itself included, as its metadata and that of the others say."""
+    found, left = set[NormalizedName](), [(canonicalize_name(name), extras)]
+    while left:
+        package, wanted = left.pop()
+        found.add(package)
+        for text in metadata.requires(package) or ():
+            each = Requirement(text)
+            if each.marker is None or any(
+                each.marker.evaluate({"extra": extra}) for extra in ("", *wanted)
+            ):
+                following = canonicalize_name(each.name)
+                if following not in found or each.extras:
+                    left.append((following, frozenset(each.extras)))
+    return found
 
 
 @pytest.mark.timeout(600)  # on a busy machine
