@@ -5,13 +5,12 @@ import tempfile
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, core, settings
 from tests.spark_listener.task.old_python import VERSION, old_python
 
 pytest_plugins = ["tests.second_try", "tests.cluster.fixtures", "tests.spark.fixtures"]
 
-# Contract tests run once per class that inherits them; a busy machine is no reason to fail. pytest-randomly seeds
-# the examples as it does the order: `pytest --randomly-seed=N` with the seed of a run's first lines makes the same ones again.
+# Contract tests run once per class that inherits them; a busy machine is no reason to fail.
 settings.register_profile(
     "desk",
     deadline=None,
@@ -26,6 +25,14 @@ settings.load_profile(os.environ.get("QUOTASCOPE_HYPOTHESIS_PROFILE", "desk"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` rewrites the golden files instead of comparing with them: read the diff."""
     parser.addoption("--update-golden", action="store_true")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Random examples follow the seed of the order: `--randomly-seed=N`, as a run's first lines show it, makes the same ones again."""
+    option = session.config.option
+    seed = getattr(option, "randomly_seed", None)
+    if isinstance(seed, int) and getattr(option, "hypothesis_seed", None) is None:
+        core.global_force_seed = seed
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,7 +13,7 @@ from typing import Final
 import aiohttp
 import pytest
 import structlog
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.sources.http.hostile import body, jolokia
@@ -100,7 +100,11 @@ async def served(clients: list[str]) -> tuple[str, str, str]:
                 "server": {"address": "127.0.0.1", "port": 0},
                 "sources": [
                     {"url": url, "dialect": "jolokia"},
-                    {"url": other, "name": clients[-1], "dialect": "prometheus"},
+                    {
+                        "url": other,
+                        "name": shown_as(clients[-1]),
+                        "dialect": "prometheus",
+                    },
                 ],
             }
         )
@@ -189,6 +193,7 @@ def test_nasty_names_are_data_everywhere(log_format: LogFormat) -> None:
 
 @settings(max_examples=8)
 @given(st.lists(names, min_size=1, max_size=12, unique_by=shown_as))
+@example(["\ud800"])
 def test_any_names_are_data_everywhere(clients: list[str]) -> None:
     """Whatever they are."""
     checked(clients, LogFormat.JSON)
