@@ -32,7 +32,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     option = session.config.option
     seed = getattr(option, "randomly_seed", None)
     if isinstance(seed, int) and getattr(option, "hypothesis_seed", None) is None:
-        core.global_force_seed = seed
+        core.global_force_seed = seed  # type: ignore[assignment] # as Hypothesis's own plugin sets it
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,12 +2,22 @@
 
 from dataclasses import dataclass
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from quotascope.metrics import MetricConfig, Quota
 
 EPOCH_MS = 1_700_000_000_000
 """Where the traces begin: some time in 2023."""
+
+_DESK = 50
+"""Examples of the profile `desk`."""
+
+
+def examples(desk: int) -> int:
+    """How many a test tries that has its own number of them in the profile `desk`: `thorough` multiplies it as all others."""
+    return desk * settings().max_examples // _DESK
+
 
 HOSTILE = (
     "",

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.sources.http.hostile import body, jolokia
 from tests.exporter.sources.http.misbehaving import serving
-from tests.strategies import HOSTILE, broken_texts, texts
+from tests.strategies import HOSTILE, broken_texts, examples, texts
 
 from quotascope.exporter.config import Config, LogConfig, LogFormat
 from quotascope.exporter.logs import configure_logs
@@ -191,7 +191,7 @@ def test_nasty_names_are_data_everywhere(log_format: LogFormat) -> None:
     assert "[bold red]x[/]" in page.text
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(st.lists(names, min_size=1, max_size=12, unique_by=shown_as))
 @example(["\ud800"])
 def test_any_names_are_data_everywhere(clients: list[str]) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.exporter.examples import NOW, limits, snapshot, usage
 from tests.exporter.recorded import TAKEN_AT
-from tests.strategies import HOSTILE, texts
+from tests.strategies import HOSTILE, examples, texts
 
 from quotascope.exporter.exposition import (
     OPENMETRICS,
@@ -116,7 +116,7 @@ def histories(draw: st.DrawFn) -> list[Snapshot]:
     return history
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(history=histories(), cluster=st.one_of(st.none(), texts))
 def test_bytes_are_those_of_the_client_library(
     history: list[Snapshot], cluster: str | None

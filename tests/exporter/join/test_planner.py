@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.exporter.join.world import Rules, World, entity, limits, only
+from tests.strategies import examples
 
 from quotascope.exporter.beans import Bean, Column, Layout
 from quotascope.exporter.join.interpretation import Tags
@@ -112,7 +113,7 @@ PASSING = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.ingest.ingesting import LINES, PLAIN, log, read, tables, told
 from tests.pipeline.log_lines import CAPTURE, line, mutation, topic
+from tests.strategies import examples
 
 from quotascope.pipeline import ingest as package
 from quotascope.pipeline.errors import BadSnapshot, UnreadableLog
@@ -213,7 +214,7 @@ def test_hostile_names_make_no_paths(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     st.lists(
         st.one_of(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.pipeline.kernels.ways import WAYS, kernels
-from tests.strategies import EPOCH_MS
+from tests.strategies import EPOCH_MS, examples
 
 from quotascope.metrics import (
     BurstSpreadingRate,
@@ -148,7 +148,7 @@ def by_kernels(
     5.0,
     ManagerConfig(samples=100),
 )
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_token_bucket(
     way: str, trace: list[Step], limit: float, config: ManagerConfig
 ) -> None:
@@ -160,7 +160,7 @@ def test_token_bucket(
 
 @pytest.mark.parametrize("way", WAYS)
 @given(trace=traces, limit=limits, config=configs)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_burst_spreading(
     way: str, trace: list[Step], limit: float, config: ManagerConfig
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.pipeline.kernels.ways import WAYS, kernels
-from tests.strategies import EPOCH_MS
+from tests.strategies import EPOCH_MS, examples
 
 from quotascope.metrics import (
     INT_MAX,
@@ -125,7 +125,7 @@ def by_kernels(
 @example(
     [Step(0, 0, 3_000_000, CHECKED)], 1.0, ManagerConfig(release=KafkaRelease(4, 3))
 )
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_bandwidth(
     way: str, trace: list[Step], limit: float, config: ManagerConfig
 ) -> None:
@@ -144,7 +144,7 @@ def test_bandwidth(
 
 @pytest.mark.parametrize("way", WAYS)
 @given(trace=traces, limit=limits, config=configs)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_request_time(
     way: str, trace: list[Step], limit: float, config: ManagerConfig
 ) -> None:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.kernels.ways import WAYS, kernels
+from tests.strategies import examples
 
 from quotascope.pipeline.kernels.compiled import run
 from quotascope.pipeline.kernels.ledger import (
@@ -41,7 +42,7 @@ def booked_by(random: np.random.Generator, pairs: int, candidates: int) -> Booke
     share=st.sampled_from((0.0, 0.5, 1.0)),
     seed=st.integers(0, 1 << 32),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_equals_sums_over_all(
     way: str, lengths: list[int], candidates: int, share: float, seed: int
 ) -> None:

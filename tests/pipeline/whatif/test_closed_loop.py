@@ -19,6 +19,7 @@ from tests.pipeline.whatif.histories import (
     quota_sets,
     requests,
 )
+from tests.strategies import examples
 
 from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.whatif import Mode, Settings, replay
@@ -57,7 +58,11 @@ def closed(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str,
 )
 @example(made=[SLOW_FETCH] * 3, throttles=[0] * 3, quotas=TIGHT)
 @example(made=[SLOW_CREATE, SLOW_FETCH] * 3, throttles=[0] * 6, quotas=TIGHT)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 def test_equals_clients_of_the_engine(
     way: str, made: list[Request], throttles: list[int], quotas: Any
 ) -> None:

@@ -21,6 +21,7 @@ from tests.pipeline.whatif.histories import (
     quota_sets,
     requests,
 )
+from tests.strategies import examples
 
 from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.candidates import Candidate
@@ -64,7 +65,7 @@ def _decided(cluster: Cluster, row: Mapping[str, Any], size: int) -> Verdict:
     quotas=quota_sets,
     wait_ms=st.sampled_from((0, 20)),
 )
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.too_slow])
 def test_equals_the_engine(
     way: str, made: list[Request], quotas: Any, wait_ms: int
 ) -> None:

@@ -20,6 +20,7 @@ from tests.pipeline.whatif.histories import (
     quota_sets,
     requests,
 )
+from tests.strategies import examples
 
 from quotascope.metrics import DEFAULT, KafkaRelease, QuotaEntity, WindowConfig
 from quotascope.pipeline.candidates import Candidate, MutationPolicy
@@ -43,7 +44,11 @@ def sorted_rows(table: pa.Table) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("way", WAYS)
 @given(made=st.lists(requests, min_size=1, max_size=40), quotas=quota_sets)
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=examples(50),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 def test_sums_are_those_of_single_requests(
     way: str, made: list[Request], quotas: Any
 ) -> None:
@@ -77,7 +82,11 @@ def test_sums_are_those_of_single_requests(
     made=st.lists(requests, min_size=1, max_size=30),
     quotas=st.lists(quota_sets, min_size=2, max_size=4),
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 def test_candidates_do_not_disturb_each_other(
     mode: Mode, way: str, made: list[Request], quotas: list[Any]
 ) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.protocol.consumer import FetchResponse
 from kafka.protocol.producer import ProduceRequest
+from tests.strategies import examples
 
 from quotascope.pipeline.errors import UnknownVersion, UnreadableMessage
 from quotascope.pipeline.wire_size import (
@@ -51,7 +52,7 @@ def _produced(version: int, name: str, sizes: Sizes) -> Any:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(3, 13), st.none() | NAMES, st.none() | NAMES, TOPICS)
 def test_a_produce_request_weighs_what_another_client_writes(
     version: int,
@@ -105,7 +106,7 @@ def _tagged(version: int, extras: frozenset[str]) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     version=st.integers(4, 18),
     topics=TOPICS,

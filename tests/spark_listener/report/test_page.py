@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.spark_listener.report.throttled import HOSTILE, log
+from tests.strategies import examples
 
 from quotascope.spark_listener.report import page, read_account
 
@@ -132,7 +133,10 @@ def test_page_of_an_application_without_trouble(tmp_path: Path) -> None:
     assert "Throttled 0 s" not in text
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=examples(40),
+)
 @given(name=st.text(st.characters(codec=None, exclude_categories=()), max_size=40))
 def test_any_name(tmp_path: Path, name: str) -> None:
     """Names of any characters make a page that can be written and read."""
