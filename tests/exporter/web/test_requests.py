@@ -164,6 +164,7 @@ async def test_requests_that_nobody_reads_take_no_places(tmp_path: Path) -> None
             silent.setblocking(False)  # noqa: FBT003 - socket's own
             await asyncio.get_running_loop().sock_connect(silent, place)
             silent.send(ASK * 300)
+        await served.empty()  # none of them holds anything
         for _ in range(18):
             async with session.get(served.url + "/metrics") as answer:
                 assert answer.status == 200
