@@ -138,7 +138,8 @@ class _Update:
             places = _places(self.plan, tags, None)
             self._came.append(tags)
         elif tags not in self._own:
-            places = replace(places, more=dict(places.more))
+            # What it used last may hold a number of a column that leaves now.
+            places = replace(places, more=dict(places.more), last=None)
         self._own.add(tags)
         self.plan.entities[tags] = places
         return places

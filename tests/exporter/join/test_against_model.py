@@ -1,0 +1,275 @@
+"""Random histories of clusters: the join, which remembers much, beside a model that remembers next to nothing."""
+
+from __future__ import annotations
+
+from array import array
+from copy import deepcopy
+from dataclasses import dataclass
+from math import inf, nan
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from tests.exporter.join.model import Model
+from tests.exporter.join.world import limits
+from tests.exporter.recorded import read
+
+from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
+from quotascope.exporter.join import Join
+from quotascope.exporter.limits import Limits, LimitsHealth, NodeSettings
+from quotascope.exporter.snapshot import Snapshot
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+
+PRODUCE, FETCH, REQUEST, MUTATION = QuotaType
+
+
+def bean(type_: str, *attributes: str, **names: str) -> list[Column]:
+    """Columns of one bean of a quota."""
+    properties = {key.replace("_", "-"): name for key, name in names.items()}
+    one = Bean.of("kafka.server", {"type": type_, **properties})
+    return [Column(one, attribute) for attribute in attributes]
+
+
+def of_node(domain: str, type_: str, attribute: str, **names: str) -> Column:
+    """A column that is about the node."""
+    return Column(Bean.of(domain, {"type": type_, **names}), attribute)
+
+
+STEADY = [
+    column
+    for at in range(20)
+    for column in bean("Produce", "byte-rate", "throttle-time", user=f"steady-{at:02}")
+]
+BUCKETS = [
+    column
+    for user in ("bob", "carol", "x%3Ay", "x%3ay")
+    for column in bean(
+        "ControllerMutation", "mutation-rate", "throttle-time", "tokens", user=user
+    )
+]
+REQUESTS = [
+    column
+    for names in (
+        {"user": "bob"},
+        {"user": "bob", "client_id": "admin"},
+        {"client_id": "admin"},
+        {"user": "carol"},
+    )
+    for column in bean(
+        "Request", "request-time", "throttle-time", "quota-utilization", **names
+    )
+]
+OTHERS = [
+    *bean("Produce", "byte-rate", "throttle-time", user="alice", client_id="app"),
+    *bean("Produce", "byte-rate", "throttle-count", "throttle-time-total", user="%zz"),
+    *bean("Produce", "byte-rate", "throttle-time", client_id="app"),
+    *bean("Produce", "byte-rate", "queue-size", "knows"),
+    *bean("Fetch", "byte-rate", "throttle-time", "quota-utilization", user="x%3Ay"),
+    *bean("Fetch", "byte-rate", "throttle-time", user="x%3ay"),
+    *bean("Fetch", "queue-size"),
+    *bean("Request", "exempt-request-time"),
+    *bean("ControllerMutation", "tokens", "mutation-rate", client_id="admin"),
+    *(
+        of_node(
+            "kafka.network", "RequestMetrics", attribute, name=name, request=request
+        )
+        for request in ("Produce", "Fetch", "FetchConsumer")
+        for name, attribute in (("ThrottleTimeMs", "Mean"), ("ThrottleTimeMs", "Count"))
+    ),
+    of_node(
+        "kafka.network",
+        "RequestMetrics",
+        "Count",
+        name="ErrorsPerSec",
+        request="CreateTopics",
+        error="THROTTLING_QUOTA_EXCEEDED",
+    ),
+    *(
+        of_node(
+            "kafka.controller", "ControllerEventManager", name, name="EventQueueTimeMs"
+        )
+        for name in ("Mean", "Count")
+    ),
+    of_node("kafka.server", "app-info", "StartTimeMs", id="1"),
+    of_node("kafka.elsewhere", "Produce", "byte-rate", user="alice"),
+]
+LEADS = of_node(
+    "kafka.controller", "KafkaController", "Value", name="ActiveControllerCount"
+)
+CALLBACKS = [
+    *bean("Produce", "byte-rate", "throttle-time", tenant="t"),
+    *bean("Request", "request-time", "throttle-time", tenant="t", user="u"),
+    *bean("ControllerMutation", "mutation-rate", tenant="t"),
+]
+FIRST = [*BUCKETS[:9], *REQUESTS, *OTHERS[:9]]
+"""None of them is about an entity that another one spells otherwise: that would have all be worked out from scratch each time."""
+PASSING = [*BUCKETS, *REQUESTS, *OTHERS, LEADS]
+
+USERS = {QuotaEntity(DEFAULT): 100.0, QuotaEntity("bob"): 200.0}
+PAIRS = {QuotaEntity(DEFAULT, DEFAULT): 100.0}
+CLIENTS = {QuotaEntity(None, "admin"): 2.0, QuotaEntity(None, DEFAULT): inf}
+SLOW = NodeSettings(quota_window_seconds=5.0, controller_quota_samples=5)
+OWN_CALLBACK = NodeSettings(quota_callback_class="org.example.Quotas")
+RULES: list[Limits | None] = [
+    None,
+    limits({}),
+    limits({REQUEST: USERS, MUTATION: USERS}, nodes=("1", "2")),
+    limits({REQUEST: USERS, MUTATION: USERS}, nodes=("1", "2"), active_controller="2"),
+    limits({REQUEST: USERS, MUTATION: USERS}, nodes=("2",), settings=SLOW),
+    limits({PRODUCE: USERS, REQUEST: PAIRS, MUTATION: CLIENTS}, active_controller="1"),
+    limits({PRODUCE: {**USERS, **PAIRS}, FETCH: PAIRS, MUTATION: USERS}),
+    limits({PRODUCE: CLIENTS, FETCH: {**USERS, **CLIENTS}, REQUEST: CLIENTS}),
+    limits({PRODUCE: {**PAIRS, **CLIENTS}, MUTATION: PAIRS}, nodes=()),
+    limits({PRODUCE: USERS, MUTATION: {QuotaEntity("carol"): 1.0}}),
+    limits({PRODUCE: USERS}, settings=OWN_CALLBACK),
+]
+
+values = st.sampled_from(
+    (nan, 0.0, 1.0, 1.01, 3.0, 50.0, 100.0, 500.0, 1500.0, -1.0, -3.0, inf, 1e20)
+)
+Edit = tuple[str, Column, float | None]
+"""A number of one node that comes, changes, or leaves."""
+
+
+def edits_of(columns: list[Column]) -> st.SearchStrategy[Edit]:
+    """Changes of some of these numbers."""
+    return st.tuples(
+        st.sampled_from("12"), st.sampled_from(columns), st.none() | values
+    )
+
+
+edits = edits_of(FIRST) | edits_of(BUCKETS[:6]) | edits_of(PASSING)
+
+
+class History:
+    """A cluster of two nodes that changes, beside what the model remembers of it."""
+
+    def __init__(self) -> None:
+        self.join, self.model = Join(), Model()
+        self.numbers = {
+            node: {
+                column: nan if column.attribute == "throttle-time" else float(node)
+                for column in (*STEADY, *FIRST)
+            }
+            for node in ("1", "2")
+        }
+        self.at = 1_000.0
+        self._layouts: dict[str, Layout] = {}
+        self._published: list[tuple[Snapshot, Snapshot]] = []
+
+    def collect(
+        self, nodes: tuple[str, ...], configured: Limits | None, after: float
+    ) -> None:
+        """Join these nodes, and compare."""
+        self.at += after
+        tables = [self._table(node) for node in nodes]
+        shown = self.join.snapshot(
+            [read(table) for table in tables], configured, LimitsHealth(), self.at
+        )
+        expected = self.model.snapshot(tables, configured, self.at)
+        assert list(shown.entities) == expected.entities
+        for node, other in zip(shown.nodes, expected.nodes, strict=True):
+            assert {name: getattr(node, name) for name in other} == other
+        assert [
+            (
+                usage.broker,
+                usage.quota_type,
+                {
+                    name: tag
+                    for name, tag in zip(
+                        shown.callbacks.labels, usage.tags, strict=True
+                    )
+                    if tag
+                },
+                usage.usage,
+                usage.throttle_time_seconds,
+            )
+            for usage in shown.callbacks.usages
+        ] == expected.callbacks
+        self._published.append((shown, deepcopy(shown)))
+
+    def nothing_published_has_changed(self) -> None:
+        """Who reads an old snapshot while the next is joined reads what it was."""
+        for shown, then in self._published:
+            assert shown.entities == then.entities
+            assert shown.nodes == then.nodes
+
+    def edit(self, changes: list[Edit]) -> None:
+        """Let numbers come, change and leave; as in the sources the last column takes the place of one that left."""
+        for node, column, value in changes:
+            numbers = self.numbers[node]
+            if value is not None:
+                numbers[column] = value
+            elif column in numbers:
+                last, number = numbers.popitem()
+                self.numbers[node] = {
+                    (last if each is column else each): (
+                        number if each is column else kept
+                    )
+                    for each, kept in numbers.items()
+                }
+
+    def swap(self, one: int, other: int) -> None:
+        """Let two columns of the first node change their places, the second counted from the end."""
+        items = list(self.numbers["1"].items())
+        items[one], items[-1 - other] = items[-1 - other], items[one]
+        self.numbers["1"] = dict(items)
+
+    def _table(self, node: str) -> BeanTable:
+        numbers = self.numbers[node]
+        layout = self._layouts.get(node)
+        if layout is None or layout.columns != tuple(numbers):
+            layout = self._layouts[node] = Layout(tuple(numbers))
+        return BeanTable(
+            node_id=node, layout=layout, values=array("d", numbers.values())
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What changes until the next collection: mostly little."""
+
+    edits: list[Edit]
+    swapped: tuple[int, int] | None
+    callbacks: list[Edit]
+    rules: int | None
+    """Which of ``RULES`` are in force from now on, None for those before."""
+    after: float
+    nodes: tuple[str, ...]
+
+
+steps = st.builds(
+    Step,
+    edits=st.lists(edits, max_size=3),
+    swapped=st.none()
+    | st.none()
+    | st.none()
+    | st.tuples(st.integers(0, 30), st.integers(0, 30)),
+    callbacks=st.sampled_from((*[0] * 12, 2)).flatmap(
+        lambda most: st.lists(edits_of(CALLBACKS), max_size=most)
+    ),
+    rules=st.sampled_from((*[None] * 40, *range(len(RULES)))),
+    after=st.sampled_from((*[15.0] * 8, 1.0, 30.0, 61.0, 301.0, 4_000.0)),
+    nodes=st.sampled_from((*[("1", "2")] * 6, ("2", "1"), ("1",), ("2",), ())),
+)
+
+
+@settings(max_examples=80, phases=(Phase.explicit, Phase.generate))
+@given(
+    rules=st.sampled_from(RULES),
+    start=st.lists(edits, max_size=12),
+    history=st.lists(steps, min_size=8, max_size=12),
+)
+def test_snapshots_are_those_of_the_model(
+    rules: Limits | None, start: list[Edit], history: list[Step]
+) -> None:
+    """Whatever came before, each snapshot is what its tables, its rules and the last minute make of it."""
+    world = History()
+    world.edit(start)
+    for step in history:
+        world.edit([*step.edits, *step.callbacks])
+        if step.swapped is not None:
+            world.swap(*step.swapped)
+        if step.rules is not None:
+            rules = RULES[step.rules]
+        world.collect(step.nodes, rules, step.after)
+    world.nothing_published_has_changed()
