@@ -126,4 +126,6 @@ def _row(usage: EntityUsage) -> Iterator[Text]:
 def _rule(usage: EntityUsage) -> str:
     if usage.cause is Cause.CONTROLLER_MUTATION:
         return "throttled by a mutation quota"
+    if usage.cause is Cause.UNKNOWN:
+        return "unknown: its own quota or a mutation quota"
     return rule_name(usage.entity.resolution)

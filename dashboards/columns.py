@@ -24,7 +24,11 @@ QUOTA_TYPES = {
     "request": "request time",
     "controller_mutation": "topic changes",
 }
-CAUSES = {"own": "its own", "controller_mutation": "topic changes"}
+CAUSES = {
+    "own": "its own",
+    "controller_mutation": "topic changes",
+    "unknown": "unknown",
+}
 
 
 def quota_type() -> Column:

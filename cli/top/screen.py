@@ -154,6 +154,8 @@ def _amount(usage: EntityUsage, _: Trails) -> Text:
 def _rule(usage: EntityUsage, _: Trails) -> Text:
     if usage.cause is Cause.CONTROLLER_MUTATION:
         return Text("throttled by a mutation quota")
+    if usage.cause is Cause.UNKNOWN:
+        return Text("unknown: its own quota or a mutation quota")
     return Text(rule_name(usage.entity.resolution))
 
 

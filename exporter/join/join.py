@@ -64,8 +64,14 @@ class Join:
         seen = any(self._sees_callback(table) for table in tables)
         rules = deciding(limits, callback_seen=seen)
         read = [self._numbers(table, rules) for table in tables]
-        entities, nodes = self._joined(read, limits, taken_at)
-        self._causes.find(entities, rules, taken_at)
+        leading = active_controllers(
+            {numbers.plan.node_id: told_to_lead(numbers) for numbers in read},
+            limits.active_controller if limits else None,
+        )
+        entities, nodes = self._joined(read, limits, leading, taken_at)
+        self._causes.find(
+            entities, rules, taken_at, controller_read=any(leading.values())
+        )
         self._before.update({numbers.plan.node_id: numbers for numbers in read})
         self._read_at.update(
             dict.fromkeys((table.node_id for table in tables), taken_at)
@@ -104,12 +110,12 @@ class Join:
         return self._planners.setdefault(table.node_id, Planner(table.node_id))
 
     def _joined(
-        self, read: Sequence[Numbers], limits: Limits | None, at: float
+        self,
+        read: Sequence[Numbers],
+        limits: Limits | None,
+        leading: Mapping[str, bool | None],
+        at: float,
     ) -> tuple[list[EntityUsage], list[NodeUsage]]:
-        leading = active_controllers(
-            {numbers.plan.node_id: told_to_lead(numbers) for numbers in read},
-            limits.active_controller if limits else None,
-        )
         self._staleness.forget(at)
         entities: list[EntityUsage] = []
         nodes: list[NodeUsage] = []

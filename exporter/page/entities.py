@@ -169,6 +169,8 @@ def _nothing(usage: EntityUsage) -> str:
 def _rule(usage: EntityUsage, _: View) -> Child:
     if usage.cause is Cause.CONTROLLER_MUTATION:
         return "throttled by a mutation quota"
+    if usage.cause is Cause.UNKNOWN:
+        return "unknown: its own quota or a mutation quota"
     rule = usage.entity.resolution
     if rule is None or rule.entity is None:
         return rule_name(rule)

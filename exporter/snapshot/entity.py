@@ -13,6 +13,8 @@ class Cause(StrEnum):
 
     OWN = "own"
     CONTROLLER_MUTATION = "controller_mutation"
+    UNKNOWN = "unknown"
+    """A request throttle of which nothing about its client says whose it is."""
 
 
 class LimitState(StrEnum):

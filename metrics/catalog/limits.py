@@ -94,7 +94,7 @@ BURST_USED_MAX = gauge(
 
 THROTTLE_CAUSE_INFO = gauge(
     "kafka_quota_throttle_cause_info",
-    "Always 1, inferred: own, or controller_mutation for a request throttle that a controller mutation quota put there.",
+    "Always 1, inferred: own, controller_mutation for a request throttle that a controller mutation quota put there, or unknown where nothing about its client says which of the two.",
     (*TYPED_USAGE_LABELS, "cause"),
     "",
     "inferred from throttle time, request time and the controller's tokens",

@@ -32,6 +32,10 @@ def bucket(tokens: float, user: str = "bob", client_id: str = "") -> Numbers:
     return entity(MUTATION, user, client_id, tokens=tokens)
 
 
+ON_CONTROLLER = leads(1)
+"""The node is broker and active controller in one: a client without a bucket there made no mutations."""
+
+
 def cause(snapshot: Snapshot) -> Cause | None:
     """The cause of the one throttle in group Request."""
     (found,) = (
@@ -70,13 +74,26 @@ def test_longer_than_a_window_is_proof() -> None:
 def test_the_window_is_the_brokers_own() -> None:
     """With quota.window.size.seconds = 5 a request throttle may take 5 s."""
     world = World(limits(RULES, settings=NodeSettings(quota_window_seconds=5.0)))
-    assert cause(world.collect_one(waiting(throttle_ms=4_000.0))) is Cause.OWN
+    snapshot = world.collect_one(ON_CONTROLLER, waiting(throttle_ms=4_000.0))
+    assert cause(snapshot) is Cause.OWN
 
 
 def test_an_unknown_window_proves_nothing() -> None:
     """Where the settings of a node could not be read, four seconds may be its own."""
     world = World(limits(RULES, nodes=()))
-    assert cause(world.collect_one(waiting(throttle_ms=4_000.0))) is Cause.OWN
+    snapshot = world.collect_one(ON_CONTROLLER, waiting(throttle_ms=4_000.0))
+    assert cause(snapshot) is Cause.OWN
+
+
+def test_without_the_controllers_buckets_little_is_known() -> None:
+    """A broker alone does not say which clients made mutations; without mutation quotas that does not matter."""
+    world = World(limits(RULES))
+    assert cause(world.collect_one(waiting())) is Cause.UNKNOWN
+    assert cause(world.collect_one(waiting(), leads(0))) is Cause.UNKNOWN
+    world = World(limits({REQUEST: RULES[REQUEST]}))
+    assert cause(world.collect_one(waiting())) is Cause.OWN
+    others = {REQUEST: RULES[REQUEST], MUTATION: {QuotaEntity("carol"): 1.0}}
+    assert cause(World(limits(others)).collect_one(waiting())) is Cause.OWN
 
 
 def test_debt_of_the_same_user_is_evidence() -> None:
@@ -89,11 +106,10 @@ def test_debt_of_the_same_user_is_evidence() -> None:
 def test_debt_is_remembered_for_a_minute() -> None:
     """The average lingers as long, while the bucket fills again."""
     world = World(limits(RULES))
-    world.collect_one(waiting(), bucket(-1.0))
-    assert cause(world.collect_one(waiting(), bucket(22.0), after=60)) is (
-        Cause.CONTROLLER_MUTATION
-    )
-    assert cause(world.collect_one(waiting(), bucket(22.0), after=1)) is Cause.OWN
+    world.collect_one(ON_CONTROLLER, waiting(), bucket(-1.0))
+    full = ON_CONTROLLER, waiting(), bucket(22.0)
+    assert cause(world.collect_one(*full, after=60)) is Cause.CONTROLLER_MUTATION
+    assert cause(world.collect_one(*full, after=1)) is Cause.OWN
 
 
 def test_usage_at_the_limit_is_the_entitys_own() -> None:
@@ -103,23 +119,39 @@ def test_usage_at_the_limit_is_the_entitys_own() -> None:
     assert cause(world.collect_one(waiting(usage=1.0), bucket(-1.0))) is Cause.OWN
 
 
-def test_a_full_bucket_is_no_evidence() -> None:
-    """Without debt nothing speaks for a mutation quota."""
+@pytest.mark.parametrize("tokens", [0.0, 22.0])
+def test_a_bucket_at_rest_is_no_evidence(tokens: float) -> None:
+    """Without mutations within the minute nothing speaks for their quota."""
     world = World(limits(RULES))
-    assert cause(world.collect_one(waiting(), bucket(0.0))) is Cause.OWN
+    snapshot = world.collect_one(ON_CONTROLLER, waiting(), bucket(tokens))
+    assert cause(snapshot) is Cause.OWN
+
+
+@pytest.mark.parametrize("rate", [0.1, None, float("nan")])
+def test_mutations_without_a_debt_leave_it_open(rate: float | None) -> None:
+    """The bucket may have been in debt between two collections, as the request time may have been above its limit."""
+    world = World(limits(RULES))
+    mutating = entity(MUTATION, "bob", usage=rate, tokens=20.0)
+    assert cause(world.collect_one(ON_CONTROLLER, waiting(), mutating)) is (
+        Cause.UNKNOWN
+    )
+    full = ON_CONTROLLER, waiting(), bucket(22.0)
+    assert cause(world.collect_one(*full, after=60)) is Cause.UNKNOWN
+    assert cause(world.collect_one(*full, after=1)) is Cause.OWN
 
 
 def test_debt_of_another_user_is_no_evidence() -> None:
     """Carol's bucket throttles carol."""
     world = World(limits(RULES))
-    assert cause(world.collect_one(waiting(), bucket(-1.0, "carol"))) is Cause.OWN
+    snapshot = world.collect_one(ON_CONTROLLER, waiting(), bucket(-1.0, "carol"))
+    assert cause(snapshot) is Cause.OWN
 
 
-def test_debt_of_a_client_may_be_any_users() -> None:
-    """A mutation quota for client ids does not say whose clients they are."""
+def test_debt_that_names_neither_user_nor_client_is_no_evidence() -> None:
+    """A mutation quota for client ids does not say whose clients they are: any user's, or others alone."""
     world = World(limits(FOR_CLIENTS))
-    snapshot = world.collect_one(waiting(), bucket(-1.0, "", "admin"))
-    assert cause(snapshot) is Cause.CONTROLLER_MUTATION
+    snapshot = world.collect_one(ON_CONTROLLER, waiting(), bucket(-1.0, "", "admin"))
+    assert cause(snapshot) is Cause.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -130,6 +162,7 @@ def test_debt_of_a_user_counts_for_each_client(user: str, expected: Cause) -> No
     """Pairs under the request quota, users under the mutation quota: the user must be the same."""
     world = World(limits(FOR_PAIRS))
     snapshot = world.collect_one(
+        ON_CONTROLLER,
         entity(REQUEST, "bob", "admin", usage=5.0, throttle_ms=500.0),
         bucket(-1.0, user),
     )
@@ -145,34 +178,59 @@ def test_pairs_match_in_both_dimensions(client_id: str, expected: Cause) -> None
     pairs = {QuotaEntity(DEFAULT, DEFAULT): 100.0}
     world = World(limits({REQUEST: pairs, MUTATION: pairs}))
     snapshot = world.collect_one(
+        ON_CONTROLLER,
         entity(REQUEST, "bob", "admin", usage=5.0, throttle_ms=500.0),
         bucket(-1.0, "bob", client_id),
     )
     assert cause(snapshot) is expected
 
 
-def test_an_entity_without_a_request_limit_has_no_own_throttle() -> None:
-    """What is left is the mutation quota, seen in debt or not."""
-    world = World(
-        limits(
-            {REQUEST: {QuotaEntity("carol"): 1.0}, MUTATION: {QuotaEntity("bob"): 2.0}}
-        )
-    )
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (QuotaEntity("bob"), Cause.CONTROLLER_MUTATION),
+        (QuotaEntity(DEFAULT), Cause.CONTROLLER_MUTATION),
+        (QuotaEntity("bob", "admin"), Cause.CONTROLLER_MUTATION),
+        (QuotaEntity(None, "admin"), Cause.CONTROLLER_MUTATION),
+        (QuotaEntity("carol"), Cause.UNKNOWN),
+        (QuotaEntity("carol", DEFAULT), Cause.UNKNOWN),
+    ],
+)
+def test_an_entity_without_a_request_limit_has_no_own_throttle(
+    rule: QuotaEntity, expected: Cause
+) -> None:
+    """What is left is a mutation quota that may be one of its clients', seen in debt or not; another one's throttles nobody else."""
+    world = World(limits({REQUEST: {QuotaEntity("carol"): 1.0}, MUTATION: {rule: 2.0}}))
+    assert cause(world.collect_one(waiting(throttle_ms=20.0))) is expected
+
+
+def test_a_quota_may_come_and_go() -> None:
+    """Rules are looked at as they are at each collection."""
+    request = {REQUEST: {QuotaEntity("carol"): 1.0}}
+    world = World(limits(request))
+    assert cause(world.collect_one(waiting(throttle_ms=20.0))) is Cause.UNKNOWN
+    world.limits = limits({**request, MUTATION: {QuotaEntity("bob"): 2.0}})
     assert cause(world.collect_one(waiting(throttle_ms=20.0))) is (
         Cause.CONTROLLER_MUTATION
     )
 
 
-def test_without_mutation_quotas_it_lingers_from_a_rule_that_went() -> None:
-    """Nothing else throttles requests then."""
+def test_without_any_rule_it_lingers_from_one_that_went() -> None:
+    """Whether that was one of requests or of mutations is not known any more, unless the bucket was seen in debt."""
     world = World(limits({REQUEST: {QuotaEntity("carol"): 1.0}}))
-    assert cause(world.collect_one(waiting(throttle_ms=20.0))) is Cause.OWN
+    assert cause(world.collect_one(waiting(throttle_ms=20.0))) is Cause.UNKNOWN
+    world = World(limits(RULES))
+    world.collect_one(waiting(throttle_ms=20.0), bucket(-1.0))
+    world.limits = limits({REQUEST: RULES[REQUEST]})
+    assert cause(world.collect_one(waiting(throttle_ms=20.0))) is (
+        Cause.CONTROLLER_MUTATION
+    )
 
 
 def test_before_the_limits_are_read_debt_is_the_only_evidence() -> None:
     """A bucket below zero is under some limit."""
     world = World(None)
-    assert cause(world.collect_one(waiting(throttle_ms=9_000.0))) is Cause.OWN
+    assert cause(world.collect_one(waiting(throttle_ms=9_000.0))) is Cause.UNKNOWN
     snapshot = world.collect_one(waiting(throttle_ms=9_000.0), bucket(-1.0))
     assert cause(snapshot) is Cause.CONTROLLER_MUTATION
 
