@@ -120,7 +120,10 @@ def _row(usage: EntityUsage) -> Iterator[Text]:
     yield Text(short_type(entity.quota_type))
     yield Text(usage_of_limit(usage))
     yield Text(used_name(entity, usage.utilization), style)
-    yield Text(seconds(usage.throttle_time_seconds), style)
+    yield Text(
+        seconds(usage.throttle_time_seconds) if usage.throttle_known else "unknown",
+        style,
+    )
 
 
 def _rule(usage: EntityUsage) -> str:

@@ -132,6 +132,8 @@ def _level(usage: EntityUsage) -> Text:
 
 
 def _delay(usage: EntityUsage) -> Text:
+    if not usage.throttle_known:
+        return Text("unknown")
     return Text(seconds(usage.throttle_time_seconds), style=_style(usage))
 
 

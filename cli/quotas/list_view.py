@@ -159,5 +159,7 @@ def _hit(hit: Hit) -> dict[str, object]:
         "client_id": entity.client_id,
         "usage": hit.usage,
         "utilization": hit.utilization,
-        "throttle_time_seconds": hit.throttle_time_seconds,
+        "throttle_time_seconds": hit.throttle_time_seconds
+        if hit.throttle_known
+        else None,
     }

@@ -182,8 +182,11 @@ _USED = _Column(
 )
 _DELAY = _Column(
     header="delay",
-    cell=lambda usage, _: Text(seconds(usage.throttle_time_seconds), _style(usage)),
-    width=6,
+    cell=lambda usage, _: Text(
+        seconds(usage.throttle_time_seconds) if usage.throttle_known else "unknown",
+        _style(usage),
+    ),
+    width=7,
     right=True,
 )
 _LATELY = _Column(

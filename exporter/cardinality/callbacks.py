@@ -79,12 +79,19 @@ def _fold(usages: Iterable[CallbackUsage]) -> Iterator[CallbackUsage]:
             quota_type=kind,
             tags=(OVERFLOW,) * len(members[0].tags),
             usage=fsum(amounts) if amounts else None,
-            throttle_time_seconds=max(each.throttle_time_seconds for each in members),
+            throttle_time_seconds=max(
+                (
+                    seconds
+                    for each in members
+                    if (seconds := each.throttle_time_seconds) is not None
+                ),
+                default=None,
+            ),
         )
 
 
 def _series(usage: CallbackUsage) -> int:
-    return 1 + (usage.usage is not None)
+    return (usage.throttle_time_seconds is not None) + (usage.usage is not None)
 
 
 def _node(usage: CallbackUsage) -> str:

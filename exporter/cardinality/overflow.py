@@ -55,6 +55,7 @@ class Overflow:
             entity=self._entity(key),
             usage=fsum(amounts) if amounts else None,
             throttle_time_seconds=max(throttles, default=0.0),
+            throttle_known=not usages or any(usage.throttle_known for usage in usages),
             throttled_seconds_total=totals.get("throttled_seconds_total"),
             throttled_requests_total=totals.get("throttled_requests_total"),
             rejected_mutations_total=totals.get("rejected_mutations_total"),

@@ -52,6 +52,7 @@ def _pressure(usage: EntityUsage) -> Pressure:
 
 
 def _callback_pressure(usage: CallbackUsage) -> Pressure:
-    if usage.throttle_time_seconds > 0:
-        return THROTTLED, usage.throttle_time_seconds
+    throttled = usage.throttle_time_seconds or 0.0
+    if throttled > 0:
+        return THROTTLED, throttled
     return QUIET, max(usage.usage or 0.0, 0.0)

@@ -46,7 +46,7 @@ def _of_usage(usage: EntityUsage) -> int:
         usage.throttled_requests_total,
         usage.rejected_mutations_total,
     )
-    return 1 + sum(value is not None for value in optional)
+    return usage.throttle_known + sum(value is not None for value in optional)
 
 
 def _of_limit(rows: Rows) -> int:

@@ -90,8 +90,9 @@ def _counts(view: View) -> Iterator[Row]:
 
 
 def _changes(view: View) -> Iterator[Row]:
-    for key in QUOTA_KEYS:
-        yield (key,), view.snapshot.limits_health.changes_total.get(key, 0)
+    health = view.snapshot.limits_health
+    for key in QUOTA_KEYS if health.configured else ():
+        yield (key,), health.changes_total.get(key, 0)
 
 
 READERS: Mapping[Family, Reader] = {

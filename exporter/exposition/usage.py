@@ -62,7 +62,10 @@ READERS: Mapping[Family, Reader] = {
         lambda usages, _: [usage.tokens for usage in usages],
     ),
     catalog.THROTTLE_TIME_SECONDS: _typed(
-        lambda usages, _: [usage.throttle_time_seconds for usage in usages]
+        lambda usages, _: [
+            usage.throttle_time_seconds if usage.throttle_known else None
+            for usage in usages
+        ]
     ),
     catalog.THROTTLED_SECONDS: _typed(
         lambda usages, _: [usage.throttled_seconds_total for usage in usages]

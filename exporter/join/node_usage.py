@@ -18,6 +18,11 @@ from .plan import Numbers
 Key = TypeVar("Key")
 
 _REPEATS_OF_FETCH: Final = {"FetchConsumer", "FetchFollower"}
+_FORWARDED: Final = {"CreateTopics", "CreatePartitions", "DeleteTopics"}
+"""
+Requests whose throttles Kafka's histogram leaves out under KRaft, where brokers forward them: it stays at 0 although clients
+wait. (With ZooKeeper it counts them.)
+"""
 _EVENTS: Final = "controller events"
 
 
@@ -54,8 +59,7 @@ class NodeUsages:
             request_throttled_seconds=_throttled_seconds(numbers, sums),
             throttling_errors=_finite(numbers.of_node(Meaning.THROTTLING_ERRORS)),
             stale_entities=stale_entities,
-            quota_callback=bool(numbers.plan.callbacks)
-            or known.quota_callback_class is not None,
+            quota_callback=_uses_callback(numbers, settings),
             active_controller=leads,
             controller_events=None if events is None else events[1],
             controller_event_queue_seconds=None
@@ -76,13 +80,24 @@ class NodeUsages:
         return sums
 
 
+def _uses_callback(numbers: Numbers, settings: NodeSettings | None) -> bool | None:
+    if numbers.plan.callbacks:
+        return True
+    return None if settings is None else settings.quota_callback_class is not None
+
+
 def _throttled_seconds(numbers: Numbers, sums: HistogramSums) -> dict[str, float]:
     counts = _finite(numbers.of_node(Meaning.REQUEST_THROTTLE_COUNT))
     means = _finite(numbers.of_node(Meaning.REQUEST_THROTTLE_MEAN))
-    return {
+    totals = {
         request: sums.sum_ms(request, means[request], counts[request]) / MILLISECONDS
         for request in means
         if request not in _REPEATS_OF_FETCH and counts.get(request, 0) > 0
+    }
+    return {
+        request: total
+        for request, total in totals.items()
+        if total > 0 or request not in _FORWARDED
     }
 
 

@@ -97,6 +97,7 @@ def _entities(page: Page, limits: Limits | None) -> Iterator[EntityUsage]:
             entity=_entity(key, limits, bursts.get((key[0], *key[2:]))),
             usage=usage,
             throttle_time_seconds=throttles.get(key, 0.0),
+            throttle_known=key in throttles,
             tokens=tokens.get(key),
             cause=causes.get(key),
         )

@@ -58,7 +58,9 @@ def _entity(usage: EntityUsage, trails: Trails) -> dict[str, Any]:
         "tokens": _number(usage.tokens),
         "burst_tokens": _number(entity.burst_tokens),
         "burst_used": _number(usage.burst_used),
-        "throttle_time_seconds": _number(usage.throttle_time_seconds),
+        "throttle_time_seconds": _number(usage.throttle_time_seconds)
+        if usage.throttle_known
+        else None,
         "cause": None if usage.cause is None else usage.cause.value,
         "rule": _rule(usage),
         "recent": [_number(part) for part in trails.of(usage)],

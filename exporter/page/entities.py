@@ -199,7 +199,9 @@ _COLUMNS: Final = (
     _Column(header="Last 5 minutes", cell=_trail),
     _Column(
         header="Throttle",
-        cell=lambda usage, _: seconds(usage.throttle_time_seconds),
+        cell=lambda usage, _: (
+            seconds(usage.throttle_time_seconds) if usage.throttle_known else "unknown"
+        ),
         order=Order.DELAY,
         class_="number",
     ),

@@ -18,8 +18,8 @@ class CallbackUsage:
     """Values in the order of ``Callbacks.labels``; empty where the bean has no such tag."""
     usage: float | None = None
     """bytes/s, threads or mutations/s by quota type; None when the node gave none."""
-    throttle_time_seconds: float = 0.0
-    """Average throttle of the last 30 to 60 s, 0 when there was none."""
+    throttle_time_seconds: float | None = 0.0
+    """Average throttle of the last 30 to 60 s, 0 when there was none; None for controller mutations that no node measured throttles of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,7 +72,12 @@ class EntityUsage:
     usage: float | None = None
     """In the unit of ``entity.limit``; None when the node gave none."""
     throttle_time_seconds: float = 0.0
-    """Average throttle of the last 30 to 60 s, 0 when there was none."""
+    """Average throttle of the last 30 to 60 s, 0 when there was none, or it is not known."""
+    throttle_known: bool = True
+    """
+    False for controller mutations whose throttle a node never measured. An active controller under KRaft does not, although
+    clients wait: the broker that forwards their request counts the delay as request throttle.
+    """
     tokens: float | None = None
     """Controller mutations only, and only under a limit; negative is debt."""
     cause: Cause | None = None

@@ -45,8 +45,8 @@ class NodeUsage:
     throttling_errors: Mapping[str, float] = field(default_factory=dict)
     """Total since the node started, by request."""
     stale_entities: Mapping[QuotaType, int] = field(default_factory=dict)
-    quota_callback: bool = False
-    """Whether the node leaves quotas to a custom callback."""
+    quota_callback: bool | None = False
+    """Whether the node leaves quotas to a custom callback; None where neither its settings are known nor its beans show one."""
     utilization_disagreements: int | None = None
     """Entities whose utilisation the node tells otherwise than it is computed; None when it tells none, or limits are unknown."""
     active_controller: bool | None = None

@@ -109,9 +109,9 @@ class Expected:
 
     entities: list[EntityUsage] = field(default_factory=list)
     nodes: list[dict[str, object]] = field(default_factory=list)
-    callbacks: list[tuple[str, QuotaType, dict[str, str], float | None, float]] = field(
-        default_factory=list
-    )
+    callbacks: list[
+        tuple[str, QuotaType, dict[str, str], float | None, float | None]
+    ] = field(default_factory=list)
 
 
 class Model:
@@ -158,7 +158,7 @@ class Model:
             stale_known = rules is not None
             expected.nodes.append(
                 {
-                    **self._node(seen, at),
+                    **self._node(seen, limits, at),
                     "stale_entities": stale
                     if stale_known
                     else {MUTATION: stale[MUTATION]}
@@ -206,11 +206,13 @@ class Model:
                 self._rose[place] = at
         return place in self._rose
 
-    def _node(self, seen: Seen, at: float) -> dict[str, object]:
+    def _node(self, seen: Seen, limits: Limits | None, at: float) -> dict[str, object]:
         read_at, started_at, sums = self._totals.get(seen.node_id, (at, nan, {}))
         if abs(at - read_at) > 60 * MINUTE or not _same(started_at, seen.started_at):
             sums = {}
         self._totals[seen.node_id] = at, seen.started_at, sums
+        settings = limits.nodes.get(seen.node_id) if limits else None
+        custom = settings.quota_callback_class is not None if settings else None
         leads = seen.leads > 0 if isfinite(seen.leads) else None
         events = [seen.events.get(name, nan) for name in ("Mean", "Count")]
         told = leads and all(map(isfinite, events))
@@ -222,8 +224,14 @@ class Model:
             and isfinite(seen.counts.get(request, nan))
             and seen.counts[request] > 0
         }
+        throttled = {
+            request: total
+            for request, total in throttled.items()
+            if total > 0 or request not in {"CreateTopics", "DeleteTopics"}
+        }
         return {
             "broker": seen.node_id,
+            "quota_callback": bool(seen.callbacks) or custom,
             "delay_queue_size": _finite(seen.queues),
             "exempt_request_threads": seen.exempt / 100
             if isfinite(seen.exempt)
@@ -323,6 +331,7 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
         ),
         usage=numbers[USED[kind]] / divisor if USED[kind] in numbers else None,
         throttle_time_seconds=numbers.get("throttle-time", 0.0) / 1000,
+        throttle_known=kind is not MUTATION or "throttle-time" in numbers,
         throttled_seconds_total=numbers["throttle-time-total"] / 1000
         if "throttle-time-total" in numbers
         else None,
@@ -339,7 +348,7 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
 
 def _callbacks(
     seen: Seen,
-) -> Iterator[tuple[str, QuotaType, dict[str, str], float | None, float]]:
+) -> Iterator[tuple[str, QuotaType, dict[str, str], float | None, float | None]]:
     for (kind, tags), given in seen.callbacks.items():
         numbers = _finite(given)
         used = numbers.get(USED[kind])
@@ -348,7 +357,9 @@ def _callbacks(
             kind,
             dict(tags),
             None if used is None else used / (100.0 if kind is REQUEST else 1.0),
-            numbers.get("throttle-time", 0.0) / 1000,
+            None
+            if kind is MUTATION and "throttle-time" not in numbers
+            else numbers.get("throttle-time", 0.0) / 1000,
         )
 
 

@@ -72,7 +72,7 @@ OTHERS = [
         of_node(
             "kafka.network", "RequestMetrics", attribute, name=name, request=request
         )
-        for request in ("Produce", "Fetch", "FetchConsumer")
+        for request in ("Produce", "CreateTopics", "FetchConsumer")
         for name, attribute in (("ThrottleTimeMs", "Mean"), ("ThrottleTimeMs", "Count"))
     ),
     of_node(

@@ -1,12 +1,14 @@
 """The numbers of an entity, in base units."""
 
+from dataclasses import replace
 from math import inf, nan
 
 import pytest
+from tests.exporter.exposition.pages import lines
 from tests.exporter.join.world import Rules, World, entity, limits, only
 
 from quotascope.exporter.beans import Bean, Column
-from quotascope.exporter.snapshot import Cause, Entity, EntityUsage
+from quotascope.exporter.snapshot import Cause, Entity, EntityUsage, LimitsHealth
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 FETCH, MUTATION = QuotaType.FETCH, QuotaType.CONTROLLER_MUTATION
@@ -135,3 +137,40 @@ def test_another_limit_makes_another_object() -> None:
     world.limits = limits({FETCH: {QuotaEntity("a"): 100.0}})
     assert only(world.collect_one(numbers)).utilization == 0.25
     assert first.utilization == 0.5
+
+
+def test_a_throttle_that_no_node_measures_is_not_zero() -> None:
+    """Under KRaft the controller never records one for mutations, although clients wait: nothing is shown, which zero would not be."""
+    world = World()
+    seen = [
+        world.collect_one(entity(kind, "bob", usage=1.0, throttle_ms=throttle_ms))
+        for kind in (QuotaType.PRODUCE, QuotaType.CONTROLLER_MUTATION)
+        for throttle_ms in (nan, 0.0)
+    ]
+    rows = [lines(each, "kafka_quota_throttle_time_seconds{") for each in seen]
+    assert [only(each).throttle_known for each in seen] == [True, True, False, True]
+    assert list(map(len, rows)) == [1, 1, 0, 1]
+
+
+def test_unknown_settings_say_nothing_of_a_callback() -> None:
+    """Whether a class decides is known by a node's settings or the tags of its beans, and else not."""
+    bean = {"type": "Produce", "tenant": "t"}
+    tagged = {Column(Bean.of("kafka.server", bean), "byte-rate"): 1.0}
+    plain = entity(QuotaType.PRODUCE, "bob", usage=1.0)
+    for configured, beans, expected in (
+        (None, plain, []),
+        (limits({}, nodes=("2",)), plain, []),
+        (limits({}), plain, ["0.0"]),
+        (None, tagged, ["1.0"]),
+    ):
+        shown = World(configured).collect_one(beans)
+        rows = lines(shown, "quotascope_callback_detected{")
+        assert [row.split()[-1] for row in rows] == expected
+
+
+def test_changes_of_limits_that_are_not_read_are_not_zero() -> None:
+    """Without the Admin API nothing is known of them."""
+    shown = World().collect_one()
+    assert len(lines(shown, "quotascope_limit_changes_total{")) == 5
+    alone = replace(shown, limits_health=LimitsHealth(configured=False))
+    assert lines(alone, "quotascope_limit_changes_total{") == []
