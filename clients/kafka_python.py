@@ -9,13 +9,16 @@ empty answer. `tests/clients/test_kafka_python.py` fails when a new version move
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from functools import partial
+from typing import Final, cast
 
 import kafka
 from kafka.errors import KafkaError, KafkaTimeoutError, RequestTimedOutError
 from kafka.net.compat import KafkaNetClient
+from kafka.net.manager import KafkaConnectionManager
 from kafka.net.sasl import get_sasl_mechanism
 from kafka.protocol.admin import (
     AlterClientQuotasRequest,
@@ -36,6 +39,7 @@ from .errors import (
     AdminRequestFailed,
     AdminTimeout,
     AdminUnreachable,
+    ClientError,
     UnsupportedByLibrary,
 )
 from .library_log import LibraryLog
@@ -52,6 +56,10 @@ from .reach import check_reachable
 from .security import Connection, Sasl, SaslMechanism
 
 _FIRST_ATTEMPT_SECONDS: Final = 1.0
+_MOST_ASKED: Final = 4
+"""So many brokers are asked, one after the other, what any of them can answer."""
+_ONE_NODE_SECONDS: Final = 1.0
+"""How long one broker is waited for before another one is asked what any broker can answer."""
 _NO_ANSWER: Final = (KafkaTimeoutError, RequestTimedOutError)
 _BROKER: Final = 4  # ConfigResource.Type.BROKER
 
@@ -65,6 +73,8 @@ class KafkaPythonAdmin:
         self._lock = threading.Lock()
         self._admin: kafka.KafkaAdminClient | None = None
         self._closed = False
+        self._answered: int | None = None
+        """The broker that answered last what any broker can."""
 
     def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
         """Every configured quota."""
@@ -115,16 +125,52 @@ class KafkaPythonAdmin:
     def _describe_configs(
         self, node_id: int, keys: Sequence[str]
     ) -> dict[str, str | None]:
-        resource = DescribeConfigsRequest.DescribeConfigsResource(
-            resource_type=_BROKER,
-            resource_name=str(node_id),
-            configuration_keys=list(keys),
-        )
         answer = self._ask(
-            "DescribeConfigs",
-            lambda: DescribeConfigsRequest(resources=[resource]),
-            node_id,
+            "DescribeConfigs", partial(_configs_request, node_id, keys), node_id
         )
+        return answers.configs(answer)
+
+    def describe_all_settings(
+        self, node_ids: Iterable[int], patience_seconds: float
+    ) -> dict[int, BrokerSettings | ClientError]:
+        """The settings of several brokers, asked side by side, and an error for each that does not give them."""
+        seconds = min(patience_seconds, self._connection.timeout_seconds)
+        with self._lock:
+            manager = _manager(self._connected())
+
+            async def all_of_them() -> dict[int, BrokerSettings | ClientError]:
+                deadline = time.monotonic() + seconds
+
+                async def one(node_id: int) -> BrokerSettings | ClientError:
+                    found: dict[str, str | None] = {}
+                    keys: Sequence[str] = answers.SETTINGS
+                    while keys:
+                        request = _configs_request(node_id, keys)
+                        answer = await _sent(manager, request, node_id, deadline)
+                        try:
+                            some = self._configs_in(answer, seconds)
+                        except ClientError as error:
+                            return error
+                        keys = () if found else answers.listener_rate_keys(some)
+                        found |= some
+                    return answers.settings(node_id, found)
+
+                asked = {each: manager.call_soon(one, each) for each in node_ids}
+                return {node_id: await told for node_id, told in asked.items()}
+
+            settings: dict[int, BrokerSettings | ClientError] = manager.run(all_of_them)
+            return settings
+
+    def _configs_in(
+        self, answer: answers.Answer | KafkaError, seconds: float
+    ) -> dict[str, str | None]:
+        if isinstance(answer, _NO_ANSWER):
+            raise AdminTimeout("DescribeConfigs", seconds)
+        if isinstance(answer, KafkaError):
+            raise AdminRequestFailed(
+                "DescribeConfigs", getattr(answer, "errno", None), str(answer)
+            )
+        answers.check("DescribeConfigs", answer, self._username)
         return answers.configs(answer)
 
     def describe_quorum_leader(self) -> int | None:
@@ -156,10 +202,10 @@ class KafkaPythonAdmin:
     ) -> answers.Answer:
         with self._lock:
             try:
-                answer = self._send(request(), node_id)
+                answer = self._send(request, node_id)
             except KafkaError as error:
                 self._forget_unless_refused(name, error)
-                answer = self._ask_again(name, request(), node_id)
+                answer = self._ask_again(name, request, node_id)
             except Exception:
                 self._disconnect()  # nobody knows what it left behind
                 raise
@@ -167,7 +213,7 @@ class KafkaPythonAdmin:
         return answer
 
     def _ask_again(
-        self, name: str, request: ApiMessage, node_id: int | None
+        self, name: str, request: Callable[[], ApiMessage], node_id: int | None
     ) -> answers.Answer:
         """A lost connection is no reason to fail: the broker may have restarted since the last call."""
         try:
@@ -188,19 +234,69 @@ class KafkaPythonAdmin:
         if isinstance(error, _NO_ANSWER):
             raise AdminTimeout(name, self._connection.timeout_seconds) from error
 
-    def _send(self, request: ApiMessage, node_id: int | None) -> answers.Answer:
+    def _send(
+        self, request: Callable[[], ApiMessage], node_id: int | None
+    ) -> answers.Answer:
+        admin = self._connected()
+        message = request()
+        if node_id is not None or isinstance(message, AlterClientQuotasRequest):
+            return private_send(admin, message, node_id)
+        # One broker that hangs must not hide what the others know: each but the last is waited for a moment only.
+        for other in _candidates(admin, self._answered)[:-1]:
+            manager = _manager(admin)
+            deadline = time.monotonic() + _ONE_NODE_SECONDS
+            answer = manager.run(_sent, manager, request(), other, deadline)
+            if not isinstance(answer, KafkaError):
+                self._answered = other
+                return cast("answers.Answer", answer)
+        last = _candidates(admin, self._answered)[-1:]
+        return private_send(admin, message, last[0] if last else None)
+
+    def _connected(self) -> kafka.KafkaAdminClient:
         if self._closed:
             raise AdminUnreachable(
                 self._connection.bootstrap_servers, "this client was closed"
             )
         if self._admin is None:
             self._admin = connect(self._connection)
-        return private_send(self._admin, request, node_id)
+        return self._admin
 
     def _disconnect(self) -> None:
         admin, self._admin = self._admin, None
         if admin is not None:
             admin.close()
+
+
+def _manager(admin: kafka.KafkaAdminClient) -> KafkaConnectionManager:
+    manager: KafkaConnectionManager | None = getattr(admin, "_manager", None)
+    if manager is None or not (hasattr(manager, "run") and hasattr(manager, "send")):
+        raise UnsupportedByLibrary(
+            "kafka-python", __version__, "admin._manager.run and send"
+        )
+    return manager
+
+
+def _candidates(admin: kafka.KafkaAdminClient, first: int | None) -> list[int]:
+    """The brokers to ask, in this order: the one that answered last, those that are connected, the others."""
+    manager = _manager(admin)
+    ids = [broker.node_id for broker in manager.cluster.brokers()]
+    connected = {conn.node_id for conn in manager.least_used_connections()}
+    return sorted(ids, key=lambda each: (each != first, each not in connected))[
+        :_MOST_ASKED
+    ]
+
+
+async def _sent(
+    manager: KafkaConnectionManager, request: ApiMessage, node_id: int, deadline: float
+) -> answers.Answer | KafkaError:
+    """The answer of one broker until then (steady time in seconds), or why there is none."""
+    left = max(0.0, deadline - time.monotonic())
+    try:
+        future = manager.send(request, node_id)
+        answer: answers.Answer = (await manager.wait_for(future, left * 1000)).to_dict()
+    except KafkaError as error:
+        return error
+    return answer
 
 
 def private_send(
@@ -211,11 +307,7 @@ def private_send(
 
     Raises `UnsupportedByLibrary` when the library has changed inside, and `KafkaError`.
     """
-    manager = getattr(admin, "_manager", None)
-    if manager is None or not (hasattr(manager, "run") and hasattr(manager, "send")):
-        raise UnsupportedByLibrary(
-            "kafka-python", __version__, "admin._manager.run and send"
-        )
+    manager = _manager(admin)
     answer: answers.Answer = manager.run(manager.send, request, node_id).to_dict()
     return answer
 
@@ -231,14 +323,19 @@ def connect(
     again and again until its time is over; here one attempt that fails is enough, and only silence is waited out.
     """
     check_reachable(connection)
-    for seconds in (
-        min(_FIRST_ATTEMPT_SECONDS, connection.timeout_seconds),
-        connection.timeout_seconds,
+    first = min(_FIRST_ATTEMPT_SECONDS, connection.timeout_seconds)
+    servers = connection.bootstrap_servers
+    # The library would spend all of the time on the first server that it chooses, even if that one hangs.
+    for some, seconds in (
+        *(((server,), first) for server in servers[:_MOST_ASKED]),
+        (servers, connection.timeout_seconds),
     ):
         log = LibraryLog("kafka")
         log.install()
         try:
-            return _bootstrap(connection, make, seconds)
+            return _bootstrap(
+                replace(connection, bootstrap_servers=some), make, seconds
+            )
         except KafkaError as error:
             for complaint in log.complaints:
                 if not isinstance(complaint, _NO_ANSWER):
@@ -310,6 +407,15 @@ def _features_request() -> ApiMessage:
         client_software_version=__version__,
         min_version=3,
     )
+
+
+def _configs_request(node_id: int, keys: Sequence[str]) -> ApiMessage:
+    resource = DescribeConfigsRequest.DescribeConfigsResource(
+        resource_type=_BROKER,
+        resource_name=str(node_id),
+        configuration_keys=list(keys),
+    )
+    return DescribeConfigsRequest(resources=[resource])
 
 
 def _quorum_request() -> ApiMessage:

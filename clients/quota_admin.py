@@ -6,12 +6,14 @@ The values are the Admin API's own, in Kafka's units and names; nothing is resol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from quotascope.metrics import KafkaRelease
+
+from .errors import ClientError
 
 Entity: TypeAlias = Mapping[str, str | None]
 """Name by entity type (`user`, `client-id`, `ip`); None is the default entity of that type."""
@@ -141,6 +143,16 @@ class QuotaAdmin(Protocol):
 
     def describe_settings(self, node_id: int) -> BrokerSettings:
         """The settings of one broker. Needs DESCRIBE_CONFIGS on the cluster."""
+        ...
+
+    def describe_all_settings(
+        self, node_ids: Iterable[int], patience_seconds: float
+    ) -> Mapping[int, BrokerSettings | ClientError]:
+        """
+        The settings of several brokers, asked side by side. Needs DESCRIBE_CONFIGS on the cluster.
+
+        A broker that does not answer within `patience_seconds` has an error in their place, as has one that refuses.
+        """
         ...
 
     def describe_quorum_leader(self) -> int | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import inf
+from typing import Final
 
 from quotascope.clients.answers import CONNECTION_RATE
 from quotascope.clients.errors import (
@@ -32,6 +34,9 @@ from ..errors import LimitsDenied, LimitsError
 from ..worker import Worker
 from .model import CONNECTION_KEY, DEFAULT_IP, Limits, NodeSettings
 
+_FIRST_PATIENCE_SECONDS: Final = 2.0
+"""How long the first read waits for a broker that does not answer."""
+
 
 class AdminLimits:
     """Reads the limits of a cluster. ``clock`` gives Unix time in seconds."""
@@ -43,6 +48,7 @@ class AdminLimits:
         self._clock = clock
         self._worker = Worker("quotascope-admin", LimitsError)
         self._nodes: dict[str, NodeSettings] = {}
+        self._read_before = False
 
     async def read(self) -> Limits:
         """The limits as configured now. Raises ``LimitsError``."""
@@ -61,7 +67,7 @@ class AdminLimits:
         quotas = self._admin.describe_quotas()
         missing: dict[str, str] = {}
         with _noting(missing, "settings of the brokers"):
-            self._read_settings()
+            missing |= self._read_settings()
         leader = None
         with _noting(missing, "the active controller"):
             leader = self._admin.describe_quorum_leader()
@@ -74,14 +80,25 @@ class AdminLimits:
             read_at=self._clock(),
         )
 
-    def _read_settings(self) -> None:
+    def _read_settings(self) -> dict[str, str]:
+        """Ask the brokers. Those that do not answer keep the settings known from before, if there are any."""
         node_ids = [node.node_id for node in self._admin.describe_cluster().nodes]
         for gone in self._nodes.keys() - set(map(str, node_ids)):
             del self._nodes[gone]
-        # ends with the first broker that does not answer, so as not to wait for each of them
-        for node_id in node_ids:
-            settings = self._admin.describe_settings(node_id)
-            self._nodes[str(node_id)] = settings_of(settings)
+        # The first limits are not held up for the sake of a broker that hangs; later there is time to wait.
+        patience = inf if self._read_before else _FIRST_PATIENCE_SECONDS
+        self._read_before = True
+        missing: dict[str, str] = {}
+        for node_id, settings in self._admin.describe_all_settings(
+            node_ids, patience
+        ).items():
+            name = str(node_id)
+            if not isinstance(settings, ClientError):
+                self._nodes[name] = settings_of(settings)
+                continue
+            kept = "those known before are kept" if name in self._nodes else "unknown"
+            missing[f"settings of broker {name}"] = f"{settings} ({kept})"
+        return missing
 
 
 @contextlib.contextmanager

@@ -116,7 +116,8 @@ class LimitsRefresh:
             self._failed(LimitsError(f"unexpected {type(error).__name__}: {error}"))
         else:
             self._succeeded(limits)
-        self._settled.set()
+        finally:
+            self._settled.set()
 
     def _succeeded(self, limits: Limits) -> None:
         if self.limits is None or self.health.error is not None:
@@ -133,6 +134,7 @@ class LimitsRefresh:
             error=None,
             denied=False,
             changes_total=dict(self._changes),
+            errors_total=self.health.errors_total + len(limits.missing),
         )
 
     def _tell_missing(self, limits: Limits) -> None:

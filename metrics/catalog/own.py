@@ -94,7 +94,7 @@ LIMITS_AGE_SECONDS = gauge(
 
 LIMITS_REFRESH_ERRORS = counter(
     "quotascope_limits_refresh_errors_total",
-    "Failed reads of the configured limits since this exporter started.",
+    "Failed reads of the configured limits since this exporter started, and parts of other reads that failed, such as the settings of one broker.",
     (),
     "errors",
     "the limits reader",

@@ -62,9 +62,16 @@ class Library:
 
     def __init__(self, script: list[Any]) -> None:
         self._manager = self
+        self.cluster = self
         self.script = script
         self.sent: list[tuple[Any, int | None]] = []
         self.closed = False
+
+    def brokers(self) -> list[Any]:
+        """None: the library chooses."""
+        return []
+
+    least_used_connections = brokers
 
     def send(self, request: Any, node_id: int | None) -> Any:
         """Note the request."""

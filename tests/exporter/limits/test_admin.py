@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 from tests.exporter.examples import NOW
@@ -64,6 +64,7 @@ class ScriptedAdmin:
             Node(node_id=100, host="controller-100", port=9093),
         )
         self.closed = False
+        self.patience: list[float] = []
 
     def _answer(self, request: str) -> None:
         if request in self.errors:
@@ -114,6 +115,17 @@ class ScriptedAdmin:
     def describe_release(self) -> KafkaRelease | None:
         """The newest."""
         return NEWEST_RELEASE
+
+    def describe_all_settings(
+        self, node_ids: Iterable[int], patience_seconds: float
+    ) -> dict[int, BrokerSettings | ClientError]:
+        """Those of each, or the error that stands in their place."""
+        self.patience.append(patience_seconds)
+        return {
+            node_id: self.errors.get(f"settings {node_id}")
+            or self.describe_settings(node_id)
+            for node_id in node_ids
+        }
 
     def describe_quorum_leader(self) -> int | None:
         """The leader."""
@@ -292,7 +304,26 @@ async def test_broker_that_is_down_keeps_its_last_settings(
     admin.errors["settings 2"] = AdminTimeout("DescribeConfigs", 3)
     limits = await source.read()
     assert set(limits.nodes) == {"1", "2"}
-    assert list(limits.missing) == ["settings of the brokers"]
+    assert limits.missing == {
+        "settings of broker 2": "DescribeConfigs: no answer within 3 s (those known before are kept)"
+    }
+
+
+async def test_a_broker_that_hangs_leaves_the_others(admin: ScriptedAdmin) -> None:
+    """Its own settings alone are unknown, wherever it stands; and the first limits do not wait long for it."""
+    for hanging, other in ((1, "2"), (2, "1")):
+        admin.errors = {
+            f"settings {hanging}": AdminTimeout("DescribeConfigs", 2),
+        }
+        fresh = AdminLimits(admin, clock=lambda: NOW)
+        limits = await fresh.read()
+        assert set(limits.nodes) == {other}
+        assert limits.missing == {
+            f"settings of broker {hanging}": "DescribeConfigs: no answer within 2 s (unknown)"
+        }
+    await fresh.read()
+    assert admin.patience[-2] < 3
+    assert admin.patience[-1] > 30
 
 
 async def test_close_ends_the_connection(

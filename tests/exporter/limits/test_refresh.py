@@ -125,6 +125,7 @@ async def test_what_else_is_missing_is_told_once(
         for value in (limits(), incomplete, incomplete, limits()):
             source.value = value
             await refresh.refresh()
+    assert refresh.health.errors_total == 2
     assert [(line["event"], line.get("what")) for line in lines[1:]] == [
         ("cannot be read", "the active controller"),
         ("can be read again", "the active controller"),
