@@ -3,29 +3,65 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+
+AGAIN_SECONDS: Final = 10.0
+"""The pause before lasting work that failed begins again."""
+
+log = structlog.get_logger()
 
 
 class Background:
-    """Tasks, each under a name, so that one of them can be ended and begun again."""
+    """
+    Tasks, each under a name, so that one of them can be ended and begun again.
 
-    def __init__(self) -> None:
+    Work that fails is logged with its traceback. Lasting work begins again after ``AGAIN_SECONDS``, as often as
+    it takes: what it does is worth having, and a log line each ten seconds says that it is not had.
+    """
+
+    def __init__(
+        self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
+    ) -> None:
+        self._pause = pause
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    def start(self, name: str, work: Coroutine[object, object, None]) -> None:
-        """Begin, in the running loop; what had this name before must have been stopped."""
-        self._tasks[name] = asyncio.create_task(work, name=f"quotascope {name}")
+    def start(
+        self, name: str, work: Callable[[], Awaitable[None]], *, lasting: bool = False
+    ) -> None:
+        """Begin, in the running loop; what had this name before must have been stopped. ``lasting`` work has no end of its own."""
+        task = asyncio.create_task(self._guarded(name, work, lasting=lasting))
+        task.set_name(f"quotascope {name}")
+        self._tasks[name] = task
+
+    async def _guarded(
+        self, name: str, work: Callable[[], Awaitable[None]], *, lasting: bool
+    ) -> None:
+        while True:
+            try:
+                await work()
+            except Exception:
+                log.exception(
+                    "background work failed, which is a defect of quotascope",
+                    work=name,
+                    again_in_seconds=AGAIN_SECONDS if lasting else None,
+                )
+            if not lasting:
+                return
+            await self._pause(AGAIN_SECONDS)
 
     async def stop(self, name: str) -> None:
         """End the work of this name, if there is any, and wait until it has ended."""
-        task = self._tasks.pop(name, None)
-        if task is not None:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await self._end([name] if name in self._tasks else [])
 
     async def close(self) -> None:
         """End all work."""
-        for name in tuple(self._tasks):
-            await self.stop(name)
+        await self._end(list(self._tasks))
+
+    async def _end(self, names: list[str]) -> None:
+        tasks = [self._tasks.pop(name) for name in names]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

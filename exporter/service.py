@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Self
 
 import structlog
@@ -84,8 +85,8 @@ class Exporter:
             raise
         self._begin_discovery()
         self._begin_limits()
-        self._background.start("first collection", self._first_collection())
-        self._background.start("trails", self._handlers.pages.follow())
+        self._background.start("first collection", self._first_collection)
+        self._background.start("trails", self._handlers.pages.follow, lasting=True)
         self._begin_samples()
         self._begin_push()
         return self
@@ -94,88 +95,97 @@ class Exporter:
         """
         Go on as another configuration says, but for ``server``, while requests are answered.
 
-        Parts that are the same objects as before are not disturbed; the others are closed. To be called once
-        it was started, and again only when it has returned.
+        Parts that are the same objects as before are not disturbed; the others are closed at the end, when nothing uses
+        them any more. What cannot be made is raised before anything has changed; what cannot be closed is logged. To be
+        called once it was started, and again only when it has returned.
         """
-        before, self._config = self._config, parts.config
+        before, config = self.parts, parts.config
+        finds_anew = parts.finders is not before.finders
+        discovery = self._discovery
+        if finds_anew:
+            discovery = (
+                discovery_of(config, parts.finders, self._roster)
+                if parts.finders
+                else None
+            )
+        if parts.push is not None and parts.push is not self._push:
+            parts.push.open(self.url)
+
+        sampled_before, self._config, self.parts = self._config, config, parts
+        gone: list[tuple[str, Callable[[], Awaitable[None]]]] = []
         await self._roster.fix(parts.sources)
-        await self._switch_discovery(parts)
+        if finds_anew and self._discovery is not None:
+            gone.append(("discovery", self._discovery.close))
+        await self._switch_discovery(discovery, parts)
+        limits = self._limits_source
+        if limits is not None and limits is not parts.limits:
+            gone.append(("limits", limits.close))
         await self._switch_limits(parts)
-        self._cardinality.configure(
-            parts.config.cardinality, maxima=_sampled(parts.config)
-        )
-        collection = parts.config.collection
+        self._cardinality.configure(config.cardinality, maxima=_sampled(config))
+        collection = config.collection
         self.collection.configure(
             collection.max_age_seconds, collection.timeout_seconds
         )
-        self._handlers.configure(collection, parts.config.cluster)
-        if collection != before.collection:
+        self._handlers.configure(collection, config.cluster)
+        if collection != sampled_before.collection:
             await self._background.stop("samples")
             self._begin_samples()
         await self._switch_push(parts.push)
-        self.parts = parts
+        for what, close in gone:
+            await _closed(what, close)
 
-    async def _switch_discovery(self, parts: Parts) -> None:
+    async def _switch_discovery(self, now: Discovery | None, parts: Parts) -> None:
+        """Have what was found before until other finders have looked."""
         config, before = parts.config, self._discovery
-        if parts.finders is self.parts.finders:
-            if before is not None:
-                common = config.discovery.source
-                await before.change(config.sources, common, renew=parts.renew)
+        common = config.discovery.source
+        if now is before:
+            if now is not None:
+                await now.change(config.sources, common, renew=parts.renew)
             return
         await self._background.stop("discovery")
-        await self._follow(parts)
-        self._begin_discovery()
-        if before is not None:
-            await before.close()
-
-    async def _follow(self, parts: Parts) -> None:
-        """Have the sources of other finders; what those before have found stays until these have looked."""
-        before, self._discovery = self._discovery, None
-        if not parts.finders:
+        self._discovery = now
+        if now is None:
             self._roster.discoveries = ()
             await self._roster.follow(())
             return
-        self._discovery = discovery_of(parts.config, parts.finders, self._roster)
         if before is None:
             self._roster.settle()
-            return
-        self._discovery.resume(before)
-        common = parts.config.discovery.source
-        await self._discovery.change(parts.config.sources, common, renew=parts.renew)
+        else:
+            now.resume(before)
+            await now.change(config.sources, common, renew=parts.renew)
+        self._begin_discovery()
 
     async def _switch_limits(self, parts: Parts) -> None:
-        kafka, before = parts.config.kafka, self._limits_source
+        kafka = parts.config.kafka
         if kafka is not None:
             self._refresh_seconds = kafka.refresh_interval_seconds
             self._refresh.interval_seconds = kafka.refresh_interval_seconds
-        if parts.limits is before:
+        if parts.limits is self._limits_source:
             return
         await self._background.stop("limits")
         self._refresh.ask(parts.limits, read_timeout(kafka) if kafka else 0.0)
         self._limits_source = parts.limits
         self._begin_limits()
-        if before is not None:
-            await before.close()
 
     async def _switch_push(self, push: Push | None) -> None:
-        before = self._push
+        """Let the old one send its last before the new one starts: they count on in one ledger."""
+        before, self._push = self._push, push
         if push is before:
             return
         if before is not None:
-            await before.close()
+            await _closed("push", before.close)
         if push is not None and before is not None:
             push.resume(before)
-        self._push = push
         self._begin_push()
 
     def _begin_discovery(self) -> None:
         if self._discovery is not None:
-            self._background.start("discovery", self._discovery.run())
+            self._background.start("discovery", self._discovery.run, lasting=True)
 
     def _begin_limits(self) -> None:
         if self._limits_source is not None:
-            work = self._refresh.run(self._refresh_seconds)
-            self._background.start("limits", work)
+            work = partial(self._refresh.run, self._refresh_seconds)
+            self._background.start("limits", work, lasting=True)
 
     def _begin_samples(self) -> None:
         collection = self._config.collection
@@ -187,7 +197,7 @@ class Exporter:
             collection.sample_every_seconds,
             collection.timeout_seconds,
         )
-        self._background.start("samples", sampler.run())
+        self._background.start("samples", sampler.run, lasting=True)
 
     def _begin_push(self) -> None:
         if self._push is not None:
@@ -223,15 +233,23 @@ class Exporter:
         log.info("ready", entities=len(snapshot.measured), nodes=len(snapshot.nodes))
 
     async def _end(self) -> None:
-        await self._front.close()
+        await _closed("server", self._front.close)
         if self._push is not None:
-            await self._push.close()
+            await _closed("push", self._push.close)
         await self._background.close()
-        await self.collection.close()
+        await _closed("collection", self.collection.close)
         if self._discovery is not None:
-            await self._discovery.close()
+            await _closed("discovery", self._discovery.close)
         if self._limits_source is not None:
-            await self._limits_source.close()
+            await _closed("limits", self._limits_source.close)
+
+
+async def _closed(what: str, close: Callable[[], Awaitable[None]]) -> None:
+    """Close one part; a failure is no reason to keep it, or to leave others open."""
+    try:
+        await close()
+    except Exception:
+        log.exception("a part of the exporter could not be closed", part=what)
 
 
 def exporter_of(parts: Parts, runbooks: Mapping[str, str] | None = None) -> Exporter:

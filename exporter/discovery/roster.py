@@ -309,14 +309,22 @@ class Roster:
 
     async def _close_those_gone(self) -> None:
         while self._gone and self._readers == 0:
-            await self._gone.pop(0).close()
+            await _close(self._gone.pop(0))
 
     async def close(self) -> None:
         """Close every source."""
         found = [source for _, source in self._found.values()]
         gone, self._gone = self._gone, []
         for source in (*self._fixed, *found, *gone):
-            await source.close()
+            await _close(source)
+
+
+async def _close(source: Source) -> None:
+    """Release a source; that it cannot be released is no reason to keep it, or to leave others open."""
+    try:
+        await source.close()
+    except Exception:
+        log.exception("a source could not be closed", source=source.name)
 
 
 def _is_good(read: SourceRead) -> bool:

@@ -78,11 +78,17 @@ class Push:
         self.ledger = before.ledger
         self.ledger.begin_anew(receiver)
 
+    def open(self, url: str) -> SnapshotSender:
+        """Make what sends, unless that is done. ``url`` is where this exporter answers."""
+        if self._sender is None:
+            self._sender = self._open_sender(url)
+        return self._sender
+
     def start(self, url: str, collect: Callable[[], Awaitable[Snapshot]]) -> None:
         """Begin, in the running loop. ``url`` is where this exporter answers."""
-        self._sender = self._open_sender(url)
+        sender = self.open(url)
         self._collect = collect
-        self._task = asyncio.create_task(self._run(self._sender))
+        self._task = asyncio.create_task(self._run(sender))
 
     async def close(self) -> None:
         """Send what is under way, or else a last snapshot, unless the receiver is down; then stop."""

@@ -12,10 +12,13 @@ from tests.exporter.discovery.test_follow import ScriptedFinder, target
 from tests.exporter.examples import ScriptedLimits, ScriptedSource, limits, rates
 from tests.exporter.otlp.test_push import ScriptedSender
 
+from quotascope.exporter import background
 from quotascope.exporter.config import Config
 from quotascope.exporter.config.loaded import Loaded
 from quotascope.exporter.errors import CannotListen
 from quotascope.exporter.join import Join
+from quotascope.exporter.limits import Limits
+from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.otlp import Push
 from quotascope.exporter.parts import Parts
 from quotascope.exporter.service import Exporter, exporter_of
@@ -306,3 +309,89 @@ async def test_push_can_come_change_and_go() -> None:
         assert [sender.closed for sender in senders] == [1, 1]
         assert second.health.exports_total["success"] >= 1
         assert second.ledger is first.ledger
+
+
+async def test_what_cannot_be_made_changes_nothing() -> None:
+    """A switch to something that cannot be made leaves all as it was, and each part open."""
+    world = Switching(collection={"max_age_seconds": 0})
+    before = world.parts("a", "first")
+
+    def fail(_: str) -> ScriptedSender:
+        raise ZeroDivisionError
+
+    async with world.exporter(before) as exporter:
+        await ready(exporter)
+        broken = Push(fail, "http://c", 3600)
+        with pytest.raises(ZeroDivisionError):
+            await exporter.switch(replace(world.parts("b", "second"), push=broken))
+        assert exporter.parts is before
+        assert not any(each.closed for each in world.sources.values())
+        assert not any(each.closed for each in world.limits.values())
+        shown = await exporter.snapshot()
+        assert [source.name for source in shown.sources] == ["a"]
+        await exporter.switch(world.parts("b", "second"))
+        assert [each.closed for each in world.limits.values()] == [1, 0]
+
+
+async def test_what_cannot_be_closed_is_not_used_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Parts that raise when they are closed: the new ones are in use all the same, and a way back makes no mix."""
+    world = Switching(collection={"max_age_seconds": 0})
+
+    async def fail() -> None:
+        raise ZeroDivisionError
+
+    first = ScriptedSender(), ScriptedSender()
+    pushes = [
+        Push(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
+        for sender in first
+    ]
+    monkeypatch.setattr(world.limits["first"], "close", fail)
+    monkeypatch.setattr(world.sources["a"], "close", fail)
+    monkeypatch.setattr(pushes[0], "close", fail)
+    before = replace(world.parts("a", "first"), push=pushes[0])
+    after = replace(world.parts("b", "second"), push=pushes[1])
+    with capture_logs() as lines:
+        async with world.exporter(before) as exporter:
+            await ready(exporter)
+            await exporter.switch(after)
+            assert exporter.parts is after
+            assert exporter._limits_source is world.limits["second"]
+            shown = await exporter.snapshot()
+            assert [source.name for source in shown.sources] == ["b"]
+    told = [(line["event"], line.get("part")) for line in lines]
+    assert ("a source could not be closed", None) in told
+    assert ("a part of the exporter could not be closed", "limits") in told
+    assert ("a part of the exporter could not be closed", "push") in told
+    assert (world.limits["second"].closed, first[1].closed) == (1, 1)
+    await pushes[0].__class__.close(pushes[0])
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_limits_are_read_again_after_a_defect(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A refresh that dies is told, lets the first collection through, and begins again."""
+    monkeypatch.setattr(background, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(LimitsRefresh, "_succeeded", broken_once())
+    with capture_logs() as lines:
+        async with Exporter(config(), [ScriptedSource()], ScriptedLimits()) as exporter:
+            await ready(exporter)
+            while exporter._refresh.limits is None:  # noqa: ASYNC110 - until it is read again
+                await asyncio.sleep(0)
+    (told,) = (line for line in lines if line.get("work") == "limits")
+    assert told["log_level"] == "error"
+
+
+def broken_once() -> Any:
+    """What the refresh does with limits, but for the first time."""
+    real, calls = LimitsRefresh._succeeded, list[int]()
+
+    def succeeded(self: LimitsRefresh, limits: Limits) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            raise ZeroDivisionError
+        real(self, limits)
+
+    return succeeded
