@@ -197,3 +197,15 @@ def test_names_that_come_and_go_take_no_memory() -> None:
     assert len(keeper._slots._by_identity) <= 1400
     assert len(keeper._slots._by_name) <= 1400
     assert len(keeper._stretches[0].utilization) <= 1400
+
+
+def test_each_maximum_is_of_its_own_column() -> None:
+    """Limit and burst are filled at different moments, and by different amounts: neither maximum is the other's."""
+    bob = usage(MUTATION, "bob", limit=2.0, burst_tokens=20.0, usage=0.5, tokens=16.0)
+    keeper = PeakKeeper()
+    keeper.since_last("a", snapshot(bob), 0)
+    keeper.note(snapshot(EntityUsage(entity=bob.entity, usage=1.5, tokens=18.0)), 0)
+    keeper.note(snapshot(EntityUsage(entity=bob.entity, usage=0.25, tokens=-2.0)), 0)
+    peaks = keeper.since_last("a", snapshot(bob), 0)
+    assert peaks.utilization == {id(bob.entity): 0.75}
+    assert peaks.burst_used == {id(bob.entity): 1.1}

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.exporter.examples import NOW, limits, snapshot, usage
+from tests.exporter.exposition.oracle import on_page, samples
 from tests.exporter.recorded import TAKEN_AT
 from tests.strategies import HOSTILE, examples, texts
 
@@ -116,6 +117,19 @@ def histories(draw: st.DrawFn) -> list[Snapshot]:
     return history
 
 
+@settings(max_examples=examples(60), deadline=None)
+@given(history=histories(), cluster=st.sampled_from((None, "prod", 'a"\\\n')))
+def test_series_are_those_of_the_snapshot(
+    history: list[Snapshot], cluster: str | None
+) -> None:
+    """Each family shows the field that it is about, under the labels of whom it is about, and nothing twice."""
+    renderer = Renderer(cluster)
+    for step, shown in enumerate(history):
+        page = on_page(renderer.render(shown, NOW + step))
+        assert len(page) == len(set(page))
+        assert set(page) == samples(shown, NOW + step, cluster)
+
+
 @settings(max_examples=examples(100), deadline=None)
 @given(history=histories(), cluster=st.one_of(st.none(), texts))
 def test_bytes_are_those_of_the_client_library(
@@ -140,6 +154,8 @@ def test_recorded_nodes_one_after_the_other(
         shown: Snapshot = request.getfixturevalue(name)
         expected = exposition(shown, TAKEN_AT, text_format, cluster)
         assert renderer.render(shown, TAKEN_AT, text_format) == expected
+        page = renderer.render(shown, TAKEN_AT)
+        assert set(on_page(page)) == samples(shown, TAKEN_AT, cluster)
 
 
 def many(step: int, count: int = 300) -> list[EntityUsage]:
