@@ -59,7 +59,11 @@ def readings_of(quota_type: str, user: str, client_id: str) -> list[Reading]:
             lambda page: page.get(
                 "kafka_quota_throttle_time_seconds", quota_type=quota_type, **labels
             ),
-            lambda value: (value or 0.0) / 1000,
+            lambda value: (
+                None
+                if value is None and quota_type == "controller_mutation"
+                else (value or 0.0) / 1000
+            ),
         ),
     ]
     if quota_type == "controller_mutation":
