@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from quotascope.exporter.beans import Bean, BeanTable
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.snapshot import Cause, Entity, EntityUsage
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, Resolution
+from quotascope.metrics import DEFAULT, Level, QuotaEntity, QuotaType, Resolution
 
 _Key = TypeVar("_Key")
 
@@ -321,11 +321,13 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
             quota_type=kind,
             user=user,
             client_id=client_id,
-            resolution=Resolution(
-                level=rule.level, entity=rule, bound=limits.rules[kind][rule]
-            )
-            if limits and rule
-            else None,
+            resolution=None
+            if limits is None
+            else Resolution(
+                level=rule.level if rule else Level.NONE,
+                entity=rule,
+                bound=limits.rules[kind][rule] if rule else None,
+            ),
             limit=limit,
             burst_tokens=burst,
         ),
