@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.exporter.join.model import Model
 from tests.exporter.join.world import limits
 from tests.exporter.recorded import read
+from tests.strategies import examples
 
 from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
 from quotascope.exporter.join import Join
@@ -253,7 +254,7 @@ steps = st.builds(
 )
 
 
-@settings(max_examples=80, phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=examples(80), phases=(Phase.explicit, Phase.generate))
 @given(
     rules=st.sampled_from(RULES),
     start=st.lists(edits, max_size=12),
