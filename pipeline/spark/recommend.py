@@ -11,7 +11,7 @@ from quotascope.pipeline.recommend.need import Need, needs
 from quotascope.pipeline.recommend.policy import Policy
 from quotascope.pipeline.recommend.sensors import Windows
 from quotascope.pipeline.spark.arrow import collected, map_in_arrow
-from quotascope.pipeline.spark.whatif import rows_of
+from quotascope.pipeline.spark.whatif import PLACE, rows_of
 from quotascope.pipeline.table import Table
 from quotascope.pipeline.whatif.batches import whole_groups
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _CLIENT: Final = "client_id"
+_ORDER: Final = (_CLIENT, "timestamp", "user", PLACE)
+"""As one process reads them: a sensor measures requests of one millisecond one after the other, and a shuffle brings them in any order."""
 _ROWS: Final = 1 << 20
 
 
@@ -38,7 +40,7 @@ def needs_of_clients(
         PipelineError: what keeps a worker from reading the table.
 
     """
-    grouped = rows_of(history, spark).repartition(_CLIENT).sortWithinPartitions(_CLIENT)
+    grouped = rows_of(history, spark).repartition(_CLIENT).sortWithinPartitions(*_ORDER)
     work = partial(_needs, policy, windows)
     rows = collected(map_in_arrow(grouped, work, "answer binary"))
     return [need for row in rows for need in pickle.loads(row.answer)]  # noqa: S301 - of our own workers
