@@ -38,7 +38,7 @@ Names = Annotated[
     typer.Option(
         "--table",
         metavar="NAME",
-        help="One of requests, quarantine, history, seconds, minutes, hours; may be repeated. All that hold single requests, else.",
+        help="One of requests, quarantine, history, seconds, minutes, hours; may be repeated; else requests, history and seconds, which a replay reads and draws.",
     ),
 ]
 
@@ -86,7 +86,7 @@ def drop(
     ] = None,
     table: Names = None,
 ) -> None:
-    """Take old days out of tables. What was dropped is not read again from the same logs; sums stay unless they are named."""
+    """Take old days out of tables. What was dropped is not read again from the same logs; minutes and hours stay unless they are named."""
     check_extra()
     from quotascope.pipeline.history import upkeep
 

@@ -108,6 +108,14 @@ ControllerWindows = Annotated[
         rich_help_panel=_LIMITS,
     ),
 ]
+ShortLog = Annotated[
+    bool,
+    typer.Option(
+        "--short-log",
+        help="Make limits of less than a day of log, too; hours that are not in it may need more.",
+        rich_help_panel=_LIMITS,
+    ),
+]
 Configured = Annotated[
     Path | None,
     typer.Option(
@@ -153,6 +161,7 @@ def recommend(
     windows: WindowsText = "11x1",
     controller_windows: ControllerWindows = "11x1",
     kafka_version: KafkaVersion = None,
+    short_log: ShortLog = False,
     engine: EngineName = "auto",
     configured: Configured = None,
     kafka: Asking,
@@ -172,7 +181,7 @@ def recommend(
     outputs.check(*results.files, commands, strimzi)
     settings = kafka.configuration()
     policy = _policy(for_, share, headroom, not all_hours_together, time_zone)
-    policy = _narrowed(policy, key or (), floor or ())
+    policy = _narrowed(policy, key or (), floor or (), short_log=short_log)
     given = release_of(kafka_version)
     now, cluster = _now(configured, settings)
     chosen = _windows(windows, controller_windows, followed(given, cluster=cluster))
@@ -202,12 +211,14 @@ def _policy(
     )
 
 
-def _narrowed(policy: Policy, keys: Iterable[str], floors: Iterable[str]) -> Policy:
+def _narrowed(
+    policy: Policy, keys: Iterable[str], floors: Iterable[str], *, short_log: bool
+) -> Policy:
     """The policy for some keys only, if any are named, with other floors."""
     from dataclasses import replace
 
     kinds = [_kind(key) for key in keys] or policy.kinds
-    return replace(policy, kinds=kinds, floors={**policy.floors, **dict(map(_floor, floors))})  # fmt: skip
+    return replace(policy, kinds=kinds, short_log=short_log, floors={**policy.floors, **dict(map(_floor, floors))})  # fmt: skip
 
 
 def _windows(client: str, controller: str, kafka: Followed) -> Windows:
@@ -278,9 +289,10 @@ def _write_settings(
 ) -> None:
     from quotascope.pipeline.recommend.manifest import manifests
     from quotascope.pipeline.recommend.script import script_of
+    from quotascope.pipeline.report.recommend_page import caveats
 
     if script is not None:
-        outputs.put(script, script_of(commands))
+        outputs.put(script, script_of(commands, caveats(advice)))
     if strimzi is not None:
         outputs.put(strimzi, manifests(advice, cluster).text)
 

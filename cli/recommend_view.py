@@ -13,7 +13,15 @@ from quotascope.exporter.units import short_type
 from quotascope.pages.words import seconds
 from quotascope.pipeline.recommend.advice import Advice, Hit
 from quotascope.pipeline.recommend.recommendation import Recommendation
-from quotascope.pipeline.report.recommend_page import headline, notes
+from quotascope.pipeline.report.recommend_page import (
+    caveats,
+    configured,
+    headline,
+    limit,
+    muted_now,
+    notes,
+    verdict,
+)
 from quotascope.pipeline.report.words import percent, rate, who
 from quotascope.pipeline.week import hour_name
 from quotascope.quotas import Commands
@@ -36,7 +44,8 @@ def show(console: Console, advice: Advice, commands: Commands) -> None:
 
 
 def _tables(advice: Advice) -> Iterator[RenderableType]:
-    yield Text(headline(advice) + "\n", style="bold")
+    yield Text(headline(advice), style="bold")
+    yield Text("\n".join((*caveats(advice), "")), style="yellow")
     yield _limits(advice)
     if advice.now is not None:
         yield Text("What would change", style="bold")
@@ -68,12 +77,11 @@ def _limit(made: Recommendation, advice: Advice) -> Iterable[Text]:
         name if isinstance(name, str) else None
         for name in (made.entity.user, made.entity.client_id)
     )
-    now = advice.now_of(made)
     cells = (
         who(user, client_id),
         short_type(made.kind),
-        "-" if now is None else rate(made.kind, now),
-        rate(made.kind, made.limit),
+        configured(advice, made),
+        limit(advice, made),
         rate(made.kind, made.lowest),
         "any hour" if made.hour is None else hour_name(made.hour),
     )
@@ -82,7 +90,7 @@ def _limit(made: Recommendation, advice: Advice) -> Iterable[Text]:
 
 def _hits(advice: Advice) -> RenderableType:
     if not advice.hits:
-        return Text("Nobody would be throttled.\n")
+        return Text(f"{verdict(advice)}\n")
     table = _table("Who would be hit")
     table.add_column("who", overflow="fold", min_width=_NAME)
     table.add_column("quota", no_wrap=True)
@@ -101,7 +109,7 @@ def _hit(hit: Hit) -> Iterable[Text]:
         seconds(hit.muted_ms / 1_000),
         percent(hit.share),
         seconds(hit.longest_ms / 1_000),
-        seconds(hit.muted_now_ms / 1_000),
+        muted_now(hit),
     )
     return map(Text, cells)
 

@@ -100,6 +100,6 @@ def _write(results: outputs.Results, found: WhatIf, zone: tzinfo) -> None:
     if results.html is not None:
         outputs.put(results.html, whatif_page(found.account, found.usages, zone))
     if results.csv is not None:
-        outputs.put(results.csv, as_csv(found.results))
+        outputs.put(results.csv, as_csv(found.results, found.account.mode))
     if results.json is not None:
         outputs.put(results.json, as_json(found.account))

@@ -13,11 +13,13 @@ from quotascope.exporter.units import short_type
 from quotascope.pages.words import seconds, shown
 from quotascope.pipeline.report.account import Account
 from quotascope.pipeline.report.summary import CandidateSummary, Row, group_of
+from quotascope.pipeline.report.whatif_page import headline
 from quotascope.pipeline.report.words import amount, percent, who
 
 _MOST = 20
 _MOST_COLUMNS = 6
 _NAME = 18
+_UNLIMITED = "-: unlimited under this candidate"
 _MORE = "--html, --csv or --json have all"
 
 
@@ -66,11 +68,15 @@ def _hit(account: Account) -> RenderableType:
     """A row for each client and quota type, a column for each candidate."""
     by_client: dict[tuple[str, str, str], dict[str, Row]] = {}
     for row in account.rows:
-        if row["throttled_requests"]:
-            key = (row["user"], row["client_id"], row["quota_type"])
-            by_client.setdefault(key, {})[row["candidate"]] = row
+        key = (row["user"], row["client_id"], row["quota_type"])
+        by_client.setdefault(key, {})[row["candidate"]] = row
+    by_client = {
+        key: rows
+        for key, rows in by_client.items()
+        if any(row["throttled_requests"] for row in rows.values())
+    }
     if not by_client:
-        return Text("Nobody would be throttled.\n")
+        return Text(f"{headline(account)}\n")
     names = [each.name for each in account.candidates[:_MOST_COLUMNS]]
     table = _table("Throttled for, by candidate")
     table.add_column("who", overflow="fold", min_width=_NAME)
@@ -79,8 +85,10 @@ def _hit(account: Account) -> RenderableType:
         table.add_column(f"#{number}", justify="right", no_wrap=True)
     for rows in list(by_client.values())[:_MOST]:
         table.add_row(*_client(rows, names))
+    legend = [_UNLIMITED] if any(len(rows) < len(account.candidates) for rows in by_client.values()) else []  # fmt: skip
     if len(by_client) > _MOST or len(account.candidates) > _MOST_COLUMNS:
-        table.caption = f"{len(by_client):,} clients, {len(account.candidates):,} candidates: {_MORE}"
+        legend.append(f"{len(by_client):,} clients, {len(account.candidates):,} candidates: {_MORE}")  # fmt: skip
+    table.caption = "\n".join(legend)
     return table
 
 

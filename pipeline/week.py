@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 HOURS: Final = 168
-_HOUR_MS: Final = 3_600_000
-_QUARTER_MS: Final = 900_000
+QUARTER_MS: Final = 900_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FARTHEST_MS: Final = 250_000_000_000_000
 """The year 9892: later ones are out of Python's calendar, earlier than its first are not meant either."""
@@ -23,7 +22,7 @@ def hours_of_week(times_ms: NDArray[np.int64], zone: tzinfo) -> NDArray[np.int64
 
     Every zone is a whole number of quarters of an hour off UTC (today's are), so that one look for each quarter is enough.
     """
-    quarters = np.clip(times_ms, 0, _FARTHEST_MS) // _QUARTER_MS
+    quarters = np.clip(times_ms, 0, _FARTHEST_MS) // QUARTER_MS
     seen, whose = np.unique(quarters, return_inverse=True)
     hours = np.array([_hour(int(each), zone) for each in seen], np.int64)
     return hours[whose] if hours.size else np.zeros(0, np.int64)
@@ -39,15 +38,13 @@ def hour_name(hour: int) -> str:
     return f"{_DAYS[hour // 24]} {hour % 24:02}h"
 
 
-def seen_hours(begin_ms: int, end_ms: int, zone: tzinfo) -> NDArray[np.bool_]:
-    """Which of the 168 hours a stretch of time has some of; its end is not a part of it."""
+def seen_hours(times_ms: NDArray[np.int64], zone: tzinfo) -> NDArray[np.bool_]:
+    """Which of the 168 hours have any of some moments (ms since 1970)."""
     seen = np.zeros(HOURS, np.bool_)
-    week_end = min(end_ms, begin_ms + HOURS * _HOUR_MS)
-    moments = np.append(np.arange(begin_ms, week_end, _QUARTER_MS), week_end - 1)
-    seen[hours_of_week(moments.astype(np.int64), zone)] = True
+    seen[hours_of_week(times_ms, zone)] = True
     return seen
 
 
 def _hour(quarter: int, zone: tzinfo) -> int:
-    moment = (_EPOCH + timedelta(milliseconds=quarter * _QUARTER_MS)).astimezone(zone)
+    moment = (_EPOCH + timedelta(milliseconds=quarter * QUARTER_MS)).astimezone(zone)
     return moment.weekday() * 24 + moment.hour

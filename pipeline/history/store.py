@@ -110,8 +110,10 @@ class History:
         return sum(table.compact(run=run) for table in self.tables)
 
     def drop_before(self, day: dt.date) -> int:
-        """Take the requests before a day (UTC) out of the detail; the sums, which are small, stay."""
-        return self.detail.drop_before(day)
+        """Take the requests before a day (UTC) out of the detail, and their seconds; return how many requests went. The longer sums stay."""
+        gone = self.detail.drop_before(day)
+        self.rollups["seconds"].drop_before(day)
+        return gone
 
 
 def totals(sums: pa.Table) -> pa.Table:

@@ -13,8 +13,8 @@ from .rollup import WIDTHS
 
 NAMES: Final = ("requests", "quarantine", "history", *WIDTHS)
 """The tables of a folder, in the order in which they are made of each other."""
-DETAIL: Final = ("requests", "history")
-"""Those that hold one row a request."""
+DETAIL: Final = ("requests", "history", "seconds")
+"""Those that a replay reads and draws, and that go together when days are dropped: about one row a request each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

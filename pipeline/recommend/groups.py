@@ -15,11 +15,12 @@ from quotascope.metrics import QuotaEntity
 
 from .policy import Shape
 
-_NAMES: Final = {
+NAMES: Final = {
     Shape.USER: ("user",),
     Shape.CLIENT: ("client_id",),
     Shape.PAIR: ("user", "client_id"),
 }
+"""What the requests of an entity have in common."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +48,13 @@ def groups(history: pa.Table, shape: Shape) -> Iterator[Group]:
         shape: of the rules.
 
     """
-    yield from _cut(history, shape, ("broker", *_NAMES[shape]))
+    yield from _cut(history, shape, ("broker", *NAMES[shape]))
 
 
 def mutating_groups(history: pa.Table, shape: Shape) -> Iterator[Group]:
     """Cut the requests that mutate topics into groups of all brokers; otherwise as `groups`."""
     mutating = history.filter(pc.is_valid(history.column("mutations")))
-    for group in _cut(mutating, shape, _NAMES[shape]):
+    for group in _cut(mutating, shape, NAMES[shape]):
         yield replace(group, broker=CONTROLLER)
 
 
@@ -79,4 +80,4 @@ def _codes(column: Any) -> NDArray[np.int32]:  # noqa: ANN401 - the stubs know n
 
 
 def _entity(rows: pa.Table, shape: Shape) -> QuotaEntity:
-    return QuotaEntity(**{name: rows[name][0].as_py() for name in _NAMES[shape]})
+    return QuotaEntity(**{name: rows[name][0].as_py() for name in NAMES[shape]})

@@ -61,6 +61,8 @@ class Policy:
     """Whose hours and weekdays."""
     kinds: Collection[QuotaType] = tuple(QuotaType)
     """The quota types that limits are wanted of."""
+    short_log: bool = False
+    """Whether limits may be made of less than a day of log."""
     floors: Mapping[QuotaType, float] = field(default_factory=lambda: FLOORS)
     """Limits are never lower than these, in the unit of the quota type."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from quotascope.quotas import Commands
@@ -14,7 +15,8 @@ export LC_ALL=C.UTF-8 # for names that are not ASCII: bash and Java read them by
 """
 
 
-def script_of(commands: Commands) -> str:
-    """One command for each entity; comments tell what no command line can say."""
+def script_of(commands: Commands, caveats: Sequence[str] = ()) -> str:
+    """One command for each entity; comments hold what no command line can say, and what the limits were made of."""
+    made_of = (f"# {sentence}" for sentence in caveats)
     left_out = (f"# left out: {sentence}" for sentence in commands.left_out)
-    return "\n".join((_HEAD, *left_out, *commands.lines, ""))
+    return "\n".join((_HEAD, *made_of, *left_out, *commands.lines, ""))

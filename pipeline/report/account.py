@@ -30,6 +30,7 @@ _MEANT: Final = {
 _NOTES: Final = (
     "Limits hold for each broker by itself; a drawing shows the broker where the peak was highest.",
     "The area is the highest mean over 11 s, which is about what a broker compares with its limit; the line is the mean.",
+    "Where nothing is drawn, no request was logged: the client was idle, or the log has a gap.",
     "A client's share is the time in which it was throttled, as a part of the time in which it was active or throttled.",
 )
 

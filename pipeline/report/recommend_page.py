@@ -22,7 +22,7 @@ from .words import percent, rate, spaced, who
 
 CHARTS: Final = 12
 _COLOURS: Final = {RECOMMENDED: 0, NOW: 1}
-_HEADS: Final = ("who", "=quota", "#now", "#recommended", "#lowest", "=decided by", "on broker", "#requests")  # fmt: skip
+_HEADS: Final = ("who", "=quota", "#now", "#recommended", "#lowest", "=decided by", "on broker", "#requests", "#throttled while logged")  # fmt: skip
 _HIT_HEADS: Final = ("user", "client id", "=quota", "#limit", "#throttled for", "#share", "#longest", "#now for")  # fmt: skip
 _NOTES: Final = (
     "Nothing was applied.",
@@ -57,7 +57,7 @@ def headline(advice: Advice) -> str:
     """How many limits, and what they would do, in one sentence."""
     policy = advice.policy
     limits = counted(len(advice.recommended), "limit")
-    hit = f"{counted(len(advice.hits), 'client')} would be throttled"
+    hit = f"{counted(len(advice.hits), 'client')} would be throttled in the replay"
     return f"{limits} for at most {percent(policy.share)} of the time throttled, with {percent(policy.headroom)} of headroom; {hit}."
 
 
@@ -70,6 +70,7 @@ def _sections(
     period = f"{shown(advice.source, 200)}, {moment(begin, zone)} to {moment(end, zone)}"  # fmt: skip
     yield element("p", period, class_="where")
     yield element("p", headline(advice), class_="headline")
+    yield element("ul", *(element("li", sentence) for sentence in caveats(advice)))
     yield element("h2", "Limits")
     yield table(_HEADS, [_limit(each, advice) for each in advice.recommended])
     yield from _hits(advice)
@@ -78,6 +79,43 @@ def _sections(
     told = commands or ("# nothing to change",)
     yield element("pre", "\n".join(shown(line, 100_000) for line in told))
     yield element("ul", *(element("li", note) for note in notes(advice)))
+
+
+def caveats(advice: Advice) -> Sequence[str]:
+    """What the limits were made of, and why they may be too low, one sentence or two each."""
+    found = [advice.coverage.told(advice.policy.zone)]
+    if advice.coverage.short:
+        found.append("That is less than a day of log: hours that are not in it may need more.")  # fmt: skip
+    if advice.held_back:
+        found.append(
+            f"{advice.held_back:,} of {counted(len(advice.recommended), 'limit')} (marked *) are of entities that were throttled while the log was written: "
+            "what they would have sent otherwise is unknown, and their limits may be too low."
+        )
+    return found
+
+
+def verdict(advice: Advice) -> str:
+    """What is said where the replay throttles no client."""
+    if advice.held_back:
+        return "No client would be throttled in the replay, which has only what throttled clients sent."  # fmt: skip
+    return "No client would be throttled in the replay."
+
+
+def configured(advice: Advice, made: Recommendation) -> str:
+    """The quota of the same entity and key as configured, or why there is no number."""
+    now = advice.now_of(made)
+    return advice.now_state(made) if now is None else rate(made.kind, now)
+
+
+def limit(advice: Advice, made: Recommendation) -> str:
+    """The recommended limit, marked where the entity's demand was held back."""
+    mark = " *" if advice.logged(made).throttled else ""
+    return f"{rate(made.kind, made.limit)}{mark}"
+
+
+def muted_now(hit: Hit) -> str:
+    """For how long the configured quotas throttle a client."""
+    return "unknown" if hit.muted_now_ms is None else seconds(hit.muted_now_ms / 1_000)
 
 
 def notes(advice: Advice) -> Sequence[str]:
@@ -89,21 +127,21 @@ def notes(advice: Advice) -> Sequence[str]:
 
 
 def _limit(made: Recommendation, advice: Advice) -> Sequence[Child]:
-    now = advice.now_of(made)
     return (
         _who(made),
         spaced(made.kind.label),
-        "-" if now is None else rate(made.kind, now),
-        _change(made, now),
+        configured(advice, made),
+        _change(advice, made),
         rate(made.kind, made.lowest),
         "any hour" if made.hour is None else hour_name(made.hour),
         shown(made.broker),
         f"{made.requests:,}",
+        percent(advice.logged(made).share),
     )
 
 
-def _change(made: Recommendation, now: float | None) -> Child:
-    told = rate(made.kind, made.limit)
+def _change(advice: Advice, made: Recommendation) -> Child:
+    told, now = limit(advice, made), advice.now_of(made)
     if now is None or now == made.limit:
         return told
     up = made.limit > now
@@ -115,7 +153,7 @@ def _hits(advice: Advice) -> Iterator[Element]:
     if advice.hits:
         yield table(_HIT_HEADS, [_hit(hit) for hit in advice.hits])
     else:
-        yield element("p", "Nobody.")
+        yield element("p", verdict(advice))
 
 
 def _hit(hit: Hit) -> Sequence[Child]:
@@ -127,7 +165,7 @@ def _hit(hit: Hit) -> Sequence[Child]:
         seconds(hit.muted_ms / 1_000),
         percent(hit.share),
         seconds(hit.longest_ms / 1_000),
-        seconds(hit.muted_now_ms / 1_000),
+        muted_now(hit),
     )
 
 

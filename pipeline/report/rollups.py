@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..week import HOURS, hours_of_week, seen_hours
+from ..week import HOURS, QUARTER_MS, hours_of_week, seen_hours
 from .summary import Group
 from .usage import Usage, peaks, usage
 
@@ -27,7 +27,7 @@ class Drawn:
     broker: str
     usage: Usage
     by_hour: Sequence[float]
-    """The highest peak in each hour of the week, Monday 00h first; NaN where the history has none."""
+    """The highest peak in each hour of the week, Monday 00h first; NaN where the history has no request of anybody, 0 where it has none of the group."""
 
 
 @dataclass(slots=True)
@@ -63,11 +63,15 @@ def drawn(
 
     """
     found: dict[Group, dict[str, _Seconds]] = {group: {} for group in groups}
+    quarters = np.zeros(0, np.int64)
     for batch in batches:
+        starts: Any = batch.column("start").to_numpy()
+        quarters = np.union1d(quarters, starts // QUARTER_MS)
         for group in groups:
             _collect(group, batch, found[group])
+    seen = seen_hours(quarters * QUARTER_MS, zone)
     return {
-        group: _busiest(group, brokers, span_ms, zone)
+        group: _busiest(group, brokers, span_ms, zone, seen)
         for group, brokers in found.items()
         if brokers
     }
@@ -101,6 +105,7 @@ def _busiest(
     brokers: dict[str, _Seconds],
     span_ms: tuple[int, int],
     zone: tzinfo,
+    seen: NDArray[np.bool_],
 ) -> Drawn:
     made = [(broker, *seconds.sums()) for broker, seconds in sorted(brokers.items())]
     highest = max(made, key=lambda each: peaks(group.kind, each[1], each[2]).max())
@@ -108,17 +113,17 @@ def _busiest(
     return Drawn(
         broker=broker,
         usage=usage(group.kind, starts, amounts, span_ms),
-        by_hour=_by_hour(starts, peaks(group.kind, starts, amounts), span_ms, zone),
+        by_hour=_by_hour(starts, peaks(group.kind, starts, amounts), zone, seen),
     )
 
 
 def _by_hour(
     starts: NDArray[np.int64],
     rates: NDArray[np.float64],
-    span_ms: tuple[int, int],
     zone: tzinfo,
+    seen: NDArray[np.bool_],
 ) -> Sequence[float]:
-    highest = np.where(seen_hours(*span_ms, zone), 0.0, np.nan)
+    highest = np.where(seen, 0.0, np.nan)
     found = np.zeros(HOURS)
     np.maximum.at(found, hours_of_week(starts, zone), rates)
     hours: list[float] = np.where(found > 0, found, highest).tolist()

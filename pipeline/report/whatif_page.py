@@ -51,8 +51,12 @@ def _sections(
 def headline(account: Account) -> str:
     """What the mildest and the hardest candidate would have done, in one sentence."""
     told = sorted(account.candidates, key=lambda each: each.muted_ms)
-    if not told or not any(each.hit for each in told):
-        return "No candidate would have throttled anybody."
+    if not any(each.limited for each in told):
+        return (
+            "No candidate limits any client of this history: all of them are unlimited."
+        )
+    if not any(each.hit for each in told):
+        return "No candidate would have throttled any client."
     if len(told) == 1:
         return f"{_did(told[0])}."
     return f"From {_did(told[0])} to {_did(told[-1])}."
@@ -104,7 +108,7 @@ def _hit(account: Account) -> Iterator[Element]:
     if rows:
         yield table(_ROW_HEADS, rows)
     else:
-        yield element("p", "Nobody.")
+        yield element("p", headline(account))
 
 
 def _by_client(account: Account) -> Iterator[Sequence[Child]]:

@@ -8,6 +8,7 @@ from quotascope.metrics import QuotaType
 from quotascope.pages.words import shown
 
 _SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_NEARLY_ALL = 99
 _UNITS = {
     QuotaType.PRODUCE: "B/s",
     QuotaType.FETCH: "B/s",
@@ -70,9 +71,12 @@ def amount(value: float) -> str:
 
 def percent(share: float) -> str:
     """
-    A share in percent.
+    A share in percent; only the whole is 100 %.
 
-    >>> percent(0.0), percent(0.00123), percent(0.25), percent(1.0)
-    ('0 %', '0.12 %', '25 %', '100 %')
+    >>> percent(0.0), percent(0.00123), percent(0.25), percent(0.9996), percent(1.0)
+    ('0 %', '0.12 %', '25 %', '99.9 %', '100 %')
     """
-    return f"{share * 100:.2g} %" if share < 1 else f"{share:.0%}".replace("%", " %")
+    value = share * 100
+    if value < _NEARLY_ALL:
+        return f"{value:.2g} %"
+    return f"{min(value, 99.9):.1f} %" if share < 1 else f"{value:.0f} %"

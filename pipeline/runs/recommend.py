@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from quotascope.quotas import QuotaSet
 from ..candidates import Candidate
 from ..history.store import History
 from ..recommend.advice import NOW, RECOMMENDED, Advice, changes, hits, target
+from ..recommend.coverage import COLUMNS, Tally, coverage_of, tally
 from ..recommend.need import Need, needs
 from ..recommend.policy import Policy, Shape
 from ..recommend.recommendation import Recommendation, recommendations
@@ -53,25 +55,43 @@ def advise(
 
     Raises:
         NoTable, EmptyHistory: there is no history, or nothing in it.
+        ShortLog: it covers less than a day, and the policy does not say that this is enough.
 
     """
     history = History.open(folder)
     span = span_ms(history)
     run = run_of(chosen(engine, rows_of(history.detail), MOST_LOCAL_ROWS))
+    coverage = coverage_of(_tallied(history.detail, policy, run), span, policy.zone)
+    if not policy.short_log:
+        coverage.check(folder)
     windows = windows or Windows()
     needs = _needs(history.detail, policy, windows, run, progress)
     made = recommendations(needs, policy)
     results = _replay(history.detail, now, made, windows, run)
     return Advice(
         source=folder,
-        span_ms=span,
+        coverage=coverage,
         policy=policy,
         kafka=windows.followed,
         now=now,
         recommended=made,
         changes=changes(now, made),
-        hits=hits(results),
+        hits=hits(results, now_known=now is not None),
     )
+
+
+def _tallied(history: Table, policy: Policy, run: Run) -> Tally:
+    """The requests of the whole history, counted bucket by bucket: the counts add up, whatever an entity's users are."""
+    found = Tally()
+    for part in run(partial(tally_of_part, history, policy.shape), parts_of(history, across_users=False)):  # fmt: skip
+        found.add(part)
+    return found
+
+
+def tally_of_part(table: Table, shape: Shape, files: Sequence[File]) -> Tally:
+    """What is counted of some files, in the memory of a batch of rows."""
+    batches = (table.storage.batches(file, COLUMNS) for file in files)
+    return tally(chain.from_iterable(batches), shape)
 
 
 def _needs(

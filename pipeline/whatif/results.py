@@ -112,6 +112,9 @@ RESULTS: Final = pa.schema(
 )
 """One row per candidate, entity and quota type, and per broker when asked for."""
 
+CLOSED_LOOP_ONLY: Final = ("late_ms", "unsent_requests", "unsent_bytes")
+"""What an open loop does not measure: 0 in its results, and unknown wherever they are shown."""
+
 PREDICTIONS: Final = pa.schema(
     [
         _column(

@@ -37,7 +37,7 @@ def test_a_folder_is_looked_after(
     steps = {
         ("status", folder): "2023-11-14 to 2023-11-14",
         ("compact", folder, "--engine", "local"): "10 files merged",
-        ("drop", folder, "--keep-days", "30"): "4 rows before ",
+        ("drop", folder, "--keep-days", "30"): "5 rows before ",
         (
             "drop",
             folder,
@@ -46,7 +46,7 @@ def test_a_folder_is_looked_after(
             "--table",
             "hours",
         ): "1 rows before 2024-01-01 dropped",
-        ("clean", folder, "--older-than", "0"): "13 files deleted",
+        ("clean", folder, "--older-than", "0"): "14 files deleted",
     }
     for step, said in steps.items():
         assert run(monkeypatch, *step) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pty
@@ -70,8 +71,55 @@ def test_whatif_fits_a_terminal(
     assert "Candidates, open loop" in out
     assert "3 of 3" in out
     assert "3 clients, 7 candidates" in out
+    assert "-: unlimited" not in out
     assert "\x1b[2J" not in out
     assert "\u202e" not in out
+
+
+def test_whatif_shows_unlimited_and_unthrottled_apart(
+    usage: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A client under a limit that never throttles it is throttled for 0 s; one without a limit has none, and what an open loop does not measure is null."""
+    file = tmp_path / "candidates.yaml"
+    made = [
+        {"name": name, "quotas": [{"user": "alice", "producer_byte_rate": limit}]}
+        for name, limit in (("tight", 10_000), ("wide", 10**9))
+    ]
+    bob = {"name": "bob", "quotas": [{"user": "bob", "producer_byte_rate": 10_000}]}
+    file.write_text(yaml.safe_dump({"candidates": [*made, bob]}), encoding="utf-8")
+    asked = ("whatif", usage, "--candidates", file)
+    out = told(monkeypatch, capsys, *asked)
+    rows = {line.split()[0]: line.split() for line in out.splitlines() if "app1" in line}  # fmt: skip
+    assert rows["alice"][-3:] == ["0", "s", "-"]
+    assert rows["bob"][-5:-2] == ["produce", "-", "-"]
+    assert "-: unlimited under this candidate" in out
+    read = json.loads(told(monkeypatch, capsys, *asked, "--json", "-"))
+    for row in (*read["candidates"], *read["results"]):
+        assert row["late_ms"] is row["unsent_requests"] is None
+        assert row["muted_ms"] is not None
+    closed = json.loads(told(monkeypatch, capsys, *asked, "--mode", "closed", "--json", "-"))  # fmt: skip
+    assert all(row["late_ms"] is not None for row in closed["results"])
+    for mode, cells in (("open", {""}), ("closed", {"0"})):
+        text = told(monkeypatch, capsys, *asked, "--mode", mode, "--csv", "-")
+        found = list(csv.DictReader(text.splitlines()))
+        assert {row["unsent_bytes"] for row in found} == cells
+        assert all(row["muted_ms"].isdigit() for row in found)
+
+
+def test_recommend_refuses_a_short_log(
+    usage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With one line that says what to do, and exit code 1."""
+    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, "--json", "-"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out, err = capsys.readouterr()
+    assert (end.value.code, out) == (1, "")
+    assert "the history covers 1 min, with requests in 1 hour: less than a day" in err
+    assert "--short-log" in err
 
 
 def test_whatif_tells_what_throttles_pushed_back(
@@ -118,12 +166,14 @@ def test_recommend_fits_a_terminal(
     now = tmp_path / "now.yaml"
     rules = [{"user": "alice", "client-id": "app1", "producer_byte_rate": 20_000}, {"user": "bob", "producer_byte_rate": 9_000}]  # fmt: skip
     now.write_text(yaml.safe_dump({"quotas": rules}), encoding="utf-8")
-    out = told(monkeypatch, capsys, "recommend", usage, "--configured", now)
+    out = told(
+        monkeypatch, capsys, "recommend", usage, "--short-log", "--configured", now
+    )
     lines = out.splitlines()
     commands = [line for line in lines if line.startswith("kafka-configs.sh ")]
     assert len(commands) == 3
     assert max(len(line) for line in lines if line not in commands) <= 80
-    for words in ("What would change", "~ producer_byte_rate 9000 -> ", "alice / app1", "none of which was run", "Nothing was applied."):  # fmt: skip
+    for words in ("Made of 1 min of log", "in 1 of the 168 hours", "less than a day", "0 of 186 requests (0 %)", "What would change", "~ producer_byte_rate 9000 -> ", "alice / app1", "none of which was run", "Nothing was applied."):  # fmt: skip
         assert words in out, words
     assert "\u202e" not in out
 
@@ -137,7 +187,7 @@ def test_recommend_writes_what_it_is_told_to(
     """A page, a table, a document, a script and manifests, all at once, beside what is shown."""
     files = {name: tmp_path / f"out.{name}" for name in ("html", "csv", "json", "commands", "strimzi")}  # fmt: skip
     options = [each for name, file in files.items() for each in (f"--{name}", file)]
-    out = told(monkeypatch, capsys, "recommend", usage, *options, "--key", "producer_byte_rate", "--floor", "producer_byte_rate=77000")  # fmt: skip
+    out = told(monkeypatch, capsys, "recommend", usage, "--short-log", *options, "--key", "producer_byte_rate", "--floor", "producer_byte_rate=77000")  # fmt: skip
     assert "3 limits" in out
     assert "77 kB/s" in out
     assert all(file.stat().st_size > 100 for file in files.values())
@@ -150,7 +200,7 @@ def test_file_that_cannot_be_written(
 ) -> None:  # fmt: skip
     """It is one line, and an exit code."""
     page = tmp_path / "missing" / "page.html"
-    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, "--html", str(page)])  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, "--short-log", "--html", str(page)])  # fmt: skip
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 1
@@ -160,7 +210,14 @@ def test_file_that_cannot_be_written(
 def test_progress_is_shown_on_a_terminal(usage: str) -> None:
     """A bar of buckets, which is gone at the end."""
     ours, theirs = pty.openpty()
-    command: list[str | Path] = [QUOTASCOPE, "recommend", usage, "--json", "-"]
+    command: list[str | Path] = [
+        QUOTASCOPE,
+        "recommend",
+        usage,
+        "--short-log",
+        "--json",
+        "-",
+    ]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True, env={**os.environ, "TERM": "xterm"})  # fmt: skip
     os.close(theirs)
     shown = os.read(ours, 100_000).decode()

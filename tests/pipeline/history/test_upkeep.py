@@ -60,11 +60,12 @@ def test_files_are_merged_dropped_and_deleted(folder: str) -> None:
     tables = tables_of(folder)
     assert compact(tables.values()) == 5 * 2
     detail = [tables[name] for name in DETAIL]
-    assert drop_before(detail, FIRST + dt.timedelta(days=1)) == 2 + 2
+    assert drop_before(detail, FIRST + dt.timedelta(days=1)) == 2 + 2 + 1
     assert state_of("history", tables["history"]).rows == 4
+    assert state_of("seconds", tables["seconds"]).first_day != FIRST
     assert state_of("hours", tables["hours"]).first_day == FIRST
     assert clean(tables.values(), 24) == 0
-    assert clean(tables.values(), 0) == 5 * 2 + 2
+    assert clean(tables.values(), 0) == 5 * 2 + 3
     assert state_of("history", tables["history"]).files == 1
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.pipeline.followed import Followed
 from quotascope.pipeline.recommend.advice import Advice, Hit, changes
+from quotascope.pipeline.recommend.coverage import Coverage, Logged
 from quotascope.pipeline.recommend.policy import Policy
 from quotascope.pipeline.recommend.recommendation import Recommendation
 from quotascope.quotas import QuotaSet
@@ -46,16 +47,27 @@ def hit(user: str = "alice", client_id: str = "app1") -> Hit:
     )
 
 
+WEEK = Coverage(
+    span_ms=(MONDAY, MONDAY + 7 * 86_400_000),
+    hours_of_week=168,
+    clock_hours=168,
+    logged=Logged(20_000, 0),
+    entities={},
+)
+"""A week in which no client was throttled."""
+
+
 def advice(
     made: Sequence[Recommendation],
     now: QuotaSet | None = None,
     hits: Sequence[Hit] = (),
     source: str = "usage",
+    coverage: Coverage = WEEK,
 ) -> Advice:
     """What is said about some limits."""
     return Advice(
         source=source,
-        span_ms=(MONDAY, MONDAY + 3_600_000),
+        coverage=coverage,
         policy=Policy(),
         kafka=Followed(),
         now=now,

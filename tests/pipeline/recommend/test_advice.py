@@ -3,19 +3,38 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
+from datetime import UTC
 
+import pytest
 import yaml
-from tests.pipeline.recommend.advices import advice, hit, recommendation
+from tests.pipeline.recommend.advices import MONDAY, advice, hit, recommendation
+from tests.pipeline.recommend.rows import history, produced, request
 from tests.pipeline.report.names import HOSTILE
 from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
 from tests.pipeline.report.results import result, seconds, table, throttled, usages
 
 from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.pipeline.recommend.advice import NOW, RECOMMENDED, hits
+from quotascope.pipeline.recommend.coverage import (
+    DAY_MS,
+    Coverage,
+    Logged,
+    ShortLog,
+    Tally,
+    coverage_of,
+    tally,
+)
 from quotascope.pipeline.recommend.documents import as_csv, as_json
 from quotascope.pipeline.recommend.manifest import manifests
+from quotascope.pipeline.recommend.policy import Shape
 from quotascope.pipeline.recommend.script import script_of
-from quotascope.pipeline.report.recommend_page import charted, recommend_page
+from quotascope.pipeline.report.recommend_page import (
+    caveats,
+    charted,
+    recommend_page,
+    verdict,
+)
 from quotascope.quotas import QuotaSet, kafka_configs
 
 ALICE, BOB = QuotaEntity("alice"), QuotaEntity("bob")
@@ -58,6 +77,133 @@ def test_hits_are_those_of_the_recommended_limits() -> None:
     ]
 
 
+def test_what_is_unknown_is_not_zero() -> None:
+    """Without the configured quotas nothing is said of them; with them, an entity without one has no rule, and one that is not throttled 0 s."""
+    limits = [recommendation("alice"), recommendation("carol")]
+    (struck,) = hits(table(throttled(9_000, candidate=RECOMMENDED)), now_known=False)
+    (spared,) = hits(table(throttled(9_000, candidate=RECOMMENDED)))
+    shown = {}
+    for name, made in {
+        "asked": advice(limits, CONFIGURED, [spared]),
+        "not asked": advice(limits, None, [struck]),
+    }.items():
+        text = Reader(recommend_page(made, {}, [])).text
+        read = json.loads(as_json(made, kafka_configs(made.changes, bootstrap_servers="b")))  # fmt: skip
+        states = [(each["now"], each["now_state"]) for each in read["recommended"]]
+        rows = csv.DictReader(io.StringIO(as_csv(made)))
+        assert [row["now_state"] for row in rows] == [state for _, state in states]
+        olds = [(each["old"], each["old_state"]) for each in read["changes"]]
+        shown[name] = (states, olds, read["hits"][0]["muted_now_ms"])
+        assert ("unknown" in text) == (name == "not asked")
+        assert ("no rule" in text) == (name == "asked")
+    assert shown == {
+        "asked": ([(20_000.0, "set"), (None, "no rule")], [(20_000.0, "set"), (None, "no rule")], 0),
+        "not asked": ([(None, "unknown")] * 2, [(None, "unknown")] * 2, None),
+    }  # fmt: skip
+
+
+HELD = Coverage(
+    span_ms=(MONDAY, MONDAY + 114_000),
+    hours_of_week=1,
+    clock_hours=1,
+    logged=Logged(1_000, 250),
+    entities={ALICE: Logged(400, 250), BOB: Logged(600, 0)},
+)
+"""Less than two minutes, in which alice was throttled."""
+
+
+def test_coverage_is_stated_wherever_limits_are() -> None:
+    """Period, hours of the week, and what was throttled while the log was written; a limit of a throttled entity is marked, another one is not."""
+    made = advice([recommendation("alice"), recommendation("bob")], coverage=HELD)
+    commands = kafka_configs(made.changes, bootstrap_servers="b")
+    page = Reader(recommend_page(made, {}, [])).text
+    script = script_of(commands, caveats(made))
+    for text in (page, script):
+        assert "1 min 54 s of log (2026-11-23 00:00:00 UTC to 2026-11-23 00:01:54 UTC)" in text  # fmt: skip
+        assert "requests in 1 of the 168 hours of a week" in text
+        assert "250 of 1,000 requests (25 %) were throttled while it was written" in text  # fmt: skip
+        assert "less than a day of log" in text
+        assert "1 of 2 limits (marked *)" in text
+    assert page.count("119 kB/s *") == 1
+    assert "has only what throttled clients sent" in page
+    assert "Nobody" not in page
+    read = json.loads(as_json(made, commands))
+    assert read["coverage"] == {
+        "period_ms": 114_000,
+        "hours_of_week_seen": 1,
+        "hours_of_week": 168,
+        "hours_seen": 1,
+        "less_than_a_day": True,
+        "requests": 1_000,
+        "throttled_requests": 250,
+        "throttled_share": 0.25,
+        "limits_with_demand_held_back": 1,
+    }
+    marks = [(each["logged_requests"], each["logged_throttled"], each["demand_held_back"]) for each in read["recommended"]]  # fmt: skip
+    assert marks == [(400, 250, True), (600, 0, False)]
+    rows = csv.DictReader(io.StringIO(as_csv(made)))
+    assert [row["demand_held_back"] for row in rows] == ["True", "False"]
+
+
+def test_nothing_is_marked_where_nothing_was_throttled() -> None:
+    """A week of log without a throttle needs no warning."""
+    made = advice([recommendation("alice")])
+    assert len(caveats(made)) == 1
+    assert verdict(made) == "No client would be throttled in the replay."
+    assert "kB/s *" not in Reader(recommend_page(made, {}, [])).text
+
+
+@pytest.mark.parametrize(
+    ("period_ms", "hours", "short"),
+    [
+        (DAY_MS, 24, False),
+        (DAY_MS - 1, 24, True),
+        (2 * DAY_MS, 23, True),
+    ],
+)
+def test_less_than_a_day(period_ms: int, hours: int, *, short: bool) -> None:
+    """By the clock, or because there are requests in fewer than 24 hours; the error says what to do."""
+    found = replace(HELD, span_ms=(MONDAY, MONDAY + period_ms), clock_hours=hours)
+    assert found.short is short
+    if short:
+        with pytest.raises(ShortLog, match=rf"usage: .* {hours} hours.*--short-log"):
+            found.check("usage")
+    else:
+        found.check("usage")
+
+
+def test_tally_of_parts_is_that_of_the_whole() -> None:
+    """Waits and refusals count, by the entity of the shape, whatever the API; each quarter of an hour once."""
+    rows = history(
+        [
+            produced(0, 1, throttle_ms=1),
+            produced(1, 1, client_id="app2"),
+            request(2, refused=True),
+            produced(900_000, 1, user="bob", client_id=""),
+        ]
+    )
+    whole = tally(rows.to_batches(), Shape.PAIR)
+    parts = tally(rows.to_batches(max_chunksize=1), Shape.PAIR)
+    assert whole == parts
+    assert whole.all == Logged(4, 2)
+    assert whole.entities[QuotaEntity("alice", "app1")] == Logged(2, 2)
+    assert whole.entities[QuotaEntity("alice", "app2")] == Logged(1, 0)
+    assert tally(rows.to_batches(), Shape.CLIENT).entities[QuotaEntity(None, "app1")] == Logged(2, 2)  # fmt: skip
+    assert len(whole.quarters) == 2
+    found = coverage_of(whole, (MONDAY, MONDAY + 901_000), UTC)
+    assert (found.hours_of_week, found.clock_hours, found.period_ms) == (1, 1, 901_000)
+    later = coverage_of(Tally({}, {*whole.quarters, *(each + 7 * 96 for each in whole.quarters)}), (0, 1), UTC)  # fmt: skip
+    assert (later.hours_of_week, later.clock_hours) == (1, 2)
+
+
+def test_names_in_csv_are_no_formulas() -> None:
+    """A name that begins as one has an apostrophe before it, and is the same without; numbers stay numbers."""
+    made = advice([recommendation("=1+1"), recommendation("'x"), recommendation("a=b")])
+    rows = list(csv.DictReader(io.StringIO(as_csv(made))))
+    assert [row["user"] for row in rows] == ["'=1+1", "''x", "a=b"]
+    assert [float(row["limit"]) for row in rows] == [119_000.0] * 3
+
+
 def test_manifest_holds_all_quotas_of_whose_change() -> None:
     """Strimzi's operator removes what is missing; percentages are whole there."""
     made = advice([recommendation("alice"), recommendation("alice", kind=QuotaType.REQUEST, limit=2.07)], CONFIGURED)  # fmt: skip
@@ -91,7 +237,7 @@ def test_csv_and_json_hold_all() -> None:
     """For programs: names as they are, and the configured value beside the new one."""
     made = advice([recommendation(HOSTILE), recommendation("alice")], CONFIGURED, [hit()])  # fmt: skip
     rows = list(csv.DictReader(io.StringIO(as_csv(made), newline="")))
-    assert [row["user"] for row in rows] == [HOSTILE, "alice"]
+    assert [row["user"].removeprefix("'") for row in rows] == [HOSTILE, "alice"]
     assert (rows[1]["now"], rows[1]["limit"]) == ("20000.0", "119000.0")
     commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
     read = json.loads(as_json(made, commands))
@@ -108,7 +254,7 @@ def test_page_tells_all() -> None:
     drawn = usages(seconds((n, 90_000) for n in range(60)), groups)
     text = Reader(recommend_page(made, drawn, ["kafka-configs.sh --alter"])).text
     for words in (
-        "2 limits for at most 1 % of the time throttled, with 20 % of headroom; 1 client would be throttled.",
+        "2 limits for at most 1 % of the time throttled, with 20 % of headroom; 1 client would be throttled in the replay.",
         "▲ 119 kB/s",
         "▼ 5 %",
         "Sun 19h",
@@ -116,6 +262,7 @@ def test_page_tells_all() -> None:
         "20 kB/s: as configured",
         "kafka-configs.sh --alter",
         "Nothing was applied.",
+        "with requests in 168 of the 168 hours of a week; 0 of 20,000 requests (0 %) were throttled",
     ):
         assert words in text, words
 

@@ -81,8 +81,14 @@ def test_page_says_what_its_mode_means(mode: Mode) -> None:
 def test_nobody_is_hit() -> None:
     """It says so."""
     told = account(result(), names=["now"])
-    assert "Nobody." in Reader(whatif_page(told, {})).told
-    assert headline(told) == "No candidate would have throttled anybody."
+    assert headline(told) == "No candidate would have throttled any client."
+    assert Reader(whatif_page(told, {})).told.count(headline(told)) == 2
+
+
+def test_nothing_is_limited() -> None:
+    """That no limit throttles is something else than that there is none."""
+    told = account(names=["now"])
+    assert headline(told) == "No candidate limits any client of this history: all of them are unlimited."  # fmt: skip
 
 
 def test_headline_of_several() -> None:

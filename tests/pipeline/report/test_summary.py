@@ -11,6 +11,7 @@ from tests.pipeline.report.results import account, result, table, throttled
 from quotascope.metrics import QuotaType
 from quotascope.pipeline.report.documents import as_csv, as_json
 from quotascope.pipeline.report.summary import Group, by_candidate, by_group, group_of
+from quotascope.pipeline.whatif.mode import Mode
 
 
 def test_candidates_are_added_up_in_their_order() -> None:
@@ -58,11 +59,18 @@ def test_groups_that_wait_longest_come_first() -> None:
 
 
 def test_csv_keeps_names_as_they_are() -> None:
-    """Line ends and quotes come back."""
-    text = as_csv(table(throttled(5, user=HOSTILE)))
-    (row,) = csv.DictReader(io.StringIO(text, newline=""))
-    assert row["user"] == HOSTILE
-    assert row["muted_ms"] == "5"
+    """Line ends and quotes come back, and so does what has an apostrophe before it, lest a spreadsheet takes it for a formula; numbers stay numbers."""
+    names = [HOSTILE, "'", "a=1", "", *(f"{each}1+1" for each in "=+-@\t\r\n")]
+    rows = [throttled(-5, user=name, client_id="=x") for name in names]
+    text = as_csv(table(*rows), Mode.OPEN_LOOP)
+    found = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [row["user"].removeprefix("'") for row in found] == names
+    assert {row["user"][0] for row in found[4:]} == {"'"}
+    assert (found[1]["user"], found[2]["user"]) == ("''", "a=1")
+    assert {row["client_id"] for row in found} == {"'=x"}
+    assert {row["muted_ms"] for row in found} == {"-5"}
+    assert {row["limit"] for row in found} == {"1000"}
+    assert {row["broker"] for row in found} == {""}
 
 
 def test_json_holds_all() -> None:

@@ -57,8 +57,9 @@ def test_group_without_usage_is_missing() -> None:
 
 
 def test_hours_that_were_not_seen_are_told_from_idle_ones() -> None:
-    """Two hours of history: one used, one idle, the rest of the week unknown."""
-    rows = seconds([(0, 1_100)])
-    hours = usages(rows, [ALICE], length_ms=2 * 3_600_000 - 1)[ALICE].by_hour
+    """One hour used, one in which only others sent requests, and the rest of the week unknown, also where the log has a gap."""
+    rows = [*seconds([(0, 1_100)]), *seconds([(5_000, 9), (5 * 3_600, 9)], user="bob")]
+    hours = usages(rows, [ALICE], length_ms=6 * 3_600_000)[ALICE].by_hour
     assert list(hours[:2]) == [100.0, 0.0]
-    assert all(math.isnan(hour) for hour in hours[2:])
+    assert hours[5] == 0.0
+    assert all(math.isnan(hour) for hour in [*hours[2:5], *hours[6:]])

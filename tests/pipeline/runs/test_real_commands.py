@@ -55,7 +55,7 @@ def test_script_sets_what_is_recommended(
     )
     script = tmp_path / "set.sh"
     options = ["--for", "user,client-id", "--bootstrap-servers", kafka.admin]
-    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, *options, "--commands", str(script)])  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, "--short-log", *options, "--commands", str(script)])  # fmt: skip
     with pytest.raises(SystemExit) as end:
         main()
     assert not end.value.code

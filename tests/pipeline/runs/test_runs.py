@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,13 +13,14 @@ from quotascope.metrics import QuotaEntity, QuotaType, WindowConfig
 from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.errors import NoTable
 from quotascope.pipeline.history import History
+from quotascope.pipeline.recommend.coverage import Logged, ShortLog
 from quotascope.pipeline.recommend.policy import Policy, Shape
 from quotascope.pipeline.recommend.sensors import Windows
 from quotascope.pipeline.report.summary import Group
 from quotascope.pipeline.runs import engine
 from quotascope.pipeline.runs.engine import Engine, NoSpark, chosen, run_of
 from quotascope.pipeline.runs.recommend import advise, page
-from quotascope.pipeline.runs.usages import EmptyHistory, span_ms
+from quotascope.pipeline.runs.usages import EmptyHistory, _span_of, span_ms
 from quotascope.pipeline.runs.whatif import what_if
 from quotascope.pipeline.whatif import Mode
 from quotascope.quotas import QuotaSet
@@ -49,7 +52,7 @@ def test_users_meet_under_a_rule_for_a_client(tmp_path: Path) -> None:
     shared = tight(QuotaEntity(None, "app1"), 7_000.0)
     found = what_if(folder, [shared], Mode.OPEN_LOOP)
     assert found.account.candidates[0].hit > 0
-    advice = advise(folder, Policy(share=0.0, shape=Shape.CLIENT))
+    advice = advise(folder, Policy(share=0.0, shape=Shape.CLIENT, short_log=True))
     assert [each.lowest for each in advice.recommended] == [8_000.0]
 
 
@@ -58,7 +61,7 @@ def test_advice_is_for_the_windows_of_the_cluster(tmp_path: Path) -> None:
     rows = [produced(0, 100_000)]
     folder = make_folder(tmp_path / "usage", rows)
     short = Windows(client=WindowConfig(samples=3))
-    policy = Policy(share=0.0, headroom=0.0)
+    policy = Policy(share=0.0, headroom=0.0, short_log=True)
     default, few = (advise(folder, policy, windows=each) for each in (None, short))
     lowest = [each.lowest for advice in (default, few) for each in advice.recommended]
     assert lowest == [10_000.0, pytest.approx(50_000, rel=1e-3)]
@@ -70,7 +73,9 @@ def test_advice_is_replayed_with_what_is_configured(tmp_path: Path) -> None:
     rows = [produced(at, 200_000) for at in range(0, 60_000, 1_000)]
     folder = make_folder(tmp_path / "usage", rows)
     now = QuotaSet({QuotaEntity("alice", "app1"): {"producer_byte_rate": 50_000.0}})
-    alone, beside = (advise(folder, Policy(), now=each) for each in (None, now))
+    alone, beside = (
+        advise(folder, Policy(short_log=True), now=each) for each in (None, now)
+    )
     assert alone.hits == []
     (hit,) = beside.hits
     assert (hit.user, hit.client_id, hit.limit) == ("alice", "app1", 50_000.0)
@@ -85,6 +90,58 @@ def test_folders_without_history(tmp_path: Path) -> None:
     empty = make_folder(tmp_path / "empty", [])
     with pytest.raises(EmptyHistory):
         advise(empty, Policy())
+
+
+def test_days_that_were_dropped_are_neither_named_nor_drawn(tmp_path: Path) -> None:
+    """The period is that of the requests that are replayed, also in a folder whose sums still hold days that its history lost."""
+    rows = [produced(day * 24 * HOUR + second * 1_000, 20_000) for day in (0, 3) for second in range(60)]  # fmt: skip
+    whole, part = (make_folder(tmp_path / name, rows) for name in ("whole", "part"))
+    later = dt.datetime.fromtimestamp(MONDAY / 1_000, dt.UTC).date() + dt.timedelta(days=3)  # fmt: skip
+    History.open(part).detail.drop_before(later)
+    fresh = make_folder(tmp_path / "fresh", rows[60:])
+    found, expected = (what_if(each, [tight()], Mode.OPEN_LOOP) for each in (part, fresh))  # fmt: skip
+    begin = MONDAY + 3 * 24 * HOUR
+    assert found.account.span_ms == expected.account.span_ms == (begin, begin + 60_000)
+    assert repr(found.usages) == repr(expected.usages)  # nan is not equal to itself
+    policy = Policy(short_log=True)
+    advices = [advise(each, policy) for each in (part, fresh)]
+    assert [each.span_ms for each in advices] == [(begin, begin + 60_000)] * 2
+    assert page(advices[0], []).replace(part, fresh) == page(advices[1], [])
+    History.open(whole).rollups["seconds"].drop_before(later)  # as by --table seconds
+    both = what_if(whole, [tight()], Mode.OPEN_LOOP)
+    assert both.account.span_ms == (MONDAY, begin + 60_000)
+    (drawn,) = both.usages.values()
+    assert drawn.usage.times_ms[0] == MONDAY
+    assert drawn.by_hour[0] == drawn.by_hour[72] > 0
+    History.open(part).drop_before(later + dt.timedelta(days=1))
+    with pytest.raises(EmptyHistory):
+        what_if(part, [tight()], Mode.OPEN_LOOP)
+
+
+def test_period_of_a_table_without_statistics(tmp_path: Path) -> None:
+    """Where the commit does not know the times of a file, they are read."""
+    history = History.open(make_folder(tmp_path / "usage", [produced(1_500, 1), produced(9_999, 1)]))  # fmt: skip
+    (file,) = history.detail.files()
+    unknown = replace(file, first=None, last=None)
+    assert _span_of(history.detail, unknown) == (file.first, file.last) == (MONDAY + 1_500, MONDAY + 9_999)  # fmt: skip
+
+
+def test_a_short_log_is_refused(tmp_path: Path) -> None:
+    """Unless it is wanted; then the share of its requests that were throttled is known for each entity."""
+    rows = [produced(at, 1_000, throttle_ms=at // 1_000) for at in (0, 1_000, 2_000)]
+    rows += [produced(at, 1_000, user="bob") for at in (0, 1_000)]
+    folder = make_folder(tmp_path / "usage", rows)
+    with pytest.raises(ShortLog, match="covers 3 s, with requests in 1 hour"):
+        advise(folder, Policy())
+    found = advise(folder, Policy(short_log=True))
+    assert found.coverage.logged == Logged(5, 2)
+    assert [(each.entity, found.logged(each)) for each in found.recommended] == [
+        (ALICE, Logged(3, 2)),
+        (QuotaEntity("bob"), Logged(2, 0)),
+    ]
+    assert found.held_back == 1
+    long = [produced(at * HOUR, 1_000) for at in range(25)]
+    assert not advise(make_folder(tmp_path / "long", long), Policy()).coverage.short
 
 
 def test_span_reaches_from_the_first_day_to_the_last(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_spark_recommends_the_same(
     """Whoever does the work, also where users share a client-id."""
     assert spark.version
     folder = make_folder(tmp_path / "usage", ROWS)
-    policy = Policy(share=0.05, shape=shape)
+    policy = Policy(share=0.05, shape=shape, short_log=True)
     now = QuotaSet({QuotaEntity(None, "app1"): {"producer_byte_rate": 30_000.0}})
     here, there = (advise(folder, policy, now=now, engine=engine) for engine in (Engine.LOCAL, Engine.SPARK))  # fmt: skip
     assert here.recommended

@@ -1,0 +1,158 @@
+"""How much of the demand a log can show: its period, the hours of the week in it, and whose requests were throttled while it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quotascope.metrics import QuotaEntity
+from quotascope.pages.words import counted, moment, seconds
+
+from ..errors import PipelineError
+from ..report.words import percent
+from ..week import HOURS, QUARTER_MS, seen_hours
+from .groups import NAMES
+from .policy import Shape
+
+COLUMNS: Final = ("user", "client_id", "timestamp", "throttle_ms", "refused")
+"""What is read of a history."""
+DAY_MS: Final = 86_400_000
+_HOUR_MS: Final = 3_600_000
+_DAY_HOURS: Final = 24
+
+
+class ShortLog(PipelineError):
+    """A log from which no limits should be made: it covers less than a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """Requests of an entity, of all APIs and brokers."""
+
+    requests: int = 0
+    throttled: int = 0
+    """Those that were throttled or refused while the log was written."""
+
+    @property
+    def share(self) -> float:
+        """Of the requests that were throttled; 0 without any."""
+        return self.throttled / self.requests if self.requests else 0.0
+
+    def __add__(self, other: Logged) -> Logged:
+        return Logged(self.requests + other.requests, self.throttled + other.throttled)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was counted of some rows; the counts of parts of a history add up to those of all of it."""
+
+    entities: dict[QuotaEntity, Logged] = field(default_factory=dict)
+    quarters: set[int] = field(default_factory=set)
+    """Quarters of an hour since 1970 that have a request."""
+    all: Logged = field(default_factory=Logged)
+
+    def add(self, other: Tally) -> None:
+        """Take over what was counted elsewhere."""
+        self.all += other.all
+        self.quarters |= other.quarters
+        for entity, logged in other.entities.items():
+            self.entities[entity] = self.entities.get(entity, Logged()) + logged
+
+
+def tally(batches: Iterable[pa.RecordBatch], shape: Shape) -> Tally:
+    """Count rows of history (`COLUMNS`), in any order, by the entities of a shape."""
+    found = Tally()
+    for batch in batches:
+        found.add(_tally(batch, shape))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """What limits were made of."""
+
+    span_ms: tuple[int, int]
+    """The first second that has a request, and the end of the last one: ms since 1970."""
+    hours_of_week: int
+    """How many of the 168 hours of a week have a request."""
+    clock_hours: int
+    """How many hours of the calendar have one: of three Mondays at 09h, three."""
+    logged: Logged
+    entities: Mapping[QuotaEntity, Logged]
+
+    @property
+    def period_ms(self) -> int:
+        """From the first request to the last."""
+        return self.span_ms[1] - self.span_ms[0]
+
+    @property
+    def short(self) -> bool:
+        """Whether less than a day was seen: by the clock, or since there are requests in fewer than 24 hours."""
+        return self.period_ms < DAY_MS or self.clock_hours < _DAY_HOURS
+
+    def of(self, entity: QuotaEntity) -> Logged:
+        """What was counted of an entity."""
+        return self.entities.get(entity, Logged())
+
+    def told(self, zone: tzinfo) -> str:
+        """One sentence."""
+        begin, end = self.span_ms
+        return (
+            f"Made of {seconds(self.period_ms / 1_000)} of log ({moment(begin, zone)} to {moment(end, zone)}) with requests in {self.hours_of_week} of the {HOURS} hours "
+            f"of a week; {self.logged.throttled:,} of {self.logged.requests:,} requests ({percent(self.logged.share)}) were throttled while it was written."
+        )
+
+    def check(self, source: str) -> None:
+        """Raise `ShortLog` unless a day was seen."""
+        if self.short:
+            raise ShortLog(
+                f"{source}: the history covers {seconds(self.period_ms / 1_000)}, with requests in {counted(self.clock_hours, 'hour')}: less than a day says "
+                "nothing about the hours that are missing. Ingest more logs, or pass --short-log to see limits made of this one"
+            )
+
+
+def coverage_of(found: Tally, span_ms: tuple[int, int], zone: tzinfo) -> Coverage:
+    """
+    Sum up what was counted of a whole history.
+
+    Args:
+        found: the counts.
+        span_ms: the history's period.
+        zone: whose hours of the week.
+
+    """
+    times = np.array(sorted(found.quarters), np.int64) * QUARTER_MS
+    return Coverage(
+        span_ms=span_ms,
+        hours_of_week=int(seen_hours(times, zone).sum()),
+        clock_hours=np.unique(times // _HOUR_MS).size,
+        logged=found.all,
+        entities=found.entities,
+    )
+
+
+def _tally(batch: pa.RecordBatch, shape: Shape) -> Tally:
+    waits: Any = batch.column("throttle_ms")
+    refused: Any = batch.column("refused")
+    throttled: Any = pc.or_(pc.greater(waits, pa.scalar(0, pa.int32())), refused)
+    names = NAMES[shape]
+    rows = pa.table(
+        {
+            **{name: batch.column(name) for name in names},
+            "throttled": throttled.cast(pa.int64()),
+        }
+    )
+    sums = rows.group_by(list(names)).aggregate([("throttled", "count"), ("throttled", "sum")])  # fmt: skip
+    entities = {
+        QuotaEntity(**{name: row[name] for name in names}): Logged(row["throttled_count"], row["throttled_sum"])
+        for row in sums.to_pylist()
+    }  # fmt: skip
+    whole = sum(entities.values(), Logged())
+    times: Any = batch.column("timestamp").to_numpy()
+    return Tally(entities, set(np.unique(times // QUARTER_MS).tolist()), whole)
