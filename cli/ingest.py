@@ -23,6 +23,7 @@ zcat kafka-request.log.gz | quotascope ingest - --broker 1 --into usage
 spark-submit --master yarn "$(quotascope spark submit-script)" ingest hdfs:///logs/kafka --into hdfs:///kafka/usage
 """
 _READING = "How logs are read"
+_MOST_LEFT_OUT = 10
 _NO_LOG = "no line is a request: is this the log of kafka.request.logger at DEBUG, of Kafka 2.8 or later? docs/request-log.md says how to get one"
 
 Logs = Annotated[
@@ -80,6 +81,14 @@ Names = Annotated[
         rich_help_panel=_READING,
     ),
 ]
+FollowLinks = Annotated[
+    bool,
+    typer.Option(
+        "--follow-links",
+        help="Also read what links in a folder lead to outside of it; only where nobody else may write into the folder.",
+        rich_help_panel=_READING,
+    ),
+]
 Buckets = Annotated[
     int,
     typer.Option(
@@ -100,6 +109,7 @@ def ingest(
     log_time_zone: LogZone = "UTC",
     topics: Topics = None,
     names: Names = "*",
+    follow_links: FollowLinks = False,
     buckets: Buckets = 16,
     engine: EngineName = "auto",
 ) -> None:
@@ -121,6 +131,7 @@ def ingest(
         zone=log_time_zone,
         snapshot=topics,
         names=names,
+        follow_links=follow_links,
     )
     with bar("reading") as progress:
         report = ingest_logs(logs, into, options, buckets=buckets, engine=Engine(engine), progress=progress)  # fmt: skip
@@ -151,3 +162,9 @@ def tell_counts(report: Report, of: str = "") -> None:
         typer.echo(f"  quarantined: {count:,} {one_line(reason)}")
     if report.nothing_readable:
         typer.echo(f"quotascope: {_NO_LOG}", err=True)
+    for file, why in list(report.left_out.items())[:_MOST_LEFT_OUT]:
+        typer.echo(
+            f"quotascope: {one_line(file)} was not read: {one_line(why)}", err=True
+        )
+    if len(report.left_out) > _MOST_LEFT_OUT:
+        typer.echo(f"quotascope: {len(report.left_out):,} files and folders were not read", err=True)  # fmt: skip

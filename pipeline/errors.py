@@ -19,8 +19,10 @@ What can go wrong between a request log and a recommended quota.
     └── TableError           a committed table
         ├── NoTable          there is none at this place
         ├── UnreadableTable  its log is damaged, or of another program
+        ├── UnreachableTable permission, credentials or the storage keep it from being read; nothing is damaged
         ├── OtherSchema      it has other columns than expected
-        ├── DamagedFile      one of its files is gone or is not as it was committed
+        ├── MissingFile      one of its files is gone
+        ├── DamagedFile      one of its files is not as it was committed
         ├── NotWritten       no space left, or no permission; nothing was committed
         └── LostCommit       another process committed something that excludes this
 """
@@ -95,8 +97,24 @@ class NoTable(TableError):
         super().__init__(table, "there is no table; ingest a request log into it first")
 
 
+class UnreachableTable(TableError):
+    """
+    Something of a table could not be read, and nothing says that it is damaged: permission, credentials, or a storage that does not answer.
+
+    Args:
+        table: its path or URI.
+        what: which part of it.
+        why: what the storage said.
+        advice: what to do.
+
+    """
+
+    def __init__(self, table: str, what: str, why: str, advice: str) -> None:
+        super().__init__(table, f"{what} could not be read: {why}; {advice}")
+
+
 class UnreadableTable(TableError):
-    """The log of a table is damaged, cannot be reached, or is of another program."""
+    """The log of a table is damaged, or of another program."""
 
     def __init__(self, table: str, why: str) -> None:
         super().__init__(table, f"its log (_delta_log) cannot be read: {why}")
@@ -110,8 +128,20 @@ class OtherSchema(TableError):
         super().__init__(table, about)
 
 
+class MissingFile(TableError):
+    """A file that a commit lists is not there."""
+
+    def __init__(self, table: str, file: str) -> None:
+        about = (
+            f"its file {file} is gone; if the table was compacted and cleaned meanwhile, run this again, "
+            "else put it back from a copy, or drop the table's day and ingest its logs into a new table"
+        )
+        super().__init__(table, about)
+        self.file: str = file
+
+
 class DamagedFile(TableError):
-    """A file that a commit lists is gone, was truncated, or is no Parquet."""
+    """A file that a commit lists was truncated, or is no Parquet: its bytes could be read, and are not those that were committed."""
 
     def __init__(self, table: str, file: str, why: str) -> None:
         about = f"its file {file} is damaged: {why}; put it back from a copy, or drop the table's day and ingest its logs into a new table"

@@ -1,6 +1,10 @@
-"""Which files a list of paths means."""
+"""Which files a list of paths means, and who may read what is made of them."""
 
+import os
+import stat
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
@@ -8,36 +12,111 @@ from typing import Final
 from ..errors import UnreadableLog
 
 STANDARD_INPUT: Final = "-"
+LINK_OUT: Final = "a link out of its folder, which is not followed: name the file, or pass --follow-links"
 
 
-def log_files(paths: Iterable[str], names: str = "*") -> list[str]:
+@dataclass(slots=True)
+class Found:
+    """Files to read."""
+
+    files: list[str] = field(default_factory=list)
+    """Absolute paths, each once; `-` stands for standard input and stays."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """What else is in the folders and was not looked into, and why."""
+
+
+def log_files(
+    paths: Iterable[str], names: str = "*", *, follow_links: bool = False
+) -> Found:
     """
-    Absolute paths of files, those of a folder by name, each once; `-` stands for standard input and stays.
+    The files that paths mean, those of a folder by name. What is named itself may be a link.
 
-    Hidden files of folders are left out. Raises `UnreadableLog` for a path that is not there, or a folder without a file of such a name.
+    Who may write into a folder could otherwise have any file read that the reader may read: links out of a folder are not followed. Hidden
+    files of folders are left out as well.
+
+    Args:
+        paths: files, folders, and `-`.
+        names: which files of a folder, as a shell pattern.
+        follow_links: whether links in a folder may lead out of it.
+
+    Raises:
+        UnreadableLog: a path is not there, or a folder has no file of such a name.
+
     """
-    return list(dict.fromkeys(_all(paths, names)))
-
-
-def _all(paths: Iterable[str], names: str) -> Iterator[str]:
+    found = Found()
     for path in paths:
-        yield from [path] if path == STANDARD_INPUT else _of(Path(path), names)
-
-
-def _of(path: Path, names: str) -> list[str]:
-    if not path.is_dir():
-        if not path.exists():
-            raise UnreadableLog(str(path), "there is no such file or folder")
-        return [str(path.absolute())]
-    found = [
-        str(file.absolute())
-        for file in sorted(path.rglob("*"))
-        if file.is_file()
-        and fnmatch(file.name, names)
-        and not any(
-            part.startswith((".", "_")) for part in file.relative_to(path).parts
-        )
-    ]
-    if not found:
-        raise UnreadableLog(str(path), f"no file in this folder is called {names}")
+        if path == STANDARD_INPUT:
+            found.files.append(path)
+        elif Path(path).is_dir():
+            _add_folder(Path(path), names, found, follow_links=follow_links)
+        elif Path(path).exists():
+            found.files.append(str(Path(path).absolute()))
+        else:
+            raise UnreadableLog(path, "there is no such file or folder")
+    found.files = list(dict.fromkeys(found.files))
     return found
+
+
+def _add_folder(root: Path, names: str, found: Found, *, follow_links: bool) -> None:
+    files: list[Path] = []
+    for path, out in _below(root, found, follow_links=follow_links):
+        named = fnmatch(path.name, names)
+        if out and not follow_links:
+            if named or path.is_dir():
+                found.left_out[str(path.absolute())] = LINK_OUT
+        elif named and path.is_file():
+            files.append(path)
+    if not files:
+        reasons = "".join(f"; {path}: {why}" for path, why in found.left_out.items())
+        raise UnreadableLog(str(root), f"no file in this folder is called {names}{reasons}")  # fmt: skip
+    found.files += [str(file.absolute()) for file in sorted(files)]
+
+
+def _below(
+    root: Path, found: Found, *, follow_links: bool
+) -> Iterator[tuple[Path, bool]]:
+    """What is there in a folder and below, and whether it is a link out of the folder; each folder once, wherever links lead."""
+    home = Path(os.path.realpath(root))
+    folders, seen = [root], {home}
+    while folders:
+        folder = folders.pop()
+        try:
+            entries = [path for path in folder.iterdir() if not path.name.startswith((".", "_"))]  # fmt: skip
+        except OSError as error:
+            found.left_out[str(folder.absolute())] = str(error.strerror)
+            continue
+        for path in entries:
+            place = Path(os.path.realpath(path))
+            link = path.is_symlink()
+            out = link and not place.is_relative_to(home)
+            if place.exists():
+                yield path, out
+            if place.is_dir() and place not in seen and (not link or (out and follow_links)):  # fmt: skip
+                seen.add(place)
+                folders.append(path)
+
+
+@contextmanager
+def as_private_as(files: Iterable[str]) -> Iterator[None]:
+    """
+    Let nobody read the files that are made meanwhile who may not read all of these.
+
+    What the group may do is kept only where the new files have the same group. The process's umask is changed: other threads that make
+    files are affected as well.
+    """
+    before = os.umask(0o077)
+    hidden = 0
+    for file in files:
+        about = os.fstat(0) if file == STANDARD_INPUT else Path(file).stat()
+        if not stat.S_ISREG(about.st_mode):  # a pipe says nothing of what is in it
+            continue
+        for_all = about.st_mode & stat.S_IROTH
+        same_group = about.st_gid == os.getegid()
+        hidden |= 0 if for_all else stat.S_IRWXO
+        if not for_all and not (same_group and about.st_mode & stat.S_IRGRP):
+            hidden |= stat.S_IRWXG
+    os.umask(before | hidden)
+    try:
+        yield
+    finally:
+        os.umask(before)

@@ -5,7 +5,7 @@ A line of any length takes no more memory than the longest that is read.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,16 +24,19 @@ COMPRESSED_BLOCK: Final = 64 << 10
 _MAGIC: Final = {b"\x1f\x8b": gzip_blocks, b"\x28\xb5\x2f\xfd": zstd_blocks}
 
 
-def lines_of(file: str) -> Iterator[list[bytes]]:
+def lines_of(
+    file: str, at: Callable[[int], None] = lambda _bytes: None
+) -> Iterator[list[bytes]]:
     """
     The lines of a file or of standard input, without their line feeds.
 
-    One that is longer than `LONGEST` is cut to one byte more than that. Raises `UnreadableLog`, after all lines that could be read, when
-    the file cannot be opened or its compression breaks off.
+    One that is longer than `LONGEST` is cut to one byte more than that. `at` is called with the bytes of the file, as it lies on disk, of
+    which the lines were read. Raises `UnreadableLog`, after all lines that could be read, when the file cannot be opened or its
+    compression breaks off.
     """
     rest, skipping = b"", False
     try:
-        with _opened(file) as blocks:
+        with _opened(file, at) as blocks:
             for block in blocks:
                 first, *more = block.split(b"\n")
                 if not skipping:
@@ -57,13 +60,23 @@ def _why(error: Exception) -> str:
 
 
 @contextmanager
-def _opened(file: str) -> Iterator[Iterator[bytes]]:
+def _opened(file: str, at: Callable[[int], None]) -> Iterator[Iterator[bytes]]:
     """The content of a file of any compression, a block at a time."""
     if file == STANDARD_INPUT:
         yield _decompressed(sys.stdin.buffer)
         return
     with Path(file).open("rb") as raw:
-        yield _decompressed(raw)
+        yield _noted(_decompressed(raw), raw, at)
+
+
+def _noted(
+    blocks: Iterator[bytes],
+    raw: Any,  # noqa: ANN401 - a buffered reader
+    at: Callable[[int], None],
+) -> Iterator[bytes]:
+    for block in blocks:
+        yield block
+        at(raw.tell())
 
 
 def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader

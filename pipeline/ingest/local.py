@@ -1,6 +1,7 @@
 """One process that reads logs into tables, a chunk of lines after the other; each chunk is one commit."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -21,10 +22,12 @@ from .seen import Seen
 from .tables import Tables
 
 CHUNK: Final = 250_000
-"""Lines that are held in memory and committed at once, about 200 MB."""
+"""Rows that are held in memory and committed at once, if they have no more than `CHUNK_BYTES`."""
+CHUNK_BYTES: Final = 96 << 20
+"""Of these rows; what is done with them takes several times as much. A row of a usual log has some 300 bytes, one with long names 100 kB."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with bytes done and bytes in all; 0 in all when nobody knows."""
+"""Called with bytes done and bytes in all, of the files as they lie on disk; 0 in all when these are unknown."""
 
 
 def ingest(
@@ -42,7 +45,7 @@ def ingest(
         paths: files, folders or `-` for standard input; plain, gzip or zstd, told by their first bytes.
         into: a folder, or a URI that `Table` knows.
         options: what has to be known about the logs.
-        progress: told after each file.
+        progress: told after each file, and after each block of it.
 
     Raises:
         UnreadableLog: a path is not there; nothing was added. A file that breaks off is in the report instead.
@@ -51,15 +54,23 @@ def ingest(
 
     """
     options = options or Options()
-    files = log_files(paths, options.names)
+    found = log_files(paths, options.names, follow_links=options.follow_links)
+    files = found.files
     run = _Run(Tables.create(into), MutationLedger(options.topics()))
     sizes = [0 if file == STANDARD_INPUT else Path(file).stat().st_size for file in files]  # fmt: skip
+    run.report.left_out = found.left_out
     for number, file in enumerate(files):
-        progress(sum(sizes[:number]), sum(sizes))
-        run.read(file, options)
+        before = sum(sizes[:number])
+        progress(before, sum(sizes))
+        run.read(file, options, partial(_note, progress, before, sizes[number], sum(sizes)))  # fmt: skip
     run.flush()
     progress(sum(sizes), sum(sizes))
     return run.report
+
+
+def _note(progress: Progress, before: int, size: int, total: int, at: int) -> None:
+    """Tell how far the reading of a file is, which may grow meanwhile."""
+    progress(before + min(at, size), total)
 
 
 class _Run:
@@ -72,28 +83,36 @@ class _Run:
         self._requests = Seen(tables.requests, "timestamp")
         self._quarantine = Seen(tables.quarantine, None)
         self._parsed: list[Parsed] = []
-        self._held = 0
+        self._rows = self._bytes = 0
+        self._junk: set[bytes] = set()
 
-    def read(self, file: str, options: Options) -> None:
+    def read(self, file: str, options: Options, at: Callable[[int], None]) -> None:
         """Take the lines of a file; those before a break count."""
         source = options.source(file)
         number = 1
         try:
-            for lines in lines_of(file):
+            for lines in lines_of(file, at):
                 numbers = range(number, number + len(lines))
-                self._parsed.append(parse_lines(lines, numbers, source))
+                self._take(parse_lines(lines, numbers, source, self._junk))
                 number += len(lines)
-                self._held += len(lines)
-                if self._held >= CHUNK:
+                self.report.read += len(lines)
+                if self._rows >= CHUNK or self._bytes >= CHUNK_BYTES:
                     self.flush()
         except UnreadableLog as error:
             self.report.broken[file] = error.why
 
+    def _take(self, parsed: Parsed) -> None:
+        self.report.quarantined_before += parsed.again
+        for table in (parsed.requests, parsed.quarantine):
+            self._rows += table.num_rows
+            self._bytes += table.nbytes
+        if parsed.requests.num_rows or parsed.quarantine.num_rows:
+            self._parsed.append(parsed)
+
     def flush(self) -> None:
         """Commit what was taken."""
         parsed, self._parsed = self._parsed, []
-        self.report.read += self._held
-        self._held = 0
+        self._rows = self._bytes = 0
         requests = [REQUESTS.empty_table(), *(each.requests for each in parsed)]
         self._add_requests(pa.concat_tables(requests))
         refused = [QUARANTINE.empty_table(), *(each.quarantine for each in parsed)]

@@ -27,6 +27,9 @@ class Options:
     names: str = "*"
     """Which files of a folder are logs, as a shell pattern on their names."""
 
+    follow_links: bool = False
+    """Whether links in a folder may lead out of it."""
+
     def __post_init__(self) -> None:
         if self.broker and self.broker_pattern:
             raise BadOption("give the broker's name or a pattern for it, not both")

@@ -20,7 +20,7 @@ from ..request_log.parsing import parse
 from ..request_log.schema import QUARANTINE, REQUESTS
 from ..table import File
 from ..table.partitions import buckets_of
-from ..whatif.batches import whole_groups
+from ..table.writing import bounded
 from .options import Options
 from .seen import Seen
 from .tables import BUCKETS, Tables
@@ -38,11 +38,18 @@ PART: Final = pa.field("part", pa.int64())
 SLICE_MS: Final = 600_000
 """The requests of a bucket in so much time are one part: what one worker has to hold in memory."""
 PIECE: Final = 200_000
-"""Rows of small parts that a worker holds and writes at once, about 200 MB."""
+"""Rows that a worker holds and writes at once, if they have no more than `PIECE_BYTES`."""
+PIECE_BYTES: Final = 64 << 20
+"""Of these rows; what is done with them takes several times as much."""
+READ_BYTES: Final = 8 << 20
+"""Of lines that are read at once."""
+COUNT: Final = pa.field("lines", pa.int64())
+"""How many lines a row stands for: texts that cannot be read and that come again have one row."""
 ROWS: Final = pa.schema(
-    [*REQUESTS, *(column for column in QUARANTINE if column.name not in REQUESTS.names), PART]
+    [*REQUESTS, *(column for column in QUARANTINE if column.name not in REQUESTS.names), PART, COUNT]
 )  # fmt: skip
 """Requests and quarantined lines in one; the latter have a reason."""
+_LINES: Final = 1 << 16
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,12 +74,13 @@ def parsed(
     counts: dict[tuple[str, int], int] = {}
     for batch in batches:
         for piece in _pieces(batch):
-            yield from _rows(piece, options, counts).to_batches()
+            for few in bounded(piece, _LINES, READ_BYTES):
+                yield from _rows(few, options, counts).to_batches()
 
 
 def staged(tables: Tables, batches: Iterable[pa.RecordBatch]) -> Staged:
     """
-    Write the rows of whole parts that are new, in the memory of some of them or of the largest.
+    Write the rows of parts that are new, in the memory of some rows and of the identities of the largest part.
 
     Args:
         tables: where they go.
@@ -83,26 +91,55 @@ def staged(tables: Tables, batches: Iterable[pa.RecordBatch]) -> Staged:
 
     """
     worker = _Worker(tables)
-    rows = (pa.Table.from_batches([batch], ROWS) for batch in batches)
-    for piece in whole_groups(rows, PIECE, PART.name):
-        worker.add(piece)
+    held: list[pa.RecordBatch] = []
+    count = weight = 0
+    for batch in batches:
+        for piece in bounded(batch, PIECE, PIECE_BYTES):
+            held.append(piece)
+            count += piece.num_rows
+            weight += piece.nbytes
+            if count >= PIECE or weight >= PIECE_BYTES:
+                worker.add(pa.Table.from_batches(held, ROWS))
+                held, count, weight = [], 0, 0
+    if held:
+        worker.add(pa.Table.from_batches(held, ROWS))
     return worker.done
 
 
 class _Worker:
-    """Writes parts, one piece after the other."""
+    """Writes rows, one piece after the other; a part may go on in the next one."""
 
     def __init__(self, tables: Tables) -> None:
         self.done = Staged()
         self._tables = tables
         self._requests = Seen(tables.requests, "timestamp")
         self._quarantine = Seen(tables.quarantine, None)
+        self._part: int | None = None
+        self._there = REQUESTS.empty_table().select(["identity"])
+        """What pieces before hold of the part that the last one ended with."""
 
     def add(self, rows: pa.Table) -> None:
-        self.done.lines += len(rows)
+        done = self.done
+        lines: int = pc.sum(rows[COUNT.name]).as_py() or 0
+        done.lines += lines
         refused = pc.is_valid(rows["reason"])
-        self._add_requests(rows.filter(pc.invert(refused)).select(REQUESTS.names))
-        self._add_quarantine(rows.filter(refused).select(QUARANTINE.names))
+        # who commits looks for requests that name topics
+        known: Any = pc.and_not(pc.is_in(rows["identity"], self._there["identity"]), pc.is_valid(rows["topics"]))  # fmt: skip
+        done.duplicates += pc.sum(pc.and_not(known, refused)).as_py() or 0
+        again: int = pc.sum(rows.filter(refused)[COUNT.name]).as_py() or 0
+        done.quarantined_before += again
+        self._remember(rows)
+        new = pc.invert(known)
+        self._add_requests(rows.filter(pc.and_not(new, refused)).select(REQUESTS.names))
+        self._add_quarantine(rows.filter(pc.and_(new, refused)).select(QUARANTINE.names))  # fmt: skip
+
+    def _remember(self, rows: pa.Table) -> None:
+        parts: Any = rows[PART.name]
+        last: int = parts[-1].as_py()
+        goes_on = self._part == last == parts[0].as_py()
+        of_last = rows.filter(pc.equal(parts, pa.scalar(last))).select(["identity"])
+        self._there = pa.concat_tables([self._there, of_last]) if goes_on else of_last
+        self._part = last
 
     def _add_requests(self, requests: pa.Table) -> None:
         done, names_topics = self.done, pc.is_valid(requests["topics"])
@@ -118,7 +155,7 @@ class _Worker:
         done = self.done
         new = self._quarantine.fresh(quarantine)
         done.quarantine += self._tables.quarantine.stage(new)
-        done.quarantined_before += len(quarantine) - len(new)
+        done.quarantined_before -= len(new)
         reasons: list[Any] = new["reason"].to_pylist()
         done.reasons.update(reasons)
 
@@ -152,9 +189,12 @@ def _rows(
     parts = slices * BUCKETS + buckets_of(found.requests["user"], BUCKETS)
     identities: list[Any] = found.quarantine["identity"].to_pylist()
     beginnings = [identity[0] << 8 | identity[1] for identity in identities]
+    of_junk = [1] * len(beginnings)
+    if found.again:  # some text has a row
+        of_junk[0] += found.again
     tables = [
-        found.requests.append_column(PART, pa.array(parts)),
-        found.quarantine.append_column(PART, pa.array([-1 - number for number in beginnings], pa.int64())),
+        found.requests.append_column(PART, pa.array(parts)).append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), len(parts))),
+        found.quarantine.append_column(PART, pa.array([-1 - number for number in beginnings], pa.int64())).append_column(COUNT, pa.array(of_junk, pa.int64())),
     ]  # fmt: skip
     return pa.concat_tables([_widened(table) for table in tables])
 

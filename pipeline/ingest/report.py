@@ -24,6 +24,9 @@ class Report:
     broken: dict[str, str] = field(default_factory=dict)
     """Files that could not be read to their end, and why; what was read of them counts."""
 
+    left_out: dict[str, str] = field(default_factory=dict)
+    """What the folders hold besides, and why it was not read."""
+
     @property
     def balanced(self) -> bool:
         """Whether every line that was read is accounted for."""

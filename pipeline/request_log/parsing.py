@@ -5,7 +5,7 @@ The same function serves a program on its own and the tasks of Spark.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from hashlib import blake2b
 from typing import Any, Final
@@ -20,6 +20,10 @@ from .schema import QUARANTINE, REQUESTS
 
 LONGEST: Final = 16 << 20
 """Bytes of the longest line that is read; a Fetch of ten thousand partitions has about 4 MB."""
+SHORT: Final = 256
+"""Bytes of an unreadable line that is remembered; longer ones cost no more a byte than requests do."""
+MOST_JUNK: Final = 100_000
+"""How many of them are remembered."""
 KEPT_TEXT: Final = 4096
 """Bytes of a line that the quarantine keeps."""
 
@@ -44,6 +48,8 @@ class Parsed:
     """In `REQUESTS`, in the order of the lines; what mutations follow from other lines is still missing (`MutationLedger`)."""
     quarantine: pa.Table
     """In `QUARANTINE`."""
+    again: int = 0
+    """Lines that cannot be read whose text came before: they are in neither table."""
 
 
 def parse(
@@ -57,15 +63,34 @@ def parse(
 
 
 def parse_lines(
-    lines: Iterable[bytes | None], numbers: Iterable[int | None], source: Source
+    lines: Iterable[bytes | None],
+    numbers: Iterable[int | None],
+    source: Source,
+    junk: set[bytes] | None = None,
 ) -> Parsed:
-    """`parse`, of Python values; None is an empty line."""
+    """
+    `parse`, of Python values; None is an empty line.
+
+    A short text that cannot be read is looked at once, however often it comes: a small compressed file may hold millions of empty lines.
+
+    Args:
+        lines: as they are, without their ends.
+        numbers: of the lines.
+        source: where they come from.
+        junk: such texts of earlier lines, and of these afterwards.
+
+    """
+    known = set[bytes]() if junk is None else junk
+    again = 0
     read = LineReader(source.broker, source.zone).row
     rows: list[Row] = []
     places: list[tuple[int | None, bytes]] = []
     refused: list[tuple[Unreadable, int | None, bytes]] = []
     for line, number in zip(lines, numbers, strict=True):
         text = line or b""
+        if text in known:
+            again += 1
+            continue
         if len(text) > LONGEST:
             error = Unreadable(Reason.TOO_LONG, f"more than {LONGEST} bytes")
             refused.append((error, number, text))
@@ -75,7 +100,9 @@ def parse_lines(
             places.append((number, text))
         except Unreadable as unreadable:
             refused.append((unreadable, number, text))
-    return _tables(rows, places, refused, source)
+            if len(text) <= SHORT and len(known) < MOST_JUNK:
+                known.add(text)
+    return replace(_tables(rows, places, refused, source), again=again)
 
 
 def _tables(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..history.store import BUCKETS, History
 from ..ingest import Options, Report, Tables, ingest
-from ..ingest.files import STANDARD_INPUT, log_files
+from ..ingest.files import STANDARD_INPUT, as_private_as, log_files
 from ..table.run import run_here
 from .engine import MOST_LOCAL_BYTES, Engine, chosen, run_of
 from .parts import Progress
@@ -25,6 +25,8 @@ def ingest_logs(
     """
     Read logs into the folder's tables of requests, and take the new ones over into its history.
 
+    What this process writes may be read by nobody who may not read the logs (`as_private_as`).
+
     Args:
         paths: files and folders; `-` is standard input.
         into: a folder, or a URI for Spark.
@@ -37,15 +39,17 @@ def ingest_logs(
         PipelineError: something cannot be read or written; what was committed before stays, and another run goes on from there.
 
     """
-    run = run_of(chosen(engine, _size(paths, options), MOST_LOCAL_BYTES))
-    if run is run_here:
-        report = ingest(paths, into, options, progress)
-    else:
-        from ..spark.ingest import ingest as ingest_by_spark  # noqa: PLC0415 - brings Spark in
-        from ..spark.session import session  # noqa: PLC0415 - as above
+    files = _files(paths, options)
+    run = run_of(chosen(engine, _size(files), MOST_LOCAL_BYTES))
+    with as_private_as(files or ()):
+        if run is run_here:
+            report = ingest(paths, into, options, progress)
+        else:
+            from ..spark.ingest import ingest as ingest_by_spark  # noqa: PLC0415 - brings Spark in
+            from ..spark.session import session  # noqa: PLC0415 - as above
 
-        report = ingest_by_spark(session(), paths, into, options)
-    History.create(into, buckets).update(Tables.create(into).requests, run)
+            report = ingest_by_spark(session(), paths, into, options)
+        History.create(into, buckets).update(Tables.create(into).requests, run)
     return report
 
 
@@ -83,9 +87,15 @@ def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
     stream(session(), source, into, checkpoint, options=options, buckets=buckets, every=every, done=done)  # fmt: skip
 
 
-def _size(paths: Sequence[str], options: Options) -> int:
-    """Bytes of local files; a URI is taken for more than this process should read."""
+def _files(paths: Sequence[str], options: Options) -> list[str] | None:
+    """The files of this machine that paths mean; None for URIs."""
     if any("://" in path for path in paths):
+        return None
+    return log_files(paths, options.names, follow_links=options.follow_links).files
+
+
+def _size(files: Sequence[str] | None) -> int:
+    """Bytes of local files; a URI is taken for more than this process should read."""
+    if files is None:
         return MOST_LOCAL_BYTES + 1
-    files = log_files(paths, options.names)
     return sum(Path(file).stat().st_size for file in files if file != STANDARD_INPUT)

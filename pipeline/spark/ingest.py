@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..errors import SparkFailed, UnreadableLog
 from ..ingest import Options, Report, Tables
 from ..ingest.committing import Committer
+from ..ingest.files import LINK_OUT, log_files
 from ..ingest.parts import Staged
 from ..request_log.mutations import MutationLedger
 from .lines import lines_of_files, staged_lines
@@ -43,9 +45,21 @@ def ingest(
 
     """
     options = options or Options()
+    _check_links(spark, paths, options)
     tables = Tables.create(into)
     committer = Committer(tables, MutationLedger(options.topics()))
     return committer.add(partial(_staged, spark, list(paths), tables, options))
+
+
+def _check_links(spark: "SparkSession", paths: Sequence[str], options: Options) -> None:
+    """Refuse folders of this machine with links out of them, which Spark would follow."""
+    default = spark.conf.get("spark.hadoop.fs.defaultFS", "file:///") or ""
+    local = [path for path in paths if "://" not in path and Path(path).is_dir()]
+    if options.follow_links or not default.startswith("file:") or not local:
+        return
+    for path, why in log_files(local, options.names).left_out.items():
+        if why is LINK_OUT:
+            raise UnreadableLog(path, why)
 
 
 def _staged(

@@ -30,7 +30,9 @@ def compact(writer: Writer, files: Sequence[File]) -> File:
     batches = merged_files(writer.storage, files, writer.layout)
     if writer.layout.sums:
         batches = (add_up(batch, writer.layout) for batch in batches)
-    return writer.write_sorted(_part(files[0]), batches, name)
+    merged_file = writer.write_sorted(_part(files[0]), batches, name)
+    writer.storage.restrict(merged_file, files)
+    return merged_file
 
 
 def merged_files(

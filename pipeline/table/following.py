@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -9,12 +10,13 @@ import pyarrow as pa
 from .file import File
 from .run import Run, run_here
 from .table import Table
+from .writing import CHUNK_BYTES
 
 Make: TypeAlias = Callable[[pa.Table], pa.Table]
 """What makes rows of the one table of rows of the other, each by itself, so that it does not matter how they are cut."""
 
 CHUNK: Final = 1_000_000
-"""Rows that are made into others at once."""
+"""Rows that are made into others at once, if they have no more than `CHUNK_BYTES`."""
 PORTION: Final = 4_000_000
 """About as many rows of a bucket are one piece of work."""
 
@@ -47,7 +49,7 @@ class Follower:
         Raises:
             LostCommit: another process did the same meanwhile; nothing was added.
             NotWritten: no space, or no permission; nothing was added.
-            DamagedFile: a file of the source is not as it was committed.
+            MissingFile, DamagedFile, UnreachableTable: a file of the source is gone, is not as it was committed, or could not be read.
 
         """
         after = self.target.last_epoch(self.batch_id)
@@ -63,11 +65,16 @@ class Follower:
 
     def _made(self, files: Sequence[File]) -> Iterator[pa.RecordBatch]:
         held: list[pa.RecordBatch] = []
-        for file in files:
-            held += self.source.batches([file], self.columns)
-            if sum(batch.num_rows for batch in held) >= CHUNK:
+        count = weight = 0
+        for batch in chain.from_iterable(
+            self.source.batches([file], self.columns) for file in files
+        ):
+            held.append(batch)
+            count += batch.num_rows
+            weight += batch.nbytes
+            if count >= CHUNK or weight >= CHUNK_BYTES:
                 yield from self.make(pa.Table.from_batches(held)).to_batches()
-                held = []
+                held, count, weight = [], 0, 0
         if held:
             yield from self.make(pa.Table.from_batches(held)).to_batches()
 

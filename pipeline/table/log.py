@@ -7,7 +7,6 @@ does compare: of two that started from the same version one fails (tests/pipelin
 """
 
 import json
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Self
@@ -20,10 +19,9 @@ from deltalake.transaction import AddAction, RemoveAction, Transaction
 from ..errors import LostCommit, NoTable, NotWritten, TableError, UnreadableTable
 from .file import File, reading_order
 from .layout import Layout
-from .storage import Storage
+from .storage import Storage, is_unreachable, plain, unreachable
 
 _LAYOUT: Final = "quotascope.layout"
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _REMOVALS: Final = "quotascope.removals"
 _DROPPED: Final = "quotascope.dropped"
 """Its version is the first day that was kept when days were last dropped."""
@@ -72,7 +70,7 @@ class Log:
         try:
             return cls.open(storage)
         except TableError:
-            raise NotWritten(storage.uri, _plain(error)) from error
+            raise NotWritten(storage.uri, plain(error)) from error
 
     @classmethod
     def open(cls, storage: Storage) -> Self:
@@ -81,7 +79,8 @@ class Log:
 
         Raises:
             NoTable: there is none.
-            UnreadableTable: its log cannot be read, or is not of this project.
+            UnreadableTable: its log is damaged, or is not of this project.
+            UnreachableTable: permission, credentials or the storage keep it from being read.
 
         """
         try:
@@ -89,7 +88,7 @@ class Log:
         except TableNotFoundError as error:
             raise NoTable(storage.uri) from error
         except (OSError, DeltaError) as error:
-            raise UnreadableTable(storage.uri, _plain(error)) from error
+            raise _unread(storage, error) from error
         return cls(storage, table)
 
     @property
@@ -115,7 +114,7 @@ class Log:
         try:
             self._table.update_incremental()
         except (OSError, DeltaError) as error:
-            raise UnreadableTable(self._storage.uri, _plain(error)) from error
+            raise _unread(self._storage, error) from error
 
     def epoch_of(self, batch_id: str) -> int | None:
         """Return the last epoch of a batch id that was committed."""
@@ -186,12 +185,15 @@ class Log:
 
     def clean(self, older_than_hours: int, *, dry_run: bool) -> list[str]:
         """Delete files that no commit lists, or none any more, and that are older; return their paths."""
-        paths = self._table.vacuum(
-            retention_hours=older_than_hours,
-            dry_run=dry_run,
-            enforce_retention_duration=False,
-            full=True,
-        )
+        try:
+            paths = self._table.vacuum(
+                retention_hours=older_than_hours,
+                dry_run=dry_run,
+                enforce_retention_duration=False,
+                full=True,
+            )
+        except (OSError, DeltaError) as error:
+            raise unreachable(self._storage, "its folder", error) from error
         return sorted(set(paths))
 
     def _brought_by(self, version: int) -> Iterator[File]:
@@ -199,9 +201,11 @@ class Log:
         try:
             with self._storage.filesystem.open_input_stream(path) as stream:
                 lines = stream.read().splitlines()
-        except OSError as error:
-            why = f"commit {version} is needed, and no longer there ({error})"
+        except FileNotFoundError as error:
+            why = f"commit {version} is needed, and no longer there ({plain(error)})"
             raise UnreadableTable(self._storage.uri, why) from error
+        except OSError as error:
+            raise unreachable(self._storage, f"commit {version}", error) from error
         for line in lines:
             added = json.loads(line).get("add")
             if added and added["dataChange"]:
@@ -222,9 +226,9 @@ class Log:
                 commit_properties=CommitProperties(app_transactions=transactions),
             )
         except CommitFailedError as error:
-            raise LostCommit(self._storage.uri, _plain(error)) from error
+            raise LostCommit(self._storage.uri, plain(error)) from error
         except (OSError, DeltaError) as error:
-            raise NotWritten(self._storage.uri, _plain(error)) from error
+            raise NotWritten(self._storage.uri, plain(error)) from error
         self.refresh()
 
     def _added(self, file: File, *, new: bool) -> AddAction:
@@ -234,9 +238,11 @@ class Log:
         )
 
 
-def _plain(error: Exception) -> str:
-    """Return the message on one line; deltalake colours it, and writes its causes on lines of their own."""
-    return " ".join(_COLOUR.sub("", str(error)).replace("\u21b3", ":").split())
+def _unread(storage: Storage, error: Exception) -> TableError:
+    """What it means that a log cannot be read."""
+    if is_unreachable(storage, error):
+        return unreachable(storage, "its log (_delta_log)", error)
+    return UnreadableTable(storage.uri, plain(error))
 
 
 def _layout_of(storage: Storage, table: DeltaTable) -> Layout:

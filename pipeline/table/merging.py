@@ -23,6 +23,9 @@ from .partitions import Column, Numbers
 BATCH: Final = 65_536
 """Rows that a merged batch holds at least, but the last."""
 
+BATCH_BYTES: Final = 32 << 20
+"""Or so many bytes."""
+
 Key: TypeAlias = tuple[object, ...]
 Run: TypeAlias = tuple[Key, pa.RecordBatch, int, int]
 
@@ -39,7 +42,7 @@ def merged(
     runs = merge(*(_runs(file, order[:-1]) for file in files), key=itemgetter(0))
     for _, of_key in groupby(runs, key=itemgetter(0)):
         block.add(of_key)
-        if block.rows >= BATCH:
+        if block.rows >= BATCH or block.weight >= BATCH_BYTES:
             yield from block.sorted_rows()
             block = _Block(time=order[-1])
     yield from block.sorted_rows()
@@ -81,7 +84,11 @@ class _Block:
 
     time: str
     rows: int = 0
+    weight: float = 0.0
+    """Bytes, about."""
     batches: list[pa.RecordBatch] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
+    """Bytes a row, by batch."""
     used: list[tuple[int, int]] = field(default_factory=list)
     places: dict[int, int] = field(default_factory=dict)
     runs: list[tuple[int, int, int, int]] = field(default_factory=list)
@@ -94,6 +101,7 @@ class _Block:
             self.used[place] = (self.used[place][0], end)
             self.runs.append((self.keys, place, start, end))
             self.rows += end - start
+            self.weight += (end - start) * self.weights[place]
         self.keys += 1
 
     def sorted_rows(self) -> Iterator[pa.RecordBatch]:
@@ -112,6 +120,7 @@ class _Block:
         place = self.places.setdefault(id(batch), len(self.batches))
         if place == len(self.batches):
             self.batches.append(batch)
+            self.weights.append(batch.nbytes / batch.num_rows)
             self.used.append((start, start))
         return place
 

@@ -138,7 +138,7 @@ class Reader:
         one client in memory.
 
         Raises:
-            DamagedFile: a file is gone, or is not as it was committed.
+            MissingFile, DamagedFile, UnreachableTable: a file is gone, is not as it was committed, or could not be read.
 
         """
         yield from merged_files(self.storage, files, self.layout, columns)

@@ -5,18 +5,54 @@ A local path needs nothing else. A URI such as `s3://bucket/table` is reached th
 workers too; credentials come from its options or the environment.
 """
 
+import os
+import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from errno import ENOENT
+from functools import cached_property, reduce
+from operator import and_
 from pathlib import Path
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from ..errors import DamagedFile
+from ..errors import DamagedFile, MissingFile, TableError, UnreachableTable
 from .file import File
 from .merging import BATCH
+
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
+_QUERY: Final = re.compile(r"(\bhttps?://[^\s?]+)\?\S*")
+"""What an address of an object store may end in: a signature."""
+_CAUSES: Final = (
+    (
+        re.compile(
+            r"expired|credential|unauthenti|unauthori[sz]ed|\b401\b|invalid ?(access ?key|token)|signature ?does ?not ?match|security ?token",
+            re.IGNORECASE,
+        ),
+        "renew the credentials, in the environment or the options, and run this again",
+    ),
+    (
+        re.compile(
+            r"permission denied|access ?denied|forbidden|\b403\b|privilege|not permitted",
+            re.IGNORECASE,
+        ),
+        "let this user, or these credentials, read it, and run this again",
+    ),
+    (
+        re.compile(
+            r"timed? ?-?out|timeout|connect|error sending request|dns|unreachable|slow ?down|\b(429|5\d\d) |stale file handle",
+            re.IGNORECASE,
+        ),
+        "run this again when the storage answers",
+    ),
+)
+"""What storages say, and what helps."""
+_OTHERWISE: Final = "run this again; if it fails again, look after the storage"
 
 
 @dataclass(frozen=True)
@@ -60,6 +96,13 @@ class Storage:
         if self.filesystem.get_file_info(path).type is fs.FileType.File:
             self.filesystem.delete_file(path)
 
+    def restrict(self, file: File, sources: Sequence[File]) -> None:
+        """Let only those read a file who may read all of those that it was made of; of folders of this machine."""
+        if self.is_local:
+            places = [Path(self.uri, each.path) for each in (file, *sources)]
+            modes = (place.stat().st_mode for place in places)
+            places[0].chmod(stat.S_IMODE(reduce(and_, modes)))
+
     def batches(
         self, file: File, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
@@ -67,24 +110,93 @@ class Storage:
         Yield the rows of a committed file.
 
         Raises:
-            DamagedFile: it is gone, has another size than was committed, or is no Parquet.
+            MissingFile: it is gone.
+            DamagedFile: it has another size than was committed, or is no Parquet.
+            UnreachableTable: it could not be read, and nothing says that it is damaged.
 
         """
+        wanted = None if columns is None else list(columns)
         try:
             self._check_size(file)
-            with (
-                self.filesystem.open_input_file(file.path) as source,
-                pq.ParquetFile(source) as opened,
-            ):
-                wanted = None if columns is None else list(columns)
-                yield from opened.iter_batches(batch_size=BATCH, columns=wanted)
+            with self.filesystem.open_input_file(file.path) as source:
+                yield from _rows(source, wanted)
         except (OSError, pa.ArrowException) as error:
-            raise DamagedFile(self.uri, file.path, str(error)) from error
+            raise self._trouble(file, wanted, error) from error
+
+    def _trouble(
+        self, file: File, columns: list[str] | None, error: Exception
+    ) -> TableError:
+        """
+        What an error while reading a file means.
+
+        Arrow raises OSError for broken Parquet as well, and object stores raise it without a code. So the bytes are read once more: only
+        what can be read, and not be decoded, is damaged.
+        """
+        try:
+            with self.filesystem.open_input_file(file.path) as source:
+                content = source.read_buffer()
+        except FileNotFoundError:
+            return MissingFile(self.uri, file.path)
+        except (OSError, pa.ArrowException) as again:
+            told = error if is_unreachable(self, error) else again
+            return unreachable(self, f"its file {file.path}", told)
+        try:
+            for _ in _rows(pa.BufferReader(content), columns):
+                pass
+        except (OSError, pa.ArrowException) as damage:
+            return DamagedFile(self.uri, file.path, plain(damage))
+        return unreachable(self, f"its file {file.path}", error)
 
     def _check_size(self, file: File) -> None:
         info = self.filesystem.get_file_info(file.path)
         if info.type is fs.FileType.NotFound:
-            raise DamagedFile(self.uri, file.path, "it is gone")
+            raise MissingFile(self.uri, file.path)
         if info.size != file.size:
             about = f"it has {info.size} bytes, {file.size} were committed"
             raise DamagedFile(self.uri, file.path, about)
+
+
+def plain(error: Exception) -> str:
+    """
+    The message on one line, without what signs an address.
+
+    deltalake colours its messages, and writes causes on lines of their own.
+    """
+    text = _COLOUR.sub("", str(error)).replace("\u21b3", ":")
+    return " ".join(_QUERY.sub(r"\1", text).split())
+
+
+def unreachable(storage: Storage, what: str, error: Exception) -> UnreachableTable:
+    """Return an error for what could not be read though nothing says that it is damaged; `what` is a part of the table."""
+    return UnreachableTable(storage.uri, what, plain(error), _advice(storage, error) or _OTHERWISE)  # fmt: skip
+
+
+def is_unreachable(storage: Storage, error: Exception) -> bool:
+    """Whether an error says that permission, credentials or the storage are in the way."""
+    if storage.is_local:
+        return _code(error) not in (None, ENOENT)
+    return _advice(storage, error) is not None
+
+
+def _advice(storage: Storage, error: Exception) -> str | None:
+    """What to do about an error; a folder may be called anything, so that names are not looked at."""
+    said = plain(error).replace(storage.uri, "")
+    if storage.is_local:
+        code = _code(error)
+        said = "" if code is None else os.strerror(code)
+    return next((advice for cause, advice in _CAUSES if cause.search(said)), None)
+
+
+def _code(error: Exception) -> int | None:
+    """The operating system's number of an error; deltalake has it in its text only."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    found = _OS_ERROR.search(str(error))
+    return int(found.group(1)) if found else None
+
+
+def _rows(source: Any, columns: list[str] | None) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - a file of Arrow
+    """A row group at a time, which writers bound by bytes as well; a batch of rows of several of them is not."""
+    with pq.ParquetFile(source) as opened:
+        for group in range(opened.num_row_groups):
+            yield from opened.iter_batches(BATCH, row_groups=[group], columns=columns)

@@ -13,10 +13,10 @@ from .compaction import compact, compactable
 from .file import File
 from .reader import Reader
 from .run import Run, run_here
-from .writing import Writer
+from .writing import CHUNK_BYTES, Writer, bounded
 
 CHUNK: Final = 1_000_000
-"""Rows that an append holds in memory and sorts at once."""
+"""Rows that an append holds in memory and sorts at once, if they have no more than `CHUNK_BYTES`."""
 
 _EPOCH: Final = dt.date(1970, 1, 1)
 
@@ -232,12 +232,14 @@ def _chunks(
     if isinstance(rows, pa.Table):
         rows = rows.to_batches()
     held: list[pa.RecordBatch] = []
-    count = 0
+    count = weight = 0
     for batch in rows:
-        held.append(batch)
-        count += batch.num_rows
-        if count >= CHUNK:
-            yield pa.Table.from_batches(held).select(schema.names).cast(schema)
-            held, count = [], 0
+        for piece in bounded(batch, CHUNK, CHUNK_BYTES):
+            held.append(piece)
+            count += piece.num_rows
+            weight += piece.nbytes
+            if count >= CHUNK or weight >= CHUNK_BYTES:
+                yield pa.Table.from_batches(held).select(schema.names).cast(schema)
+                held, count, weight = [], 0, 0
     if held:
         yield pa.Table.from_batches(held).select(schema.names).cast(schema)

@@ -23,6 +23,24 @@ ROW_GROUP: Final = 65_536
 """Rows whose least and greatest values a reader can tell without reading them."""
 
 
+GROUP_BYTES: Final = 32 << 20
+"""Of a row group in memory: readers hold one of each file, and a client id may have 32,767 bytes."""
+CHUNK_BYTES: Final = 64 << 20
+"""Of rows that are sorted, or made into others, at once; this takes several times as much."""
+
+
+def bounded(
+    batch: pa.RecordBatch, rows: int, most_bytes: int
+) -> Iterator[pa.RecordBatch]:
+    """Cut a batch into slices of at most so many rows and bytes, or of one row; in order."""
+    for start in range(0, batch.num_rows, rows):
+        part = batch.slice(start, rows)
+        if part.nbytes <= most_bytes or part.num_rows == 1:
+            yield part
+        else:
+            yield from bounded(part, -(-part.num_rows // 2), most_bytes)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Writer:
     """Writes files of one table."""
@@ -106,7 +124,8 @@ class Writer:
             ) as writer,
         ):
             for batch in batches:
-                writer.write_batch(batch, row_group_size=ROW_GROUP)
+                for group in bounded(batch, ROW_GROUP, GROUP_BYTES):
+                    writer.write_batch(group, row_group_size=ROW_GROUP)
                 rows += batch.num_rows
                 spans += self._span(batch)
         return rows, (min(spans, default=None), max(spans, default=None))

@@ -3,12 +3,15 @@
 import datetime as dt
 import gzip
 import io
+import os
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import zstandard
 from hypothesis import given, settings
@@ -21,6 +24,11 @@ from quotascope.pipeline import ingest as package
 from quotascope.pipeline.errors import BadSnapshot, UnreadableLog
 from quotascope.pipeline.history import History, totals, upkeep
 from quotascope.pipeline.ingest import Options, Tables, ingest, lines, local, seen
+from quotascope.pipeline.ingest.files import LINK_OUT, as_private_as, log_files
+from quotascope.pipeline.request_log import parsing
+from quotascope.pipeline.request_log.record import LineReader
+from quotascope.pipeline.runs.ingest import ingest_logs
+from quotascope.pipeline.table.writing import Writer
 
 
 def test_real_log(tmp_path: Path) -> None:
@@ -240,13 +248,186 @@ def test_counts_balance(texts: list[bytes]) -> None:
         assert (len(requests), len(quarantine)) == (first.kept, first.quarantined)
 
 
-def test_progress(tmp_path: Path) -> None:
-    """Bytes done and bytes in all, after each file."""
+def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes done and bytes in all, after each file and each of its blocks; of a compressed file those that lie on disk."""
     paths = [log(tmp_path, line(), name="a"), log(tmp_path, line(), line(), name="b")]
     told: list[tuple[int, int]] = []
     ingest(paths, str(tmp_path / "tables"), progress=lambda *each: told.append(each))
     size = len(line()) + 1
-    assert told == [(0, 3 * size), (size, 3 * size), (3 * size, 3 * size)]
+    assert list(dict.fromkeys(told)) == [(0, 3 * size), (size, 3 * size), (3 * size, 3 * size)]  # fmt: skip
+    monkeypatch.setattr(lines, "COMPRESSED_BLOCK", 1_000)
+    packed = tmp_path / "p.gz"
+    packed.write_bytes(gzip.compress(b"\n".join(LINES[:100]), 1))
+    told.clear()
+    ingest([str(packed)], str(tmp_path / "tables"), progress=lambda *each: told.append(each))  # fmt: skip
+    whole = packed.stat().st_size
+    assert len({at for at, _ in told}) > whole / 2_000
+    assert [at for at, _ in told] == sorted(at for at, _ in told)
+    assert (told[0], told[-1]) == ((0, whole), (whole, whole))
+
+
+def test_millions_of_empty_lines_are_looked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a small file unpacks to is counted line by line, and parsed once for each text; nothing of it is held."""
+    looked: list[bytes] = []
+    row = LineReader.row
+
+    def noted(reader: LineReader, text: bytes) -> Any:
+        looked.append(text)
+        return row(reader, text)
+
+    monkeypatch.setattr(LineReader, "row", noted)
+    packed = tmp_path / "a.gz"
+    junk = b"\n" * 700_000 + b"junk\n" * 100_000 + line() + b"\n" + b"junk\n"
+    packed.write_bytes(gzip.compress(junk))
+    assert packed.stat().st_size < 3_000
+    report = read(tmp_path, str(packed))
+    assert looked == [b"", b"junk", line()]
+    assert (report.read, report.kept, report.quarantined) == (800_002, 1, 2)
+    assert report.quarantined_before == 699_999 + 100_000
+    assert tables(tmp_path)[0]["line"].to_pylist() == [800_001]
+    again = read(tmp_path, str(packed))
+    assert (again.duplicates, again.quarantined_before) == (1, 800_001)
+
+
+def test_junk_that_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long texts and those beyond a number are looked at each time."""
+    monkeypatch.setattr(parsing, "MOST_JUNK", 2)
+    monkeypatch.setattr(parsing, "SHORT", 3)
+    junk: set[bytes] = set()
+    texts = [b"aaaa", b"aaa", b"b", b"c", b"aaa", b"c", None, b"aaaa"]
+    found = parsing.parse_lines(texts, range(8), parsing.Source(file="a"), junk)
+    assert junk == {b"aaa", b"b"}
+    assert found.again == 1
+    assert found.quarantine["line"].to_pylist() == [0, 1, 2, 3, 5, 6, 7]
+
+
+def test_chunks_are_bounded_by_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Client ids of 32,000 bytes: as many rows are held at once as have the bytes of a chunk, here and in the history, and so do readers of its files."""
+    monkeypatch.setattr(local, "CHUNK_BYTES", 1 << 20)
+    for place in ("table.CHUNK_BYTES", "following.CHUNK_BYTES", "writing.GROUP_BYTES", "merging.BATCH_BYTES"):  # fmt: skip
+        monkeypatch.setattr(f"quotascope.pipeline.table.{place}", 1 << 19)
+    monkeypatch.setattr(lines, "BLOCK", 1 << 18)
+    held: list[int] = []
+    write = Writer.write
+
+    def noted(writer: Writer, rows: pa.Table) -> Any:
+        held.append(rows.nbytes)
+        return write(writer, rows)
+
+    monkeypatch.setattr(Writer, "write", noted)
+    texts = [line(header={"clientId": f"{n}{'x' * 32_000}", "correlationId": n}) for n in range(200)]  # fmt: skip
+    assert read(tmp_path, log(tmp_path, *texts)).kept == 200
+    one = Tables.create(str(tmp_path / "tables")).requests
+    history = History.create(str(tmp_path / "tables"))
+    assert history.update(one) == 200
+    assert max(held) < 1 << 20
+    assert len(held) > 200 * 32_000 / (1 << 20)
+    for table in (one, *history.tables):
+        for file in table.files():
+            batches = list(table.storage.batches(file))
+            assert max(batch.nbytes for batch in batches) < (1 << 19) + 70_000
+        table.compact()
+        files = list(table.buckets().values())
+        merged = [batch.nbytes for of_bucket in files for batch in table.batches(of_bucket)]  # fmt: skip
+        assert max(merged) < (1 << 19) + 70_000
+    assert len(history.detail.read()) == 200
+
+
+MEASURED = """
+import resource, sys
+import pyarrow as pa
+from quotascope.pipeline.ingest import ingest, local
+local.CHUNK_BYTES = int(sys.argv[3])
+print(ingest([sys.argv[1]], sys.argv[2]).kept, pa.default_memory_pool().max_memory() >> 20)
+"""
+
+
+def test_memory_follows_the_chunk_and_not_the_log(tmp_path: Path) -> None:
+    """Of a log of 80 MB of names, chunks of 2 MB take a fraction of the memory that one chunk takes."""
+    path = log(tmp_path, *(line(header={"clientId": f"{n}{'x' * 32_000}", "correlationId": n}) for n in range(2_500)))  # fmt: skip
+    peaks = []
+    for chunk in (2 << 20, 1 << 30):
+        command = [sys.executable, "-c", MEASURED, path, str(tmp_path / str(chunk)), str(chunk)]  # fmt: skip
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        kept, peak = map(int, done.stdout.split())
+        assert kept == 2_500
+        peaks.append(peak)
+    assert peaks[0] < 80 < peaks[1] / 2
+
+
+def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
+    """Neither those to files nor those to folders, unless that is wanted; a link within the folder, or one that is named itself, is."""
+    logs, secret = tmp_path / "logs", tmp_path / "secret"
+    for number, place in enumerate((logs / "a.log", secret / "b.log", secret / "c.txt")):  # fmt: skip
+        log(place.parent, line(header={"correlationId": number}), name=place.name)
+    (logs / "link.log").symlink_to(secret / "b.log")
+    (logs / "link.txt").symlink_to(secret / "c.txt")
+    (logs / "folder").symlink_to(secret)
+    (logs / "round").symlink_to(logs)
+    (logs / "within.log").symlink_to("a.log")
+    (logs / "nowhere.log").symlink_to("nothing")
+    (logs / "loop.log").symlink_to("loop.log")
+    only = Options(names="*.log")
+    report = read(tmp_path, str(logs), options=only)
+    assert (report.kept, report.duplicates) == (1, 1)
+    assert report.left_out == {str(logs / name): LINK_OUT for name in ("link.log", "folder")}  # fmt: skip
+    with pytest.raises(UnreadableLog, match=r"no file in this folder is called \*\.txt; .*link\.txt: a link out"):  # fmt: skip
+        read(tmp_path, str(logs), options=Options(names="*.txt"))
+    wanted = read(tmp_path, str(logs), options=Options(names="*.log", follow_links=True))  # fmt: skip
+    assert (wanted.read, wanted.kept, wanted.left_out) == (4, 1, {})
+    named = log_files([str(logs / "link.txt"), str(logs / "folder")], "*.txt")
+    assert named.files == [str(logs / "link.txt"), str(logs / "folder" / "c.txt")]
+
+
+@pytest.mark.parametrize(
+    ("modes", "others", "group"),
+    [
+        ((0o644,), True, True),
+        ((0o644, 0o640), False, True),
+        ((0o600,), False, False),
+        ((0o644, 0o604), True, True),
+    ],
+)
+def test_tables_are_as_private_as_the_logs(
+    tmp_path: Path, modes: tuple[int, ...], *, others: bool, group: bool
+) -> None:
+    """Whoever may not read one of the logs may not read what is made of it, merged files included; the process's umask is as before."""
+    paths = [log(tmp_path, line(header={"correlationId": mode}), name=f"{mode}.log") for mode in modes]  # fmt: skip
+    for path, mode in zip(paths, modes, strict=True):
+        Path(path).chmod(mode)
+    into = str(tmp_path / "usage")
+    before = os.umask(0o022)
+    try:
+        ingest_logs(paths, into, Options())
+        assert os.umask(0o022) == 0o022
+        ingest_logs([log(tmp_path, line(header={"correlationId": 1}), name="more.log")], into, Options())  # fmt: skip
+        upkeep.compact(upkeep.tables_of(into).values())
+    finally:
+        os.umask(before)
+    found = upkeep.tables_of(into)["history"]
+    assert len(found.files()) == 1
+    places = [Path(found.storage.uri, found.files()[0].path), Path(into), Path(into, "history", "_delta_log", f"{0:020d}.json")]  # fmt: skip
+    for place in places:
+        mode = place.stat().st_mode
+        assert (bool(mode & 0o007), bool(mode & 0o070)) == (others, group), place
+
+
+def test_groups_of_others_are_no_group_of_mine(tmp_path: Path) -> None:
+    """What one group may read is not for another one, whose files the new ones would be."""
+    path = Path(log(tmp_path, line()))
+    path.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(path, -1, 12_345)
+    before = os.umask(0o022)
+    with as_private_as([str(path)]):
+        inner = os.umask(0o077)
+    os.umask(before)
+    own_group = path.stat().st_gid == os.getegid()
+    assert inner == (0o027 if own_group else 0o077)
 
 
 def test_public_names() -> None:

@@ -4,16 +4,28 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pytest
 from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
 
-from quotascope.pipeline.errors import DamagedFile, NotWritten, UnreadableTable
-from quotascope.pipeline.table import Table
+from quotascope.pipeline.errors import (
+    DamagedFile,
+    MissingFile,
+    NotWritten,
+    TableError,
+    UnreachableTable,
+    UnreadableTable,
+)
+from quotascope.pipeline.table import File, Table
+from quotascope.pipeline.table import storage as storage_module
 from quotascope.pipeline.table.log import Log
+from quotascope.pipeline.table.storage import Storage, plain
 
 ROOT = Path(__file__).parents[3]
 
@@ -106,7 +118,7 @@ def test_a_truncated_file_is_named(table: Table, keep: int) -> None:
 def test_a_missing_file_is_named(table: Table) -> None:
     """A file that somebody deleted is an error, not fewer rows."""
     _files(table)[0].unlink()
-    with pytest.raises(DamagedFile, match="it is gone"):
+    with pytest.raises(MissingFile, match=r"is gone; if the table was compacted"):
         table.read()
 
 
@@ -116,6 +128,127 @@ def test_a_file_with_other_bytes_is_named(table: Table) -> None:
     damaged.write_bytes(b"x" * damaged.stat().st_size)
     with pytest.raises(DamagedFile, match="Parquet"):
         table.read()
+
+
+def test_pages_with_other_bytes_are_named(table: Table) -> None:
+    """Arrow raises for these what a system raises for a broken disk: the bytes can be read, so that the file is damaged."""
+    damaged = _files(table)[0]
+    content = bytearray(damaged.read_bytes())
+    content[4:200] = b"x" * 196
+    damaged.write_bytes(content)
+    with pytest.raises(DamagedFile, match=r"is damaged: .*drop the table's day"):
+        table.read()
+
+
+@contextmanager
+def _without_privileges() -> Iterator[None]:
+    """As a user who owns none of the files."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@pytest.mark.parametrize("kept", ["file", "folder", "log", "commit"])
+def test_what_may_not_be_read_is_not_called_damaged(kept: str) -> None:
+    """The message says what is in the way and whose permission helps; afterwards all rows are there."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        table = Table.create(f"{name}/kafka-connect", SCHEMA, LAYOUT)
+        table.append("first", batch(0))
+        file = table.files()[0]
+        root = Path(table.storage.uri)
+        parts = {
+            "file": root / file.path,
+            "folder": (root / file.path).parent,
+            "log": root / "_delta_log",
+            "commit": root / "_delta_log" / f"{1:020d}.json",
+        }
+        mode = parts[kept].stat().st_mode
+        read: Callable[[], object] = lambda: Table.open(table.storage.uri).read()  # noqa: E731 - one of two
+        if kept == "commit":
+            read = partial(table.added_since, 0)
+        parts[kept].chmod(0)
+        with (
+            _without_privileges(),
+            pytest.raises(UnreachableTable, match=r"ermission denied.*; let this user") as raised,
+        ):  # fmt: skip
+            read()
+        assert "damaged" not in str(raised.value)
+        assert (file.path in str(raised.value)) == (kept in {"file", "folder"})
+        parts[kept].chmod(mode)
+        assert table.read().num_rows == 1_000
+
+
+def test_a_commit_that_was_forgotten_is_told_from_one_that_may_not_be_read(
+    table: Table,
+) -> None:
+    """Who follows the table begins again only when a commit is gone."""
+    Path(table.storage.uri, "_delta_log", f"{1:020d}.json").unlink()
+    with pytest.raises(UnreadableTable, match="commit 1 is needed, and no longer"):
+        table.added_since(0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        (["400", "ExpiredToken"], "renew the credentials"),
+        (["403", "AccessDenied"], "let this user, or these credentials, read it"),
+        ([], "run this again when the storage answers"),
+    ],
+)
+def test_object_store_that_refuses(answer: list[str], advice: str) -> None:
+    """Neither a file nor the log is called damaged; what to do depends on what the store says, in one line."""
+    command = [sys.executable, "-m", "tests.pipeline.table.object_store", *answer]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as store:  # fmt: skip
+        assert store.stdout is not None
+        options = {
+            "AWS_ENDPOINT_URL": store.stdout.readline().strip(),
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_REGION": "here",
+            "max_retries": "0",
+        }
+        storage = Storage("s3://bucket/table", options)
+        file = File(path="day=1/bucket=0/a.parquet", day=1, bucket=0, rows=1, size=9)
+        for read in (lambda: [*storage.batches(file)], lambda: Table.open(storage.uri, options)):  # fmt: skip
+            with pytest.raises(TableError) as raised:
+                read()
+            assert isinstance(raised.value, UnreachableTable)
+            text = str(raised.value)
+            assert f"; {advice}" in text
+            assert "damaged" not in text
+            assert text.isprintable()
+        store.kill()
+
+
+def test_a_storage_that_failed_once_is_not_called_damaged(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the same bytes can be decoded a moment later, the file is whole."""
+    opened = iter([True])
+
+    def flaky(source: object, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+        if next(opened, False):
+            raise OSError("Corrupt snappy compressed data")
+        return rows(source, columns)
+
+    rows = storage_module._rows
+    monkeypatch.setattr(storage_module, "_rows", flaky)
+    with pytest.raises(UnreachableTable, match="run this again; if it fails again"):
+        table.read()
+    assert table.read().num_rows == 1_000
+
+
+def test_a_message_holds_no_signature() -> None:
+    """Some stores are asked by addresses that are signed."""
+    error = OSError("GET https://a.blob.core.windows.net/c/f?sv=1&sig=s3cret in 3ms\n\x1b[31m\u21b3\x1b[0m 403")  # fmt: skip
+    assert plain(error) == "GET https://a.blob.core.windows.net/c/f in 3ms : 403"
 
 
 def test_a_damaged_log_is_an_error(table: Table) -> None:
