@@ -1,6 +1,7 @@
 """What is said about logs."""
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from quotascope.pipeline.ingest import Options
         ({"broker": "1", "broker_pattern": "(1)"}, "not both"),
     ],
 )
-def test_options_without_sense(options: dict[str, str], told: str) -> None:
+def test_options_without_sense(options: dict[str, Any], told: str) -> None:
     """A wrong option is told at once, before anything is read."""
     with pytest.raises(BadOption, match=told):
         Options(**options)

@@ -143,6 +143,46 @@ def test_a_worker_writes_part_after_part(
     )
 
 
+def test_texts_that_come_again_are_one_row() -> None:
+    """Empty lines of a batch, say; the row says how many lines it stands for."""
+    lines = [b"", None, b"junk", b"", line(), b"junk", b""]
+    found = table(batch(*((text, "a", None, 1) for text in lines)))
+    told = dict(zip(found["text"].to_pylist(), found["lines"].to_pylist(), strict=True))
+    assert set(told) == {b"", b"junk", None}
+    assert sum(told.values()) == len(lines)
+    assert told[None] == 1
+
+
+def test_lines_are_read_and_parts_are_cut_by_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part that is larger than a piece is written in several, in its order; what comes again in a later piece, or is no request, counts once."""
+    plain = [line(header={"correlationId": n, "clientId": "x" * 2_000}) for n in range(40)]  # fmt: skip
+    topics = mutation("create", [topic("t", 4)], number=999)
+    lines = [*plain, *plain[:7], topics, topics, *plain[30:], b"junk", b"other", b"junk", b"other"]  # fmt: skip
+    whole = added(tmp_path / "whole", *lines)
+    monkeypatch.setattr("quotascope.pipeline.ingest.parts.PIECE_BYTES", 9_000)
+    monkeypatch.setattr("quotascope.pipeline.ingest.parts.READ_BYTES", 5_000)
+    given = batch(*((text, "a", 0, None) for text in lines))
+    assert max(len(each) for each in rows(given)) < 5
+    held: list[int] = []
+    fresh = Seen.fresh
+
+    def noted(seen: Seen, rows_of: pa.Table) -> pa.Table:
+        held.append(rows_of.nbytes)
+        return fresh(seen, rows_of)
+
+    monkeypatch.setattr(Seen, "fresh", noted)
+    spread = added(tmp_path / "cut", *lines)
+    assert spread == whole
+    assert (spread.kept, spread.duplicates, spread.quarantined, spread.quarantined_before) == (41, 18, 2, 2)  # fmt: skip
+    assert max(held) < 20_000
+    found = Tables.create(str(tmp_path / "cut" / "spread")).requests
+    order: list[Any] = found.read()["correlation_id"].to_pylist()
+    assert len(found.files()) > 5
+    assert [number for number in order if number < 999] == list(range(40))
+
+
 def test_topics_of_all_parts_come_together(tmp_path: Path) -> None:
     """A create and a delete of different users and days, in different parts, tell of each other."""
     create = mutation("create", [topic("t", 4)], time="2026-11-20 08:00:00,000")
