@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotascope.metrics import QuotaEntity
-from quotascope.pages.words import counted, moment, seconds
+from quotascope.pages.words import counted, seconds
 
 from ..errors import PipelineError
-from ..report.words import percent
-from ..week import HOURS, QUARTER_MS, seen_hours
+from ..week import QUARTER_MS, seen_hours
 from .groups import NAMES
 from .policy import Shape
 
@@ -99,14 +98,6 @@ class Coverage:
     def of(self, entity: QuotaEntity) -> Logged:
         """What was counted of an entity."""
         return self.entities.get(entity, Logged())
-
-    def told(self, zone: tzinfo) -> str:
-        """One sentence."""
-        begin, end = self.span_ms
-        return (
-            f"Made of {seconds(self.period_ms / 1_000)} of log ({moment(begin, zone)} to {moment(end, zone)}) with requests in {self.hours_of_week} of the {HOURS} hours "
-            f"of a week; {self.logged.throttled:,} of {self.logged.requests:,} requests ({percent(self.logged.share)}) were throttled while it was written."
-        )
 
     def check(self, source: str) -> None:
         """Raise `ShortLog` unless a day was seen."""

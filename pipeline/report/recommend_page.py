@@ -13,7 +13,7 @@ from quotascope.pages.words import counted, moment, seconds, shown
 
 from ..recommend.advice import NOW, RECOMMENDED, Advice, Hit
 from ..recommend.recommendation import Recommendation
-from ..week import hour_name
+from ..week import HOURS, hour_name
 from .charts import group_section
 from .rollups import Drawn
 from .style import STYLE
@@ -83,8 +83,15 @@ def _sections(
 
 def caveats(advice: Advice) -> Sequence[str]:
     """What the limits were made of, and why they may be too low, one sentence or two each."""
-    found = [advice.coverage.told(advice.policy.zone)]
-    if advice.coverage.short:
+    coverage, zone = advice.coverage, advice.policy.zone
+    begin, end = (moment(time, zone) for time in coverage.span_ms)
+    logged = coverage.logged
+    told = (
+        f"Made of {seconds(coverage.period_ms / 1_000)} of log ({begin} to {end}) with requests in {coverage.hours_of_week} of the {HOURS} hours of a week; "
+        f"{logged.throttled:,} of {logged.requests:,} requests ({percent(logged.share)}) were throttled while it was written."
+    )
+    found = [told]
+    if coverage.short:
         found.append("That is less than a day of log: hours that are not in it may need more.")  # fmt: skip
     if advice.held_back:
         found.append(

@@ -94,10 +94,8 @@ def test_old_days_go_and_their_sums_stay(source: Table, tmp_path: Path) -> None:
     first = dt.datetime.fromtimestamp(START_MS / 1000, dt.UTC).date()
     assert history.drop_before(first + dt.timedelta(days=1)) == 10
     assert history.detail.read().num_rows == 10
-    seconds = totals(history.rollups["seconds"].read())
-    assert (
-        sum(seconds["requests"].to_pylist()) == 20
-    )  # what is drawn is what is replayed
+    drawn: list[Any] = history.rollups["seconds"].read()["requests"].to_pylist()
+    assert sum(drawn) == 20  # what is drawn is what is replayed
     hours = totals(history.rollups["hours"].read())
     counts: list[Any] = hours["requests"].to_pylist()
     assert sum(counts) == 40  # each charges bytes and thread time

@@ -147,7 +147,8 @@ def test_texts_that_come_again_are_one_row() -> None:
     """Empty lines of a batch, say; the row says how many lines it stands for."""
     lines = [b"", None, b"junk", b"", line(), b"junk", b""]
     found = table(batch(*((text, "a", None, 1) for text in lines)))
-    told = dict(zip(found["text"].to_pylist(), found["lines"].to_pylist(), strict=True))
+    counts: list[Any] = found["lines"].to_pylist()
+    told = dict(zip(found["text"].to_pylist(), counts, strict=True))
     assert set(told) == {b"", b"junk", None}
     assert sum(told.values()) == len(lines)
     assert told[None] == 1
