@@ -77,7 +77,7 @@ def test_terminal_and_page_name_the_release(usage: Path) -> None:
     done = quotascope(usage, "whatif", "usage", "--candidates", "candidates.yaml")
     assert "follow Kafka 4.4, the newest" in " ".join(done.stdout.split())
     options = ("--html", "-", "--kafka-version", "4.3")
-    for command in (("whatif", "usage", "--candidates", "candidates.yaml"), ("recommend", "usage")):  # fmt: skip
+    for command in (("whatif", "usage", "--candidates", "candidates.yaml"), ("recommend", "usage", "--short-log")):  # fmt: skip
         done = quotascope(usage, *command, *options)
         assert "follow Kafka 4.3, as --kafka-version says" in done.stdout
 

@@ -156,7 +156,8 @@ def _without_privileges() -> Iterator[None]:
 @pytest.mark.parametrize("kept", ["file", "folder", "log", "commit"])
 def test_what_may_not_be_read_is_not_called_damaged(kept: str) -> None:
     """The message says what is in the way and whose permission helps; afterwards all rows are there."""
-    with TemporaryDirectory() as name:
+    # pytest's own folder is closed to all other users
+    with TemporaryDirectory(dir="/tmp") as name:
         Path(name).chmod(0o755)
         table = Table.create(f"{name}/kafka-connect", SCHEMA, LAYOUT)
         table.append("first", batch(0))
