@@ -14,6 +14,7 @@ pytest_plugins = ["tests.second_try", "tests.cluster.fixtures", "tests.spark.fix
 settings.register_profile(
     "desk",
     deadline=None,
+    derandomize=False,  # which Hypothesis would be where CI is set
     max_examples=50,
     print_blob=True,
     suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow],

@@ -9,7 +9,7 @@ from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
 from ..errors import SourceUnreadable
-from ..sources.prometheus_text.samples import decoded, numbers_in
+from ..sources.prometheus_text.samples import numbers_in, page_of, text_of
 from ..sources.prometheus_text.series import parse_series
 from ..untrusted import shown
 
@@ -37,9 +37,9 @@ class Page:
 
     def __init__(self, answer: bytes) -> None:
         self._samples: dict[str, list[Sample]] = {}
-        keys, numbers = numbers_in(decoded(answer), _OURS)
+        keys, numbers = numbers_in(page_of(answer), _OURS)
         for key, number in zip(keys, numbers, strict=True):
-            name, labels = _parsed(key)
+            name, labels = _parsed(text_of(key))
             self._samples.setdefault(name, []).append(Sample(labels, number))
         if catalog.BUILD_INFO.name not in self._samples:
             raise SourceUnreadable(

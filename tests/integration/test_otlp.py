@@ -13,7 +13,12 @@ from tests.integration.exporter import Exporter, serving, settings_for
 
 pytestmark = pytest.mark.real
 
-VOLATILE = ("quotascope_snapshot_age", "quotascope_limits_age", "quotascope_otlp")
+VOLATILE = (
+    "quotascope_snapshot_age",
+    "quotascope_limits_age",
+    "quotascope_source_age",
+    "quotascope_otlp",
+)
 """Ages go on, and a push counts itself only afterwards."""
 
 

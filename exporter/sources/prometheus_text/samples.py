@@ -52,14 +52,6 @@ def _check_utf8(answer: bytes) -> None:
         raise _no_text(error) from error
 
 
-def decoded(answer: bytes) -> str:
-    """The text of an answer of ours. Raises ``SourceUnreadable`` when it is none."""
-    try:
-        return answer.decode()
-    except UnicodeDecodeError as error:
-        raise _no_text(error) from error
-
-
 def _no_text(error: UnicodeDecodeError) -> SourceUnreadable:
     return SourceUnreadable(
         f"the answer is not Prometheus text ({shown(error)}): is this a metrics agent?"

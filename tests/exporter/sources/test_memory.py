@@ -87,14 +87,14 @@ LONGEST = 64 * MIB
 """The default of `max_answer_bytes`."""
 MOST_MIB = 450
 """Of a whole process that reads one such answer after the other; the shipped limit is 1 GiB."""
-READS = """
-import asyncio, resource, sys
+READS = r"""
+import asyncio, re, resource, sys
 from quotascope.exporter.config import SourceConfig
 from quotascope.exporter.errors import SourceError
 from quotascope.exporter.sources.build import build_source
 
 async def read(url):
-    source = build_source(SourceConfig(url=url, dialect="jolokia" if "jolokia" in url else "prometheus"))
+    source = build_source(SourceConfig(url=url, timeout_seconds=200, dialect="jolokia" if "jolokia" in url else "prometheus"))
     try:
         await source.read()
     except SourceError as error:
@@ -105,7 +105,8 @@ async def read(url):
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))  # for whatever is not bounded
 for url in sys.argv[1:]:
     asyncio.run(read(url))
-    print(url.rpartition("/")[2], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, file=sys.stderr)
+    peak = re.search(r"VmHWM:\s*(\d+) kB", open("/proc/self/status").read())  # getrusage's begins with that of the parent
+    print(url.rpartition("/")[2], int(peak[1]) >> 10, file=sys.stderr)
 """
 
 

@@ -122,7 +122,7 @@ def _driver(folder: Path) -> Iterator[SparkProcess]:
 
 
 def _rules(folder: Path) -> list[str]:
-    done = run("alerts", "write", folder)
+    done = run("alerts", "write", folder, "--grafana-url", "https://grafana.example")
     assert done.returncode == 0, done.stderr
     paths = []
     for name in ("quotascope-recording.yaml", "quotascope-alerts.yaml"):

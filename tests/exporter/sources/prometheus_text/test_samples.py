@@ -11,7 +11,7 @@ from tests.exporter.recorded import CAPTURES
 from tests.strategies import texts
 
 from quotascope.exporter.errors import SourceUnreadable
-from quotascope.exporter.sources.prometheus_text.samples import decoded, numbers_in
+from quotascope.exporter.sources.prometheus_text.samples import numbers_in, page_of
 from quotascope.exporter.sources.prometheus_text.series import parse_series
 
 Sample = tuple[str, dict[str, str], float]
@@ -119,7 +119,7 @@ def test_what_the_official_parser_accepts_we_read_the_same(noise: str) -> None:
 def test_any_bytes_give_numbers_or_an_error_of_ours(noise: bytes) -> None:
     """Nothing that an agent can answer ends in another error."""
     try:
-        keys, numbers = numbers_in(decoded(b"kafka_a" + noise), WANTED)
+        keys, numbers = numbers_in(page_of(b"kafka_a" + noise), WANTED)
     except SourceUnreadable:
         return
     assert len(keys) == len(numbers)
@@ -203,7 +203,7 @@ def test_malformed_labels_are_an_error(series: str) -> None:
 def test_bytes_that_are_no_text_are_unreadable() -> None:
     """Prometheus text is UTF-8."""
     with pytest.raises(SourceUnreadable, match="not Prometheus text"):
-        decoded(b"kafka_a 1\n\xff\xfe")
+        page_of(b"kafka_a 1\n\xff\xfe")
 
 
 def test_nan_is_a_number() -> None:
