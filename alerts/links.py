@@ -77,14 +77,14 @@ class Site:
             )
 
     def _check_addresses(self) -> None:
-        if self.grafana_url is not None and not _ADDRESS.fullmatch(self.grafana_url):
-            raise InvalidSite(f"{self.grafana_url!r} is not the address of a Grafana")
+        if self.grafana_url is not None:
+            check_address(self.grafana_url, "a Grafana")
         if self.runbook_url is not None and (
             ALERT not in self.runbook_url
             or not _ADDRESS.fullmatch(self.runbook_url.replace(ALERT, "x"))
         ):
             raise InvalidSite(
-                f"{self.runbook_url!r} is not an address of runbooks: it needs https:// and {ALERT}"
+                f"{self.runbook_url!r} is not an address of runbooks: it needs https:// or http://, and {ALERT}"
             )
 
     def _check_users(self) -> None:
@@ -98,6 +98,14 @@ class Site:
             raise InvalidSite(
                 f"{self.system_users!r} is not a regular expression: {error}"
             ) from error
+
+
+def check_address(url: str, of: str) -> None:
+    """Raise ``InvalidSite`` for what is not the address of a web server; ``of`` says whose it should be."""
+    if not _ADDRESS.fullmatch(url):
+        raise InvalidSite(
+            f"{url!r} is not the address of {of}: it begins with https:// or http://"
+        )
 
 
 def dashboard_url(

@@ -29,7 +29,7 @@ Other files are written where an option asks for them:
 | `--alertmanager FILE` | an example of how the alerts can be sent: grouped by alert and cluster, and kept back where another alert says it all |
 | `--runbooks DIR` | the runbooks in Markdown, for a wiki. In this repository: `alerts/runbooks/` |
 
-Version 0.1 wrote the first two into `DIR`, where Prometheus refuses them as rules. `alerts write` names such files and leaves them alone, for they may be in use.
+Earlier versions wrote the first two into `DIR`, where Prometheus refuses them as rules. `alerts write` names such files and leaves them alone, for they may be in use.
 
 ## Links
 

@@ -21,7 +21,7 @@ _MISPLACED: Final = {
     "quotascope-prometheusrule.yaml": RULES_NOTE,
     "alertmanager-example.yaml": ALERTMANAGER_NOTE,
 }
-"""What version 0.1 put beside the rules, and how each of these files begins."""
+"""What earlier versions put beside the rules, and how each of these files begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

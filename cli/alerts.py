@@ -114,7 +114,7 @@ def write(
         typer.echo(f"{runbooks}: {len(written) - len(single)} runbooks")
     for path in misplaced(folder):
         typer.echo(
-            f"{path} is no rule file, and Prometheus refuses it where rule_files takes all of the folder. "
+            f"{path} is not a rule file, and Prometheus refuses it where rule_files takes all of the folder. "
             f"An earlier version wrote it: move it if it is in use, or remove it with `rm {quote(str(path))}`",
             err=True,
         )

@@ -53,7 +53,7 @@ def explain(
     name = user_of(limits, user)
     if name != user:
         typer.echo(
-            f"quotascope: the user of the principal {one_line(user)} is {one_line(name)}: quotas have the name alone",
+            f"quotascope: {one_line(user)} is a principal: explaining its user {one_line(name)}, the name that quotas are set for",
             err=True,
         )
     explanations = explain_limits(limits, name, client_id)

@@ -142,14 +142,14 @@ def _tell(report: Report) -> None:
     """The counts on standard output, what is broken on standard error, with exit code 1."""
     from quotascope.exporter.untrusted import one_line
 
-    tell_counts(report)
+    print_counts(report)
     for file, why in report.broken.items():
         typer.echo(f"quotascope: {one_line(file)}: {one_line(why)}", err=True)
     if report.broken:
         raise typer.Exit(1)
 
 
-def tell_counts(report: Report, of: str = "") -> None:
+def print_counts(report: Report, of: str = "") -> None:
     """What became of the lines on standard output, `of` in front; on standard error that none of them was a request."""
     from quotascope.exporter.untrusted import one_line
 

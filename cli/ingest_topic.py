@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .ingest import Broker, Buckets, Into, LogZone, Topics, tell_counts
+from .ingest import Broker, Buckets, Into, LogZone, Topics, print_counts
 from .pipeline_options import check_extra
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def ingest_topic(
         ),
     ],
     every: Annotated[
-        str, typer.Option(metavar="TIME", help="How often the history gets what came.")
+        str, typer.Option(metavar="TIME", help="How often the history takes in new requests.")
     ] = "1 minute",
     once: Annotated[
         bool, typer.Option("--once", help="Read what there is, then end.")
@@ -56,7 +56,7 @@ def ingest_topic(
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
-            help="Of Spark's Kafka source, such as kafka.security.protocol=SSL or startingOffsets=latest; may be repeated.",
+            help="Option of Spark's Kafka source, such as kafka.security.protocol=SSL or startingOffsets=latest; may be repeated.",
         ),
     ] = None,
     broker: Broker = None,
@@ -101,5 +101,5 @@ def _pairs(option: list[str] | None) -> dict[str, str]:
 
 
 def _tell(number: int, report: Report) -> None:
-    tell_counts(report, of=f"batch {number}: ")
+    print_counts(report, of=f"batch {number}: ")
     sys.stdout.flush()

@@ -36,13 +36,14 @@ def site(
     exporter_url: str | None, runbook_url: str | None, **given: str | None
 ) -> Site:
     """What was given on the command line; the rest is as in the committed files. Raises ``InvalidSite``."""
-    from quotascope.alerts import InvalidSite, Site
+    from quotascope.alerts import InvalidSite, Site, check_address
 
     if exporter_url is not None:
         if runbook_url is not None:
             raise InvalidSite(
                 "--exporter-url and --runbook-url both say where the runbooks are: give one of them"
             )
+        check_address(exporter_url, "an exporter")
         runbook_url = f"{exporter_url.rstrip('/')}/runbooks/{{alert}}"
     named = {name: value for name, value in given.items() if value is not None}
     return Site(runbook_url=runbook_url, **named)

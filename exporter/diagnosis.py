@@ -85,7 +85,7 @@ def _sources(snapshot: Snapshot) -> Iterator[Finding]:
         if source.up and source.late and source.read_at is not None:
             yield _warning(
                 f"Source {source.name!r} ({source.dialect}) has not answered yet: its numbers are {max(0.0, snapshot.taken_at - source.read_at):.0f} s old.",
-                "Let its agent write less, as with the rules of `quotascope rules jmx-exporter`, or scrape with more time.",
+                "Reduce what its agent writes, for example with the rules of `quotascope rules jmx-exporter`, or raise Prometheus's scrape_timeout.",
             )
         if source.up and source.remark is not None:
             yield _warning(

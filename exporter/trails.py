@@ -46,7 +46,7 @@ class Trails:
         self._trails: dict[_Key, deque[tuple[int, float]]] = {}
 
     def note(self, snapshot: Snapshot) -> None:
-        """Remember what a snapshot tells; one of an earlier time than the last comes after the clock was set back."""
+        """Remember what a snapshot shows; one of an earlier time than the last comes after the clock was set back."""
         step = int(snapshot.taken_at // self._step_seconds)
         self._set_back = max(self._set_back, self._now - step)
         self._now = step + self._set_back

@@ -52,7 +52,7 @@ class ClientQuotaManager:
     """
     The quotas of one type on one broker; this class itself serves Produce and Fetch (Kafka: `ClientQuotaManager`).
 
-    Kafka's behaviour by default, its quirks included: throttles above 24.8 days are as long as `ManagerConfig.release`
+    Kafka's behavior by default, its quirks included: throttles above 24.8 days are as long as `ManagerConfig.release`
     makes them, unlimited clients are measured too, sensors live an hour after their last record, a metric whose rule
     was superseded stays until then.
 

@@ -73,7 +73,7 @@ class Collection:
         """
         A snapshot, within about ``timeout_seconds``.
 
-        Sources that have not answered by then are shown with their numbers before, or as down where there are none. With sampling, a ``scraper`` gets the maxima since it last called.
+        Sources that have not answered by then are shown with their last numbers, or as down where there are none. With sampling, a ``scraper`` gets the maxima since it last called.
         """
         snapshot = await self._recent(timeout_seconds)
         return snapshot if scraper is None else self.shown_to(scraper, snapshot)

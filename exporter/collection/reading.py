@@ -1,4 +1,4 @@
-"""Reads all sources at the same time, each for as long as it takes, and shows what there is when somebody has to be answered."""
+"""Reads all sources at the same time, each for as long as it takes, and shows what there is when a scrape has to be answered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Readers:
     The reads of all sources, which go on beside the collections that began them.
 
     A source has one read under way at most. One that takes longer than a scrape can wait is
-    read on in the background, and the next collections show its last numbers with their age.
+    read in the background, and the next collections show its last numbers with their age.
 
     Args:
         clock: Unix time in seconds.
@@ -116,8 +116,8 @@ class _Reader:
         return replace(last, health=replace(last.health, late=True))
 
     def _late(self, waited: float) -> SourceRead:
-        older = f", and its numbers before are older than {STALE_AFTER_SECONDS:g} s"
-        text = f"no answer after {waited:.1f} s{older if self._last else ''}; it is read on in the background"
+        older = f", and its last numbers are older than {STALE_AFTER_SECONDS:g} s"
+        text = f"no answer after {waited:.1f} s{older if self._last else ''}; the read continues in the background"
         return _failed(self._source, text, waited)
 
     async def _read(self) -> None:

@@ -96,7 +96,7 @@ class CollectionConfig(Section):
         default=0.5,
         ge=0,
         allow_inf_nan=False,
-        description="How much earlier than Prometheus's timeout the answer is sent; sources that did not answer by then show their numbers before.",
+        description="How much earlier than Prometheus's timeout the answer is sent; sources that have not answered by then show their last numbers.",
     )
 
 

@@ -119,7 +119,7 @@ class AccessConfig(Section):
 
     timeout_seconds: Seconds = Field(
         default=60.0,
-        description="Longest read of it, with all requests that this takes. No scrape waits so long: what takes longer than half a scrape's time is read in the background, and its last numbers are shown with their age.",
+        description="How long one read of it may take, with all its requests. No scrape waits so long: a read that takes longer than half a scrape's time continues in the background, and the last numbers are shown with their age.",
     )
     max_answer_bytes: int = Field(
         default=64 << 20,

@@ -193,7 +193,7 @@ class Roster:
         """
         The reads with one table for each node at most, and how those that stand by did when they were last read.
 
-        A configured source that answers for the node of another one is a mistake, and told as its error.
+        A configured source that answers for the node of another one is a mistake, and reported as its error.
         """
         given = list(reads)
         chosen = self._chosen(given)

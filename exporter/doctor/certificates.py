@@ -95,7 +95,7 @@ def _of_files(config: Config, now: float) -> Iterator[Result]:
         try:
             found = x509.load_pem_x509_certificates(path.read_bytes())
         except (OSError, ValueError, x509.InvalidVersion):
-            continue  # a password, or a key, or told elsewhere
+            continue  # a password, or a key, or reported elsewhere
         # of authorities one is enough, of a chain none may have ended
         choose = max if name == "ca_file" else min
         yield judged(str(path), choose(map(_end, found)), now)

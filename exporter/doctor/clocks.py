@@ -70,7 +70,7 @@ async def _read(config: SourceConfig, clock: Callable[[], float]) -> Reading:
 def compared(reading: Reading) -> Iterator[Result]:
     """Whether this clock and ours agree."""
     if reading.problem:
-        text = f"Its clock could not be asked for: {reading.problem}."
+        text = f"Its clock could not be read: {reading.problem}."
         yield _result(reading.source, Verdict.LOOK, text, "Check tls of this source.")
     try:
         at = parsedate_to_datetime(reading.date or "").timestamp()

@@ -41,7 +41,7 @@ def _counts(snapshot: Snapshot) -> str:
 
 
 def unused(snapshot: Snapshot) -> Iterator[Result]:
-    """Limits that have no effect because another rule overrules them, and limits that nobody is measured under at the moment."""
+    """Limits that have no effect because another rule overrules them, and limits that no client is measured under at the moment."""
     if snapshot.limits is None:
         return
     rules = rule_usage(snapshot.limits, snapshot)
@@ -57,7 +57,7 @@ def unused(snapshot: Snapshot) -> Iterator[Result]:
     if rest and snapshot.measured:
         yield _result(
             Verdict.NOTE,
-            f"Nobody is measured under {len(rest)} of {len(rules)} limits now: {_examples(rest)}.",
+            f"No client is measured under {len(rest)} of {len(rules)} limits now: {_examples(rest)}.",
             "Their clients are away, or a name has a mistake: `quotascope quotas list` shows all.",
         )
 

@@ -110,14 +110,14 @@ def delay_queues(snapshot: Snapshot) -> Iterator[Element]:
 
 
 def unused_limits(snapshot: Snapshot) -> Iterator[Element]:
-    """Rules under which nobody is measured."""
+    """Rules under which no client is measured."""
     if snapshot.limits is None:
         return
     rules = rule_usage(snapshot.limits, snapshot)
     unused = [rule for rule in rules if rule.hits == ()]
     if not unused:
         return
-    yield element("h2", "Limits that nobody is measured under")
+    yield element("h2", "Limits that no client is measured under")
     rows = (
         (_whose(rule.entity), rule.key, _value(rule), _overruling(rule))
         for rule in unused[:_MOST]

@@ -49,7 +49,7 @@ def trail(parts: Sequence[float | None]) -> Element:
 
 
 def state(used: float | None, *, throttled: bool = False) -> str:
-    """The class of a colour: ``over``, ``near`` or ``fine``; none when it is not known, or there is no limit."""
+    """The class of a color: ``over``, ``near`` or ``fine``; none when it is not known, or there is no limit."""
     if throttled or (used is not None and used >= 1):
         return "over"
     if used is None:

@@ -64,7 +64,7 @@ def parts(view: View) -> Element:
 def _caption(view: View) -> str:
     unknown = ""
     if view.limits_unknown and view.query.selection.show is Show.NEAR:
-        unknown = f" The limits of {view.limits_unknown} entities are unknown: how close they are cannot be said."
+        unknown = f" The limits of {view.limits_unknown} entities are unknown: they may be close to them or over."
     if not view.total:
         return f"No entity is like that.{unknown}"
     first = view.query.offset + 1

@@ -30,7 +30,7 @@ class NodeId:
         if self._configured is not None:
             if self._said and self._configured not in self._said:
                 raise SourceUnreadable(
-                    f"the agent says that it is node {self._said[0]}, but this source is to be node {self._configured}: "
+                    f"the agent says that it is node {self._said[0]}, but this source should be node {self._configured}: "
                     "check its url, and its node_id in the configuration or what discovery found for this address"
                 )
             return self._configured

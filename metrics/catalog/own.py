@@ -30,7 +30,7 @@ SOURCE_READINGS = gauge(
 
 SOURCE_AGE_SECONDS = gauge(
     "quotascope_source_age_seconds",
-    "How long ago the numbers shown of this source were asked for. A source that takes longer than a scrape can wait is read in the background; after 120 s its numbers go. Absent while the source is down.",
+    "How long ago the numbers shown of this source were asked for. A source that takes longer than a scrape can wait is read in the background; after 120 s its numbers are no longer shown. Absent while the source is down.",
     ("source",),
     "seconds",
     "the last read that succeeded",

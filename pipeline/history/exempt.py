@@ -18,7 +18,7 @@ EXEMPT_APIS: Final = (
 """
 Kafka's numbers of the APIs that every node answers with `sendResponseExemptThrottle`: what brokers and controllers say to each other.
 
-The first four went with ZooKeeper. A follower's Fetch is exempt as well. What the log does not tell is taken for the usual case: an exempt
+The first four went with ZooKeeper. A follower's Fetch is exempt as well. What the log does not show is taken for the usual case: an exempt
 request that was refused for want of permission is charged by Kafka, and the thread time of a Produce with `acks=0` is not.
 """
 

@@ -122,7 +122,7 @@ def test_no_limit_is_lifted_by_measuring(entity: QuotaEntity) -> None:
     with pytest.raises(InvalidQuotas) as refused:
         measure_only(old, DEFAULTS, UNREACHED)
     (problem,) = refused.value.problems
-    assert problem.startswith("producer_byte_rate would overrule that of ")
+    assert problem.startswith("producer_byte_rate would overrule the limit of ")
     assert problem.endswith("name the other keys only")
     assert measure_only(old, DEFAULTS, ["request_percentage"])[DEFAULTS] == {
         "request_percentage": 1e6

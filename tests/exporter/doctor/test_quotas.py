@@ -49,7 +49,7 @@ def test_limits_that_nobody_meets_are_noted() -> None:
     (result,) = unused(shown)
     assert result.verdict is Verdict.NOTE
     assert result.text.startswith(
-        "Nobody is measured under 3 of 4 limits now: producer_byte_rate of default user"
+        "No client is measured under 3 of 4 limits now: producer_byte_rate of default user"
     )
     assert list(unused(snapshot(usage(), limits=None))) == []
 

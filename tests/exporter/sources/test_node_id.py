@@ -39,7 +39,7 @@ def test_the_configured_id_counts() -> None:
     assert NodeId("3").of(layout()) == "3"
     assert NodeId("3").of(layout({"type": "app-info", "id": "3"})) == "3"
     with pytest.raises(
-        SourceUnreadable, match="node 7, but this source is to be node 3"
+        SourceUnreadable, match="node 7, but this source should be node 3"
     ):
         NodeId("3").of(layout({"type": "app-info", "id": "7"}))
 
