@@ -47,7 +47,10 @@ def ingest_topic(
         ),
     ],
     every: Annotated[
-        str, typer.Option(metavar="TIME", help="How often the history takes in new requests.")
+        str,
+        typer.Option(
+            metavar="TIME", help="How often the history takes in new requests."
+        ),
     ] = "1 minute",
     once: Annotated[
         bool, typer.Option("--once", help="Read what there is, then end.")

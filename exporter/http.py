@@ -45,7 +45,7 @@ class Handlers:
     ) -> None:
         self._collection = collection
         self._config = config
-        self.pages = Pages(collection, config, cluster)
+        self.pages = Pages(collection, config, cluster, runbooks=bool(runbooks))
         """What people look at."""
         self._runbooks = Runbooks(runbooks or {})
         self._cluster = cluster

@@ -27,16 +27,20 @@ _LINKS: Final = (
     ("-/healthy", "whether this process lives"),
     ("-/ready", "whether the first collection is done"),
 )
+_RUNBOOKS: Final = ("runbooks/", "what to do about each alert")
 
 
-def first_page(cluster: str | None) -> str:
-    """The page before the first collection."""
-    return _framed(cluster, [element("p", "The first collection is under way.")])
+def first_page(cluster: str | None, *, runbooks: bool = False) -> str:
+    """The page before the first collection; ``runbooks`` says whether they are served."""
+    text = element("p", "The first collection is under way.")
+    return _framed(cluster, [text], runbooks=runbooks)
 
 
-def entity_page(view: View, cluster: str | None, problem: str = "") -> str:
-    """The page as HTML; ``problem`` is what was wrong with the query."""
-    return _framed(cluster, _sections(view, problem))
+def entity_page(
+    view: View, cluster: str | None, problem: str = "", *, runbooks: bool = False
+) -> str:
+    """The page as HTML; ``problem`` is what was wrong with the query, ``runbooks`` says whether they are served."""
+    return _framed(cluster, _sections(view, problem), runbooks=runbooks)
 
 
 def _sections(view: View, problem: str) -> Iterator[Element]:
@@ -62,7 +66,7 @@ def _live(key: str, *children: Child) -> Element:
     return element("section", *children, id=key, class_="live")
 
 
-def _framed(cluster: str | None, sections: Iterable[Element]) -> str:
+def _framed(cluster: str | None, sections: Iterable[Element], *, runbooks: bool) -> str:
     title = "quotascope" if cluster is None else f"quotascope: {name(cluster)}"
     head = element(
         "head",
@@ -73,13 +77,12 @@ def _framed(cluster: str | None, sections: Iterable[Element]) -> str:
         element("script", src="-/page.js", defer="defer"),
     )
     skip = element("a", "To the entities", href="#entities", class_="skip")
-    main = element("main", element("h1", title), *sections, _links())
+    main = element("main", element("h1", title), *sections, _links(runbooks=runbooks))
     return written(element("html", head, element("body", skip, main), lang="en"))
 
 
-def _links() -> Element:
-    links = (
-        element("li", element("a", text, href=address)) for address, text in _LINKS
-    )
+def _links(*, runbooks: bool) -> Element:
+    named = (*_LINKS, _RUNBOOKS) if runbooks else _LINKS
+    links = (element("li", element("a", text, href=address)) for address, text in named)
     version = element("li", f"quotascope {own_version()}")
     return element("footer", element("ul", version, *links))

@@ -33,7 +33,8 @@ class Pages:
     The page, its JSON, and what both remember of the last minutes.
 
     One answer is made at a time, in a thread, so that people who look do not keep scrapers waiting. ``clock`` gives the event loop's
-    time in seconds: whether a snapshot is old must not depend on a clock that can be set.
+    time in seconds: whether a snapshot is old must not depend on a clock that can be set. ``runbooks`` says whether
+    they are served, so that the page may lead to them.
     """
 
     def __init__(
@@ -42,8 +43,11 @@ class Pages:
         config: CollectionConfig,
         cluster: str | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        runbooks: bool = False,
     ) -> None:
         self._collection = collection
+        self._runbooks = runbooks
         self._timeout_seconds = config.timeout_seconds
         self._cluster = cluster
         self._clock = clock
@@ -78,7 +82,7 @@ class Pages:
             problem = str(error)
         snapshot = await self._snapshot()
         if snapshot is None:
-            text = first_page(self._cluster)
+            text = first_page(self._cluster, runbooks=self._runbooks)
         else:
             text = await self._in_turn(self._page, snapshot, query, problem)
         return web.Response(
@@ -128,7 +132,7 @@ class Pages:
     def _page(self, snapshot: Snapshot, query: Query, problem: str) -> str:
         self._note_latest()
         view = view_of(snapshot, self._trails, query)
-        return entity_page(view, self._cluster, problem)
+        return entity_page(view, self._cluster, problem, runbooks=self._runbooks)
 
     def _document(self, snapshot: Snapshot, query: Query) -> bytes:
         self._note_latest()

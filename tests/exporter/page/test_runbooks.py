@@ -109,6 +109,14 @@ async def test_what_is_not_there_is_not_found(exporter: Exporter) -> None:
         assert "see / for what there is" in text
 
 
+@pytest.mark.parametrize("exporter", [TEXTS, None], indirect=True, ids=["ours", "none"])
+async def test_the_page_leads_to_them_where_they_are_served(exporter: Exporter) -> None:
+    """Its footer has no link that leads nowhere."""
+    _, _, text = await get(f"{exporter.url}/")
+    status, _, _ = await get(f"{exporter.url}/runbooks/")
+    assert ("runbooks/" in Reader(text).links) is (status == 200)
+
+
 @pytest.mark.parametrize("exporter", [{"x": HOSTILE}], indirect=True, ids=["hostile"])
 async def test_html_in_a_runbook_is_text(exporter: Exporter) -> None:
     """A runbook adds words to its page, no elements and no addresses that run something."""
