@@ -85,7 +85,7 @@ FollowLinks = Annotated[
     bool,
     typer.Option(
         "--follow-links",
-        help="Also read what links in a folder lead to outside of it; only where nobody else may write into the folder.",
+        help="Also follow links that lead out of a folder; use it only where no other user may write into the folder.",
         rich_help_panel=_READING,
     ),
 ]

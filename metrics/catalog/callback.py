@@ -51,7 +51,7 @@ CALLBACK_THROTTLE_TIME_SECONDS = _open(
 
 CALLBACK_DETECTED = gauge(
     "quotascope_callback_detected",
-    "1 when this node leaves quotas to a custom callback, by its configuration or by the tags of its beans, else 0: limits and rules are then unknown. Nothing where neither its beans show one nor its settings are known.",
+    "1 when this node leaves quotas to a custom callback, by its configuration or by the tags of its beans, else 0: limits and rules are then unknown. Absent where its settings are unknown and its beans show none.",
     ("broker",),
     "",
     "client.quota.callback.class, and key properties other than user and client-id",

@@ -38,7 +38,7 @@ REQUEST_CAPACITY_THREADS = gauge(
 
 REQUEST_THROTTLED_SECONDS = counter(
     "kafka_quota_request_throttled_seconds_total",
-    "Seconds of throttle time that responses reported since the broker started, by request, as Kafka's own bean counts them. Nothing for CreateTopics, CreatePartitions and DeleteTopics while theirs is 0, as under KRaft, where it stays so although clients wait.",
+    "Seconds of throttle time that responses reported since the broker started, by request, as Kafka's own bean counts them. Absent for CreateTopics, CreatePartitions and DeleteTopics while Kafka's is 0, as under KRaft, where it stays 0 although clients wait.",
     ("broker", "request"),
     "seconds",
     "kafka.network:type=RequestMetrics,name=ThrottleTimeMs Mean x Count / 1000, FetchConsumer and FetchFollower left out",

@@ -54,7 +54,7 @@ RULES = gauge(
 
 LIMIT_CHANGES = counter(
     "quotascope_limit_changes_total",
-    "Configured limits that were set, changed or removed since this exporter started. Nothing where the Admin API is not configured.",
+    "Configured limits that were set, changed or removed since this exporter started. Absent where the Admin API is not configured.",
     ("quota_key",),
     "changes",
     "two successive reads of DescribeClientQuotas",

@@ -52,7 +52,7 @@ _CAUSES: Final = (
     ),
 )
 """What storages say, and what helps."""
-_OTHERWISE: Final = "run this again; if it fails again, look after the storage"
+_OTHERWISE: Final = "run this again; if it fails again, check the storage"
 
 
 @dataclass(frozen=True)
