@@ -68,7 +68,8 @@ def release_of(text: str | None) -> KafkaRelease | None:
         return KafkaRelease.parse(text)
     except MalformedName:
         raise typer.BadParameter(
-            f"{text[:60]!r} is no version of Kafka; try 4.4"
+            f"{text[:60]!r} is not a version of Kafka such as 4.4",
+            param_hint="--kafka-version",
         ) from None
 
 

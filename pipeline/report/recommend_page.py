@@ -104,7 +104,7 @@ def caveats(advice: Advice) -> Sequence[str]:
 def verdict(advice: Advice) -> str:
     """What is said where the replay throttles no client."""
     if advice.held_back:
-        return "No client would be throttled in the replay, which has only what throttled clients sent."  # fmt: skip
+        return "No client would be throttled in the replay, but the log has only what clients sent while they were throttled."  # fmt: skip
     return "No client would be throttled in the replay."
 
 

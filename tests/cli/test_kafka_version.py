@@ -87,5 +87,5 @@ def test_no_release(usage: Path, text: str) -> None:
     """What is no version is refused with an example."""
     done = quotascope(usage, "whatif", "usage", "--candidates", "candidates.yaml", "--kafka-version", text)  # fmt: skip
     assert done.returncode == 2
-    assert "is no version of" in done.stderr
+    assert "Invalid value for --kafka-version" in done.stderr
     assert "Traceback" not in done.stderr

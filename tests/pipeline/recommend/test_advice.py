@@ -125,7 +125,7 @@ def test_coverage_is_stated_wherever_limits_are() -> None:
         assert "less than a day of log" in text
         assert "1 of 2 limits (marked *)" in text
     assert page.count("119 kB/s *") == 1
-    assert "has only what throttled clients sent" in page
+    assert "has only what clients sent while they were throttled" in page
     assert "Nobody" not in page
     read = json.loads(as_json(made, commands))
     assert read["coverage"] == {
