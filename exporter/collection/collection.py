@@ -121,8 +121,8 @@ class Collection:
         await unless(expired, self._roster.settled())
         await self._readers.keep_only(self._roster.all)
         async with self._roster.reading() as sources:
-            self._reading = reading = self._readers.begin(sources)
-            await unless(expired, reading.done(patience), self._limits.settled())
+            self._reading = reading = self._readers.begin(sources, patience)
+            await unless(expired, reading.done(), self._limits.settled())
         self._roster.note(reading.so_far())
         snapshot = self._joined(reading, self._memory.complete)
         self._memory.keep_only({source.name for source in snapshot.sources})

@@ -20,7 +20,9 @@ class SourceMemory:
         self._readings: dict[str, int] = {}
 
     def complete(self, health: SourceHealth) -> SourceHealth:
-        """The health with its last known number of readings; logs a change of state."""
+        """The health with its last known number of readings; logs a change of state, unless the source may still answer in time."""
+        if health.pending:
+            return self.glance(health)
         before = self._up.get(health.name)
         if before is not health.up:
             _tell(health, first=before is None)

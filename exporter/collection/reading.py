@@ -36,15 +36,15 @@ class Readers:
         self._clock = clock
         self._of: dict[int, _Reader] = {}
 
-    def begin(self, sources: Iterable[Source]) -> Reading:
-        """A read of each source that has none under way."""
+    def begin(self, sources: Iterable[Source], patience_seconds: float) -> Reading:
+        """A read of each source that has none under way, for a collection that waits so long for each."""
         readers = [
             self._of.setdefault(id(source), _Reader(source, self._clock))
             for source in sources
         ]
         for reader in readers:
             reader.begin()
-        return Reading(readers)
+        return Reading(readers, patience_seconds)
 
     async def keep_only(self, sources: Iterable[Source]) -> None:
         """End the reads of all other sources, and forget what these gave."""
@@ -60,20 +60,25 @@ class Readers:
 class Reading:
     """The reads that one collection waits for."""
 
-    def __init__(self, readers: Sequence[_Reader] = ()) -> None:
+    def __init__(
+        self, readers: Sequence[_Reader] = (), patience_seconds: float = 0.0
+    ) -> None:
         self._readers = readers
+        self._patience_seconds = patience_seconds
 
-    async def done(self, patience_seconds: float) -> None:
+    async def done(self) -> None:
         """
         Wait until every source has answered or failed that is likely to do so in time.
 
-        No read is waited for when it is older than this, or when the one before took longer.
+        No read is waited for when it is older than the patience, or when the one before took longer.
         """
-        await asyncio.gather(*(each.wait(patience_seconds) for each in self._readers))
+        patience = self._patience_seconds
+        await asyncio.gather(*(each.wait(patience) for each in self._readers))
+        self._patience_seconds = 0.0  # whatever the timers' resolution, it is over
 
     def so_far(self) -> list[SourceRead]:
         """What each source gave until now, in their order."""
-        return [reader.shown() for reader in self._readers]
+        return [reader.shown(self._patience_seconds) for reader in self._readers]
 
 
 class _Reader:
@@ -105,15 +110,20 @@ class _Reader:
         passed = asyncio.get_running_loop().time() - self._begun
         await asyncio.wait({task}, timeout=max(0.0, patience_seconds - passed))
 
-    def shown(self) -> SourceRead:
+    def shown(self, patience_seconds: float) -> SourceRead:
         """The outcome of this read, or that of the one before while this one is not over."""
         now = asyncio.get_running_loop().time()
-        last, over = self._last, self._task is None or self._task.done()
-        if last is None or now - self._last_begun > STALE_AFTER_SECONDS:
-            return self._late(now - self._begun)
-        if over or not last.health.up:
-            return last
-        return replace(last, health=replace(last.health, late=True))
+        waited = now - self._begun
+        read = self._last
+        if read is None or now - self._last_begun > STALE_AFTER_SECONDS:
+            read = self._late(waited)
+        if self._task is None or self._task.done():
+            return read
+        pending = max(waited, self._took) < patience_seconds
+        health = replace(
+            read.health, pending=pending, late=read.health.up and not pending
+        )
+        return replace(read, health=health)
 
     def _late(self, waited: float) -> SourceRead:
         older = f", and its last numbers are older than {STALE_AFTER_SECONDS:g} s"

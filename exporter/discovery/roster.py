@@ -168,10 +168,16 @@ class Roster:
             await self._close_those_gone()
 
     def note(self, reads: Iterable[SourceRead]) -> None:
-        """Take in how the sources did in a collection that is over: it may put other ones in use."""
+        """
+        Take in how the sources did in a collection that is over: it may put other ones in use.
+
+        Reads of sources that went meanwhile are none of it any more, and one that may still answer in time says nothing yet.
+        """
         now = self._clock()
-        given = list(reads)
-        for read in given:
+        named = {source.name for source in self.all}
+        given = [read for read in reads if read.health.name in named]
+        judged = [read for read in given if not read.health.pending]
+        for read in judged:
             name, table = read.health.name, read.table
             known = self._candidates.get(name)
             if table is not None and (known is None or known.node_id != table.node_id):
@@ -185,9 +191,15 @@ class Roster:
                 )
                 known.health = read.health
                 known.examined_at = now
-        self._failing = {read.health.name for read in given if not _is_good(read)}
+        self._failing -= {read.health.name for read in judged}
+        self._failing |= {read.health.name for read in judged if not _is_good(read)}
         for node_id, name in self._chosen(given).items():
             self._use(name, node_id)
+        self._in_use = {
+            node_id: name
+            for node_id, name in self._in_use.items()
+            if name in self._candidates and self._candidates[name].node_id == node_id
+        }  # else one that says another id in each read would fill the memory
 
     def once_each(self, reads: Iterable[SourceRead]) -> list[SourceRead]:
         """
@@ -299,6 +311,7 @@ class Roster:
         names = {source.name for source in gone}
         for name in names:
             self._candidates.pop(name, None)
+        self._failing -= names
         self._in_use = {
             node_id: name for node_id, name in self._in_use.items() if name not in names
         }

@@ -112,10 +112,9 @@ class Evidence:
         async with roster.reading() as sources:
             readers = Readers(self._clock)
             self._closing.insert(0, readers.close)
-            reading = readers.begin(sources)
-            await reading.done(
-                max(_PATIENCE_SECONDS, self.config.collection.timeout_seconds)
-            )
+            timeout = self.config.collection.timeout_seconds
+            reading = readers.begin(sources, max(_PATIENCE_SECONDS, timeout))
+            await reading.done()
         now = self._clock()
         answers = await self.answers()
         limits = answers.limits(now) if answers else None

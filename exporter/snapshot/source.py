@@ -26,7 +26,9 @@ class SourceHealth:
     read_at: float | None = None
     """Unix time in seconds when the numbers were asked for; None while there are none."""
     late: bool = False
-    """Whether they are those of an earlier read, because the one under way is not over."""
+    """Whether they are those of an earlier read, because the one under way takes longer than a collection waits."""
+    pending: bool = False
+    """Whether they are, and the read under way may still answer in time: this is no news of the source."""
     stand_by_of: str | None = None
     """The node for which another source is read instead; None for a source that is in use."""
 

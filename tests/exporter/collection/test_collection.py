@@ -252,6 +252,46 @@ async def test_late_answer_is_there_for_the_next(make: Make) -> None:
     assert [line["event"] for line in lines] == ["source is up"]
 
 
+async def test_impatient_scrapes_are_no_news_of_a_source(make: Make) -> None:
+    """However many cut collections short: a source that may still answer in time is no other than before, and the patient get all of it."""
+    slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")
+    collection = make(slow, quick, max_age=0)
+    with capture_logs() as lines:
+        for round_ in (1, 2):
+            slow.answers.clear()
+            for _ in range(10):
+                hasty = await collection.snapshot(0.001)
+                await turn()
+            assert up(hasty) == {"slow": round_ > 1, "quick": True}
+            patient = asyncio.create_task(collection.snapshot(LONG))
+            await turn()
+            await collection.snapshot(0.001)
+            slow.answers.set()
+            shown = await patient
+            assert up(shown) == {"slow": True, "quick": True}
+            assert not any(each.pending or each.late for each in shown.sources)
+            assert (slow.reads, slow.cancelled) == (round_, 0)
+    assert sorted((line["event"], line["source"]) for line in lines) == [
+        ("source is up", "quick"),
+        ("source is up", "slow"),
+    ]
+
+
+async def test_source_that_hangs_is_down_however_impatient_scrapes_are(
+    make: Make,
+) -> None:
+    """It is told once what it was waited for is over, although no collection lasts that long."""
+    hung = ScriptedSource("hung")
+    hung.answers.clear()
+    collection = make(hung, max_age=0, patience=0.02)
+    with capture_logs() as lines:
+        for _ in range(10):
+            await collection.snapshot(0.005)
+            await turn()
+    assert [line["event"] for line in lines] == ["source is down"]
+    assert (hung.reads, hung.cancelled) == (1, 0)
+
+
 async def test_collection_that_nobody_waits_for_gives_way(make: Make) -> None:
     """A scrape does not get numbers from long ago because one node of many hangs."""
     slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")

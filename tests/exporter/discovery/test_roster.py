@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from structlog.testing import capture_logs
 from tests.exporter.examples import ScriptedSource, health, table
 
 from quotascope.exporter.collection import Collection
+from quotascope.exporter.collection.reading import STALE_AFTER_SECONDS
 from quotascope.exporter.config import Dialect, SourceConfig
 from quotascope.exporter.discovery import Roster
 from quotascope.exporter.discovery.roster import EXAMINE_SECONDS
@@ -164,6 +167,92 @@ async def test_the_second_source_takes_over_and_gives_way() -> None:
     ]
     assert names(roster) == ["a"]
     await roster.close()
+
+
+async def test_impatient_scrapes_take_no_node_from_a_source() -> None:
+    """A stand-by that answers sooner is no reason while the source in use may still answer in time."""
+    build, clock = Workshop(), Clock()
+    roster = Roster((), build, clock)
+    await roster.follow([config("a"), config("b", "http://b:1")])
+    await collect(roster)
+    collection = Collection(roster, NoLimits(), max_age_seconds=0)
+    await collection.snapshot(60)
+    first = build.made[0]
+    first.answers.clear()
+    with capture_logs() as lines:
+        for _ in range(10):
+            clock.now += EXAMINE_SECONDS
+            shown = await collection.snapshot(0.001)
+            assert [each.stand_by_of for each in shown.sources] == [None, "1"]
+        first.answers.set()
+        await collection.snapshot(60)
+    assert build.made[1].reads > 1
+    assert lines == []
+    await collection.close()
+
+
+@pytest.mark.parametrize("hang", [False, True])
+async def test_node_whose_two_sources_die_is_down(
+    monkeypatch: pytest.MonkeyPatch, *, hang: bool
+) -> None:
+    """Also when both hang: their last numbers go after a while, and no other source is said to be read."""
+    build, clock = Workshop(), Clock()
+    roster = Roster((), build, clock)
+    await roster.follow([config("a"), config("b", "http://b:1")])
+    collection = Collection(roster, NoLimits(), 0, patience_seconds=0.01)
+    await collection.snapshot(0.01)
+    clock.now += EXAMINE_SECONDS
+    for source in build.made:
+        source.answers.clear() if hang else source.fail()
+    with capture_logs() as lines:
+        shown = await collection.snapshot(0.01)
+        assert [each.up for each in shown.sources] == [hang, hang]
+        assert len(shown.entities) == hang
+        loop = asyncio.get_running_loop()
+        later = loop.time() + STALE_AFTER_SECONDS + 1
+        with monkeypatch.context() as patch:
+            patch.setattr(loop, "time", lambda: later)
+            await collection.snapshot(0.0)
+            shown = await collection.snapshot(0.0)
+    assert [(each.up, each.stand_by_of) for each in shown.sources] == [
+        (False, None),
+        (False, None),
+    ]
+    assert (shown.entities, shown.nodes) == ((), ())
+    assert names(roster) == ["a", "b"]
+    assert {line["event"] for line in lines} <= {"source is down"}
+    await collection.close()
+
+
+async def test_source_that_goes_during_a_collection_keeps_no_node() -> None:
+    """What it answered then must not make those that stand by wait for their turn."""
+    build = Workshop()
+    roster = Roster((), build, Clock())
+    await roster.follow([config("a"), config("b", "http://b:1")])
+    for source in build.made:
+        source.answers.clear()
+    collection = Collection(roster, NoLimits(), max_age_seconds=0)
+    under_way = asyncio.create_task(collection.snapshot(60))
+    for source in build.made:
+        await source.asked.wait()
+    await roster.follow([config("b", "http://b:1")])
+    for source in build.made:
+        source.answers.set()
+    await under_way
+    shown = await collection.snapshot(60)
+    assert [(each.name, each.stand_by_of) for each in shown.sources] == [("b", None)]
+    assert len(shown.entities) == 1
+    await collection.close()
+
+
+async def test_source_that_is_always_another_node_fills_no_memory() -> None:
+    """Only the node for which it answered last is remembered."""
+    fickle = ScriptedSource()
+    roster = Roster([fickle])
+    for node in range(50):
+        fickle.table = table(str(node), mallory=1.0)
+        roster.note([SourceRead(health=health(), table=fickle.table)])
+    assert len(roster._in_use) == 1
 
 
 @pytest.mark.parametrize("answers_later", [True, False])
