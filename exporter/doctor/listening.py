@@ -13,6 +13,7 @@ import aiohttp
 
 from ..config import ServerConfig
 from ..os_reason import os_reason
+from ..web.limits import advice_of_files, most_connections
 from ..web.load import load_web_settings
 from .result import Result, Verdict
 
@@ -22,22 +23,34 @@ _REFUSALS: Final = (401, 403, 421)
 
 async def listening(server: ServerConfig) -> Iterable[Result]:
     """
-    Try to listen; where that is taken, ask who answers.
+    Try to listen; where that is taken, ask who answers. Then whether so many connections can be open at once.
 
     Raises ``ConfigError`` for mistakes in the web config file.
     """
     if server.web_config_file is not None:
         load_web_settings(server.web_config_file)
+    return [await _address(server), *_open_files(server.max_connections)]
+
+
+def _open_files(wanted: int) -> Iterable[Result]:
+    most = most_connections(wanted)
+    if most < wanted:
+        text = f"Only {most} connections can be open at once instead of {wanted} (server.max_connections): a process that is started like this one may open too few files."
+        advice = advice_of_files(wanted)
+        yield _result(Verdict.LOOK, text, f"{advice[0].upper()}{advice[1:]}.")
+
+
+async def _address(server: ServerConfig) -> Result:
     where = f"{server.address} port {server.port}"
     if server.port == 0:
-        return [_result(Verdict.FINE, f"Any free port of {server.address} will do.")]
+        return _result(Verdict.FINE, f"Any free port of {server.address} will do.")
     error = await asyncio.to_thread(_try, server.address, server.port)
     if error is None:
-        return [_result(Verdict.FINE, f"{where} is free.")]
+        return _result(Verdict.FINE, f"{where} is free.")
     if error.errno != errno.EADDRINUSE:
         text = f"Cannot listen on {where}: {os_reason(error)}."
-        return [_result(Verdict.BROKEN, text, "Check server.address.")]
-    return [await _occupied(server, where)]
+        return _result(Verdict.BROKEN, text, "Check server.address.")
+    return await _occupied(server, where)
 
 
 def _try(address: str, port: int) -> OSError | None:

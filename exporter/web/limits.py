@@ -34,11 +34,22 @@ class Limits:
     """Of a body that are ignored; the connection of a client that sends more is cut."""
 
 
+def most_connections(wanted: int) -> int:
+    """How many connections the process can have at once: half of the files that it may open at most, so that its own connections find some."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, max(1, hard // 2))
+
+
+def advice_of_files(wanted: int) -> str:
+    """What lets the process have so many connections at once."""
+    return f"raise the limit of open files (ulimit -n, LimitNOFILE= of systemd) to {2 * wanted}, or lower server.max_connections"
+
+
 def connections_within(wanted: int) -> int:
     """
-    How many connections the process can have at once: half of the files that it may open, so that its own connections find some.
+    As many connections as are wanted, or as the process can have.
 
-    Raises the soft limit of open files for those that are wanted, up to the hard one (setrlimit(2)), and warns when there are
+    Raises the soft limit of open files for them, up to the hard one (setrlimit(2)), and warns when there are
     fewer: else idle connections take the last file, and the exporter neither answers nor reads a source.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -46,14 +57,13 @@ def connections_within(wanted: int) -> int:
     if soft != resource.RLIM_INFINITY and soft < needed:
         soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return wanted
-    most = max(1, soft // 2)
-    log.warning(
-        "fewer connections at once than configured: the process may open too few files",
-        connections=most,
-        max_connections=wanted,
-        open_files=soft,
-        advice=f"raise the limit of open files (ulimit -n, LimitNOFILE= of systemd) to {needed}, or lower server.max_connections",
-    )
+    most = most_connections(wanted)
+    if most < wanted:
+        log.warning(
+            "fewer connections at once than configured: the process may open too few files",
+            connections=most,
+            max_connections=wanted,
+            open_files=soft,
+            advice=advice_of_files(wanted),
+        )
     return most

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 from pathlib import Path
 
@@ -86,3 +87,16 @@ async def test_who_wants_a_certificate_cannot_be_asked(tmp_path: Path) -> None:
         config = ServerConfig(address="127.0.0.1", port=port, web_config_file=file)
         (result,) = await listening(config)
     assert result.verdict is Verdict.NOTE
+
+
+async def test_too_few_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as the exporter would have, and how many files that takes."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
+    _, files = await listening(ServerConfig(port=0, max_connections=512))
+    assert files.verdict is Verdict.LOOK
+    assert "Only 32 connections can be open at once instead of 512" in files.text
+    assert "(ulimit -n, LimitNOFILE= of systemd) to 1024" in files.advice
+    for hard, most in ((64, 32), (-1, 512)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, hard=hard: (64, hard))
+        config = ServerConfig(port=0, max_connections=most)
+        assert [each.verdict for each in await listening(config)] == [Verdict.FINE]
