@@ -223,6 +223,33 @@ async def test_source_that_took_long_is_not_waited_for(
     assert up(await second) == {"slow": not fails, "quick": True}
 
 
+async def test_read_that_fails_late_again_and_again_is_waited_for_once(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For half of a collection's time, and then by no collection until a read ended in less."""
+    slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")
+    slow.fail()
+    slow.answers.clear()
+    collection = make(slow, quick, max_age=0)
+    first = asyncio.create_task(collection.snapshot(LONG))
+    await turn()
+    assert not first.done()
+    loop = asyncio.get_running_loop()
+    with monkeypatch.context() as patch:
+        for passed, ends in ((1, False), (1, True), (LONG, True), (LONG, False)):
+            later = loop.time() + LONG / 2 + passed
+            patch.setattr(loop, "time", lambda later=later: later)
+            assert up(await first) == {"slow": False, "quick": True}
+            if ends:
+                slow.answers.set()
+                await turn()
+                slow.answers.clear()
+            first = asyncio.create_task(collection.snapshot(LONG))
+            await turn()
+            assert first.done()
+    assert (slow.reads, quick.reads) == (3, 5)
+
+
 async def test_impatient_scrape_takes_nothing_from_others(make: Make) -> None:
     """Whoever has little time gets what is there; those who have more get the rest, of the same read."""
     slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")

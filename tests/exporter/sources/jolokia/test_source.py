@@ -1,11 +1,15 @@
 """An agent that cannot read all of a domain at once."""
 
+import asyncio
 import json
 
+import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from tests.exporter.recorded import CAPTURES, numbers, table
+from yarl import URL
 
+from quotascope.exporter.errors import SourceUnreadable
 from quotascope.exporter.sources.http.target import HttpTarget
 from quotascope.exporter.sources.jolokia.source import JolokiaSource
 
@@ -35,3 +39,29 @@ async def test_an_agent_that_cannot_read_a_domain_is_asked_type_by_type() -> Non
     read = reads[-1]
     ours, theirs = numbers(read), numbers(table(CAPTURE))
     assert ours.keys() == theirs.keys()
+
+
+async def test_both_requests_of_a_read_share_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An agent that fails late is not waited for as long again: what the first request was told is the error."""
+    asked: list[int] = []
+    ended: list[int] = []
+    failed = [{"status": 500, "error": "no MBeanInfo"}] * 5
+
+    async def post(_: URL, body: bytes) -> bytes:
+        asked.append(len(json.loads(body)))
+        if len(asked) > 1:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(len(asked))
+        return json.dumps(failed).encode()
+
+    target = HttpTarget(url="http://127.0.0.1:1/jolokia", timeout_seconds=0.0)
+    source = JolokiaSource("a", target)
+    monkeypatch.setattr(source._fetch, "post", post)
+    with pytest.raises(SourceUnreadable, match="no MBeanInfo"):
+        await source.read()
+    assert (asked, ended) == ([5, 16], [2])
+    await source.close()
