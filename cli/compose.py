@@ -102,7 +102,14 @@ async def build_collection(
     if not watch:
         await asyncio.gather(*(look() for look in once))
     tasks = [asyncio.create_task(look()) for look in always if watch]
-    collection = Collection(roster, keeper, cardinality=Cardinality(config.cardinality))
+    timeout_seconds = config.collection.timeout_seconds
+    collection = Collection(
+        roster,
+        keeper,
+        cardinality=Cardinality(config.cardinality),
+        # a source is waited for half of it; a single look has no later one in which the answer could be
+        patience_seconds=timeout_seconds if watch else 2 * timeout_seconds,
+    )
     try:
         yield collection
     finally:

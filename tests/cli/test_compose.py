@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+from tests.exporter.examples import ScriptedSource
+
+from quotascope.cli import compose
+from quotascope.exporter.collection.reading import Readers, Reading
+from quotascope.exporter.config import Config
+from quotascope.exporter.discovery import Roster
+
+
+@pytest.mark.parametrize(("watch", "waits"), [(False, 8.0), (True, 4.0)])
+async def test_single_look_waits_for_a_source_as_long_as_it_may(
+    monkeypatch: pytest.MonkeyPatch, *, watch: bool, waits: float
+) -> None:
+    """Those who look again and again find a late answer in the next one."""
+    waited: list[float] = []
+
+    def begin(self: Readers, sources: list[ScriptedSource], patience: float) -> Reading:
+        waited.append(patience)
+        return begun(self, sources, patience)
+
+    begun = Readers.begin
+    monkeypatch.setattr(Readers, "begin", begin)
+    roster = Roster([ScriptedSource()])
+    monkeypatch.setattr(compose, "roster_of", lambda _: (roster, None))
+    config = Config.model_validate({"collection": {"timeout_seconds": 8}})
+    async with compose.build_collection(config, watch=watch) as collection:
+        (source,) = (await collection.snapshot(8)).sources
+    assert source.up
+    assert waited == [waits]
