@@ -70,7 +70,7 @@ class Reading:
         """
         Wait until every source has answered or failed that is likely to do so in time.
 
-        No read is waited for when it is older than the patience, or when the one before took longer.
+        No read is waited for when it is older than the patience, or when the one before took longer and can still be shown.
         """
         patience = self._patience_seconds
         await asyncio.gather(*(each.wait(patience) for each in self._readers))
@@ -104,19 +104,19 @@ class _Reader:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def wait(self, patience_seconds: float) -> None:
-        task = self._task
-        if task is None or self._took > patience_seconds:
+        now = asyncio.get_running_loop().time()
+        if self._task is None or (
+            self._took > patience_seconds and self._recent(now) is not None
+        ):
             return
-        passed = asyncio.get_running_loop().time() - self._begun
-        await asyncio.wait({task}, timeout=max(0.0, patience_seconds - passed))
+        left = max(0.0, patience_seconds - (now - self._begun))
+        await asyncio.wait({self._task}, timeout=left)
 
     def shown(self, patience_seconds: float) -> SourceRead:
         """The outcome of this read, or that of the one before while this one is not over."""
         now = asyncio.get_running_loop().time()
         waited = now - self._begun
-        read = self._last
-        if read is None or now - self._last_begun > STALE_AFTER_SECONDS:
-            read = self._late(waited)
+        read = self._recent(now) or self._late(waited)
         if self._task is None or self._task.done():
             return read
         pending = max(waited, self._took) < patience_seconds
@@ -124,6 +124,11 @@ class _Reader:
             read.health, pending=pending, late=read.health.up and not pending
         )
         return replace(read, health=health)
+
+    def _recent(self, now: float) -> SourceRead | None:
+        """What the read before gave, unless that is too old to be shown."""
+        old = now - self._last_begun > STALE_AFTER_SECONDS
+        return None if old else self._last
 
     def _late(self, waited: float) -> SourceRead:
         older = f", and its last numbers are older than {STALE_AFTER_SECONDS:g} s"

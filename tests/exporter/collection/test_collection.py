@@ -250,6 +250,30 @@ async def test_read_that_fails_late_again_and_again_is_waited_for_once(
     assert (slow.reads, quick.reads) == (3, 5)
 
 
+async def test_source_that_took_long_once_is_waited_for_when_nothing_else_can_be_shown(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where scrapes are further apart than numbers are shown, a single slow read makes no source look down."""
+    source = ScriptedSource()
+    source.answers.clear()
+    collection = make(source, max_age=0)
+    first = asyncio.create_task(collection.snapshot(LONG))
+    await turn()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "time", lambda: began + LONG / 2 + 1)
+        source.answers.set()
+        assert up(await first) == {"broker-1": True}
+        patch.setattr(loop, "time", lambda: began + STALE_AFTER_SECONDS + 1)
+        source.answers.clear()
+        second = asyncio.create_task(collection.snapshot(LONG))
+        await turn()
+        assert not second.done()
+        source.answers.set()
+        assert up(await second) == {"broker-1": True}
+
+
 async def test_impatient_scrape_takes_nothing_from_others(make: Make) -> None:
     """Whoever has little time gets what is there; those who have more get the rest, of the same read."""
     slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")
