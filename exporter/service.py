@@ -101,15 +101,15 @@ class Exporter:
         """
         before, config = self.parts, parts.config
         finds_anew = parts.finders is not before.finders
+        if parts.push is not None and parts.push is not self._push:
+            parts.push.open(self.url)
         discovery = self._discovery
-        if finds_anew:
+        if finds_anew:  # last, for from here on collections wait for its first look
             discovery = (
                 discovery_of(config, parts.finders, self._roster)
                 if parts.finders
                 else None
             )
-        if parts.push is not None and parts.push is not self._push:
-            parts.push.open(self.url)
 
         sampled_before, self._config, self.parts = self._config, config, parts
         gone: list[tuple[str, Callable[[], Awaitable[None]]]] = []

@@ -322,13 +322,15 @@ async def test_what_cannot_be_made_changes_nothing() -> None:
     async with world.exporter(before) as exporter:
         await ready(exporter)
         broken = Push(fail, "http://c", 3600)
+        after = world.parts("b", "second", finders=(world.finders["kafka"],))
         with pytest.raises(ZeroDivisionError):
-            await exporter.switch(replace(world.parts("b", "second"), push=broken))
+            await exporter.switch(replace(after, push=broken))
         assert exporter.parts is before
         assert not any(each.closed for each in world.sources.values())
         assert not any(each.closed for each in world.limits.values())
         shown = await exporter.snapshot()
         assert [source.name for source in shown.sources] == ["a"]
+        assert shown.discoveries == ()  # nor is one waited for
         await exporter.switch(world.parts("b", "second"))
         assert [each.closed for each in world.limits.values()] == [1, 0]
 
