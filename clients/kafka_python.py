@@ -52,7 +52,7 @@ from .quota_admin import (
     QuotaChange,
     RegisteredBrokers,
 )
-from .reach import check_reachable
+from .reach import check_reachable, combined
 from .security import Connection, Sasl, SaslMechanism
 
 _FIRST_ATTEMPT_SECONDS: Final = 1.0
@@ -324,23 +324,50 @@ def connect(
     """
     check_reachable(connection)
     first = min(_FIRST_ATTEMPT_SECONDS, connection.timeout_seconds)
-    servers = connection.bootstrap_servers
+    left = list(connection.bootstrap_servers)
+    failures: list[AdminUnreachable] = []
     # The library would spend all of the time on the first server that it chooses, even if that one hangs.
-    for some, seconds in (
-        *(((server,), first) for server in servers[:_MOST_ASKED]),
-        (servers, connection.timeout_seconds),
-    ):
-        log = LibraryLog("kafka")
-        log.install()
+    for server in connection.bootstrap_servers[:_MOST_ASKED]:
         try:
-            return _bootstrap(
-                replace(connection, bootstrap_servers=some), make, seconds
-            )
-        except KafkaError as error:
-            for complaint in log.complaints:
-                if not isinstance(complaint, _NO_ANSWER):
-                    raise diagnose(connection, str(complaint), _exchange) from error
-    raise AdminTimeout("connecting", connection.timeout_seconds)
+            admin = _attempt(connection, (server,), make, first)
+        except AdminUnreachable as failure:
+            failures.append(failure)
+            left.remove(server)
+        else:
+            if admin is not None:
+                return admin
+    if left:
+        try:
+            admin = _attempt(connection, left, make, connection.timeout_seconds)
+        except AdminUnreachable as failure:
+            failures.append(failure)
+        else:
+            if admin is not None:
+                return admin
+            if not failures:
+                raise AdminTimeout("connecting", connection.timeout_seconds)
+            reason = f"no answer within {connection.timeout_seconds:g} s"
+            failures.append(AdminUnreachable(left, reason))
+    raise combined(connection, failures)
+
+
+def _attempt(
+    connection: Connection,
+    servers: Sequence[str],
+    make: Callable[..., kafka.KafkaAdminClient],
+    seconds: float,
+) -> kafka.KafkaAdminClient | None:
+    """A client of one of these servers, None when they are silent. Raises what keeps us out."""
+    tried = replace(connection, bootstrap_servers=tuple(servers))
+    log = LibraryLog("kafka")
+    log.install()
+    try:
+        return _bootstrap(tried, make, seconds)
+    except KafkaError as error:
+        for complaint in log.complaints:
+            if not isinstance(complaint, _NO_ANSWER):
+                raise diagnose(tried, str(complaint), _exchange) from error
+    return None
 
 
 def _exchange(sasl: Sasl) -> Exchange:

@@ -37,12 +37,13 @@ def open_first(connection: Connection) -> socket.socket:
             return open_socket(server, connection, seconds)
         except AdminUnreachable as failure:
             failures.append(failure)
-    raise _combined(connection, failures)
+    raise combined(connection, failures)
 
 
-def _combined(
+def combined(
     connection: Connection, failures: list[AdminUnreachable]
 ) -> AdminUnreachable:
+    """What several servers failed of, as one error with the reason of each."""
     kind = (
         TlsFailed
         if any(isinstance(failure, TlsFailed) for failure in failures)

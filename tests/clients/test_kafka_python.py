@@ -1,5 +1,6 @@
 import inspect
 import logging
+import socket
 import threading
 import traceback
 from collections.abc import Iterator
@@ -266,6 +267,30 @@ def test_silence_is_a_timeout_and_leaves_nothing_running(
     assert set(threading.enumerate()) <= before
     assert not [record for record in caplog.records if record.name.startswith("kafka")]
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("dead", [1, 5])
+def test_servers_that_are_down_are_passed_over(dead: int) -> None:
+    """One broker of many is enough, wherever it stands in the list; without any, those that were asked say why."""
+    with server(silent) as address, socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        down = f"127.0.0.1:{closed.getsockname()[1]}"
+        settings = Connection(
+            bootstrap_servers=(*[down] * dead, address), timeout_seconds=0.3
+        )
+        library: Any = Library([])
+
+        def make(**configs: Any) -> Any:
+            if address in configs["bootstrap_servers"]:
+                return library
+            return kafka.KafkaAdminClient(**configs)
+
+        assert connect(settings, make) is library
+        with pytest.raises(AdminUnreachable) as caught:
+            connect(settings)
+    assert "ECONNREFUSED" in str(caught.value)
+    silence = f"{address}: no answer within 0.3 s"
+    assert (silence in str(caught.value)) is (dead == 1)
 
 
 def test_scram_names_are_escaped() -> None:
