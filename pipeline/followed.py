@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -21,7 +22,7 @@ class KnownBy(Enum):
 _WORDS: Final = {
     KnownBy.OPTION: "as --kafka-version says",
     KnownBy.CLUSTER: "as the cluster reports",
-    KnownBy.LOG: "as the log reports",
+    KnownBy.LOG: "as the log says",
     KnownBy.DEFAULT: "the newest, as no other is named by --kafka-version",
 }
 
@@ -32,6 +33,17 @@ class Followed:
 
     release: KafkaRelease = NEWEST_RELEASE
     known_by: KnownBy = KnownBy.DEFAULT
+    also_named: tuple[KafkaRelease, ...] = ()
+    """Older releases that the log names as well."""
+
+    def unless_log(self, named: Iterable[KafkaRelease]) -> Followed:
+        """The same, but where only the default is known the newest release that the log names, if it names any."""
+        newest, *older = sorted(named, reverse=True) or [None]
+        if newest is None or self.known_by is not KnownBy.DEFAULT:
+            return self
+        return Followed(
+            release=newest, known_by=KnownBy.LOG, also_named=tuple(filter(None, older))
+        )
 
     @property
     def note(self) -> str:
@@ -41,11 +53,17 @@ class Followed:
             if self.release.saturates
             else "wrap around and count as none or as any other time"
         )
-        return f"Throttle times follow Kafka {self.release}, {_WORDS[self.known_by]}: above 24.8 days those of byte rates and request time {about}."
+        older = ", ".join(map(str, self.also_named))
+        also = f" (the newest that it names; some of it is of {older})" if older else ""
+        return f"Throttle times follow Kafka {self.release}, {_WORDS[self.known_by]}{also}: above 24.8 days those of byte rates and request time {about}."
 
-    def values(self) -> dict[str, str]:
+    def values(self) -> dict[str, str | list[str]]:
         """What JSON says about it."""
-        return {"version": str(self.release), "known_by": self.known_by.value}
+        return {
+            "version": str(self.release),
+            "known_by": self.known_by.value,
+            "also_named": [str(release) for release in self.also_named],
+        }
 
 
 def followed(
@@ -54,13 +72,9 @@ def followed(
     cluster: KafkaRelease | None = None,
     log: KafkaRelease | None = None,
 ) -> Followed:
-    """Return the release that is followed: the given one, else the one that wrote the log, else the cluster's, else the newest."""
-    known = (
-        (given, KnownBy.OPTION),
-        (log, KnownBy.LOG),
-        (cluster, KnownBy.CLUSTER),
-    )
+    """Return the release that is followed: the given one, else the cluster's, else the one that wrote the log, else the newest."""
+    known = ((given, KnownBy.OPTION), (cluster, KnownBy.CLUSTER))
     for release, known_by in known:
         if release is not None:
             return Followed(release=release, known_by=known_by)
-    return Followed()
+    return Followed().unless_log(() if log is None else (log,))

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .exempt import EXEMPT_APIS
-from .schema import HISTORY, Column
+from .schema import HISTORY, UNKNOWN_MS, Column
 
 COLUMNS: Final = (
     "timestamp",
@@ -83,7 +83,7 @@ def history_of(requests: pa.Table) -> pa.Table:
         "mutations_charged": given("mutations"),
         "mutation_timestamp": given("mutation_timestamp"),
         "refused": pc.fill_null(given("quota_violated"), _FALSE),
-        "throttle_ms": pc.fill_null(given("throttle_ms"), 0),
+        "throttle_ms": pc.fill_null(given("throttle_ms"), UNKNOWN_MS),
     }
     return pa.table(columns, schema=HISTORY)
 

@@ -98,7 +98,7 @@ def _told(history: pa.Table) -> tuple[Numbers, Numbers]:
     """Return whether each request was held back, and the ms of its wait."""
     waits: Column = history.column("throttle_ms")
     refused: Column = history.column("refused")
-    throttle_ms: Numbers = waits.to_numpy().astype(np.int64)
+    throttle_ms: Numbers = np.maximum(waits.to_numpy(), 0).astype(np.int64)
     return ((throttle_ms > 0) | refused.to_numpy()).astype(np.int64), throttle_ms
 
 

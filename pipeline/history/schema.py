@@ -12,6 +12,8 @@ import pyarrow as pa
 Column: TypeAlias = Any
 """A column of Arrow; its stubs are of another release."""
 
+UNKNOWN_MS: Final = -1
+"""Of `throttle_ms` in history: the answer has no such field, or there was none."""
 ORDER: Final = ("user", "client_id", "broker", "timestamp")
 """How the rows of a file are sorted; requests of the same millisecond stay in the order of their log."""
 
@@ -112,7 +114,7 @@ HISTORY: Final = pa.schema(
         _column(
             "throttle_ms",
             pa.int32(),
-            "What the client was told to wait, ms; 0 when it was not throttled or the answer has no such field.",
+            "What the client was told to wait, ms; -1 when it is unknown, as the answer has no such field (0 in histories that an earlier release made).",
         ),
     ]
 )

@@ -1,15 +1,18 @@
 """Makes what workers have staged part of the tables."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
+from quotascope.metrics import KafkaRelease
+
 from ..errors import LostCommit
 from ..request_log.mutations import MutationLedger
+from ..request_log.releases import keep, notes
 from ..request_log.schema import REQUESTS
-from ..table import File, Table, Turn, retried
+from ..table import NO_NOTES, File, Table, Turn, retried
 from .known_topics import KnownTopics
 from .parts import Staged
 from .report import Report
@@ -115,7 +118,7 @@ class Committer:
         files += self._with_topics(parts, report)
         # requests of an attempt that then lost the commit of its quarantine are found as duplicates now
         report.duplicates -= self._kept
-        self._kept += _commit(self._tables.requests, files, requests)
+        self._kept += _commit(self._tables.requests, files, requests, _notes(parts))
         refused = [file for part in parts for file in part.quarantine]
         report.quarantined = _commit(self._tables.quarantine, refused, quarantine)
         report.kept, self._kept = self._kept, 0
@@ -135,11 +138,23 @@ class Committer:
         return self._tables.requests.stage(resolved.requests)
 
 
-def _commit(table: Table, files: Sequence[File], batch: Batch) -> int:
+def _notes(parts: Sequence[Staged]) -> Mapping[str, int]:
+    named: dict[KafkaRelease, int] = {}
+    for part in parts:
+        keep(named, part.named)
+    return notes(named)
+
+
+def _commit(
+    table: Table,
+    files: Sequence[File],
+    batch: Batch,
+    notes: Mapping[str, int] = NO_NOTES,
+) -> int:
     rows = sum(file.rows for file in files)
     if not files:
         return 0
-    added = table.commit(batch.name, files, batch.epoch, batch.turn)
+    added = table.commit(batch.name, files, batch.epoch, batch.turn, notes)
     if added < rows and not batch.repeated:
         raise LostCommit(table.storage.uri, "another run added rows")
     return added

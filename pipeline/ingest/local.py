@@ -1,17 +1,20 @@
 """One process that reads logs into tables, a chunk of lines after the other; each chunk is one commit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from quotascope.metrics import KafkaRelease
+
 from ..errors import LostCommit, UnreadableLog
 from ..request_log.mutations import MutationLedger
 from ..request_log.parsing import Parsed, parse_lines
+from ..request_log.releases import keep, last_named, notes
 from ..request_log.schema import QUARANTINE, REQUESTS
-from ..table import Table, retried
+from ..table import NO_NOTES, Table, retried
 from .committing import next_run
 from .files import STANDARD_INPUT, log_files
 from .known_topics import KnownTopics
@@ -85,6 +88,8 @@ class _Run:
         self._parsed: list[Parsed] = []
         self._rows = self._bytes = 0
         self._junk: set[bytes] = set()
+        self._named: dict[KafkaRelease, int] = {}
+        """When each release was named last, by all lines so far."""
 
     def read(self, file: str, options: Options, at: Callable[[int], None]) -> None:
         """Take the lines of a file; those before a break count."""
@@ -103,6 +108,7 @@ class _Run:
 
     def _take(self, parsed: Parsed) -> None:
         self.report.quarantined_before += parsed.again
+        keep(self._named, last_named(parsed.requests["timestamp"], parsed.levels))
         for table in (parsed.requests, parsed.quarantine):
             self._rows += table.num_rows
             self._bytes += table.nbytes
@@ -124,7 +130,7 @@ class _Run:
             resolved = self._topics.resolve(fresh)
             return _New(resolved.requests, len(requests) - len(fresh), resolved.forwarded)  # fmt: skip
 
-        new_rows = _append(self._tables.requests, new)
+        new_rows = _append(self._tables.requests, new, notes(self._named))
         self.report.kept += len(new_rows.rows)
         self.report.duplicates += new_rows.known
         self.report.forwarded += new_rows.forwarded
@@ -149,13 +155,17 @@ class _New(NamedTuple):
     forwarded: int = 0
 
 
-def _append(table: Table, new: Callable[[], _New]) -> _New:
-    """Add rows; when another run added some meanwhile, find out again which are new."""
+def _append(
+    table: Table, new: Callable[[], _New], notes: Mapping[str, int] = NO_NOTES
+) -> _New:
+    """Add rows, and keep notes with them; when another run added some meanwhile, find out again which are new."""
 
     def attempt() -> _New:
         batch = next_run(table)
         rows = new()
-        if len(rows.rows) and not table.append(batch.name, rows.rows, batch.epoch):
+        if len(rows.rows) and not table.append(
+            batch.name, rows.rows, batch.epoch, notes
+        ):
             raise LostCommit(table.storage.uri, "another run added rows")
         return rows
 

@@ -16,7 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quotascope.metrics import KafkaRelease
+
 from ..request_log.parsing import parse
+from ..request_log.releases import keep, last_named
 from ..request_log.schema import QUARANTINE, REQUESTS
 from ..table import File
 from ..table.partitions import buckets_of
@@ -45,8 +48,10 @@ READ_BYTES: Final = 8 << 20
 """Of lines that are read at once."""
 COUNT: Final = pa.field("lines", pa.int64())
 """How many lines a row stands for: texts that cannot be read and that come again have one row."""
+LEVEL: Final = pa.field("level", pa.int32())
+"""The newest `metadata.version` that an answer names; null for nearly all."""
 ROWS: Final = pa.schema(
-    [*REQUESTS, *(column for column in QUARANTINE if column.name not in REQUESTS.names), PART, COUNT]
+    [*REQUESTS, *(column for column in QUARANTINE if column.name not in REQUESTS.names), PART, COUNT, LEVEL]
 )  # fmt: skip
 """Requests and quarantined lines in one; the latter have a reason."""
 _LINES: Final = 1 << 16
@@ -63,6 +68,8 @@ class Staged:
     quarantined_before: int = 0
     forwarded: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
+    named: dict[KafkaRelease, int] = field(default_factory=dict)
+    """When each release was named last."""
     topics: pa.Table = field(default_factory=REQUESTS.empty_table)
     """Requests that name topics; nobody looked yet whether they are new."""
 
@@ -122,6 +129,7 @@ class _Worker:
         done = self.done
         lines: int = pc.sum(rows[COUNT.name]).as_py() or 0
         done.lines += lines
+        keep(done.named, last_named(rows["timestamp"], rows[LEVEL.name]))
         refused = pc.is_valid(rows["reason"])
         # who commits looks for requests that name topics
         known: Any = pc.and_not(pc.is_in(rows["identity"], self._there["identity"]), pc.is_valid(rows["topics"]))  # fmt: skip
@@ -193,7 +201,7 @@ def _rows(
     if found.again:  # some text has a row
         of_junk[0] += found.again
     tables = [
-        found.requests.append_column(PART, pa.array(parts)).append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), len(parts))),
+        found.requests.append_column(PART, pa.array(parts)).append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), len(parts))).append_column(LEVEL, found.levels),
         found.quarantine.append_column(PART, pa.array([-1 - number for number in beginnings], pa.int64())).append_column(COUNT, pa.array(of_junk, pa.int64())),
     ]  # fmt: skip
     return pa.concat_tables([_widened(table) for table in tables])

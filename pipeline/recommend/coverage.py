@@ -15,6 +15,7 @@ from quotascope.metrics import QuotaEntity
 from quotascope.pages.words import counted, seconds
 
 from ..errors import PipelineError
+from ..history.schema import UNKNOWN_MS
 from ..week import QUARTER_MS, seen_hours
 from .groups import NAMES
 from .policy import Shape
@@ -37,14 +38,25 @@ class Logged:
     requests: int = 0
     throttled: int = 0
     """Those that were throttled or refused while the log was written."""
+    unknown: int = 0
+    """Those of which the log does not say it: their answers have no throttle time."""
 
     @property
-    def share(self) -> float:
-        """Of the requests that were throttled; 0 without any."""
-        return self.throttled / self.requests if self.requests else 0.0
+    def known(self) -> int:
+        """Those of which the log says whether they were throttled."""
+        return self.requests - self.unknown
+
+    @property
+    def share(self) -> float | None:
+        """Of the requests of which it is known that were throttled; None without any."""
+        return self.throttled / self.known if self.known else None
 
     def __add__(self, other: Logged) -> Logged:
-        return Logged(self.requests + other.requests, self.throttled + other.throttled)
+        return Logged(
+            self.requests + other.requests,
+            self.throttled + other.throttled,
+            self.unknown + other.unknown,
+        )
 
 
 @dataclass(slots=True)
@@ -132,16 +144,19 @@ def _tally(batch: pa.RecordBatch, shape: Shape) -> Tally:
     waits: Any = batch.column("throttle_ms")
     refused: Any = batch.column("refused")
     throttled: Any = pc.or_(pc.greater(waits, pa.scalar(0, pa.int32())), refused)
+    silent: Any = pc.equal(waits, pa.scalar(UNKNOWN_MS, pa.int32()))
+    unknown: Any = pc.and_not(silent, refused)
     names = NAMES[shape]
     rows = pa.table(
         {
             **{name: batch.column(name) for name in names},
             "throttled": throttled.cast(pa.int64()),
+            "unknown": unknown.cast(pa.int64()),
         }
     )
-    sums = rows.group_by(list(names)).aggregate([("throttled", "count"), ("throttled", "sum")])  # fmt: skip
+    sums = rows.group_by(list(names)).aggregate([("throttled", "count"), ("throttled", "sum"), ("unknown", "sum")])  # fmt: skip
     entities = {
-        QuotaEntity(**{name: row[name] for name in names}): Logged(row["throttled_count"], row["throttled_sum"])
+        QuotaEntity(**{name: row[name] for name in names}): Logged(row["throttled_count"], row["throttled_sum"], row["unknown_sum"])
         for row in sums.to_pylist()
     }  # fmt: skip
     whole = sum(entities.values(), Logged())

@@ -15,7 +15,7 @@ from ..week import HOURS
 from .advice import Advice, Hit
 from .recommendation import Recommendation
 
-COLUMNS: Final = ("user", "client_id", "quota_type", "key", "now", "now_state", "limit", "lowest", "broker", "hour_of_week", "requests", "logged_requests", "logged_throttled", "demand_held_back")  # fmt: skip
+COLUMNS: Final = ("user", "client_id", "quota_type", "key", "now", "now_state", "limit", "lowest", "broker", "hour_of_week", "requests", "logged_requests", "logged_throttled", "logged_unknown", "demand_held_back")  # fmt: skip
 
 
 def as_csv(advice: Advice) -> str:
@@ -61,6 +61,7 @@ def _coverage(advice: Advice) -> dict[str, Any]:
         "less_than_a_day": coverage.short,
         "requests": coverage.logged.requests,
         "throttled_requests": coverage.logged.throttled,
+        "requests_without_throttle_time": coverage.logged.unknown,
         "throttled_share": coverage.logged.share,
         "limits_with_demand_held_back": advice.held_back,
     }
@@ -93,6 +94,7 @@ def _values(made: Recommendation, advice: Advice) -> dict[str, Any]:
         "requests": made.requests,
         "logged_requests": advice.logged(made).requests,
         "logged_throttled": advice.logged(made).throttled,
+        "logged_unknown": advice.logged(made).unknown,
         "demand_held_back": advice.logged(made).throttled > 0,
     }  # fmt: skip
 

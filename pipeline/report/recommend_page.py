@@ -12,6 +12,7 @@ from quotascope.pages.table import table
 from quotascope.pages.words import counted, moment, seconds, shown
 
 from ..recommend.advice import NOW, RECOMMENDED, Advice, Hit
+from ..recommend.coverage import Logged
 from ..recommend.recommendation import Recommendation
 from ..week import HOURS, hour_name
 from .charts import group_section
@@ -86,9 +87,10 @@ def caveats(advice: Advice) -> Sequence[str]:
     coverage, zone = advice.coverage, advice.policy.zone
     begin, end = (moment(time, zone) for time in coverage.span_ms)
     logged = coverage.logged
+    silent = f"; of {logged.unknown:,} more it does not say" if logged.unknown else ""
     told = (
         f"Made of {seconds(coverage.period_ms / 1_000)} of log ({begin} to {end}) with requests in {coverage.hours_of_week} of the {HOURS} hours of a week; "
-        f"{logged.throttled:,} of {logged.requests:,} requests ({percent(logged.share)}) were throttled while it was written."
+        f"{logged.throttled:,} of {logged.known:,} requests ({_share(logged)}) were throttled while it was written{silent}."
     )
     found = [told]
     if coverage.short:
@@ -143,8 +145,12 @@ def _limit(made: Recommendation, advice: Advice) -> Sequence[Child]:
         "any hour" if made.hour is None else hour_name(made.hour),
         shown(made.broker),
         f"{made.requests:,}",
-        percent(advice.logged(made).share),
+        _share(advice.logged(made)),
     )
+
+
+def _share(logged: Logged) -> str:
+    return "unknown" if logged.share is None else percent(logged.share)
 
 
 def _change(advice: Advice, made: Recommendation) -> Child:

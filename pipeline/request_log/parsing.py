@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from .conversion import batch_of, misfits
 from .reasons import Reason, Unreadable
-from .record import LineReader, Row
+from .record import FIELDS, LineReader, Row
+from .releases import API_VERSIONS, level_of
 from .schema import QUARANTINE, REQUESTS
 
 LONGEST: Final = 16 << 20
@@ -26,6 +27,7 @@ MOST_JUNK: Final = 100_000
 """How many of them are remembered."""
 KEPT_TEXT: Final = 4096
 """Bytes of a line that the quarantine keeps."""
+_API_KEY: Final = FIELDS.index("api_key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,8 @@ class Parsed:
     """In `REQUESTS`, in the order of the lines; what mutations follow from other lines is still missing (`MutationLedger`)."""
     quarantine: pa.Table
     """In `QUARANTINE`."""
+    levels: Any
+    """By request, an Arrow column: the newest `metadata.version` that its answer names (`level_of`); null for nearly all."""
     again: int = 0
     """Lines that cannot be read whose text came before: they are in neither table."""
 
@@ -128,7 +132,8 @@ def _tables(
     return Parsed(
         _requests(batch, [number for number, _ in places], source),
         _quarantine(refused, source.file),
-    )
+        pa.array([level_of(text) if row[_API_KEY] == API_VERSIONS else None for row, (_, text) in zip(rows, places, strict=True)], pa.int32()),
+    )  # fmt: skip
 
 
 def _requests(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, Final
@@ -27,7 +28,7 @@ from ..whatif.mode import Mode, Settings
 from .engine import MOST_LOCAL_ROWS, Engine, chosen, run_of
 from .parts import Progress, parts_of, told
 from .replaying import replayed
-from .usages import rows_of, span_ms, usages
+from .usages import followed_by, rows_of, span_ms, usages
 
 _ROWS: Final = 1 << 20
 """So many requests are searched at once, unless a user has more."""
@@ -49,7 +50,7 @@ def advise(
         folder: of the history, as `quotascope ingest` has made it.
         policy: what limits have to keep.
         now: the quotas as configured, if they are known.
-        windows: of the cluster's quotas, and its release; Kafka's defaults and the newest unless given.
+        windows: of the cluster's quotas, and its release; Kafka's defaults and the release that the logs name, else the newest, unless given.
         engine: who does the work.
         progress: is told how much is done, and of how much.
 
@@ -65,6 +66,7 @@ def advise(
     if not policy.short_log:
         coverage.check(folder)
     windows = windows or Windows()
+    windows = replace(windows, followed=followed_by(folder, span, windows.followed))
     needs = _needs(history.detail, policy, windows, run, progress)
     made = recommendations(needs, policy)
     results = _replay(history.detail, now, made, windows, run)

@@ -19,7 +19,7 @@ from ..whatif.mode import Mode, Settings
 from .engine import MOST_LOCAL_ROWS, Engine, chosen, run_of
 from .parts import Progress
 from .replaying import replayed
-from .usages import rows_of, span_ms, usages
+from .usages import followed_by, rows_of, span_ms, usages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ def what_if(  # noqa: PLR0913 - most by name
         engine: who does the work.
         zone: whose hours and weekdays are drawn.
         progress: is told how much is done, and of how much.
-        kafka: the release whose throttle times are followed; the newest unless given.
+        kafka: the release whose throttle times are followed; the one that the logs name unless given, else the newest.
 
     Raises:
         NoTable: there is no history.
@@ -62,7 +62,7 @@ def what_if(  # noqa: PLR0913 - most by name
     history = History.open(folder)
     span = span_ms(history)
     run = run_of(chosen(engine, rows_of(history.detail), MOST_LOCAL_ROWS))
-    kafka = kafka or Followed()
+    kafka = followed_by(folder, span, kafka or Followed())
     settings = Settings(release=kafka.release)
     results = replayed(history.detail, candidates, mode, run, progress, settings)
     names = [candidate.name for candidate in candidates]

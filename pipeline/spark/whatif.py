@@ -21,11 +21,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from quotascope.metrics import NEWEST_RELEASE, KafkaRelease, MalformedName
+from quotascope.metrics import KafkaRelease, MalformedName
 from quotascope.pages.files import put
 from quotascope.pipeline.candidates import Candidate, read_candidates
 from quotascope.pipeline.errors import PipelineError
+from quotascope.pipeline.followed import followed
 from quotascope.pipeline.history import HISTORY, History
+from quotascope.pipeline.runs.usages import followed_by, span_ms
 from quotascope.pipeline.spark.arrow import collected, map_in_arrow
 from quotascope.pipeline.spark.run import SparkRun
 from quotascope.pipeline.table import File, Table
@@ -193,10 +195,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run as a program of its own, as spark-submit does; return the exit code."""
     options = _options().parse_args(arguments)
     try:
-        release = KafkaRelease.parse(options.kafka_version)
-        settings = Settings(per_broker=options.per_broker, release=release)
         candidates = read_candidates(Path(options.candidates))
-        history = History.open(options.history).detail
+        given = None if options.kafka_version is None else KafkaRelease.parse(options.kafka_version)  # fmt: skip
+        opened = History.open(options.history)
+        history = opened.detail
+        kafka = followed_by(options.history, span_ms(opened), followed(given))
+        settings = Settings(per_broker=options.per_broker, release=kafka.release)
         results = replay_table(history, candidates, Mode(options.mode), settings)
         written = BytesIO()
         pq.write_table(results, written)
@@ -204,7 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (PipelineError, MalformedName, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.write(f"{len(results)} results in {options.into}\n")
+    sys.stdout.write(f"{len(results)} results in {options.into}\n{kafka.note}\n")
     return 0
 
 
@@ -217,7 +221,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--candidates", required=True, metavar="FILE", help="YAML")
     parser.add_argument("--mode", choices=modes, default=Mode.OPEN_LOOP.value)
     parser.add_argument("--per-broker", action="store_true", help="keep brokers apart")
-    parser.add_argument("--kafka-version", default=str(NEWEST_RELEASE), metavar="VERSION", help="release of the brokers; the newest by default")  # fmt: skip
+    parser.add_argument("--kafka-version", metavar="VERSION", help="release of the brokers; else what the logs say, else the newest")  # fmt: skip
     parser.add_argument("--into", required=True, metavar="FILE", help="Parquet")
     return parser
 

@@ -9,9 +9,10 @@ from .following import Follower, Make
 from .layout import Layout
 from .retrying import retried
 from .run import Run, run_here
-from .table import Table, Turn
+from .table import NO_NOTES, Table, Turn
 
 __all__ = [
+    "NO_NOTES",
     "File",
     "Follower",
     "Layout",

@@ -1,9 +1,10 @@
 """A table of Parquet files of which readers see only what was committed."""
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -17,6 +18,9 @@ from .writing import CHUNK_BYTES, Writer, bounded
 
 CHUNK: Final = 1_000_000
 """Rows that an append holds in memory and sorts at once, if they have no more than `CHUNK_BYTES`."""
+
+NO_NOTES: Final[Mapping[str, int]] = MappingProxyType({})
+"""Where a commit keeps none."""
 
 _EPOCH: Final = dt.date(1970, 1, 1)
 
@@ -44,7 +48,11 @@ class Table(Reader):
     """
 
     def append(
-        self, batch_id: str, rows: pa.Table | Iterable[pa.RecordBatch], epoch: int = 0
+        self,
+        batch_id: str,
+        rows: pa.Table | Iterable[pa.RecordBatch],
+        epoch: int = 0,
+        notes: Mapping[str, int] = NO_NOTES,
     ) -> int:
         """
         Add rows, unless their batch was added before; return how many were added.
@@ -53,6 +61,7 @@ class Table(Reader):
             batch_id: what makes them the same rows again: the files they come from, or a stream.
             rows: in any order; an iterable is read piece by piece.
             epoch: number within the batch id, for a stream that counts its batches up.
+            notes: as in `commit`.
 
         Raises:
             NotWritten: no space, or no permission; nothing was added.
@@ -60,7 +69,7 @@ class Table(Reader):
         """
         if self.holds(batch_id, epoch):
             return 0
-        return self.commit(batch_id, self.stage(rows), epoch)
+        return self.commit(batch_id, self.stage(rows), epoch, notes=notes)
 
     def stage(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[File]:
         """Write rows as files that nobody reads until `commit`; a worker of Spark does this."""
@@ -79,6 +88,7 @@ class Table(Reader):
         files: Sequence[File],
         epoch: int = 0,
         turn: Turn | None = None,
+        notes: Mapping[str, int] = NO_NOTES,
     ) -> int:
         """
         Add the rows of staged files at once, unless their batch was added before; return how many were added.
@@ -90,6 +100,7 @@ class Table(Reader):
             files: as `stage` has written them.
             epoch: number within the batch id.
             turn: is taken with the commit.
+            notes: numbers that are kept with it by name, the largest of each, and read by `last_epoch`.
 
         Raises:
             LostCommit: another process took the turn; nothing was added.
@@ -99,7 +110,9 @@ class Table(Reader):
         last = self.last_epoch(batch_id)
         if last is None or last < epoch:
             try:
-                return self.advance(batch_id, files, after=last, epoch=epoch, turn=turn)
+                return self.advance(
+                    batch_id, files, after=last, epoch=epoch, turn=turn, notes=notes
+                )
             except LostCommit:
                 if not self.holds(batch_id, epoch):
                     raise
@@ -114,6 +127,7 @@ class Table(Reader):
         after: int | None,
         epoch: int,
         turn: Turn | None = None,
+        notes: Mapping[str, int] = NO_NOTES,
     ) -> int:
         """
         Add the rows of staged files as what follows an epoch of a batch id, None for its begin; return how many were added.
@@ -131,7 +145,8 @@ class Table(Reader):
             taken = None if turn is None else log.epoch_of(turn.of)
             if turn is not None and taken is not None and turn.epoch <= taken:
                 raise LostCommit(self.storage.uri, f"{turn.of} went on")
-            log.add(files, {**epochs, batch_id: epoch})
+            kept = {name: max(number, log.epoch_of(name) or number) for name, number in notes.items()}  # fmt: skip
+            log.add(files, {**kept, **epochs, batch_id: epoch})
         return sum(file.rows for file in files)
 
     def compact(self, *, days: Iterable[int] | None = None, run: Run = run_here) -> int:

@@ -5,6 +5,5 @@ from typing import Final
 PRODUCE: Final = 0
 FETCH: Final = 1
 METADATA: Final = 3
-API_VERSIONS: Final = 18
 CREATE_TOPICS: Final = 19
 ALTER_CLIENT_QUOTAS: Final = 49

@@ -1,7 +1,6 @@
 """One process's request log, read whole: the rows that the pipeline makes of it, and the messages of a few APIs that tell more."""
 
 import gzip
-import re
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,10 +13,10 @@ import pyarrow as pa
 from quotascope.metrics import KafkaRelease
 
 from ..errors import EmptyLog, PipelineError
-from ..request_log.parsing import Source, parse_lines
+from ..request_log.parsing import Parsed, Source, parse_lines
+from ..request_log.releases import last_named
 from .apis import (
     ALTER_CLIENT_QUOTAS,
-    API_VERSIONS,
     CREATE_TOPICS,
     FETCH,
     METADATA,
@@ -32,9 +31,6 @@ _TELLING: Final = frozenset(
 )
 _MARK: Final = b"Completed request:"
 _GZIP: Final = b"\x1f\x8b"
-_METADATA_VERSION: Final = re.compile(
-    rb'"name":"metadata.version","minVersion":\d+,"maxVersion":(\d{1,5})'
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +71,7 @@ def log_of(lines: list[bytes], name: str) -> RequestLog:
     return RequestLog(
         requests=requests,
         messages={line: message for line, message in read.items() if message},
-        release=_release(requests, lines),
+        release=_release(parsed),
         unreadable=len(lines) - len(requests),
     )
 
@@ -96,14 +92,10 @@ def _without(requests: pa.Table, odd: Collection[int]) -> pa.Table:
     )
 
 
-def _release(requests: pa.Table, lines: list[bytes]) -> KafkaRelease | None:
-    """The release by the newest `metadata.version` that the broker supports (KIP-584); the last answer counts, after a restart."""
-    found = None
-    for number, key in rows(requests, "line", "api_key"):
-        level = _METADATA_VERSION.search(lines[number - 1]) if key == API_VERSIONS else None  # fmt: skip
-        if level is not None:
-            found = KafkaRelease.of_metadata_version(int(level[1]))
-    return found
+def _release(parsed: Parsed) -> KafkaRelease | None:
+    """The release that was named last, after a restart."""
+    named = last_named(parsed.requests["timestamp"], parsed.levels)
+    return max(named, key=lambda release: (named[release], release), default=None)
 
 
 def _messages(requests: pa.Table, lines: list[bytes]) -> Iterator[tuple[int, Json]]:

@@ -122,7 +122,7 @@ def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) ->
         groups=groups,
         networks=np.nan_to_num(percents(table, "network_ms")),
         completed=ints(table, "completed"),
-        throttles=ints(table, "throttle_ms"),
+        throttles=np.maximum(ints(table, "throttle_ms"), 0),
         mutation_times=_or(table, "mutation_timestamp", times),
         charged=ints(table, "mutations_charged"),
         api_keys=ints(table, "api_key"),

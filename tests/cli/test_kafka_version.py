@@ -34,39 +34,67 @@ def quotascope(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
     )
 
 
+def log_of(version: str, edit: str = "") -> str:
+    """The log of a broker whose third throttle would be longer than 2147483647 ms; `edit` stands where it names its features."""
+    text = (CAPTURES / f"kafka-{version}-month-request.log").read_text()
+    return text.replace("metadata.version", edit) if edit else text
+
+
 @pytest.fixture(scope="module")
 def usage(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the history of a 4.4.0 broker that throttled for 2147483647 ms, and the limit that did so."""
+    """Histories of 4.3.1, of 4.4.0, of both, and of a log that names no release; and the limit that throttled."""
     folder = tmp_path_factory.mktemp("month")
-    log = str(CAPTURES / "kafka-4.4.0-month-request.log")
-    quotascope(folder, "ingest", log, "--into", "usage").check_returncode()
+    logs = {"4.3.1": [log_of("4.3.1")], "4.4.0": [log_of("4.4.0")], "silent": [log_of("4.3.1", "other")]}  # fmt: skip
+    logs["both"] = [*logs["4.4.0"], *logs["4.3.1"]]
+    for name, texts in logs.items():
+        (folder / f"{name}.log").write_text("".join(texts))
+        quotascope(folder, "ingest", f"{name}.log", "--into", name).check_returncode()
     (folder / "candidates.yaml").write_text(CANDIDATES)
     return folder
 
 
-def told(usage: Path, *options: str) -> dict[str, Any]:
+def told(usage: Path, *options: str, of: str = "4.4.0") -> dict[str, Any]:
     """What what-if says."""
-    done = quotascope(usage, "whatif", "usage", "--candidates", "candidates.yaml", "--json", "-", *options)  # fmt: skip
+    done = quotascope(usage, "whatif", of, "--candidates", "candidates.yaml", "--json", "-", *options)  # fmt: skip
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-@pytest.mark.parametrize("mode", ["open", "closed"])
-def test_the_newest_release_is_followed(usage: Path, mode: str) -> None:
-    """The longest throttle is the one that the broker wrote into its log, and the result names the release."""
-    found = told(usage, "--mode", mode)
-    assert found["kafka"] == {"version": "4.4", "known_by": "default"}
+@pytest.mark.parametrize(
+    ("version", "release", "throttled", "longest_ms"),
+    [("4.3.1", "4.3", 2, 1_980_241_989), ("4.4.0", "4.4", 3, 2_147_483_647)],
+)
+def test_the_release_that_wrote_the_log_is_followed(
+    usage: Path, version: str, release: str, throttled: int, longest_ms: int
+) -> None:
+    """Without any option the throttles are those that the broker wrote into its log, and the result says why."""
+    found = told(usage, of=version)
+    assert found["kafka"] == {"version": release, "known_by": "log", "also_named": []}
+    assert f"follow Kafka {release}, as the log says:" in " ".join(found["notes"])
     (row,) = found["results"]
-    assert row["throttled_requests"] > 0
-    if mode == "open":
-        assert row["longest_throttle_ms"] == 2_147_483_647
+    assert row["throttled_requests"] == throttled
+    assert row["longest_throttle_ms"] == pytest.approx(longest_ms, rel=1e-4)
+
+
+def test_a_log_of_two_releases_follows_the_newer(usage: Path) -> None:
+    """It says which other one the log names; a closed loop likewise."""
+    found = told(usage, "--mode", "closed", of="both")
+    assert found["kafka"] == {"version": "4.4", "known_by": "log", "also_named": ["4.3"]}  # fmt: skip
+    assert "as the log says (the newest that it names; some of it is of 4.3)" in " ".join(found["notes"])  # fmt: skip
+
+
+def test_the_newest_release_is_followed_where_none_is_named(usage: Path) -> None:
+    """A folder that does not know, such as one of an earlier release of this program, stays readable."""
+    found = told(usage, of="silent")
+    assert found["kafka"] == {"version": "4.4", "known_by": "default", "also_named": []}
+    assert found["results"][0]["longest_throttle_ms"] == 2_147_483_647
 
 
 def test_another_release_on_request(usage: Path) -> None:
     """Up to 4.3 the third throttle wraps around to none."""
     found = told(usage, "--kafka-version", "4.3.1")
-    assert found["kafka"] == {"version": "4.3", "known_by": "option"}
+    assert found["kafka"] == {"version": "4.3", "known_by": "option", "also_named": []}
     (row,) = found["results"]
     assert row["throttled_requests"] == 2
     assert "follow Kafka 4.3, as --kafka-version says" in " ".join(found["notes"])
@@ -74,18 +102,18 @@ def test_another_release_on_request(usage: Path) -> None:
 
 def test_terminal_and_page_name_the_release(usage: Path) -> None:
     """So do the table and the pages of both commands."""
-    done = quotascope(usage, "whatif", "usage", "--candidates", "candidates.yaml")
-    assert "follow Kafka 4.4, the newest" in " ".join(done.stdout.split())
-    options = ("--html", "-", "--kafka-version", "4.3")
-    for command in (("whatif", "usage", "--candidates", "candidates.yaml"), ("recommend", "usage", "--short-log")):  # fmt: skip
-        done = quotascope(usage, *command, *options)
-        assert "follow Kafka 4.3, as --kafka-version says" in done.stdout
+    done = quotascope(usage, "whatif", "4.4.0", "--candidates", "candidates.yaml")
+    assert "follow Kafka 4.4, as the log says" in " ".join(done.stdout.split())
+    for options, why in (((), "the log"), (("--kafka-version", "4.3"), "--kafka-version")):  # fmt: skip
+        for command in (("whatif", "4.3.1", "--candidates", "candidates.yaml"), ("recommend", "4.3.1", "--short-log")):  # fmt: skip
+            done = quotascope(usage, *command, "--html", "-", *options)
+            assert f"follow Kafka 4.3, as {why} says" in done.stdout
 
 
 @pytest.mark.parametrize("text", ["latest", "4", "4.4\n4.3"])
 def test_no_release(usage: Path, text: str) -> None:
     """What is no version is refused with an example."""
-    done = quotascope(usage, "whatif", "usage", "--candidates", "candidates.yaml", "--kafka-version", text)  # fmt: skip
+    done = quotascope(usage, "whatif", "4.4.0", "--candidates", "candidates.yaml", "--kafka-version", text)  # fmt: skip
     assert done.returncode == 2
     assert "Invalid value for --kafka-version" in done.stderr
     assert "Traceback" not in done.stderr

@@ -80,7 +80,7 @@ def test_the_controllers_line_counts_once() -> None:
 def test_absent_values_are_what_quotas_take_them_for() -> None:
     """A request without client id counts for the empty one, and an answer without a throttle field did not throttle."""
     row = _one(client_id=None, throttle_ms=None, quota_violated=None)
-    assert (row["client_id"], row["throttle_ms"], row["refused"]) == ("", 0, False)
+    assert (row["client_id"], row["throttle_ms"], row["refused"]) == ("", -1, False)
 
 
 def test_connections_stay_apart() -> None:
