@@ -40,7 +40,7 @@ KafkaVersion = Annotated[
         "--kafka-version",
         metavar="VERSION",
         help="Release of the brokers, such as 4.3 or 4.4: up to 4.3 throttle times above 24.8 days wrap around, since 4.4 they stop there.",
-        show_default="the newest",
+        show_default="what the log says, else the newest",
     ),
 ]
 

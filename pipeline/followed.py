@@ -9,6 +9,10 @@ from typing import Final
 
 from quotascope.metrics import NEWEST_RELEASE, KafkaRelease
 
+from .errors import NoTable
+from .request_log.releases import releases_since
+from .table import Table
+
 
 class KnownBy(Enum):
     """What names the release; the values are those of JSON."""
@@ -38,12 +42,11 @@ class Followed:
 
     def unless_log(self, named: Iterable[KafkaRelease]) -> Followed:
         """The same, but where only the default is known the newest release that the log names, if it names any."""
-        newest, *older = sorted(named, reverse=True) or [None]
-        if newest is None or self.known_by is not KnownBy.DEFAULT:
+        releases = sorted(named, reverse=True)
+        if not releases or self.known_by is not KnownBy.DEFAULT:
             return self
-        return Followed(
-            release=newest, known_by=KnownBy.LOG, also_named=tuple(filter(None, older))
-        )
+        newest, *older = releases
+        return Followed(release=newest, known_by=KnownBy.LOG, also_named=tuple(older))
 
     @property
     def note(self) -> str:
@@ -78,3 +81,21 @@ def followed(
         if release is not None:
             return Followed(release=release, known_by=known_by)
     return Followed().unless_log(() if log is None else (log,))
+
+
+def followed_by(folder: str, history: Table, kafka: Followed) -> Followed:
+    """
+    Return the release that a replay of a history follows: a known one, else the one that its logs name, else the newest.
+
+    Args:
+        folder: where the table of requests lies as well, if it was kept.
+        history: its period counts.
+        kafka: what is known without the logs.
+
+    """
+    try:
+        requests = Table.open(f"{folder.rstrip('/')}/requests")
+    except NoTable:
+        return kafka
+    begin = min((file.first for file in history.files() if file.first is not None), default=0)  # fmt: skip
+    return kafka.unless_log(releases_since(requests.last_epoch, begin))

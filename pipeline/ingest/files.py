@@ -7,11 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from ..errors import UnreadableLog
 
 STANDARD_INPUT: Final = "-"
+_UMASK: Final = Lock()
+"""A process has one: a thread that puts it back must not undo what another one has set."""
 LINK_OUT: Final = "a link out of its folder, which is not followed: name the file, or pass --follow-links"
 
 
@@ -96,15 +99,32 @@ def _below(
                 folders.append(path)
 
 
+def path_here(path: str) -> str:
+    """A URI such as `file:///a%20b` as the path that Spark takes it for, `/a%20b`; others as they are."""
+    local = path.startswith("file:/")
+    return f"/{path.removeprefix('file:').lstrip('/')}" if local else path
+
+
 @contextmanager
 def as_private_as(files: Iterable[str]) -> Iterator[None]:
     """
     Let nobody read the files that are made meanwhile who may not read all of these.
 
-    What the group may do is kept only where the new files have the same group. The process's umask is changed: other threads that make
-    files are affected as well.
+    What the group may do is kept only where the new files have the same group. The process's umask is changed, as the libraries that write
+    the files take no mode: what other threads write meanwhile is as private, and of several threads in here one waits for the other.
     """
-    before = os.umask(0o077)
+    hidden = _hidden(files)
+    with _UMASK:
+        before = os.umask(0o077)
+        os.umask(before | hidden)
+        try:
+            yield
+        finally:
+            os.umask(before)
+
+
+def _hidden(files: Iterable[str]) -> int:
+    """The bits of a mode that what is made of files must not have."""
     hidden = 0
     for file in files:
         about = os.fstat(0) if file == STANDARD_INPUT else Path(file).stat()
@@ -115,8 +135,4 @@ def as_private_as(files: Iterable[str]) -> Iterator[None]:
         hidden |= 0 if for_all else stat.S_IRWXO
         if not for_all and not (same_group and about.st_mode & stat.S_IRGRP):
             hidden |= stat.S_IRWXG
-    os.umask(before | hidden)
-    try:
-        yield
-    finally:
-        os.umask(before)
+    return hidden

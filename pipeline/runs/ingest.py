@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..history.store import BUCKETS, History
 from ..ingest import Options, Report, Tables, ingest
-from ..ingest.files import STANDARD_INPUT, as_private_as, log_files
+from ..ingest.files import STANDARD_INPUT, as_private_as, log_files, path_here
 from ..table.run import run_here
 from .engine import MOST_LOCAL_BYTES, Engine, chosen, run_of
 from .parts import Progress
@@ -39,11 +39,12 @@ def ingest_logs(
         PipelineError: something cannot be read or written; what was committed before stays, and another run goes on from there.
 
     """
-    files = _files(paths, options)
+    here = [path_here(path) for path in paths]
+    files = _files(here, options)
     run = run_of(chosen(engine, _size(files), MOST_LOCAL_BYTES))
     with as_private_as(files or ()):
         if run is run_here:
-            report = ingest(paths, into, options, progress)
+            report = ingest(here, into, options, progress)
         else:
             from ..spark.ingest import ingest as ingest_by_spark  # noqa: PLC0415 - brings Spark in
             from ..spark.session import session  # noqa: PLC0415 - as above

@@ -13,6 +13,7 @@ import pyarrow as pa
 from quotascope.quotas import QuotaSet
 
 from ..candidates import Candidate
+from ..followed import followed_by
 from ..history.store import History
 from ..recommend.advice import NOW, RECOMMENDED, Advice, changes, hits, target
 from ..recommend.coverage import COLUMNS, Tally, coverage_of, tally
@@ -28,7 +29,7 @@ from ..whatif.mode import Mode, Settings
 from .engine import MOST_LOCAL_ROWS, Engine, chosen, run_of
 from .parts import Progress, parts_of, told
 from .replaying import replayed
-from .usages import followed_by, rows_of, span_ms, usages
+from .usages import rows_of, span_ms, usages
 
 _ROWS: Final = 1 << 20
 """So many requests are searched at once, unless a user has more."""
@@ -66,7 +67,9 @@ def advise(
     if not policy.short_log:
         coverage.check(folder)
     windows = windows or Windows()
-    windows = replace(windows, followed=followed_by(folder, span, windows.followed))
+    windows = replace(
+        windows, followed=followed_by(folder, history.detail, windows.followed)
+    )
     needs = _needs(history.detail, policy, windows, run, progress)
     made = recommendations(needs, policy)
     results = _replay(history.detail, now, made, windows, run)

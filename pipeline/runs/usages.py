@@ -11,13 +11,11 @@ from datetime import tzinfo
 
 import pyarrow as pa
 
-from ..errors import NoTable, PipelineError
-from ..followed import Followed
+from ..errors import PipelineError
 from ..history.rollup import WIDTHS, rollup
 from ..history.store import History
 from ..report.rollups import COLUMNS, Drawn, drawn
 from ..report.summary import Group
-from ..request_log.releases import releases_since
 from ..table import File, Table
 
 _SECOND = WIDTHS["seconds"]
@@ -47,15 +45,6 @@ def span_ms(history: History) -> tuple[int, int]:
     spans = [_span_of(table, file) for file in files]
     first, last = (min(span[0] for span in spans), max(span[1] for span in spans))
     return first - first % _SECOND, last - last % _SECOND + _SECOND
-
-
-def followed_by(folder: str, span: tuple[int, int], kafka: Followed) -> Followed:
-    """The release that a replay of a folder's period follows: a known one, else the one that its logs name, else the newest."""
-    try:
-        requests = Table.open(f"{folder.rstrip('/')}/requests")
-    except NoTable:  # a history may be kept without what it was made of
-        return kafka
-    return kafka.unless_log(releases_since(requests.last_epoch, span[0]))
 
 
 def _span_of(table: Table, file: File) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from datetime import UTC, tzinfo
 import pyarrow as pa
 
 from ..candidates import Candidate
-from ..followed import Followed
+from ..followed import Followed, followed_by
 from ..history.store import History
 from ..report.account import Account, account_of
 from ..report.rollups import Drawn
@@ -19,7 +19,7 @@ from ..whatif.mode import Mode, Settings
 from .engine import MOST_LOCAL_ROWS, Engine, chosen, run_of
 from .parts import Progress
 from .replaying import replayed
-from .usages import followed_by, rows_of, span_ms, usages
+from .usages import rows_of, span_ms, usages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def what_if(  # noqa: PLR0913 - most by name
     history = History.open(folder)
     span = span_ms(history)
     run = run_of(chosen(engine, rows_of(history.detail), MOST_LOCAL_ROWS))
-    kafka = followed_by(folder, span, kafka or Followed())
+    kafka = followed_by(folder, history.detail, kafka or Followed())
     settings = Settings(release=kafka.release)
     results = replayed(history.detail, candidates, mode, run, progress, settings)
     names = [candidate.name for candidate in candidates]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ..errors import SparkFailed, UnreadableLog
 from ..ingest import Options, Report, Tables
 from ..ingest.committing import Committer
-from ..ingest.files import LINK_OUT, log_files
+from ..ingest.files import LINK_OUT, log_files, path_here
 from ..ingest.parts import Staged
 from ..request_log.mutations import MutationLedger
 from .lines import lines_of_files, staged_lines
@@ -53,9 +53,13 @@ def ingest(
 
 def _check_links(spark: "SparkSession", paths: Sequence[str], options: Options) -> None:
     """Refuse folders of this machine with links out of them, which Spark would follow."""
+    folders = [path for path in paths if Path(path_here(path)).is_dir()]
+    if options.follow_links or not folders:
+        return
     default = spark.conf.get("spark.hadoop.fs.defaultFS", "file:///") or ""
-    local = [path for path in paths if "://" not in path and Path(path).is_dir()]
-    if options.follow_links or not default.startswith("file:") or not local:
+    here = default.startswith("file:")
+    local = [path_here(path) for path in folders if here or path.startswith("file:/")]
+    if not local:
         return
     for path, why in log_files(local, options.names).left_out.items():
         if why is LINK_OUT:

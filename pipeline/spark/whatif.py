@@ -25,9 +25,8 @@ from quotascope.metrics import KafkaRelease, MalformedName
 from quotascope.pages.files import put
 from quotascope.pipeline.candidates import Candidate, read_candidates
 from quotascope.pipeline.errors import PipelineError
-from quotascope.pipeline.followed import followed
+from quotascope.pipeline.followed import followed, followed_by
 from quotascope.pipeline.history import HISTORY, History
-from quotascope.pipeline.runs.usages import followed_by, span_ms
 from quotascope.pipeline.spark.arrow import collected, map_in_arrow
 from quotascope.pipeline.spark.run import SparkRun
 from quotascope.pipeline.table import File, Table
@@ -197,9 +196,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         candidates = read_candidates(Path(options.candidates))
         given = None if options.kafka_version is None else KafkaRelease.parse(options.kafka_version)  # fmt: skip
-        opened = History.open(options.history)
-        history = opened.detail
-        kafka = followed_by(options.history, span_ms(opened), followed(given))
+        history = History.open(options.history).detail
+        kafka = followed_by(options.history, history, followed(given))
         settings = Settings(per_broker=options.per_broker, release=kafka.release)
         results = replay_table(history, candidates, Mode(options.mode), settings)
         written = BytesIO()

@@ -60,8 +60,11 @@ class Follower:
         return self.target.advance(self.batch_id, made, after=after, epoch=version)
 
     def stage(self, files: Sequence[File]) -> list[File]:
-        """Write what is made of files of the source."""
-        return self.target.stage(self._made(files))
+        """Write what is made of files of the source, for those only who may read these: another run may have left them."""
+        made = self.target.stage(self._made(files))
+        for file in made:
+            self.target.storage.restrict(file, files, of=self.source.storage)
+        return made
 
     def _made(self, files: Sequence[File]) -> Iterator[pa.RecordBatch]:
         held: list[pa.RecordBatch] = []

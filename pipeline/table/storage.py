@@ -96,12 +96,16 @@ class Storage:
         if self.filesystem.get_file_info(path).type is fs.FileType.File:
             self.filesystem.delete_file(path)
 
-    def restrict(self, file: File, sources: Sequence[File]) -> None:
-        """Let only those read a file who may read all of those that it was made of; of folders of this machine."""
-        if self.is_local:
-            places = [Path(self.uri, each.path) for each in (file, *sources)]
+    def restrict(
+        self, file: File, sources: Sequence[File], of: "Storage | None" = None
+    ) -> None:
+        """Let only those read a file who may read all of those that it was made of, `of` this table or another; of folders of this machine."""
+        source = of or self
+        if self.is_local and source.is_local:
+            made = Path(self.uri, file.path)
+            places = (made, *(Path(source.uri, each.path) for each in sources))
             modes = (place.stat().st_mode for place in places)
-            places[0].chmod(stat.S_IMODE(reduce(and_, modes)))
+            made.chmod(stat.S_IMODE(reduce(and_, modes)))
 
     def batches(
         self, file: File, columns: Sequence[str] | None = None

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 from typing import Any
 
 import pyarrow as pa
@@ -377,6 +378,8 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
     assert report.left_out == {str(logs / name): LINK_OUT for name in ("link.log", "folder")}  # fmt: skip
     with pytest.raises(UnreadableLog, match=r"no file in this folder is called \*\.txt; .*link\.txt: a link out"):  # fmt: skip
         read(tmp_path, str(logs), options=Options(names="*.txt"))
+    by_uri = ingest_logs([f"file://{logs}"], str(tmp_path / "usage"), only)
+    assert by_uri.left_out == report.left_out
     wanted = read(tmp_path, str(logs), options=Options(names="*.log", follow_links=True))  # fmt: skip
     assert (wanted.read, wanted.kept, wanted.left_out) == (4, 1, {})
     named = log_files([str(logs / "link.txt"), str(logs / "folder")], "*.txt")
@@ -414,6 +417,81 @@ def test_tables_are_as_private_as_the_logs(
     for place in places:
         mode = place.stat().st_mode
         assert (bool(mode & 0o007), bool(mode & 0o070)) == (others, group), place
+
+
+def test_what_a_killed_run_left_stays_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its requests reach the history by a later run, whose own logs anybody may read."""
+    private = log(tmp_path, line(), name="private.log")
+    public = log(tmp_path, line(principal="User:bob"), name="public.log")
+    Path(private).chmod(0o600)
+    into = str(tmp_path / "usage")
+    before = os.umask(0o022)
+    try:
+        with monkeypatch.context() as killed:
+            killed.setattr(History, "update", _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                ingest_logs([private], into, Options())
+        ingest_logs([public], into, Options())
+    finally:
+        os.umask(before)
+    for name, table in upkeep.tables_of(into).items():
+        for file in table.files() if name != "quarantine" else ():
+            users = table.read(["user"], files=[file])["user"].to_pylist()
+            mode = Path(table.storage.uri, file.path).stat().st_mode & 0o777
+            assert "alice" not in users or mode == 0o600, (name, users)
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_file_that_is_gone_leaves_the_umask(tmp_path: Path) -> None:
+    """What the process makes later is as it was before."""
+    before = os.umask(0o022)
+    try:
+        with pytest.raises(FileNotFoundError), as_private_as([str(tmp_path / "gone")]):
+            pass
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)
+
+
+def test_two_threads_do_not_undo_each_others_privacy(tmp_path: Path) -> None:
+    """One that is done with public logs does not open what another one is making of private ones."""
+    public, private = (log(tmp_path, line(), name=name) for name in ("a.log", "b.log"))
+    Path(private).chmod(0o600)
+    inside, done = Event(), Event()
+    inner: list[int] = []
+
+    def hide() -> None:
+        with as_private_as([private]):
+            inside.set()
+            done.wait(30)
+            inner.append(os.umask(0o077))
+
+    def show() -> None:
+        with as_private_as([public]):
+            pass
+        done.set()
+
+    before = os.umask(0o022)
+    try:
+        hiding, showing = Thread(target=hide), Thread(target=show)
+        with as_private_as([public]):
+            hiding.start()
+            assert not inside.wait(0.2)
+        assert inside.wait(30)
+        showing.start()
+        assert not done.wait(0.2)
+        done.set()
+        hiding.join()
+        showing.join()
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)
+    assert inner == [0o077]
 
 
 def test_groups_of_others_are_no_group_of_mine(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.pipeline.log_lines import captured, line, mutation, topic, values
+from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, values
 
 from quotascope.pipeline.errors import LostCommit
 from quotascope.pipeline.ingest import Options, Tables, ingest
@@ -280,3 +280,16 @@ def test_a_batch_that_comes_again(tmp_path: Path) -> None:
         part = Staged(lines=1, requests=tables.requests.stage(pa.Table.from_batches(rows_of).select(tables.requests.schema.names)))  # fmt: skip
         kept.append(Committer(tables, MutationLedger()).commit([part], same, same).kept)
     assert kept == [1, 0]
+
+
+def test_workers_keep_the_releases_that_a_log_names(tmp_path: Path) -> None:
+    """As one process does; what is quarantined or comes again changes nothing."""
+    captures = [CAPTURE.with_name(f"kafka-{version}-month-request.log") for version in ("4.3.1", "4.4.0")]  # fmt: skip
+    lines = [text for path in captures for text in path.read_bytes().splitlines()]
+    added(tmp_path, *lines, b"junk")
+    added(tmp_path, *lines)
+    ingest([str(path) for path in captures], str(tmp_path / "here"))
+    tables = [Tables.create(str(tmp_path / name)).requests for name in ("spread", "here")]  # fmt: skip
+    kept = [{minor: each.last_epoch(f"quotascope.kafka 4.{minor}") for minor in (2, 3, 4)} for each in tables]  # fmt: skip
+    assert kept[0] == kept[1]
+    assert [minor for minor, time in kept[0].items() if time is not None] == [3, 4]

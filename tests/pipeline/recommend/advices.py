@@ -52,7 +52,7 @@ WEEK = Coverage(
     hours_of_week=168,
     clock_hours=168,
     logged=Logged(20_000, 0),
-    entities={},
+    entities={QuotaEntity(user): Logged(10_000, 0) for user in ("alice", "carol")},
 )
 """A week in which no client was throttled."""
 

@@ -136,6 +136,7 @@ def test_coverage_is_stated_wherever_limits_are() -> None:
         "less_than_a_day": True,
         "requests": 1_000,
         "throttled_requests": 250,
+        "requests_without_throttle_time": 0,
         "throttled_share": 0.25,
         "limits_with_demand_held_back": 1,
     }
@@ -194,6 +195,31 @@ def test_tally_of_parts_is_that_of_the_whole() -> None:
     assert (found.hours_of_week, found.clock_hours, found.period_ms) == (1, 1, 901_000)
     later = coverage_of(Tally({}, {*whole.quarters, *(each + 7 * 96 for each in whole.quarters)}), (0, 1), UTC)  # fmt: skip
     assert (later.hours_of_week, later.clock_hours) == (1, 2)
+
+
+def test_unknown_throttles_are_not_counted_as_none() -> None:
+    """Answers without a throttle time are left out of the share, and their number is stated; a refusal is known without."""
+    rows = history(
+        [
+            request(0, throttle_ms=5),
+            request(1),
+            *(request(2 + at, throttle_ms=-1) for at in range(8)),
+            request(10, user="bob", throttle_ms=-1),
+            request(11, user="carol", throttle_ms=-1, refused=True),
+        ]
+    )
+    found = tally(rows.to_batches(), Shape.USER)
+    assert found.entities[ALICE] == Logged(10, 1, 8)
+    assert (found.entities[ALICE].share, found.entities[BOB].share) == (0.5, None)
+    assert found.entities[QuotaEntity("carol")].share == 1.0
+    held = replace(HELD, logged=found.all, entities=found.entities)
+    made = advice([recommendation("alice"), recommendation("bob")], coverage=held)
+    text = Reader(recommend_page(made, {}, [])).text
+    assert "2 of 3 requests (67 %) were throttled while it was written; of 9 more it does not say" in caveats(made)[0]  # fmt: skip
+    assert "unknown" in text.split("bob", 1)[1].split("Commands")[0]
+    read = json.loads(as_json(made, kafka_configs(made.changes, bootstrap_servers="b")))
+    assert read["coverage"]["requests_without_throttle_time"] == 9
+    assert [each["logged_unknown"] for each in read["recommended"]] == [8, 1]
 
 
 def test_names_in_csv_are_no_formulas() -> None:

@@ -1,6 +1,7 @@
 """What the driver makes of batches and of errors, without Spark."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from quotascope.pipeline.errors import (
     NotWritten,
     PipelineError,
     SparkFailed,
+    UnreadableLog,
 )
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import Options, Report, Tables
@@ -135,6 +137,20 @@ def test_a_batch_that_comes_again_reaches_the_history(
 
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("default", ["file:///", "hdfs://name"])
+def test_links_out_of_a_folder_are_refused_in_uris_as_well(
+    tmp_path: Path, default: str
+) -> None:
+    """A folder of this machine by its URI, whatever the file system is that Spark takes paths for."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "a.log").write_bytes(line())
+    (logs / "link.log").symlink_to(__file__)
+    spark: Any = SimpleNamespace(conf=SimpleNamespace(get=lambda *_: default))
+    with pytest.raises(UnreadableLog, match="link out of its folder"):
+        ingest.ingest(spark, [f"file://{logs}"], str(tmp_path / "usage"))
 
 
 def test_two_updates_of_a_history_at_once(
