@@ -105,6 +105,19 @@ def path_here(path: str) -> str:
     return f"/{path.removeprefix('file:').lstrip('/')}" if local else path
 
 
+def size_of(file: str) -> int:
+    """Bytes of a file; 0 for standard input, and for one that was rotated away since the folder was looked at."""
+    about = None if file == STANDARD_INPUT else _stat(file)
+    return 0 if about is None else about.st_size
+
+
+def _stat(file: str) -> os.stat_result | None:
+    try:
+        return Path(file).stat()
+    except FileNotFoundError:
+        return None
+
+
 @contextmanager
 def as_private_as(files: Iterable[str]) -> Iterator[None]:
     """
@@ -127,7 +140,9 @@ def _hidden(files: Iterable[str]) -> int:
     """The bits of a mode that what is made of files must not have."""
     hidden = 0
     for file in files:
-        about = os.fstat(0) if file == STANDARD_INPUT else Path(file).stat()
+        about = os.fstat(0) if file == STANDARD_INPUT else _stat(file)
+        if about is None:  # what takes its place may be private
+            return 0o077
         if not stat.S_ISREG(about.st_mode):  # a pipe says nothing of what is in it
             continue
         for_all = about.st_mode & stat.S_IROTH

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from ..request_log.releases import keep, last_named, notes
 from ..request_log.schema import QUARANTINE, REQUESTS
 from ..table import NO_NOTES, Table, retried
 from .committing import next_run
-from .files import STANDARD_INPUT, log_files
+from .files import log_files, size_of
 from .known_topics import KnownTopics
 from .lines import lines_of
 from .options import Options
@@ -60,7 +59,7 @@ def ingest(
     found = log_files(paths, options.names, follow_links=options.follow_links)
     files = found.files
     run = _Run(Tables.create(into), MutationLedger(options.topics()))
-    sizes = [0 if file == STANDARD_INPUT else Path(file).stat().st_size for file in files]  # fmt: skip
+    sizes = [size_of(file) for file in files]
     run.report.left_out = found.left_out
     for number, file in enumerate(files):
         before = sum(sizes[:number])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from ..history.store import BUCKETS, History
 from ..ingest import Options, Report, Tables, ingest
-from ..ingest.files import STANDARD_INPUT, as_private_as, log_files, path_here
+from ..ingest.files import as_private_as, log_files, path_here, size_of
 from ..table.run import run_here
 from .engine import MOST_LOCAL_BYTES, Engine, chosen, run_of
 from .parts import Progress
@@ -99,4 +98,4 @@ def _size(files: Sequence[str] | None) -> int:
     """Bytes of local files; a URI is taken for more than this process should read."""
     if files is None:
         return MOST_LOCAL_BYTES + 1
-    return sum(Path(file).stat().st_size for file in files if file != STANDARD_INPUT)
+    return sum(map(size_of, files))

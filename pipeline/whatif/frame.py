@@ -66,7 +66,7 @@ class Frame:
     """By request: network thread's time, percent-seconds."""
     completed: Ints
     throttles: Ints
-    """By request: what the log reports, ms."""
+    """By request: what the log reports, ms; negative where it does not."""
     mutation_times: Ints
     """By request: when the controller charged it, epoch ms."""
     charged: Ints
@@ -122,7 +122,7 @@ def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) ->
         groups=groups,
         networks=np.nan_to_num(percents(table, "network_ms")),
         completed=ints(table, "completed"),
-        throttles=np.maximum(ints(table, "throttle_ms"), 0),
+        throttles=ints(table, "throttle_ms"),
         mutation_times=_or(table, "mutation_timestamp", times),
         charged=ints(table, "mutations_charged"),
         api_keys=ints(table, "api_key"),

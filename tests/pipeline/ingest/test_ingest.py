@@ -25,9 +25,10 @@ from quotascope.pipeline import ingest as package
 from quotascope.pipeline.errors import BadSnapshot, UnreadableLog
 from quotascope.pipeline.history import History, totals, upkeep
 from quotascope.pipeline.ingest import Options, Tables, ingest, lines, local, seen
-from quotascope.pipeline.ingest.files import LINK_OUT, as_private_as, log_files
+from quotascope.pipeline.ingest.files import LINK_OUT, Found, as_private_as, log_files
 from quotascope.pipeline.request_log import parsing
 from quotascope.pipeline.request_log.record import LineReader
+from quotascope.pipeline.runs import ingest as runs
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.table.writing import Writer
 
@@ -447,15 +448,21 @@ def _interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_file_that_is_gone_leaves_the_umask(tmp_path: Path) -> None:
-    """What the process makes later is as it was before."""
+def test_a_log_that_is_rotated_away_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in the report, the others are read, and the umask is as before."""
+    gone, there = str(tmp_path / "gone.log"), log(tmp_path, line())
+    listed = Found(files=[gone, there])
+    monkeypatch.setattr(runs, "log_files", lambda *_, **__: listed)
+    monkeypatch.setattr(local, "log_files", lambda *_, **__: listed)
     before = os.umask(0o022)
     try:
-        with pytest.raises(FileNotFoundError), as_private_as([str(tmp_path / "gone")]):
-            pass
+        report = ingest_logs([str(tmp_path)], str(tmp_path / "usage"), Options())
         assert os.umask(0o022) == 0o022
     finally:
         os.umask(before)
+    assert (report.kept, list(report.broken)) == (1, [gone])
 
 
 def test_two_threads_do_not_undo_each_others_privacy(tmp_path: Path) -> None:

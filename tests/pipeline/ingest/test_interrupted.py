@@ -96,10 +96,10 @@ def _killed_run(path: str, into: str) -> None:
     lines.BLOCK = 100_000  # type: ignore[misc]
     commit = Table.commit
 
-    def once(table: Table, *arguments: Any) -> int:
+    def once(table: Table, *arguments: Any, **more: Any) -> int:
         if len(table.files()) > 2 and table.storage.uri.endswith("requests"):
             os.kill(os.getpid(), signal.SIGKILL)
-        return commit(table, *arguments)
+        return commit(table, *arguments, **more)
 
     setattr(Table, "commit", once)  # noqa: B010 - mypy has it that methods stay
     ingest([path], into)

@@ -102,6 +102,21 @@ def test_next_request_waits_for_the_mute() -> None:
     assert row["late_ms"] == 10_000 + 200 - 700
 
 
+def test_an_unknown_throttle_is_no_time() -> None:
+    """What history has for one (-1) is no millisecond that the client would have waited by itself."""
+    rows = [
+        closed(
+            [
+                Request(after_ms=0, api_key=PRODUCE, cost=2_000_000, throttle_ms=told),
+                Request(after_ms=700, api_key=PRODUCE, cost=10),
+            ],
+            {ALICE: {"producer_byte_rate": 100_000.0}},
+        )
+        for told in (0, -1)
+    ]
+    assert rows[0] == rows[1]
+
+
 def test_throttled_fetch_is_asked_for_again() -> None:
     """A Fetch past the limit is answered empty, given back, and brings its bytes when the mute is over."""
     fetch = Request(after_ms=10, api_key=FETCH, cost=900_000)

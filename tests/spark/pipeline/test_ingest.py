@@ -52,6 +52,8 @@ def test_spark_makes_the_same_tables(spark: "SparkSession", tmp_path: Path) -> N
         one, other = (_table(tmp_path / name, kind) for name in ("spark", "here"))
         told_by = ["identity"] if kind == "requests" else one.column_names
         assert one.select(told_by) == other.select(told_by)
+    named = {Tables.create(str(tmp_path / name)).requests.last_epoch("quotascope.kafka 4.3") for name in ("spark", "here")}  # fmt: skip
+    assert len(named - {None}) == len(named) == 1
     for again in (ingest_here([logs], str(tmp_path / "spark")), ingest(spark, [logs], str(tmp_path / "here"))):  # fmt: skip
         assert (again.kept, again.quarantined, again.read) == (0, 0, 5_906)
         assert again.balanced
