@@ -6,7 +6,7 @@ import pytest
 from tests.pipeline.validation.conftest import CAPTURES, log_path
 
 from quotascope.metrics import KafkaRelease
-from quotascope.pipeline.followed import KnownBy
+from quotascope.pipeline.followed import KnownBy, followed
 from quotascope.pipeline.validation import (
     Check,
     check,
@@ -53,3 +53,14 @@ def test_a_log_without_the_feature_names_none() -> None:
     kept = [line for line in lines if b"metadata.version" not in line][:50]
     result = check(log_of(kept, "log"), rules_of_text('{"rules": []}'))
     assert result.kafka.known_by is KnownBy.DEFAULT
+
+
+def test_what_is_asked_now_overrules_the_log() -> None:
+    """The option first, then the cluster, then the newest of the log."""
+    older, newer = KafkaRelease(4, 2), KafkaRelease(4, 3)
+    by_cluster = followed(None, cluster=older, log=newer)
+    assert (by_cluster.release, by_cluster.known_by) == (older, KnownBy.CLUSTER)
+    assert by_cluster.unless_log([newer]) == by_cluster
+    assert followed(newer, cluster=older).known_by is KnownBy.OPTION
+    by_log = followed(None).unless_log([older, newer])
+    assert (by_log.release, by_log.also_named) == (newer, (older,))
