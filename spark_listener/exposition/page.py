@@ -119,10 +119,14 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     def computing(self, request: socket.socket) -> Iterator[None]:
         """Meanwhile the connection is not waiting for its client, and keeps its place."""
         connection = self._open.get(request, _Connection())
+        began = time.monotonic()
         connection.computing = True
         try:
             yield
         finally:
+            connection.since += (
+                time.monotonic() - began
+            )  # it is the client's patience that is bounded, not ours
             connection.computing = False
 
     def _end(self, *, most: int = _MOST_AT_ONCE, before: float = float("inf")) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from tests.integration import web
@@ -206,3 +207,22 @@ def test_all_addresses_and_ipv6() -> None:
     six = Page(JobCollector(list), "::1", 0)
     assert web.ask(f"http://[::1]:{six.port}/metrics").status == 200
     six.close()
+
+
+def test_a_slow_answer_is_not_its_clients_delay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A client whose answer took a minute to make has its whole patience left to take it, and no more."""
+    now = [0.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    ours, theirs = socket.socketpair()
+    with ours, theirs, module._Server(("127.0.0.1", 0), module._Handler) as server:
+        server._open[ours] = module._Connection(since=0.0)
+        with server.computing(ours):
+            now[0] = 60.0
+            server.service_actions()
+        server.service_actions()
+        assert ours in server._open
+        now[0] = 60.0 + module._PATIENCE_SECONDS + 1
+        server.service_actions()
+        assert ours not in server._open
