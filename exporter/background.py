@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 import structlog
@@ -19,7 +19,7 @@ class Background:
     Tasks, each under a name, so that one of them can be ended and begun again.
 
     Work that fails is logged with its traceback. Lasting work begins again after ``AGAIN_SECONDS``, as often as
-    it takes: what it does is worth having, and a log line each ten seconds says that it is not had.
+    it takes: what it does is worth having. A log line each ten seconds and ``restarts`` say that it is not had.
     """
 
     def __init__(
@@ -27,11 +27,19 @@ class Background:
     ) -> None:
         self._pause = pause
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._restarts: dict[str, int] = {}
+
+    @property
+    def restarts(self) -> Mapping[str, int]:
+        """How often lasting work failed and began again, by its name, 0 for what never failed."""
+        return dict(self._restarts)
 
     def start(
         self, name: str, work: Callable[[], Awaitable[None]], *, lasting: bool = False
     ) -> None:
         """Begin, in the running loop; what had this name before must have been stopped. ``lasting`` work has no end of its own."""
+        if lasting:
+            self._restarts.setdefault(name, 0)
         task = asyncio.create_task(self._guarded(name, work, lasting=lasting))
         task.set_name(f"quotascope {name}")
         self._tasks[name] = task
@@ -50,6 +58,7 @@ class Background:
                 )
             if not lasting:
                 return
+            self._restarts[name] += 1
             await self._pause(AGAIN_SECONDS)
 
     async def stop(self, name: str) -> None:

@@ -34,7 +34,14 @@ class Finding:
 
 def diagnose(snapshot: Snapshot) -> list[Finding]:
     """What keeps this snapshot from showing more; empty when all is well."""
-    checks = (_configuration, _sources, _discoveries, _limits, _beside_the_quotas)
+    checks = (
+        _configuration,
+        _sources,
+        _discoveries,
+        _limits,
+        _beside_the_quotas,
+        _background,
+    )
     return [*_found(checks, snapshot), *diagnose_quotas(snapshot)]
 
 
@@ -67,6 +74,16 @@ def _configuration(snapshot: Snapshot) -> Iterator[Finding]:
     if reload is not None and reload.needs_restart:
         fields = ", ".join(reload.needs_restart)
         yield _warning(f"Changed, but in force only after a restart: {fields}.", "")
+
+
+def _background(snapshot: Snapshot) -> Iterator[Finding]:
+    for name, count in snapshot.restarts.items():
+        if count:
+            times = "once" if count == 1 else f"{count} times"
+            yield _warning(
+                f"The exporter's background task {name!r} failed and began again, {times} since it started: what it keeps up to date may be out of date.",
+                "This is a defect of quotascope: the exporter's log has the traceback, which a report of it needs.",
+            )
 
 
 def _sources(snapshot: Snapshot) -> Iterator[Finding]:

@@ -73,6 +73,7 @@ class Exporter:
             self.collection, config.collection, config.cluster, runbooks=runbooks
         )
         self._background = Background()
+        self.collection.restarts = lambda: self._background.restarts
         self._front = Front(config.server)
         self.url = ""
         """Where it answers, once started; the address of this machine when it listens on all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -62,6 +62,8 @@ class Collection:
         """How pushing goes, if there is somebody who pushes."""
         self.reload_health: Callable[[], ReloadHealth | None] = lambda: None
         """How reading the configuration again goes, where that can be done."""
+        self.restarts: Callable[[], Mapping[str, int]] = dict
+        """How often work beside the answers failed and began again, by its name."""
         self.latest: Snapshot | None = None
         """The last snapshot, whatever its age."""
         self.latest_began = float("-inf")
@@ -152,6 +154,7 @@ class Collection:
                 discoveries=self._roster.discoveries,
                 push=self.push_health(),
                 reload=self.reload_health(),
+                restarts=self.restarts(),
             )
         )
 

@@ -53,6 +53,11 @@ def _snapshot_age(view: View) -> Iterator[_Row]:
     yield (), max(0.0, view.now - view.snapshot.taken_at)
 
 
+def _restarts(view: View) -> Iterator[_Row]:
+    for task, count in view.snapshot.restarts.items():
+        yield (task,), count
+
+
 def _reloaded(view: View) -> Iterator[_Row]:
     reload = view.snapshot.reload
     yield (), None if reload is None else reload.error is None
@@ -125,6 +130,7 @@ READERS: Mapping[Family, Reader] = {
     catalog.LIMITS_REFRESH_ERRORS: _limits_errors,
     catalog.CONFIG_LAST_RELOAD_SUCCESSFUL: _reloaded,
     catalog.CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS: _reloaded_at,
+    catalog.BACKGROUND_RESTARTS: _restarts,
     catalog.SNAPSHOT_AGE_SECONDS: _snapshot_age,
     catalog.ENTITIES: _entities,
     catalog.SERIES_DROPPED: _dropped,

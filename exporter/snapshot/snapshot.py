@@ -78,6 +78,9 @@ class Snapshot:
     reload: ReloadHealth | None = None
     """None where the configuration is not read again."""
 
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    """How often background work failed and began again since the exporter started, by its name; empty where there is none."""
+
     @property
     def measured(self) -> tuple[EntityUsage, ...]:
         """All real entities, shown or not."""

@@ -116,6 +116,14 @@ CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = gauge(
     "the last start or SIGHUP",
 )
 
+BACKGROUND_RESTARTS = counter(
+    "quotascope_background_restarts_total",
+    "How often a task beside the answers failed and began again 10 s later since this exporter started: a defect of quotascope, whose traceback is in the log.",
+    ("task",),
+    "restarts",
+    "discovery, limits, samples and trails, as far as they run",
+)
+
 SNAPSHOT_AGE_SECONDS = gauge(
     "quotascope_snapshot_age_seconds",
     "Age of the numbers shown.",

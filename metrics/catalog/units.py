@@ -29,6 +29,7 @@ UCUM: Final[Mapping[str, str]] = {
     "readings": "{reading}",
     "requests": "{request}",
     "responses": "{response}",
+    "restarts": "{restart}",
     "retries": "{retry}",
     "rules": "{rule}",
     "samples": "{sample}",

@@ -56,6 +56,7 @@ async def test_work_that_fails_is_logged_and_begins_again_where_it_lasts() -> No
         await background.stop("once")
         await background.close()
     assert begun == {"once": 1, "lasting": 3}
+    assert background.restarts == {"lasting": 3}
     assert pauses == [AGAIN_SECONDS] * 3
     told = [(line["work"], line["log_level"], line["exc_info"]) for line in lines]
     assert told.count(("lasting", "error", True)) == 3

@@ -77,6 +77,15 @@ def test_agent_unreachable() -> None:
     )
 
 
+def test_background_work_that_failed_is_reported() -> None:
+    """A log line scrolls by; what never failed is not mentioned."""
+    restarts = {"discovery": 0, "limits": 1, "samples": 3}
+    assert [text[: text.index(":", 10)] for text in told(snapshot(usage(), restarts=restarts))] == [
+        "warning: The exporter's background task 'limits' failed and began again, once since it started",
+        "warning: The exporter's background task 'samples' failed and began again, 3 times since it started",
+    ]  # fmt: skip
+
+
 def test_no_source() -> None:
     """Without a source there is nothing to be down."""
     assert told(snapshot(sources=()))[0].startswith("error: No source is configured.")

@@ -382,6 +382,9 @@ async def test_limits_are_read_again_after_a_defect(
             await ready(exporter)
             while exporter._refresh.limits is None:  # noqa: ASYNC110 - until it is read again
                 await asyncio.sleep(0)
+            exporter.collection.configure(0.0, 5.0)
+            shown = await exporter.snapshot()
+    assert shown.restarts == {"limits": 1, "trails": 0}
     (told,) = (line for line in lines if line.get("work") == "limits")
     assert told["log_level"] == "error"
 

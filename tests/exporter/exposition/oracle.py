@@ -250,6 +250,8 @@ def _of_exporter(shown: Snapshot, now: float) -> Iterator[Row]:
         ok = reload.error is None
         yield "quotascope_config_last_reload_successful", {}, ok
         yield "quotascope_config_last_reload_success_timestamp_seconds", {}, at
+    for task, count in shown.restarts.items():
+        yield "quotascope_background_restarts_total", {"task": task}, count
     yield "quotascope_snapshot_age_seconds", {}, max(0.0, now - shown.taken_at)
     callbacks = shown.callbacks
     own = len(shown.entities) - folds.stand_ins

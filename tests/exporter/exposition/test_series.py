@@ -239,6 +239,7 @@ def test_own_families() -> None:
         taken_at=NOW - 2,
         sources=(health(), health("b2", up=False, error="no", dialect="jmx_exporter")),
         limits_health=LimitsHealth(read_at=NOW - 5, errors_total=3),
+        restarts={"limits": 2, "trails": 0},
     )
     for name, expected in (
         ("quotascope_source_up", [({"source": "broker-1"}, 1), ({"source": "b2"}, 0)]),
@@ -259,6 +260,10 @@ def test_own_families() -> None:
         ),
         ("quotascope_limits_age_seconds", [({}, 5)]),
         ("quotascope_limits_refresh_errors_total", [({}, 3)]),
+        (
+            "quotascope_background_restarts_total",
+            [({"task": "limits"}, 2), ({"task": "trails"}, 0)],
+        ),
         ("quotascope_snapshot_age_seconds", [({}, 2)]),
         ("quotascope_build_info", [({"version": own_version()}, 1)]),
     ):
