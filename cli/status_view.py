@@ -9,7 +9,7 @@ from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.counts import left_out, limits_unknown
+from quotascope.exporter.counts import left_out, limits_unknown, throttles_unknown
 from quotascope.exporter.diagnosis import Finding, Severity
 from quotascope.exporter.limits import QUOTA_KEYS, Limits
 from quotascope.exporter.ranking import most_pressing
@@ -89,12 +89,17 @@ def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
         total += f" ({rest}: not one by one in the metrics)"
     if not snapshot.measured:
         return total
-    unknown = limits_unknown(snapshot.measured)
+    counts = {
+        "limits": limits_unknown(snapshot.measured),
+        "throttle times": throttles_unknown(snapshot.measured),
+    }
+    unknown = [f"{what} of {count} unknown" for what, count in counts.items() if count]
     if not pressing and unknown:
-        return f"{total}, none of them throttled; the limits of {unknown} are unknown"
+        throttled = "known to be throttled" if counts["throttle times"] else "throttled"
+        return f"{total}, none of them {throttled}; {', '.join(unknown)}"
     if not pressing:
         return f"{total}, none of them throttled or near a limit"
-    rest = f" (limits of {unknown} unknown)" if unknown else ""
+    rest = f" ({', '.join(unknown)})" if unknown else ""
     return f"{total}; throttled longest, or else closest to the limit{rest}:"
 
 

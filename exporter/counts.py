@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from quotascope.metrics import QuotaType
+
 from .snapshot import EntityUsage, LimitState, Snapshot
 from .units import UNKNOWN
 
@@ -22,6 +24,15 @@ def left_out(snapshot: Snapshot) -> str:
 def limits_unknown(usages: Iterable[EntityUsage]) -> int:
     """How many entities may have a limit that is not known: no one can say how close to it they are."""
     return sum(usage.entity.limit_state is LimitState.UNKNOWN for usage in usages)
+
+
+def throttles_unknown(usages: Iterable[EntityUsage]) -> int:
+    """How many entities may be throttled although no agent says so; not mutations, whose delays count as request throttles."""
+    return sum(
+        not usage.throttle_known
+        for usage in usages
+        if usage.entity.quota_type is not QuotaType.CONTROLLER_MUTATION
+    )
 
 
 def muted(snapshot: Snapshot) -> str:

@@ -17,7 +17,7 @@ from rich.console import (
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.counts import limits_unknown, muted
+from quotascope.exporter.counts import limits_unknown, muted, throttles_unknown
 from quotascope.exporter.selection import NEAR
 from quotascope.exporter.snapshot import Cause, EntityUsage, LimitState, Snapshot
 from quotascope.exporter.trails import Trails, used_part
@@ -67,6 +67,8 @@ def summary(snapshot: Snapshot, shown: Sequence[EntityUsage]) -> str:
     rest = f"; limits of {unknown} unknown" if unknown else ""
     if snapshot.limits is None:
         rest = "; limits unknown"
+    if untimed := throttles_unknown(shown):
+        rest += f"; throttle times of {untimed} unknown"
     return (
         f"sources up {up}/{len(snapshot.sources)}; {limited} limited, {throttled} throttled lately;"
         f" muted now {muted(snapshot)}{rest}"

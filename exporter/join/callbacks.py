@@ -71,14 +71,10 @@ def _usages(read: Sequence[Numbers], shown: Sequence[str]) -> Iterator[CallbackU
                 quota_type=quota_type,
                 tags=tuple(values.get(key, "") for key in shown),
                 usage=usage / USAGE[quota_type].divisor if isfinite(usage) else None,
-                throttle_time_seconds=_throttle_seconds(quota_type, throttle_ms),
+                throttle_time_seconds=throttle_ms / MILLISECONDS
+                if isfinite(throttle_ms)
+                else places.unthrottled,
             )
-
-
-def _throttle_seconds(quota_type: QuotaType, throttle_ms: float) -> float | None:
-    if isfinite(throttle_ms):
-        return throttle_ms / MILLISECONDS
-    return None if quota_type is QuotaType.CONTROLLER_MUTATION else 0.0
 
 
 def _together(one: CallbackUsage, other: CallbackUsage) -> CallbackUsage:

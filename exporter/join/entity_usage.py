@@ -6,13 +6,10 @@ from collections.abc import Iterable, Iterator
 from math import isfinite, nan
 from typing import Final
 
-from quotascope.metrics import QuotaType
-
 from ..mapping import MILLISECONDS, PERCENT, Meaning
 from ..snapshot import EntityUsage
 from .plan import Numbers, Places
 
-_MUTATION: Final = QuotaType.CONTROLLER_MUTATION
 UNLIMITED_TOKENS: Final = 9e15
 """
 More tokens than any limit gives. A bucket without a limit grows by Long.MAX a second up to
@@ -26,25 +23,19 @@ def usages(entities: Iterable[Places], numbers: Numbers) -> Iterator[EntityUsage
     for places in entities:
         amount, throttle_ms = values[places.usage], values[places.throttle_time]
         used = amount / places.divisor if isfinite(amount) else None
-        throttled = throttle_ms / MILLISECONDS if isfinite(throttle_ms) else 0.0
-        # Under KRaft no node measures throttles by mutation quotas in their group; an embedded engine does.
-        known = (
-            places.tags[0] is not _MUTATION
-            or isfinite(throttle_ms)
-            or Meaning.THROTTLED_SECONDS in places.more
+        throttled = (
+            throttle_ms / MILLISECONDS if isfinite(throttle_ms) else places.unthrottled
         )
         last = places.last
         if (
             last is None
             or last.usage != used
-            or last.throttle_time_seconds != throttled
-            or last.throttle_known is not known
+            or last.throttle_time_seconds != (throttled or 0.0)
+            or last.throttle_known is (throttled is None)
             or last.cause is not None
             or places.more
         ):
-            last = places.last = _usage(
-                places, used, throttled if known else None, numbers
-            )
+            last = places.last = _usage(places, used, throttled, numbers)
         yield last
 
 

@@ -31,6 +31,8 @@ class Places:
     standing: Standing
     usage: int = NOWHERE
     throttle_time: int = NOWHERE
+    unthrottled: float | None = None
+    """The throttle time where no number stands for it: 0 where the node measures it, None where it is unknown."""
     more: dict[Meaning, int] = field(default_factory=dict)
     """Numbers that only some quota types or only our own engine have."""
     last: EntityUsage | None = None
@@ -43,6 +45,8 @@ class CallbackPlaces:
 
     usage: int = NOWHERE
     throttle_time: int = NOWHERE
+    unthrottled: float | None = None
+    """As of ``Places``."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -237,6 +237,25 @@ def _add_to_entity(places: Places, place: int, meaning: Meaning) -> None:
         places.more.pop(meaning, None)
     else:
         places.more[meaning] = place
+    if meaning in {Meaning.THROTTLE_TIME, Meaning.THROTTLED_SECONDS}:
+        counted = Meaning.THROTTLED_SECONDS in places.more
+        kind = places.tags[0]
+        places.unthrottled = _unthrottled(kind, places.throttle_time, counted=counted)
+
+
+def _unthrottled(
+    quota_type: QuotaType, throttle_time: int, *, counted: bool = False
+) -> float | None:
+    """
+    What is said by a throttle time of NaN, or by none.
+
+    A node measures what is a column of its table: NaN after a minute without a throttle is 0. Of controller mutations that
+    holds beside a counter of an embedded engine only: under KRaft the column is there, and never more than NaN.
+    """
+    measured = throttle_time != NOWHERE
+    if quota_type is QuotaType.CONTROLLER_MUTATION:
+        measured = measured and counted
+    return 0.0 if measured else None
 
 
 def _add_to_callback(
@@ -247,6 +266,7 @@ def _add_to_callback(
         places.usage = place
     else:
         places.throttle_time = place
+        places.unthrottled = _unthrottled(tags[0], place)
 
 
 def _add_to_node(node: NodePlaces, place: int, found: Found) -> None:

@@ -11,7 +11,7 @@ from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.pages.markup import Child, element
 from quotascope.quotas import Entity
 
-from ..counts import left_out, limits_unknown, muted
+from ..counts import left_out, limits_unknown, muted, throttles_unknown
 from ..diagnosis import diagnose
 from ..rule_usage import RuleUsage, rule_usage
 from ..selection import Selection, Show, matching
@@ -32,7 +32,7 @@ def summary(snapshot: Snapshot) -> Element:
         ("sources up", f"{up} of {len(snapshot.sources)}"),
         ("nodes", str(len(snapshot.nodes))),
         ("quota entities", str(len(measured))),
-        ("throttled lately", _count(snapshot, Show.THROTTLED)),
+        ("throttled lately", _throttled(snapshot)),
         ("close to their limit or over", _near(snapshot)),
         ("connections muted now", muted(snapshot)),
     )
@@ -128,6 +128,13 @@ def unused_limits(snapshot: Snapshot) -> Iterator[Element]:
 
 def _count(snapshot: Snapshot, show: Show) -> str:
     return str(len(matching(snapshot.measured, Selection(show=show))))
+
+
+def _throttled(snapshot: Snapshot) -> str:
+    """How many were throttled; where throttle times are unknown, there may be more."""
+    unknown = throttles_unknown(snapshot.measured)
+    rest = f" (throttle times of {unknown} unknown)" if unknown else ""
+    return f"{_count(snapshot, Show.THROTTLED)}{rest}"
 
 
 def _near(snapshot: Snapshot) -> str:

@@ -19,7 +19,7 @@ class CallbackUsage:
     usage: float | None = None
     """bytes/s, threads or mutations/s by quota type; None when the node gave none."""
     throttle_time_seconds: float | None = 0.0
-    """Average throttle of the last 30 to 60 s, 0 when there was none; None for controller mutations that no node measured throttles of."""
+    """Average throttle of the last 30 to 60 s, 0 when there was none; None where it is unknown, as of ``EntityUsage``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

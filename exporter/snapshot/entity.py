@@ -75,8 +75,8 @@ class EntityUsage:
     """Average throttle of the last 30 to 60 s, 0 when there was none, or it is not known."""
     throttle_known: bool = True
     """
-    False for controller mutations whose throttle a node never measured. An active controller under KRaft does not, although
-    clients wait: the broker that forwards their request counts the delay as request throttle.
+    False where no throttle is measured: the agent's rules or its dialect leave the column out, or controller mutations under
+    KRaft, of which the broker that forwards the request counts the delay as request throttle.
     """
     tokens: float | None = None
     """Controller mutations only, and only under a limit; negative is debt."""

@@ -43,9 +43,9 @@ CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND = _open(
 
 CALLBACK_THROTTLE_TIME_SECONDS = _open(
     "kafka_quota_callback_throttle_time_seconds",
-    "Average of the throttles of the last 30 to 60 s under the tags of a custom quota callback, 0 when there were none; it lingers after the last one.",
+    "Average of the throttles of the last 30 to 60 s under the tags of a custom quota callback, 0 when there were none; it lingers after the last one. Nothing where the agent leaves the column out, nor for controller mutations under KRaft.",
     "seconds",
-    "throttle-time / 1000 under other tags than user and client-id, NaN becomes 0",
+    "throttle-time / 1000 under other tags than user and client-id, NaN becomes 0 but for controller mutations; a missing column is nothing",
     "quota_type",
 )
 

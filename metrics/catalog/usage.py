@@ -46,10 +46,10 @@ CONTROLLER_MUTATION_TOKENS = gauge(
 
 THROTTLE_TIME_SECONDS = gauge(
     "kafka_quota_throttle_time_seconds",
-    "Average of the throttles of the last 30 to 60 s, 0 when there were none; it lingers after the last one. Controller mutations have it only where a node measures it: under KRaft none does, and the broker that forwards their requests counts the delay as one of request time.",
+    "Average of the throttles of the last 30 to 60 s, 0 when there were none; it lingers after the last one. Nothing where the agent leaves the column out, nor for controller mutations under KRaft, which no node measures: the broker that forwards their requests counts the delay as one of request time.",
     TYPED_USAGE_LABELS,
     "seconds",
-    "throttle-time / 1000, NaN becomes 0 but for controller mutations",
+    "throttle-time / 1000, NaN becomes 0 but for controller mutations; a missing column is nothing",
 )
 
 THROTTLED_SECONDS = counter(

@@ -54,6 +54,17 @@ def test_a_folded_entity_is_shown_all_the_same() -> None:
     assert "bob / app" in text
 
 
+def test_unknown_throttle_times_are_not_none() -> None:
+    """An agent may not export them: then nobody can say that nothing is throttled."""
+    blind, other = usage_of("bob", limit=None), usage_of("carol", usage=900.0)
+    blind.throttle_known = other.throttle_known = False
+    text = rendered(view(snapshot(blind), [], 10), 160)
+    assert "none of them known to be throttled; throttle times of 1 unknown" in text
+    text = rendered(view(snapshot(blind, other), [], 10), 160)
+    assert "closest to the limit (throttle times of 2 unknown):" in text
+    assert "90% unknown" in " ".join(text.split())
+
+
 @given(name=texts)
 def test_no_name_breaks_a_line_or_moves_the_cursor(name: str) -> None:
     """Sources, findings, nodes and entities come from outside; markup in them is only text."""

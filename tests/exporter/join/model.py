@@ -333,7 +333,8 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
         ),
         usage=numbers[USED[kind]] / divisor if USED[kind] in numbers else None,
         throttle_time_seconds=numbers.get("throttle-time", 0.0) / 1000,
-        throttle_known=kind is not MUTATION or "throttle-time" in numbers,
+        throttle_known="throttle-time"
+        in (numbers if kind is MUTATION else seen.entities[tags]),
         throttled_seconds_total=numbers["throttle-time-total"] / 1000
         if "throttle-time-total" in numbers
         else None,
@@ -359,9 +360,9 @@ def _callbacks(
             kind,
             dict(tags),
             None if used is None else used / (100.0 if kind is REQUEST else 1.0),
-            None
-            if kind is MUTATION and "throttle-time" not in numbers
-            else numbers.get("throttle-time", 0.0) / 1000,
+            numbers.get("throttle-time", 0.0) / 1000
+            if "throttle-time" in (numbers if kind is MUTATION else given)
+            else None,
         )
 
 

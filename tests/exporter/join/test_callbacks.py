@@ -56,6 +56,23 @@ def test_tags_become_labels_and_units_are_ours() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", QuotaType)
+def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(kind: QuotaType) -> None:
+    """No zero is made up."""
+    numbers = tagged(kind, 1.0, tenant="t")
+    rate = {
+        column: value
+        for column, value in numbers.items()
+        if column.attribute != "throttle-time"
+    }
+    for given_, expected in ((numbers, 0.0), (rate, None)):
+        shown = World(limits(RULES)).collect_one(given_)
+        (usage,) = shown.callbacks.usages
+        assert usage.throttle_time_seconds == expected
+        rows = lines(shown, "kafka_quota_callback_throttle_time_seconds{")
+        assert len(rows) == (expected is not None)
+
+
 def test_a_callback_is_detected_by_the_tags_of_one_node() -> None:
     """Then no rule is taken for what decides, on no node: Kafka's own tags may be the callback's, too."""
     world = World(limits(RULES, nodes=("1", "2")))

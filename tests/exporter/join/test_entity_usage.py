@@ -152,6 +152,28 @@ def test_a_throttle_that_no_node_measures_is_not_zero() -> None:
     assert list(map(len, rows)) == [1, 1, 0, 1]
 
 
+@pytest.mark.parametrize("quota_type", [QuotaType.PRODUCE, FETCH, QuotaType.REQUEST])
+def test_a_throttle_time_that_leaves_is_not_zero(quota_type: QuotaType) -> None:
+    """Another agent, or other rules of it, may know less than the one before: from then on it is unknown, and known when it is back."""
+    world = World(limits(RULES))
+    whole = entity(quota_type, "a", usage=1.0)
+    steady = entity(quota_type, "b", usage=1.0)
+    more = [entity(quota_type, f"c{at}", usage=1.0) for at in range(20)]
+    less = {
+        column: value
+        for column, value in whole.items()
+        if column.attribute != "throttle-time"
+    }
+    known = [
+        [
+            usage.throttle_known
+            for usage in world.collect_one(steady, *more, each).entities[:2]
+        ]
+        for each in (whole, less, whole)
+    ]
+    assert known == [[True, True], [False, True], [True, True]]
+
+
 def test_unknown_settings_say_nothing_of_a_callback() -> None:
     """Whether a class decides is known by a node's settings or the tags of its beans, and else not."""
     bean = {"type": "Produce", "tenant": "t"}

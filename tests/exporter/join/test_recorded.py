@@ -1,16 +1,28 @@
 """What real nodes answered, joined with the rules that were in force."""
 
+import json
+from array import array
+from dataclasses import replace
+
 import pytest
+from tests.exporter.exposition.pages import lines
 from tests.exporter.recorded import (
     COMBINED_RULES,
     SPLIT_RULES,
     TAKEN_AT,
     joined,
     limits,
+    read,
+    table,
 )
 
+from quotascope.exporter.beans import Layout
 from quotascope.exporter.join import Join
-from quotascope.exporter.snapshot import Cause, EntityUsage, Snapshot
+from quotascope.exporter.page.document import document
+from quotascope.exporter.page.query import read_query
+from quotascope.exporter.page.view import view_of
+from quotascope.exporter.snapshot import Cause, EntityUsage, LimitsHealth, Snapshot
+from quotascope.exporter.trails import Trails
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 PRODUCE, FETCH, REQUEST = QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST
@@ -226,3 +238,42 @@ def test_other_agents_give_the_same_entities(
     assert by_entity.keys() == {usage.entity for usage in combined_throttled.entities}
     for usage in combined_throttled.entities:
         assert by_entity[usage.entity].cause == usage.cause
+
+
+@pytest.mark.parametrize("quota_type", QuotaType)
+def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(
+    quota_type: QuotaType,
+) -> None:
+    """Its rules may export the rate alone: no series, cause or zero is made up, while those of other quotas stay."""
+    whole = table("combined/throttled.jolokia2.json")
+    kept = {
+        column: value
+        for column, value in whole.items()
+        if column.attribute != "throttle-time"
+        or dict(column.bean.properties)["type"] != quota_type.group
+    }
+    partial = replace(
+        whole, layout=Layout(tuple(kept)), values=array("d", kept.values())
+    )
+    assert len(partial.values) < len(whole.values)
+    before, shown = (
+        Join().snapshot([read(each)], limits(COMBINED_RULES), LimitsHealth(), TAKEN_AT)
+        for each in (whole, partial)
+    )
+    named = f'quota_type="{quota_type.label}"'
+    for family in ("kafka_quota_throttle_time_seconds{", "kafka_quota_throttle_cause"):
+        rows = [row for row in lines(before, family) if named not in row]
+        assert lines(shown, family) == rows
+    answer = json.loads(document(view_of(shown, Trails(), read_query({"show": "all"}))))
+    seconds = {
+        label: [
+            each["throttle_time_seconds"]
+            for each in answer["entities"]
+            if each["quota_type"] == label
+        ]
+        for label in (kind.label for kind in QuotaType)
+    }
+    assert set(seconds.pop(quota_type.label)) == {None}
+    seconds.pop(MUTATION.label, None)  # which this node never measured
+    assert None not in [each for some in seconds.values() for each in some]
+    assert sum(map(len, seconds.values())) > 0

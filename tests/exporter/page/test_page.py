@@ -295,3 +295,13 @@ def test_problem_of_a_query_is_told() -> None:
     shown = Page(entity_page(view, None, "sort=<b> is not known"))
     assert "sort=<b> is not known" in shown.text
     assert "1 to 1 of 1" in shown.text
+
+
+def test_unknown_throttle_times_are_counted() -> None:
+    """Where an agent does not export them, "throttled lately" says of how many it knows nothing; delays of mutations are those of requests."""
+    mutations = usage(QuotaType.CONTROLLER_MUTATION, usage=1.0, throttle_known=False)
+    blind = usage(user="bob", usage=1.0, throttle_known=False)
+    assert "throttled lately0close" in page(snapshot(mutations)).text
+    shown = page(snapshot(mutations, blind, usage(usage=1.0)), show="all").text
+    assert "throttled lately0 (throttle times of 1 unknown)close" in shown
+    assert shown.count("unknown") > shown.count("throttle times of 1 unknown")
