@@ -82,6 +82,46 @@ SPARK_THROTTLED        0.2        s/s
 SPARK_RETRIES          3          attempts
 SPARK_STALLED          600        s
 """
+_WINDOWS: Final = """
+ThrottleSpike            [5m]
+ManyClientsThrottled     [5m]
+ProduceThrottled         [15m]
+FetchThrottled           [15m]
+RequestThrottled         [15m]
+LimitPredicted           offset 4h
+MutationTokensExhausted  [15m:1m]
+DelayQueueGrowing        [10m]; [10m] offset 30m
+ReplicationThrottleLeftOn [1d:15m]
+RuleChanged              [10m]
+ExporterAbsent           [1d]
+LimitsStale              [15m]
+DiscoveryFailing         [15m]
+PushFailing              [15m]
+SparkRetries             [30m]
+"""
+"""Alert, and the times that its expression looks back by itself; the others look at now, or at recorded series."""
+WINDOWS_OF_RECORDS: Final = {
+    "entity:kafka_quota_utilization_ratio:avg30m": {"[30m]"},
+    "entity:kafka_quota_utilization_ratio:predict3h": {"[6h]"},
+    "broker:kafka_quota_request_throttled_seconds:rate5m": {"[5m]"},
+    "cluster:kafka_quota_throttling_errors:rate5m": {"[5m]"},
+    # the same hour a day and a week ago, and the day before the last half hour
+    "cluster:kafka_quota_request_throttled_seconds:baseline": {
+        "[1d] offset 30m",
+        "[2h] offset 167h",
+        "[2h] offset 23h",
+    },
+    "cluster:kafka_quota_throttled_entities:baseline": {
+        "[1d] offset 30m",
+        "[2h] offset 167h",
+        "[2h] offset 23h",
+    },
+    "cluster:kafka_quota_throttling_errors:baseline": {"[1d] offset 30m"},
+    "app:spark_kafka_throttled_seconds:rate10m": {"[10m]", "offset 10m"},
+}
+"""Recorded series, and the times that they look back; the others are of now."""
+SLOW: Final = {"near-limit", "replication", "trends", "baselines"}
+"""Groups that are evaluated every two minutes, as they look back far or at every client; the others as often as all of Prometheus' rules."""
 ENTITY: Final = ("cluster", "quota_type", "user", "client_id")
 CLUSTER: Final = ("cluster",)
 
@@ -108,6 +148,12 @@ def _alerts() -> Mapping[str, Specified]:
 
 
 SPECIFIED: Final = _alerts()
+WINDOWS: Final = {
+    f"KafkaQuota{name}": {*windows.split("; ")}
+    for name, windows in (
+        line.split(maxsplit=1) for line in _WINDOWS.strip().splitlines()
+    )
+}
 THRESHOLDS: Final = {
     name: (float(value), unit)
     for name, value, unit in (line.split() for line in _THRESHOLDS.strip().splitlines())

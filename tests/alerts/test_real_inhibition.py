@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import pytest
-from tests.alerts.promtool import GENERATED
 from tests.alerts.specification import INHIBITED, SPECIFIED
 from tests.cluster.ports import free_port
 from tests.integration import web
 from tests.integration.child import Child
 from tests.integration.eventually import eventually
 
-pytestmark = pytest.mark.real
+from quotascope.alerts import Site
+from quotascope.alerts.alertmanager_file import alertmanager_file
 
+pytestmark = pytest.mark.real
 
 Labels = Mapping[str, str]
 ENTITY_LABELS: Labels = {"quota_type": "produce", "user": "alice", "client_id": "app"}
@@ -63,9 +64,11 @@ def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmana
     program = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
     assert program is not None, "no `prometheus-alertmanager`: run `make services`"
     address = f"127.0.0.1:{free_port()}"
+    example = tmp_path / "alertmanager.yaml"
+    example.write_text(alertmanager_file(Site()), encoding="utf-8")
     command = [
         program,
-        f"--config.file={GENERATED / 'alertmanager' / 'alertmanager-example.yaml'}",
+        f"--config.file={example}",
         f"--storage.path={tmp_path / 'data'}",
         f"--web.listen-address={address}",
         "--cluster.listen-address=",

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import re
+
 import promql_parser as parser
 import pytest
 import yaml
 from tests.alerts.expressions import nodes, parsed
-from tests.alerts.promtool import GENERATED
-from tests.alerts.specification import SPECIFIED, THRESHOLDS, Specified
+from tests.alerts.specification import (
+    SLOW,
+    SPECIFIED,
+    THRESHOLDS,
+    WINDOWS,
+    WINDOWS_OF_RECORDS,
+    Specified,
+)
 
-from quotascope.alerts import thresholds
+from quotascope.alerts import Site, thresholds
+from quotascope.alerts.write import rule_files
 
+GROUPS = {
+    name: yaml.safe_load(text)["groups"] for name, text in rule_files(Site()).items()
+}
 WRITTEN = {
     rule["alert"]: rule
-    for group in yaml.safe_load((GENERATED / "quotascope-alerts.yaml").read_text())[
-        "groups"
-    ]
+    for group in GROUPS["quotascope-alerts.yaml"]
+    for rule in group["rules"]
+}
+RECORDED = {
+    rule["record"]: rule
+    for group in GROUPS["quotascope-recording.yaml"]
     for rule in group["rules"]
 }
 NUMBERS = ("==", "!=", ">", "<", ">=", "<=", "*")
@@ -49,6 +64,37 @@ def test_an_alert_is_as_specified(name: str) -> None:
         numbers(rule["expr"]),
     )
     assert found == SPECIFIED[name]
+
+
+def windows(expression: str) -> set[str]:
+    """How far an expression looks back: ranges, with what they are shifted by, and shifts alone."""
+    without_texts = re.sub(r'"[^"]*"', '""', expression)
+    return set(
+        re.findall(r"\[[^\]]+\](?: offset \w+)?|(?<!\] )offset \w+", without_texts)
+    )
+
+
+def test_alerts_look_back_as_specified() -> None:
+    """A window that is too short forgets, one that is too long goes on for ever."""
+    found = {name: windows(rule["expr"]) for name, rule in WRITTEN.items()}
+    assert {name: each for name, each in found.items() if each} == WINDOWS
+
+
+def test_records_look_back_as_specified() -> None:
+    """What the alerts and dashboards read instead of the series themselves."""
+    found = {name: windows(rule["expr"]) for name, rule in RECORDED.items()}
+    assert {name: each for name, each in found.items() if each} == WINDOWS_OF_RECORDS
+
+
+def test_groups_are_evaluated_as_specified() -> None:
+    """Every two minutes where it is much work."""
+    found = {
+        group["name"].removeprefix("quotascope-"): group.get("interval")
+        for groups in GROUPS.values()
+        for group in groups
+    }
+    assert found == {name: "2m" if name in SLOW else None for name in found}
+    assert {*found} > SLOW
 
 
 def test_thresholds_are_as_specified() -> None:

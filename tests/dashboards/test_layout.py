@@ -1,0 +1,453 @@
+"""
+Where panels stand and how they are drawn.
+
+`known/layout.txt` says what stands where; what all panels of a kind have in common is written down here. Neither is taken from the product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+from tests.dashboards.test_answers import KNOWN
+from tests.dashboards.typescript import panels_of
+
+from quotascope.alerts import Site
+from quotascope.dashboards.files import grafana_dashboards
+from quotascope.dashboards.scope import Scope
+
+Dashboards = dict[str, dict[str, Any]]
+SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
+BOARDS: Final = ("overview", "entity", "mutations", "brokers", "spark", "exporter")
+WITH_NAMES: Final = {
+    ("overview", "The 10 that use most of their limit"),
+    ("entity", "Share of the limit, by broker"),
+    ("entity", "Delay, by broker"),
+    ("entity", "Produced"),
+    ("entity", "Fetched"),
+    ("entity", "Request time in threads"),
+    ("entity", "Topic changes per second"),
+    ("entity", "Tokens left, of the burst"),
+    ("mutations", "Changes per second, against the limit"),
+    ("mutations", "Tokens, against the burst"),
+    ("mutations", "Share of the burst that is used up"),
+    ("mutations", "Delay"),
+    ("spark", "The brokers' view: delay"),
+    ("spark", "The brokers' view: share of the limit"),
+}
+"""Graphs whose lines are users and client-ids, which may be many: their legend is a table."""
+LINKS: Final = {
+    "On which brokers": "/d/quotascope-brokers?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}",
+    "The brokers' view": '/d/quotascope-entity?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}&var-user=${__data.fields["user"]:percentencode}&var-client_id=${__data.fields["client_id"]:percentencode}',
+    "This job": '/d/quotascope-spark?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}&var-app=${__data.fields["app"]:percentencode}',
+    "This user and client-id": '/d/quotascope-entity?${datasource:queryparam}&${__url_time_range}&var-cluster=${__data.fields["cluster"]:percentencode}&var-user=${__data.fields["user"]:percentencode}&var-client_id=${__data.fields["client_id"]:percentencode}',
+    "Which, and why": "/d/quotascope-exporter?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}",
+    "Who changes topics": "/d/quotascope-mutations?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}",
+}
+"""Where the links of the dashboards lead, by their titles."""
+FRAME: Final = {
+    "editable": False,
+    "graphTooltip": 1,  # a crosshair in all graphs
+    "links": [
+        {
+            "asDropdown": True,
+            "icon": "external link",
+            "includeVars": True,
+            "keepTime": True,
+            "tags": ["quotascope"],
+            "targetBlank": False,
+            "title": "Quotas",
+            "tooltip": "",
+            "type": "dashboards",
+            "url": "",
+        }
+    ],
+    "refresh": "30s",
+    "schemaVersion": 42,
+    "tags": ["kafka", "quotascope"],
+    "time": {"from": "now-1h", "to": "now"},
+    "timepicker": {
+        "hidden": False,
+        "refresh_intervals": ["10s", "30s", "1m", "5m", "15m"],
+    },
+    "timezone": "browser",
+    "version": 0,
+}
+"""What is the same for all dashboards."""
+MARK: Final = {
+    "datasource": SOURCE,
+    "enable": True,
+    "iconColor": "purple",
+    "name": "Limits changed",
+    "step": "60s",
+    "textFormat": "{{quota_key}} {{cluster}}",
+    "titleFormat": "Limits changed",
+}
+CHOICES: Final[dict[str, dict[str, Any]]] = {
+    "datasource": {"query": "prometheus", "refresh": 1},
+    "query": {
+        "allValue": ".*",
+        "current": {"selected": True, "text": "All", "value": "$__all"},
+        "datasource": SOURCE,
+        "includeAll": True,
+        "multi": True,
+        "refresh": 2,  # when the time range changes
+        "sort": 1,  # by name
+    },
+    "textbox": {
+        "current": {"selected": True, "text": "", "value": ""},
+        "query": "",
+    },
+}
+"""What variables of a type have in common."""
+VARIABLES: Final = {
+    "overview": {},
+    "entity": {"user": "User", "client_id": "Client-id", "find": "Find"},
+    "mutations": {"user": "User", "client_id": "Client-id"},
+    "brokers": {"broker": "Broker"},
+    "spark": {"app": "Job", "query": "Query"},
+    "exporter": {},
+}
+"""Beside the data source and the cluster, which come first."""
+GRAPH: Final = {
+    "axisLabel": "",
+    "axisPlacement": "auto",
+    "axisSoftMin": 0,
+    "barAlignment": 0,
+    "drawStyle": "line",
+    "gradientMode": "none",
+    "hideFrom": {"legend": False, "tooltip": False, "viz": False},
+    "lineInterpolation": "linear",
+    "lineWidth": 1,
+    "pointSize": 5,
+    "scaleDistribution": {"log": 2, "type": "linear"},
+    "showPoints": "never",
+    "spanNulls": False,  # a gap is shown as a gap
+}
+LIMIT_LINE: Final = [
+    {"id": "custom.lineStyle", "value": {"dash": [8, 6], "fill": "dash"}},
+    {"id": "custom.fillOpacity", "value": 0},
+    {"id": "custom.stacking", "value": {"group": "limit", "mode": "none"}},
+    {"id": "color", "value": {"fixedColor": "red", "mode": "fixed"}},
+]
+TABLE: Final = {
+    "align": "auto",
+    "cellOptions": {"type": "auto"},
+    "filterable": True,
+    "inspect": False,
+}
+STAT: Final = {
+    "colorMode": "background",
+    "graphMode": "none",
+    "justifyMode": "auto",
+    "orientation": "auto",
+    "percentChangeColorMode": "standard",
+    "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
+    "showPercentChange": False,
+    "textMode": "auto",
+    "wideLayout": True,
+}
+CELLS: Final = {
+    "bar": {"mode": "lcd", "type": "gauge", "valueDisplayMode": "text"},
+    "colored": {"mode": "basic", "type": "color-background"},
+}
+"""How cells look, by the word for it in `layout.txt`."""
+
+
+def _of(dashboards: Dashboards, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Panels of a kind, with the name of their dashboard."""
+    found = [
+        (uid.removeprefix("quotascope-"), panel)
+        for uid, dashboard in dashboards.items()
+        for panel in panels_of(dashboard)
+        if panel["type"] == kind
+    ]
+    assert found
+    yield from found
+
+
+def _rows(
+    dashboard: dict[str, Any],
+) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Rows with their panels, whether they are folded or not."""
+    row: dict[str, Any] = {}
+    panels: list[dict[str, Any]] = []
+    for panel in dashboard["panels"]:
+        if panel["type"] == "row":
+            if row:
+                yield row, panels
+            row, panels = panel, list(panel["panels"])
+        else:
+            panels.append(panel)
+    yield row, panels
+
+
+def _drawn(dashboard: dict[str, Any]) -> Iterator[str]:
+    """A dashboard in the words of `layout.txt`."""
+    for row, panels in _rows(dashboard):
+        (height,) = {panel["gridPos"]["h"] for panel in panels}
+        yield f"{row['title']}: {height}{' folded' if row['collapsed'] else ''}"
+        for panel in panels:
+            leads = _leads(panel["links"])
+            yield f"{panel['gridPos']['w']} {panel['type']} {panel['title']}{leads}"
+            if panel["type"] == "table":
+                yield " | ".join(map(_column, panel["fieldConfig"]["overrides"]))
+                (sort,) = panel["options"]["sortBy"]
+                yield f"by {sort['displayName']}"
+
+
+def _column(override: dict[str, Any]) -> str:
+    looks = {one["id"]: one["value"] for one in override["properties"]}
+    parts = [override["matcher"]["options"]]
+    if "custom.width" in looks:
+        parts.append(str(looks["custom.width"]))
+    parts += [
+        word
+        for word, cell in CELLS.items()
+        if looks.get("custom.cellOptions", {}) == cell
+    ]
+    return " ".join(parts) + _leads(looks.get("links", ()))
+
+
+def _leads(links: Any) -> str:
+    titles = ", ".join(link["title"] for link in links)
+    return f" -> {titles}" if titles else ""
+
+
+def expected() -> dict[str, list[str]]:
+    """The layouts by dashboard."""
+    made: dict[str, list[str]] = {}
+    lines = list[str]()
+    for line in (KNOWN / "layout.txt").read_text("utf-8").splitlines():
+        if line.startswith("== "):
+            lines = made.setdefault(line.removeprefix("== "), [])
+        elif line and not line.startswith("#"):
+            lines.append(line.strip())
+    return made
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
+def test_rows_panels_and_columns_are_as_laid_out(
+    board: str,
+    recorded: bool,  # noqa: FBT001 - a case
+) -> None:
+    """Their order, sizes and looks, whether recording rules are read or not."""
+    made = grafana_dashboards(Scope(recorded=recorded))
+    assert list(made) == [f"quotascope-{each}" for each in BOARDS]
+    assert [*_drawn(made[f"quotascope-{board}"])] == expected()[board]
+
+
+def test_rows_are_full_and_follow_each_other(dashboards: Dashboards) -> None:
+    """A heading is one line, its panels stand right below it and side by side; a folded row takes no more than its heading."""
+    for dashboard in dashboards.values():
+        top = 0
+        for row, panels in _rows(dashboard):
+            assert row["gridPos"] == {"h": 1, "w": 24, "x": 0, "y": top}
+            left = 0
+            for panel in panels:
+                at = panel["gridPos"]
+                assert (at["x"], at["y"]) == (left, top + 1)
+                left += at["w"]
+            assert left == 24
+            top += 1 if row["collapsed"] else 1 + panels[0]["gridPos"]["h"]
+
+
+def test_panels_are_numbered_in_reading_order(dashboards: Dashboards) -> None:
+    """From 1 on: what stands in somebody's link stays true."""
+    for dashboard in dashboards.values():
+        numbers = [panel["id"] for panel in panels_of(dashboard)]
+        assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_dashboards_share_their_frame(dashboards: Dashboards) -> None:
+    """Time, refresh, the way to the others; marks of changed limits."""
+    for dashboard in dashboards.values():
+        own = {"annotations", "description", "panels", "templating", "title", "uid"}
+        assert {key: dashboard[key] for key in {*dashboard} - own} == FRAME
+        (mark,) = dashboard["annotations"]["list"]
+        assert mark == {**MARK, "expr": mark["expr"]}
+
+
+def test_viewers_choose_by_these_variables(dashboards: Dashboards) -> None:
+    """Data source, clusters, then what the dashboard is about: all at first, or an empty text."""
+    first = {"datasource": "Data source", "cluster": "Cluster"}
+    for board, labels in VARIABLES.items():
+        variables = dashboards[f"quotascope-{board}"]["templating"]["list"]
+        found = [(each["name"], each["label"]) for each in variables]
+        assert found == [*(first | labels).items()]
+        for each in variables:
+            own = {"name", "label", "type"} | (
+                {"query"} if each["type"] == "query" else set()
+            )
+            common = {key: each[key] for key in {*each} - own}
+            assert common == CHOICES[each["type"]] | {"hide": 0, "options": []}
+
+
+def test_graphs_are_drawn_alike(dashboards: Dashboards) -> None:
+    """Thin lines from zero; a stacked graph is filled, a threshold is dashed, a limit is dashed and red."""
+    for board, panel in _of(dashboards, "timeseries"):
+        defaults = panel["fieldConfig"]["defaults"]
+        custom = defaults["custom"]
+        stacked = custom["stacking"] == {"group": "A", "mode": "normal"}
+        colored = len(defaults["thresholds"]["steps"]) > 1
+        assert custom == GRAPH | {
+            "fillOpacity": 40 if stacked else 8,
+            "stacking": {"group": "A", "mode": "normal" if stacked else "none"},
+            "thresholdsStyle": {"mode": "dashed" if colored else "off"},
+        }
+        assert defaults["color"] == {"mode": "palette-classic"}
+        named = (board, panel["title"]) in WITH_NAMES
+        assert panel["options"] == {
+            "legend": {
+                "calcs": ["lastNotNull", "max"] if named else [],
+                "displayMode": "table" if named else "list",
+                "placement": "bottom",
+                "showLegend": True,
+            },
+            "tooltip": {"mode": "multi", "sort": "desc"},
+        }
+        for limit in panel["fieldConfig"]["overrides"]:
+            assert limit["matcher"]["id"] == "byFrameRefID"
+            assert limit["properties"] == LIMIT_LINE
+
+
+def test_numbers_are_drawn_alike(dashboards: Dashboards) -> None:
+    """On the color of their threshold; gray where nothing is known, which is neither good nor bad."""
+    for _, panel in _of(dashboards, "stat"):
+        defaults = panel["fieldConfig"]["defaults"]
+        assert panel["options"] == STAT
+        assert panel["fieldConfig"]["overrides"] == []
+        assert defaults["color"] == {"mode": "thresholds"}
+        assert defaults["custom"] == {}
+        nothing = {"color": "#808080", "index": 0, "text": defaults["noValue"]}
+        assert defaults["mappings"][-1] == {
+            "options": {"match": "null+nan", "result": nothing},
+            "type": "special",
+        }
+
+
+def test_tables_are_drawn_alike(dashboards: Dashboards) -> None:
+    """Small rows, the highest first, columns that can be searched; bars begin at zero and are full at the limit."""
+    for _, panel in _of(dashboards, "table"):
+        defaults = panel["fieldConfig"]["defaults"]
+        sort = panel["options"]["sortBy"][0]["displayName"]
+        assert panel["options"] == {
+            "cellHeight": "sm",
+            "enablePagination": True,
+            "frameIndex": 0,
+            "showHeader": True,
+            "sortBy": [{"desc": True, "displayName": sort}],
+        }
+        assert defaults == {
+            "color": {"mode": "thresholds"},
+            "custom": TABLE,
+            "mappings": [],
+            "thresholds": {
+                "mode": "absolute",
+                "steps": [{"color": "green", "value": None}],
+            },
+            "unit": "",
+        }
+        for override in panel["fieldConfig"]["overrides"]:
+            looks = {one["id"]: one["value"] for one in override["properties"]}
+            cell = looks.get("custom.cellOptions")
+            assert cell is None or cell in CELLS.values()
+            scale = [looks.get("min"), looks.get("max")]
+            assert scale == ([0, 1] if cell == CELLS["bar"] else [None, None])
+            if "thresholds" in looks:
+                assert looks["thresholds"]["mode"] == "absolute"
+            for mapping in looks.get("mappings", ()):
+                order = [one["index"] for one in mapping["options"].values()]
+                assert order == list(range(len(order)))
+
+
+def test_tables_show_the_columns_of_their_queries_once(dashboards: Dashboards) -> None:
+    """In one order, each under one title; rows of equal labels are one row."""
+    for _, panel in _of(dashboards, "table"):
+        merge, organize = panel["transformations"]
+        assert merge == {"id": "merge", "options": {}}
+        assert organize["id"] == "organize"
+        options = organize["options"]
+        titles = options["renameByName"]
+        assert options["excludeByName"] == {}
+        assert options["includeByName"] == dict.fromkeys(titles, True)
+        columns = [
+            override["matcher"]["options"]
+            for override in panel["fieldConfig"]["overrides"]
+        ]
+        assert options["indexByName"] == {
+            name: columns.index(title) for name, title in titles.items()
+        }
+        # alone, the first query's value is called otherwise
+        assert titles.get("Value") == titles.get("Value #A")
+
+
+def test_queries_are_named_in_order(dashboards: Dashboards) -> None:
+    """A, B, C: what overrides and columns are about; as code, which an editor must not rewrite."""
+    for dashboard in dashboards.values():
+        for panel in panels_of(dashboard):
+            for letter, target in zip(
+                "ABCDEFGH", panel.get("targets", ()), strict=False
+            ):
+                of_table = panel["type"] == "table"
+                assert target["refId"] == letter
+                assert target["format"] == ("table" if of_table else "time_series")
+                assert target["editorMode"] == "code"
+                assert target["datasource"] == SOURCE
+
+
+def _links(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if {"title", "url"} <= {*value}:
+            yield value
+        for each in value.values():
+            yield from _links(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _links(each)
+
+
+def test_links_lead_where_their_title_says(dashboards: Dashboards) -> None:
+    """Those of a cell in the same tab, those of a panel in another, with everything that is chosen in the address itself."""
+    panels = [each for one in dashboards.values() for each in panels_of(one)]
+    of_panels = [link for each in panels for link in each.get("links", ())]
+    of_cells = [*_links([each.get("fieldConfig", {}) for each in panels])]
+    assert {link["title"]: link["url"] for link in of_panels + of_cells} == LINKS
+    for link in of_panels:
+        assert link == {
+            "asDropdown": False,
+            "icon": "external link",
+            "includeVars": False,
+            "keepTime": False,
+            "tags": [],
+            "targetBlank": True,
+            "title": link["title"],
+            "tooltip": "",
+            "type": "link",
+            "url": LINKS[link["title"]],
+        }
+    for link in of_cells:
+        assert link["targetBlank"] is False
+        assert link["url"] == LINKS[link["title"]]
+
+
+def test_runbooks_come_after_the_other_links() -> None:
+    """Only where the site has runbooks; the address is that of the alert."""
+    site = Site(runbook_url="https://wiki.example.com/{alert}")
+    made = grafana_dashboards(Scope(site=site))["quotascope-overview"]
+    panels = {(each["type"], each["title"]): each for each in panels_of(made)}
+    found = {
+        key: [link["title"] for link in panel["links"]]
+        for key, panel in panels.items()
+        if any("Runbook" in link["title"] for link in panel.get("links", ()))
+    }
+    assert found["table", "Closest to the limit, not throttled yet"] == [
+        "Runbook: KafkaQuotaNearLimit",
+        "Runbook: KafkaQuotaLimitPredicted",
+    ]
+    assert found["stat", "Throttled"] == ["Runbook: KafkaQuotaManyClientsThrottled"]
+    assert ("stat", "Sources down") not in found
+    (link,) = panels["stat", "Throttled"]["links"]
+    assert link["url"] == "https://wiki.example.com/KafkaQuotaManyClientsThrottled"
