@@ -170,3 +170,17 @@ def test_trunc_i64(x: float, whole: int) -> None:
 def test_is_whole(x: float, whole: bool) -> None:  # noqa: FBT001 - a parameter
     """Only what adds up exactly counts as whole."""
     assert is_whole(x) == whole
+
+
+@pytest.mark.parametrize("x", [1e300, -1e300, math.inf, -math.inf])
+def test_to_f32_of_what_is_too_large_is_infinite(x: float) -> None:
+    """With its sign, as Java's `(float) double`."""
+    assert to_f32(x) == math.copysign(math.inf, x)
+
+
+@given(a=longs, b=longs.filter(bool))
+def test_tdiv_leaves_a_remainder_of_the_sign_of_what_is_divided(a: int, b: int) -> None:
+    """So Java defines its `%`: smaller than the divisor, never of the other sign."""
+    rest = a - tdiv(a, b) * b
+    assert abs(rest) < abs(b)
+    assert rest * a >= 0
