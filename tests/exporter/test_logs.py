@@ -4,8 +4,11 @@ import errno
 import io
 import json
 import logging
+import re
 import secrets
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import structlog
@@ -134,6 +137,31 @@ def test_no_exception_moves_the_cursor() -> None:
     assert "Traceback (most recent call last):" in lines
     assert all(line.isprintable() for line in lines)
     assert len(stream.getvalue()) < 12_000
+
+
+def test_people_read_the_time_of_their_clock_and_programs_that_of_utc(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A person compares it with a watch, a collector with other machines."""
+    monkeypatch.setenv("TZ", "XYZ-05:30")  # half past five hours east of Greenwich
+    time.tzset()
+    try:
+        begun = datetime.now(UTC)
+        clock = re.search(r"\d\d:\d\d:\d\d", written(LogFormat.HUMAN, "x"))
+        stamps = [
+            json.loads(written(LogFormat.JSON, "x"))["timestamp"],
+            written(LogFormat.LOGFMT, "x").split()[0].removeprefix("timestamp="),
+        ]
+        ended = datetime.now(UTC)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert clock is not None
+    east = timedelta(hours=5, minutes=30)
+    near = [f"{begun + east:%H:%M}", f"{ended + east:%H:%M}"]
+    assert clock[0][:5] in near
+    for stamp in stamps:
+        assert begun <= datetime.fromisoformat(stamp) <= ended
 
 
 class FullDisk(io.StringIO):

@@ -65,3 +65,8 @@ def test_survives_pickling(error: MetricsError) -> None:
     """An error of a worker process arrives with its fields."""
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
     assert (type(copy), str(copy)) == (type(error), str(error))
+
+
+def test_a_violation_need_not_know_its_metric() -> None:
+    """Its statistic is only there where the sensor that checks gives it."""
+    assert QuotaViolation(NAME, 6.0, 5.0).metric is None

@@ -106,3 +106,8 @@ def test_one_bucket_tells_nothing(buckets: int) -> None:
     """All values would fall into it."""
     with pytest.raises(InvalidConfig, match="at least 2"):
         Frequencies(buckets, 1.0, 4.0, [])
+
+
+def test_all_values_may_be_one() -> None:
+    """The least is the greatest: not refused, as in Kafka, which only refuses a maximum below the minimum."""
+    Frequencies(2, 1.0, 1.0, [Frequency(NAMES[1], 1.0)])

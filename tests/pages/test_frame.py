@@ -14,3 +14,9 @@ def test_page_needs_nothing_else() -> None:
         "<title>a&lt;b\\n</title><style>p { margin: 0; }</style></head>"
         "<body><main><p>x &amp; y</p></main></body></html>\n"
     )
+
+
+def test_title_is_never_long() -> None:
+    """Two hundred characters, whatever a cluster is called."""
+    page = framed("x" * 500, "", [])
+    assert f"<title>{'x' * 199}…</title>" in page

@@ -33,3 +33,10 @@ def test_row_of_another_length() -> None:
     """A row that does not fit its heads is a mistake, not a crooked table."""
     with pytest.raises(ValueError, match="zip"):
         table(("who", "#bytes"), [("etl",)])
+
+
+def test_a_hundred_rows_are_shown_if_nothing_is_said() -> None:
+    """As many as somebody may look through."""
+    made = table(("who",), [("etl",)] * 101)
+    assert len(made.findall(".//tbody/tr")) == 100
+    assert made.findtext(".//caption") == "and 1 more"

@@ -20,6 +20,21 @@ def test_name_that_is_shown(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("x" * 60, "x" * 60),
+        ("x" * 61, "x" * 59 + "…"),
+        ("x" * 59 + "\n", "x" * 59 + "…"),
+        ("a\u202eb", "a\\u202eb"),
+    ],
+)
+def test_long_names_are_cut(name: str, line: str) -> None:
+    """Sixty characters, the last of them the mark that there were more; what is spelt out counts as it is shown."""
+    assert shown(name) == line
+    assert shown(name, 200) == name.replace("\n", "\\n").replace("\u202e", "\\u202e")
+
+
+@pytest.mark.parametrize(
     ("value", "words"),
     [
         (0.0, "0 s"),
@@ -30,6 +45,17 @@ def test_name_that_is_shown(name: str) -> None:
         (192.4, "3 min 12 s"),
         (7_322.0, "2 h 2 min"),
         (90_000.0, "1 d 1 h"),
+        (9.0, "9 s"),
+        (10.0, "10 s"),
+        (10.4, "10 s"),
+        (59.0, "59 s"),
+        (119.0, "1 min 59 s"),
+        (3_599.0, "59 min 59 s"),
+        (3_600.0, "1 h"),
+        (3_659.0, "1 h"),
+        (86_399.0, "23 h 59 min"),
+        (86_400.0, "1 d"),
+        (176_400.0, "2 d 1 h"),
     ],
 )
 def test_duration(value: float, words: str) -> None:

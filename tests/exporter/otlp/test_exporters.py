@@ -125,6 +125,26 @@ def test_after_a_refusal_nothing_more_is_sent(
     assert "otlp.headers" in report.reason
 
 
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        (401, "refuses the credentials, check otlp.headers"),
+        (403, "refuses the credentials, check otlp.headers"),
+        (404, "nothing at this path, check otlp.endpoint"),
+        (413, "too long for the receiver, lower otlp.max_request_bytes"),
+        (400, "HTTP 400"),
+    ],
+)
+def test_what_a_status_means_is_said(status: int, advice: str) -> None:
+    """What to do, by status of HTTP."""
+    with http_receiver() as receiver:
+        receiver.status = status
+        report = push(target(HTTP, receiver.url), varied())
+    assert report.outcome is Outcome.FAILURE
+    assert f"HTTP {status}" in report.reason
+    assert advice in report.reason
+
+
 @pytest.mark.usefixtures("receiver")
 def test_nobody_listens(
     protocol: OtlpProtocol, caplog: pytest.LogCaptureFixture
