@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import promql_parser as parser
 import pytest
@@ -20,20 +21,23 @@ from tests.alerts.specification import (
 from quotascope.alerts import Site, thresholds
 from quotascope.alerts.write import rule_files
 
-GROUPS = {
-    name: yaml.safe_load(text)["groups"] for name, text in rule_files(Site()).items()
-}
-WRITTEN = {
-    rule["alert"]: rule
-    for group in GROUPS["quotascope-alerts.yaml"]
-    for rule in group["rules"]
-}
-RECORDED = {
-    rule["record"]: rule
-    for group in GROUPS["quotascope-recording.yaml"]
-    for rule in group["rules"]
-}
+Rules = dict[str, dict[str, Any]]
 NUMBERS = ("==", "!=", ">", "<", ">=", "<=", "*")
+
+
+def groups() -> dict[str, list[dict[str, Any]]]:
+    """The groups by file, as they are written now."""
+    return {
+        name: yaml.safe_load(text)["groups"]
+        for name, text in rule_files(Site()).items()
+    }
+
+
+@pytest.fixture
+def written() -> Rules:
+    """The alerts by name, as Prometheus reads them."""
+    made = groups()["quotascope-alerts.yaml"]
+    return {rule["alert"]: rule for group in made for rule in group["rules"]}
 
 
 def numbers(expression: str) -> frozenset[str]:
@@ -47,23 +51,19 @@ def numbers(expression: str) -> frozenset[str]:
     )
 
 
-def test_every_alert_is_specified() -> None:
-    """No more and no less."""
-    assert {*WRITTEN} == {*SPECIFIED}
-
-
-@pytest.mark.parametrize("name", SPECIFIED)
-def test_an_alert_is_as_specified(name: str) -> None:
-    """In the file that Prometheus reads."""
-    rule = WRITTEN[name]
-    found = Specified(
-        rule["labels"]["severity"],
-        rule["labels"]["scope"],
-        rule["for"],
-        rule.get("keep_firing_for"),
-        numbers(rule["expr"]),
-    )
-    assert found == SPECIFIED[name]
+def test_alerts_are_as_specified(written: Rules, subtests: pytest.Subtests) -> None:
+    """No more and no fewer, each with its severity, scope, times and numbers."""
+    assert {*written} == {*SPECIFIED}
+    for name, rule in written.items():
+        found = Specified(
+            rule["labels"]["severity"],
+            rule["labels"]["scope"],
+            rule["for"],
+            rule.get("keep_firing_for"),
+            numbers(rule["expr"]),
+        )
+        with subtests.test(msg=name):
+            assert found == SPECIFIED[name]
 
 
 def windows(expression: str) -> set[str]:
@@ -74,15 +74,19 @@ def windows(expression: str) -> set[str]:
     )
 
 
-def test_alerts_look_back_as_specified() -> None:
+def test_alerts_look_back_as_specified(written: Rules) -> None:
     """A window that is too short forgets, one that is too long goes on for ever."""
-    found = {name: windows(rule["expr"]) for name, rule in WRITTEN.items()}
+    found = {name: windows(rule["expr"]) for name, rule in written.items()}
     assert {name: each for name, each in found.items() if each} == WINDOWS
 
 
 def test_records_look_back_as_specified() -> None:
     """What the alerts and dashboards read instead of the series themselves."""
-    found = {name: windows(rule["expr"]) for name, rule in RECORDED.items()}
+    found = {
+        rule["record"]: windows(rule["expr"])
+        for group in groups()["quotascope-recording.yaml"]
+        for rule in group["rules"]
+    }
     assert {name: each for name, each in found.items() if each} == WINDOWS_OF_RECORDS
 
 
@@ -90,8 +94,8 @@ def test_groups_are_evaluated_as_specified() -> None:
     """Every two minutes where it is much work."""
     found = {
         group["name"].removeprefix("quotascope-"): group.get("interval")
-        for groups in GROUPS.values()
-        for group in groups
+        for of_file in groups().values()
+        for group in of_file
     }
     assert found == {name: "2m" if name in SLOW else None for name in found}
     assert {*found} > SLOW

@@ -155,6 +155,12 @@ CELLS: Final = {
 """How cells look, by the word for it in `layout.txt`."""
 
 
+@pytest.fixture
+def dashboards() -> Dashboards:
+    """Made for each test alone, so that it is known to run what makes them."""
+    return grafana_dashboards(Scope())
+
+
 def _of(dashboards: Dashboards, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Panels of a kind, with the name of their dashboard."""
     found = [
