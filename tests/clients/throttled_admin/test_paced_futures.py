@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 from concurrent.futures import Future
+from threading import Event
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -61,6 +62,30 @@ def test_only_what_was_refused_is_asked_for_again() -> None:
     assert caught.value.args[0].code() == exists
     assert library.asked == [("a", "b", "c"), ("b",)]
     assert library.account.totals()[0].quota_retries == 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [KafkaError.TOPIC_ALREADY_EXISTS, KafkaError.FENCED_INSTANCE_ID, REFUSED + 1],
+)
+def test_what_is_no_refusal_does_not_wait_for_the_others(code: int) -> None:
+    """Codes below and above 89 alike: that future is done before the refused ones are asked for again."""
+    futures: dict[str, Future[object]] = {}
+    started = Event()
+    done: list[bool] = []
+
+    class Watched(Library):
+        def ask(self, topics: Sequence[str], left: float) -> Futures:
+            if self.asked:
+                started.wait(20)
+                done.append(futures["b"].done())
+            return super().ask(topics, left)
+
+    library = Watched({"a": REFUSED, "b": code}, {"a": 0})
+    futures |= library.start("a", "b", options=RetryOptions())
+    started.set()
+    assert futures["a"].result(20) is None
+    assert done == [True]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,41 @@ def test_a_busy_job_fills_every_family(family: Family) -> None:
     assert all(len(labels) == len(family.labels) for labels in series)
 
 
+def test_each_number_stands_in_its_own_series() -> None:
+    """No two of a job that are swapped, and none that is shown in another unit."""
+    shown = replace(job(), stage_retries=11, executors_lost=12, problems=(("x", 13),))
+    series = scraped(shown)
+    query = {"app": "nightly", "query": "clicks"}
+    own = {
+        "spark_stage_retries_total": 11,
+        "spark_executors_lost_total": 12,
+        "spark_kafka_unknown_attempts_total": 2,
+        "spark_listener_events_total": 1_000,
+        "spark_listener_lost_events_total": 7,
+        "spark_listener_lag_seconds": 0.5,
+    }
+    of_query = {
+        "spark_query_restarts_total": 2,
+        "spark_query_progress_age_seconds": 12.5,
+        "spark_query_max_offsets_behind": 700,
+        "spark_query_avg_offsets_behind": 350.5,
+    }
+    names = {name for name, _ in series}
+    assert {*own, *of_query} <= names, sorted(names)
+    found = {name: value(series, name, app="nightly") for name in own}
+    assert found == own
+    assert {name: value(series, name, **query) for name in of_query} == of_query
+    duration = "spark_query_batch_duration_seconds"
+    assert value(series, duration, **query, phase="addBatch") == 1.5
+    assert value(series, duration, **query, phase="triggerExecution") == 2
+    failures = "spark_task_failures_total"
+    assert value(series, failures, app="nightly", cause="kafka_quota") == 3
+    assert value(series, failures, app="nightly", cause="other") == 1
+    info, problems = "spark_listener_source_info", "spark_listener_problems_total"
+    assert value(series, info, app="nightly", source="pull") == 1
+    assert value(series, problems, app="nightly", part="x") == 13
+
+
 def test_throttles_are_told_by_query_and_client() -> None:
     """Seconds, responses and the longest of late have the labels of their client; what belongs to no query has none."""
     series = scraped(job())
