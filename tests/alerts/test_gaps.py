@@ -25,7 +25,7 @@ def _families(expression: str) -> set[str]:
     return found.union(*(_families(RECORDED[name].expr) for name in names - found))
 
 
-def _missing() -> dict[str, tuple[str, ...]]:
+def missing() -> dict[str, tuple[str, ...]]:
     """Each row of the documentation's table, and the dialects that lack it."""
     lines = DIALECTS.read_text(encoding="utf-8").splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
@@ -49,10 +49,10 @@ def test_every_alert_that_needs_it_is_named(gap: Gap) -> None:
 @pytest.mark.parametrize("gap", GAPS, ids=lambda gap: gap.what)
 def test_dialects_are_those_of_the_documentation(gap: Gap) -> None:
     """The page about alerts and the one about dialects say the same."""
-    assert _missing()[gap.what] == gap.dialects
+    assert missing()[gap.what] == gap.dialects
 
 
 def test_every_gap_is_told() -> None:
     """Whatever the other page marks as missing is here; no alert is about the controller's events."""
-    missing = {what for what, dialects in _missing().items() if dialects}
-    assert missing - {"waits of the controller's events"} == {gap.what for gap in GAPS}
+    told = {what for what, dialects in missing().items() if dialects}
+    assert told - {"waits of the controller's events"} == {gap.what for gap in GAPS}
