@@ -17,6 +17,7 @@ from quotascope.pipeline.history import (
     rollup,
     totals,
 )
+from quotascope.pipeline.ingest import Tables
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.table import Layout, Table
 
@@ -44,6 +45,22 @@ def _some(count: int, shift_ms: int = 0) -> pa.Table:
             for each in range(count)
         )
     )
+
+
+def test_a_history_lies_in_sixteen_buckets_unless_told_otherwise(
+    tmp_path: Path,
+) -> None:
+    """As the requests that it is made of, so that it needs no shuffle; with other layouts older tables could not be opened."""
+    history = History.create(str(tmp_path / "history"))
+    requests = Tables.create(str(tmp_path / "log")).requests
+    of_log = ("user", "client_id", "broker", "timestamp")
+    assert requests.layout == Layout(
+        order=of_log, bucket_of="user", buckets=16, day_of="timestamp"
+    )
+    assert (history.detail.layout.buckets, history.detail.layout.day_of) == (16, "timestamp")  # fmt: skip
+    assert {*history.rollups} == {"seconds", "minutes", "hours"}
+    for sums in history.rollups.values():
+        assert (sums.layout.buckets, sums.layout.day_of) == (16, "start")
 
 
 def test_history_and_sums_follow_the_requests(source: Table, tmp_path: Path) -> None:
