@@ -64,6 +64,7 @@ async def test_one_that_hangs_is_given_up() -> None:
     slow, fine = await examine([hanging, check("fast")], 0.01)
     assert (slow.check, slow.verdict) == ("slow", Verdict.BROKEN)
     assert slow.text == "No answer within 0.01 s."
+    assert slow.advice == "Raise --timeout."
     assert fine.verdict is Verdict.FINE
 
 

@@ -1,0 +1,140 @@
+"""
+Which numbers hold where a program or a configuration says nothing: written down here, read from the sources.
+
+What counts begins at 0, so only other numbers are named. Those of Kafka are its own: `quota.window.num` and `controller.quota.window.num` 11 of
+1 s each, `metrics.num.samples` 2 of 30 s, `default.api.timeout.ms` 60,000. A default that changes is a change that somebody decides, and tells.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+ROOMS: Final = (
+    "alerts", "cli", "clients", "dashboards", "demo", "exporter", "metrics", "pages", "pipeline", "quotas", "spark_listener",
+)  # fmt: skip
+_NUMBERS: Final = """
+cli/history.py clean(older_than) 24
+cli/ingest.py ingest(buckets) 16
+cli/ingest_topic.py ingest_topic(buckets) 16
+cli/quotas/remove.py remove(top) 20
+cli/quotas/setting.py set_(top) 20
+cli/recommend.py recommend(share) 1.0
+cli/recommend.py recommend(headroom) 20.0
+cli/request_topic.py request_topic(wait_seconds) 60
+cli/status.py status(top) 10
+cli/top/command.py top(every) 2.0
+clients/accounting/account.py __init__(most_clients) 1000
+clients/security.py Connection.timeout_seconds 10.0
+clients/throttling/mutation.py RetryOptions.timeout_ms 60000
+dashboards/columns.py number(width) 120
+dashboards/model.py Row.height 8
+demo/request.py CreateTopics.version 7
+demo/rhythm.py Rhythm.jitter 0.1
+exporter/collection/collection.py __init__(max_age_seconds) 1.0
+exporter/discovery/files.py _all(most) 3
+exporter/limits/model.py NodeSettings.quota_window_seconds 1.0
+exporter/limits/model.py NodeSettings.controller_quota_samples 11
+exporter/limits/model.py NodeSettings.controller_quota_window_seconds 1.0
+exporter/mapping/attribute.py Attribute.divisor 1.0
+exporter/mapping/client_quotas.py _of_entities(divisor) 1.0
+exporter/mapping/neighbours.py _of_connections(divisor) 1.0
+exporter/otlp/http_exporter.py export(timeout_millis) 10000
+exporter/otlp/settings.py Target.timeout_seconds 10.0
+exporter/own_page/access.py exporter_target(timeout_seconds) 10.0
+exporter/page/serving.py _json(status) 200
+exporter/service.py __init__(refresh_seconds) 30.0
+exporter/service.py __init__(limits_timeout_seconds) 30.0
+exporter/sources/detected.py __init__(timeout_seconds) 60.0
+exporter/sources/http/target.py HttpTarget.timeout_seconds 60.0
+exporter/web/connection.py handle_error(status) 500
+exporter/web/limits.py Limits.connections 512
+exporter/web/limits.py Limits.requests 40
+exporter/web/limits.py Limits.handshake_seconds 10.0
+exporter/web/limits.py Limits.head_seconds 10.0
+exporter/web/limits.py Limits.idle_seconds 330.0
+exporter/web/limits.py Limits.taking_seconds 60.0
+exporter/web/limits.py Limits.line_bytes 8190
+exporter/web/limits.py Limits.headers 64
+exporter/web/limits.py Limits.body_seconds 2.0
+exporter/web/limits.py Limits.body_bytes 1 << 20
+metrics/config.py __init__(time_window_ms) 30000
+metrics/config.py __init__(samples) 2
+metrics/window_config.py WindowConfig.samples 11
+metrics/window_config.py WindowConfig.window_seconds 1
+pages/words.py shown(most) 60
+pipeline/kernels/compiled.py _Way.least_work 200000
+pipeline/recommend/policy.py Policy.share 0.01
+pipeline/recommend/policy.py Policy.headroom 0.2
+pipeline/report/scales.py round_values(most) 6
+pipeline/report/scales.py round_times(most) 8
+pipeline/request_log/messages.py ProduceRequest.acks -1
+pipeline/request_log/messages.py ReplicaState.replica_id -1
+pipeline/request_log/messages.py FetchRequest.replica_id -1
+pipeline/table/layout.py Layout.buckets 1
+pipeline/table/table.py clean(older_than_hours) 24
+pipeline/validation/shapes.py _FetchRequest.session_epoch -1
+pipeline/whatif/mode.py Settings.drain_ms 3600000
+pipeline/whatif/mode.py Settings.rows_at_once 1 << 20
+pipeline/whatif/mode.py Settings.cells_at_once 1 << 18
+spark_listener/job/queries.py __init__(most) 1000
+spark_listener/listener.py __init__(interval_seconds) 1.0
+spark_listener/properties.py Settings.interval_seconds 1.0
+spark_listener/properties.py Settings.queue_capacity 10000
+spark_listener/report/timeline.py timeline(most) 40
+spark_listener/report/timeline.py ticks(most) 8
+"""
+"""File, field or parameter, number."""
+
+
+def _number(node: ast.expr | None) -> float | None:
+    """What a number is, also where it is written as a sum or a shift."""
+    match node:
+        case ast.Constant(value=bool()):
+            return None
+        case ast.Constant(value=int() | float() as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            inner = _number(operand)
+            return None if inner is None else -inner
+        case ast.BinOp(op=ast.LShift(), left=left, right=right):
+            high, low = _number(left), _number(right)
+            return None if high is None or low is None else high * 2**low
+        case _:
+            return None
+
+
+def _defaults(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+    """Fields of a class, and parameters of a function."""
+    match node:
+        case ast.ClassDef(name=name, body=body):
+            for each in body:
+                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):  # fmt: skip
+                    yield f"{name}.{each.target.id}", each.value
+        case ast.FunctionDef(name=name, args=args) | ast.AsyncFunctionDef(name=name, args=args):  # fmt: skip
+            named = [*args.posonlyargs, *args.args]
+            given = [*zip(named[::-1], args.defaults[::-1], strict=False)]
+            for parameter, value in (*given, *zip(args.kwonlyargs, args.kw_defaults, strict=True)):  # fmt: skip
+                yield f"{name}({parameter.arg})", value
+
+
+def found() -> dict[str, float]:
+    """All numbers but 0, by file and name."""
+    return {
+        f"{path.relative_to(ROOT)} {name}": number
+        for room in ROOMS
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for name, value in _defaults(node)
+        if (number := _number(value))
+    }
+
+
+def test_numbers_that_hold_where_nothing_is_said() -> None:
+    """Each is as decided, and no count begins at anything but 0."""
+    rows = (line.split(maxsplit=2) for line in _NUMBERS.strip().splitlines())
+    expected = {f"{path} {name}": _number(ast.parse(text, mode="eval").body) for path, name, text in rows}  # fmt: skip
+    assert found() == expected
