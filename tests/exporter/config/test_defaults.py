@@ -212,3 +212,17 @@ def test_files_are_where_they_are_looked_for(tmp_path: Path) -> None:
     """A file that is not there is an error of the configuration, not of the first scrape."""
     with pytest.raises(ConfigError, match="ca_file"):
         loaded("otlp.tls", {"ca_file": str(tmp_path / "none.pem")})
+
+
+@pytest.mark.parametrize("given", [(), ("cert_file",), ("key_file",), ("cert_file", "key_file")])  # fmt: skip
+def test_a_receivers_certificate_and_key_need_each_other(
+    tmp_path: Path, given: tuple[str, ...]
+) -> None:
+    """Both or neither."""
+    (tmp_path / "x.pem").touch()
+    tls = {"ca_file": str(tmp_path / "x.pem")} | dict.fromkeys(given, str(tmp_path / "x.pem"))  # fmt: skip
+    if len(given) == 1:
+        with pytest.raises(ConfigError, match="cert_file and key_file need each other"):
+            loaded("otlp.tls", tls)
+    else:
+        assert value_at(loaded("otlp.tls", tls), "otlp.tls.ca_file") == tmp_path / "x.pem"  # fmt: skip
