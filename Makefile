@@ -9,7 +9,7 @@ VECTORS ?= tests/conformance/kafka-vectors.json
 APART := conformance deploy differential fuzz integration/spark pipeline soak spark spark_listener
 ROOMS := alerts cli clients dashboards demo exporter metrics pages pipeline quotas spark_listener
 
-.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark conformance differential replay-check fuzz thorough soak requirements docs format jars collector deploy services spark spark-matrix tier-brokers tier-jobs clean
+.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark conformance differential replay-check fuzz thorough soak mutation requirements docs format jars collector deploy services spark spark-matrix tier-brokers tier-jobs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -90,6 +90,9 @@ requirements: .venv/ready-dev ## Write deploy/requirements.txt: what the exporte
 	echo 'setuptools>=77' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
 	  --custom-compile-command "make requirements" --constraint constraints.txt \
 	  --extra kafka --extra otlp --extra patterns --output-file deploy/requirements.txt pyproject.toml -
+
+mutation: .venv/ready-dev ## Small mistakes in the code, and which of them the unit tests notice; one room: make mutation ARGS='--room quotas --sample 50'
+	@$(BIN)/python -m tools.mutation $(ARGS)
 
 docs: .venv/ready-dev ## Write what is generated: pages in docs/, rules, dashboards
 	$(BIN)/python tools/generate_docs.py

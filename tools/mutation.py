@@ -1,0 +1,370 @@
+"""
+Puts small mistakes into the product, one at a time, and reports which of them the unit tests notice.
+
+Cosmic Ray makes the mutants; ``make mutation`` runs a seeded sample of them over all rooms. First, one run of the unit tests under
+coverage records which test runs which line. Each mutant then runs in a copy of the checkout, and only the tests that reach it are asked.
+Tests that compare whole outputs with committed files are left out: they notice any change, so they show nothing about the others.
+
+Not mutated is what cannot change behavior: annotations, options of ``@dataclass`` and decorators for type checkers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import shlex
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+import cosmic_ray.plugins
+from cosmic_ray.ast import ast_nodes, get_ast_from_path
+from cosmic_ray.mutating import mutate_and_test
+from cosmic_ray.work_item import MutationSpec, TestOutcome
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from tools.check_coverage import FLOORS
+
+ROOT = Path(__file__).parents[1]
+BUILD = ROOT / "build" / "mutation"
+COMPARISONS = (
+    "tests/alerts/test_files.py",
+    "tests/cli/test_transcripts.py",
+    "tests/dashboards/test_generated.py",
+    "tests/exporter/exposition/test_golden.py",
+    "tests/test_docs.py",
+)
+"""Tests that compare with committed files."""
+FEWEST = 12
+"""Mutants of the smallest room."""
+LONGEST_SECONDS = 600.0
+"""After this a mutant counts as caught: it has made the tests hang."""
+_SKIPPED_OPERATORS = ("core/VariableInserter", "core/VariableReplacer")
+_TYPING_DECORATORS = {"abstractmethod", "dataclass", "final", "overload", "override"}
+
+Position = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one mutant."""
+
+    room: str
+    path: str
+    line: int
+    operator: str
+    outcome: str
+    """``caught``, ``survived``, or ``unreached`` when no unit test runs the line."""
+    tests: int
+    """How many tests were asked."""
+    diff: str
+
+
+def main() -> int:
+    """0 when at least ``--goal`` percent of the sample were caught, else 1."""
+    options = _options()
+    copies = [_copy(BUILD / str(number)) for number in range(options.jobs)]
+    reached = _reached(options.map or _recorded(copies[0]))
+    chooser = random.Random(options.seed)  # noqa: S311 - a sample, not a secret
+    sample = [
+        mutant
+        for room, count in _shares(options.room or list(FLOORS), options.sample).items()
+        for mutant in _sample(room, count, chooser)
+    ]
+    verdicts = list(_judged(sample, copies, reached))
+    (BUILD / "report.json").write_text(
+        json.dumps([asdict(each) for each in verdicts], indent=1), "utf-8"
+    )
+    return _report(verdicts, options.goal)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="make mutation", description=__doc__.splitlines()[1]
+    )
+    parser.add_argument("--sample", type=int, default=400, help="mutants in all")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="another seed, another sample"
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--goal", type=float, default=85.0, help="percent to be caught")
+    parser.add_argument("--room", action="append", choices=list(FLOORS))
+    parser.add_argument(
+        "--map", type=Path, help="coverage data with contexts of an earlier run"
+    )
+    return parser.parse_args()
+
+
+def _copy(target: Path) -> Path:
+    """A copy of what git knows of the checkout, without what it ignores."""
+    shutil.rmtree(target, ignore_errors=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    for name in filter(None, listed.stdout.split("\0")):
+        source, copy = ROOT / name, target / name
+        if source.is_symlink() or source.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, copy, follow_symlinks=False)
+    return target
+
+
+def _pytest(copy: Path) -> list[str]:
+    """The command that runs tests of a copy with the copy's product, not that of the checkout."""
+    ignored = [f"--deselect={each}" for each in COMPARISONS]
+    return [
+        "env", f"PYTHONPATH={copy / '.imports'}", sys.executable, "-m", "pytest",
+        f"--rootdir={copy}", "-c", str(copy / "pyproject.toml"), "-p", "no:cacheprovider", "-p", "no:randomly",
+        "-m", "not real and not java", *ignored,
+    ]  # fmt: skip
+
+
+def _recorded(copy: Path) -> Path:
+    """Coverage data of the unit tests, by test."""
+    data = BUILD / "coverage"
+    data.unlink(missing_ok=True)
+    rooms = [f"--cov={room}" for room in FLOORS]
+    ran = subprocess.run(
+        [*_pytest(copy), "-q", *rooms, "--cov-context=test", "--cov-report="],
+        cwd=copy, check=False, env={**os.environ, "COVERAGE_FILE": str(data)},
+    )  # fmt: skip
+    if ran.returncode:
+        raise SystemExit("quotascope: the unit tests fail without any mutant")
+    return data
+
+
+class _Reached:
+    """Which tests run a line."""
+
+    def __init__(self, lines: dict[str, dict[int, set[str]]]) -> None:
+        self._lines = lines
+
+    def tests(self, path: str, first: int, last: int) -> list[str]:
+        """
+        The tests that run one of the lines; for lines that run at import, all that run any line of the file.
+
+        A file of constants alone has no line that a test runs: then the tests of its room are asked.
+        """
+        lines = self._lines.get(path, {})
+        found = set().union(*(lines.get(n, ()) for n in range(first, last + 1))) - {""}
+        if not found:
+            at_import = any("" in lines.get(n, ()) for n in range(first, last + 1))
+            if not at_import:
+                return []
+            found = set().union(*lines.values()) - {""}
+        near = f"tests/{Path(path).parent}"
+        return sorted(found, key=lambda test: (not test.startswith(near), test)) or [
+            f"tests/{path.partition('/')[0]}"
+        ]
+
+
+def _reached(data: Path) -> _Reached:
+    """
+    Which function of the tests runs which line, whatever its parameters.
+
+    Read from coverage's own file, since its interface gives the contexts of a line as lists of texts, and slowly.
+    """
+    lines: dict[str, dict[int, set[str]]] = {}
+    with sqlite3.connect(data) as store:
+        tests = {
+            number: context.rpartition("|")[0].partition("[")[0]
+            for number, context in store.execute("select id, context from context")
+        }
+        for number, path in store.execute("select id, path from file"):
+            of_file = lines.setdefault(_in_checkout(path), {})
+            for context, line in store.execute(
+                "select context_id, tono from arc where file_id = ? and tono > 0",
+                (number,),
+            ):
+                of_file.setdefault(line, set()).add(tests[context])
+    return _Reached(lines)
+
+
+def _in_checkout(path: str) -> str:
+    """The path below the checkout or its copy: from the name of the room on."""
+    parts = Path(path).parts
+    for place in range(len(parts) - 1):
+        copy = Path(*parts[:place])
+        if parts[place] in FLOORS and (copy / "pyproject.toml").exists():
+            return str(Path(*parts[place:]))
+    return path
+
+
+def _shares(rooms: list[str], sample: int) -> dict[str, int]:
+    """How many mutants each room gets: by its lines, at least ``FEWEST``."""
+    lines = {room: sum(map(_lines, _files(room))) for room in rooms}
+    all_lines = sum(lines.values())
+    return {
+        room: max(FEWEST, round(sample * own / all_lines))
+        for room, own in lines.items()
+    }
+
+
+def _files(room: str) -> list[Path]:
+    return sorted((ROOT / room).rglob("*.py"))
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n")
+
+
+def _sample(room: str, count: int, chooser: random.Random) -> Iterator[MutationSpec]:
+    """Files by their length, in each a place, and at the place one of its mutants."""
+    files = [path for path in _files(room) if _lines(path) > 1]
+    weights = list(map(_lines, files))
+    taken: set[tuple[Path, str, int]] = set()
+    known: dict[Path, dict[Position, list[MutationSpec]]] = {}
+    while len(taken) < count:
+        path = chooser.choices(files, weights)[0]
+        if path not in known:
+            known[path] = _mutants(path)
+        if not known[path]:
+            continue
+        place = chooser.choice(sorted(known[path]))
+        mutant = chooser.choice(known[path][place])
+        key = path, mutant.operator_name, mutant.occurrence
+        if key not in taken:
+            taken.add(key)
+            yield mutant
+
+
+def _mutants(path: Path) -> dict[Position, list[MutationSpec]]:
+    """All mutants of a file by where they begin, but for those that cannot change behavior."""
+    nodes = list(ast_nodes(get_ast_from_path(path)))
+    silent = _silent(path.read_text("utf-8"))
+    found: dict[Position, list[MutationSpec]] = {}
+    for name in cosmic_ray.plugins.operator_names():
+        if name in _SKIPPED_OPERATORS:
+            continue
+        operator = cosmic_ray.plugins.get_operator(name)()
+        places = (each for node in nodes for each in operator.mutation_positions(node))
+        for occurrence, (start, end) in enumerate(places):
+            if not any(first <= start < last for first, last in silent):
+                found.setdefault(start, []).append(
+                    MutationSpec(path, name, occurrence, start, end)
+                )
+    return found
+
+
+def _silent(source: str) -> list[tuple[Position, Position]]:
+    """Where a mutant cannot change behavior."""
+    parts: list[ast.AST] = []
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.arg(annotation=annotation) if annotation:
+                parts.append(annotation)
+            case ast.AnnAssign(annotation=annotation):
+                parts.append(annotation)
+                if ast.unparse(annotation).endswith("TypeAlias") and node.value:
+                    parts.append(node.value)
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                parts.append(node)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns:
+            parts.append(node.returns)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            parts += [each for each in node.decorator_list if _is_typing(each)]
+    return [_span(part) for part in parts]
+
+
+def _is_typing(decorator: ast.expr) -> bool:
+    name = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(name).rpartition(".")[2] in _TYPING_DECORATORS
+
+
+def _span(node: ast.AST) -> tuple[Position, Position]:
+    """From the ``@`` of a decorator, which is one column before its name."""
+    start = (node.lineno, max(node.col_offset - 1, 0))  # type: ignore[attr-defined]
+    return start, (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+
+def _judged(
+    sample: list[MutationSpec], copies: list[Path], reached: _Reached
+) -> Iterator[Verdict]:
+    free: SimpleQueue[Path] = SimpleQueue()
+    for copy in copies:
+        free.put(copy)
+
+    def judge(mutant: MutationSpec) -> Verdict:
+        copy = free.get()
+        try:
+            return _verdict(mutant, copy, reached)
+        finally:
+            free.put(copy)
+
+    with ThreadPoolExecutor(len(copies)) as pool:
+        yield from track(
+            pool.map(judge, sample),
+            "mutants",
+            len(sample),
+            console=Console(stderr=True),
+        )
+
+
+def _verdict(mutant: MutationSpec, copy: Path, reached: _Reached) -> Verdict:
+    path = mutant.module_path.relative_to(ROOT)
+    tests = reached.tests(str(path), mutant.start_pos[0], mutant.end_pos[0])
+    outcome, diff = "unreached", ""
+    if tests:
+        names = copy / "build" / "tests.txt"
+        names.parent.mkdir(exist_ok=True)
+        names.write_text("\n".join(f"{copy}/{test}" for test in tests), "utf-8")
+        here = MutationSpec(
+            copy / path, mutant.operator_name, mutant.occurrence, mutant.start_pos, mutant.end_pos
+        )  # fmt: skip
+        command = shlex.join([*_pytest(copy), "-x", "-q", f"@{names}"])
+        result = mutate_and_test([here], command, LONGEST_SECONDS)
+        diff = result.diff or ""
+        if result.test_outcome is TestOutcome.INCOMPETENT:
+            raise SystemExit(f"quotascope: {path}: {result.output}")
+        survived = result.test_outcome is TestOutcome.SURVIVED
+        outcome = "survived" if survived else "caught"
+    room = path.parts[0]
+    return Verdict(
+        room, str(path), mutant.start_pos[0], mutant.operator_name, outcome, len(tests), diff
+    )  # fmt: skip
+
+
+def _report(verdicts: Iterable[Verdict], goal: float) -> int:
+    verdicts = list(verdicts)
+    console = Console()
+    for each in verdicts:
+        if each.outcome != "caught":
+            console.rule(f"{each.outcome}: {each.path}:{each.line} {each.operator}")
+            console.print(each.diff, markup=False, highlight=False)
+    table = Table(
+        "room",
+        "mutants",
+        "caught",
+        "survived",
+        "unreached",
+        "caught %",
+        title="Mutants",
+    )
+    for room in [*FLOORS, "all"]:
+        own = Counter(v.outcome for v in verdicts if room in (v.room, "all"))
+        if own:
+            table.add_row(room, *_figures(own))
+    console.print(table)
+    caught = sum(each.outcome == "caught" for each in verdicts)
+    return int(100 * caught < goal * len(verdicts))
+
+
+def _figures(own: Counter[str]) -> list[str]:
+    counts = [own.total(), own["caught"], own["survived"], own["unreached"]]
+    return [*map(str, counts), f"{100 * own['caught'] / own.total():.1f}"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
