@@ -2,8 +2,9 @@
 Puts small mistakes into the product, one at a time, and reports which of them the unit tests notice.
 
 Cosmic Ray makes the mutants; ``make mutation`` runs a seeded sample of them over all rooms. First, one run of the unit tests under
-coverage records which test runs which line. Each mutant then runs in a copy of the checkout, and only the tests that reach it are asked.
-Tests that compare whole outputs with committed files are left out: they notice any change, so they show nothing about the others.
+coverage records which test runs which line; for alerts and dashboards, whose queries only Prometheus and Grafana understand, the tests that
+ask those are run as well. Each mutant then runs in a copy of the checkout, and only the tests that reach it are asked. What they miss may be
+noticed by the tests that compare whole outputs with committed files. Those notice any change, so they are counted apart.
 
 Not mutated is what cannot change behavior: annotations, options of ``@dataclass`` and decorators for type checkers.
 """
@@ -21,13 +22,14 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
 import cosmic_ray.plugins
+from attrs import evolve
 from cosmic_ray.ast import ast_nodes, get_ast_from_path
 from cosmic_ray.mutating import mutate_and_test
 from cosmic_ray.work_item import MutationSpec, TestOutcome
@@ -46,10 +48,13 @@ COMPARISONS = (
     "tests/test_docs.py",
 )
 """Tests that compare with committed files."""
+ASK_REAL = ("tests/alerts", "tests/dashboards")
+"""Folders whose tests with a real Prometheus or Grafana's code are asked, too."""
 FEWEST = 12
 """Mutants of the smallest room."""
 LONGEST_SECONDS = 600.0
 """After this a mutant counts as caught: it has made the tests hang."""
+OUTCOMES = ("caught", "compared", "survived", "unreached")
 _SKIPPED_OPERATORS = ("core/VariableInserter", "core/VariableReplacer")
 _TYPING_DECORATORS = {"abstractmethod", "dataclass", "final", "overload", "override"}
 
@@ -65,7 +70,10 @@ class Verdict:
     line: int
     operator: str
     outcome: str
-    """``caught``, ``survived``, or ``unreached`` when no unit test runs the line."""
+    """
+    ``caught``; ``compared`` when only a comparison with a committed file noticed it; ``survived``; or ``unreached`` when no unit test
+    runs the line.
+    """
     tests: int
     """How many tests were asked."""
     diff: str
@@ -123,25 +131,30 @@ def _copy(target: Path) -> Path:
 
 def _pytest(copy: Path) -> list[str]:
     """The command that runs tests of a copy with the copy's product, not that of the checkout."""
-    ignored = [f"--deselect={each}" for each in COMPARISONS]
     return [
         "env", f"PYTHONPATH={copy / '.imports'}", sys.executable, "-m", "pytest",
         f"--rootdir={copy}", "-c", str(copy / "pyproject.toml"), "-p", "no:cacheprovider", "-p", "no:randomly",
-        "-m", "not real and not java", *ignored,
+        "-q", "-p", "no:rerunfailures",
     ]  # fmt: skip
 
 
 def _recorded(copy: Path) -> Path:
-    """Coverage data of the unit tests, by test."""
+    """Coverage data by test."""
     data = BUILD / "coverage"
     data.unlink(missing_ok=True)
-    rooms = [f"--cov={room}" for room in FLOORS]
-    ran = subprocess.run(
-        [*_pytest(copy), "-q", *rooms, "--cov-context=test", "--cov-report="],
-        cwd=copy, check=False, env={**os.environ, "COVERAGE_FILE": str(data)},
-    )  # fmt: skip
-    if ran.returncode:
-        raise SystemExit("quotascope: the unit tests fail without any mutant")
+    recording = [
+        *(f"--cov={room}" for room in FLOORS),
+        "--cov-context=test",
+        "--cov-report=",
+    ]
+    deselected = [f"--deselect={each}" for each in COMPARISONS]
+    for tests in (["-m", "not real and not java"], ["-m", "real", *ASK_REAL]):
+        ran = subprocess.run(
+            [*_pytest(copy), *recording, "--cov-append", *deselected, *tests],
+            cwd=copy, check=False, env={**os.environ, "COVERAGE_FILE": str(data)},
+        )  # fmt: skip
+        if ran.returncode:
+            raise SystemExit("quotascope: the tests fail without any mutant")
     return data
 
 
@@ -303,37 +316,37 @@ def _judged(
         finally:
             free.put(copy)
 
+    console = Console(stderr=True)
     with ThreadPoolExecutor(len(copies)) as pool:
-        yield from track(
-            pool.map(judge, sample),
-            "mutants",
-            len(sample),
-            console=Console(stderr=True),
-        )
+        judged = pool.map(judge, sample)
+        for each in track(judged, "mutants", len(sample), console=console):
+            console.print(f"{each.outcome}: {each.path}:{each.line} {each.operator}")
+            yield each
 
 
 def _verdict(mutant: MutationSpec, copy: Path, reached: _Reached) -> Verdict:
     path = mutant.module_path.relative_to(ROOT)
     tests = reached.tests(str(path), mutant.start_pos[0], mutant.end_pos[0])
-    outcome, diff = "unreached", ""
-    if tests:
-        names = copy / "build" / "tests.txt"
-        names.parent.mkdir(exist_ok=True)
-        names.write_text("\n".join(f"{copy}/{test}" for test in tests), "utf-8")
-        here = MutationSpec(
-            copy / path, mutant.operator_name, mutant.occurrence, mutant.start_pos, mutant.end_pos
-        )  # fmt: skip
-        command = shlex.join([*_pytest(copy), "-x", "-q", f"@{names}"])
-        result = mutate_and_test([here], command, LONGEST_SECONDS)
-        diff = result.diff or ""
-        if result.test_outcome is TestOutcome.INCOMPETENT:
-            raise SystemExit(f"quotascope: {path}: {result.output}")
-        survived = result.test_outcome is TestOutcome.SURVIVED
-        outcome = "survived" if survived else "caught"
-    room = path.parts[0]
+    outcome, diff = ("unreached", "") if not tests else _tried(mutant, copy, tests)
+    if outcome == "survived" and _tried(mutant, copy, COMPARISONS)[0] == "caught":
+        outcome = "compared"
     return Verdict(
-        room, str(path), mutant.start_pos[0], mutant.operator_name, outcome, len(tests), diff
+        path.parts[0], str(path), mutant.start_pos[0], mutant.operator_name, outcome, len(tests), diff
     )  # fmt: skip
+
+
+def _tried(mutant: MutationSpec, copy: Path, tests: Sequence[str]) -> tuple[str, str]:
+    """``caught`` or ``survived``, and how the mutant differs."""
+    names = copy / "build" / "tests.txt"
+    names.parent.mkdir(exist_ok=True)
+    names.write_text("\n".join(f"{copy}/{test}" for test in tests), "utf-8")
+    here = evolve(mutant, module_path=copy / mutant.module_path.relative_to(ROOT))
+    command = shlex.join([*_pytest(copy), "-x", f"@{names}"])
+    result = mutate_and_test([here], command, LONGEST_SECONDS)
+    if result.test_outcome is TestOutcome.INCOMPETENT:
+        raise SystemExit(f"quotascope: {mutant.module_path}: {result.output}")
+    survived = result.test_outcome is TestOutcome.SURVIVED
+    return "survived" if survived else "caught", result.diff or ""
 
 
 def _report(verdicts: Iterable[Verdict], goal: float) -> int:
@@ -362,7 +375,7 @@ def _report(verdicts: Iterable[Verdict], goal: float) -> int:
 
 
 def _figures(own: Counter[str]) -> list[str]:
-    counts = [own.total(), own["caught"], own["survived"], own["unreached"]]
+    counts = [own.total(), *(own[outcome] for outcome in OUTCOMES)]
     return [*map(str, counts), f"{100 * own['caught'] / own.total():.1f}"]
 
 
