@@ -134,7 +134,7 @@ def _pytest(copy: Path) -> list[str]:
     return [
         "env", f"PYTHONPATH={copy / '.imports'}", sys.executable, "-m", "pytest",
         f"--rootdir={copy}", "-c", str(copy / "pyproject.toml"), "-p", "no:cacheprovider", "-p", "no:randomly",
-        "-q", "-p", "no:rerunfailures",
+        "-q", "--hypothesis-seed=1",
     ]  # fmt: skip
 
 
