@@ -22,6 +22,8 @@ _MOST_AT_ONCE = 16
 """Connections, so that no flood takes the driver's threads. A further one takes the place of the one that has waited longest for its client."""
 _PATIENCE_SECONDS = 10.0
 """How long a client may take to send its request and to take the answer, however many bytes it sends: Prometheus gives up after as long."""
+_PAUSE_SECONDS = 0.05
+"""Between two looks for a place."""
 _COMPUTING: Final = "quotascope.computing"
 """In the WSGI environment: a context in which the connection does not wait for its client."""
 
@@ -94,7 +96,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         self.setup_environ()
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as declared
-        if len(self._open) >= _MOST_AT_ONCE and not self._end(most=1):
+        if not self._has_room():
             self.shutdown_request(request)
             return
         with self._lock:
@@ -128,6 +130,15 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
                 time.monotonic() - began
             )  # it is the client's patience that is bounded, not ours
             connection.computing = False
+
+    def _has_room(self) -> bool:
+        """Whether there is a place for one more; while answers are made in all places, newcomers wait as long as a scrape would."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while len(self._open) >= _MOST_AT_ONCE and not self._end(most=1):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_PAUSE_SECONDS)
+        return True
 
     def _end(self, *, most: int = _MOST_AT_ONCE, before: float = float("inf")) -> int:
         """End connections that wait for their clients, those that are open longest first; return how many."""

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.integration import web
@@ -106,8 +107,11 @@ def test_a_client_that_takes_too_long_is_ended(
     connection.close()
 
 
-def test_an_answer_that_is_being_made_keeps_its_place() -> None:
-    """However many clients come meanwhile; when all places have one, a further client is turned away."""
+def test_an_answer_that_is_being_made_keeps_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However many clients come meanwhile; when all places have one, a further client waits, and is turned away in the end."""
+    monkeypatch.setattr(module, "_PATIENCE_SECONDS", 1.0)
     asked, go_on = threading.Semaphore(0), threading.Event()
 
     def snapshots() -> list[JobSnapshot]:
@@ -131,6 +135,39 @@ def test_an_answer_that_is_being_made_keeps_its_place() -> None:
         assert [each.result().status for each in (*first, last)] == [200] * 16
     for connection in (*idle, refused):
         connection.close()
+    page.close()
+
+
+def test_a_scrape_waits_while_all_places_have_an_answer_being_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One more than there are places is answered when the first of the others is."""
+    asked, go_on, waits = threading.Semaphore(0), threading.Event(), threading.Event()
+    end = module._Server._end
+
+    def ended(server: module._Server, **which: Any) -> int:
+        count = end(server, **which)
+        if "most" in which and not count:
+            waits.set()
+        return count
+
+    def snapshots() -> list[JobSnapshot]:
+        asked.release()
+        assert go_on.wait(60)
+        return [job()]
+
+    monkeypatch.setattr(module._Server, "_end", ended)
+    page = Page(JobCollector(snapshots), "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{page.port}/metrics"
+    with ThreadPoolExecutor(17) as pool:
+        first = [pool.submit(web.ask, url) for _ in range(16)]
+        for _ in first:
+            assert asked.acquire(timeout=60)
+        last = pool.submit(web.ask, url)
+        waiting = waits.wait(60)
+        go_on.set()
+        assert waiting
+        assert [each.result().status for each in (*first, last)] == [200] * 17
     page.close()
 
 
