@@ -85,10 +85,12 @@ def test_slow_clients_do_not_keep_scrapes_out(request_: str) -> None:
             with suppress(OSError):
                 connection.send(b"x")
 
-    assert scrapes(slow, drip) == [200] * 5
-    for connection in connections:
-        connection.close()
-    slow.close()
+    try:
+        assert scrapes(slow, drip) == [200] * 5
+    finally:
+        for connection in connections:
+            connection.close()
+        slow.close()
 
 
 def test_a_client_that_takes_too_long_is_ended(
