@@ -67,6 +67,7 @@ def test_a_line_is_tried_by_the_tests_that_run_it() -> None:
     )
     assert reached.tests("quotas/a.py", 2, 2) == [near, far]
     assert reached.tests("quotas/a.py", 3, 3) == [far]
-    assert reached.tests("quotas/a.py", 1, 1) == [near, far]
+    assert reached.tests("quotas/a.py", 1, 1) == [near, far, mutation.FACTS]
     assert reached.tests("quotas/a.py", 9, 9) == []
-    assert reached.tests("quotas/b.py", 1, 1) == ["tests/quotas"]
+    assert reached.tests("quotas/b.py", 1, 1) == ["tests/quotas", mutation.FACTS]
+    assert reached.tests("alerts/a.py", 9, 9) == ["tests/alerts"]

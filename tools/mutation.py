@@ -2,9 +2,9 @@
 Puts small mistakes into the product, one at a time, and reports which of them the unit tests notice.
 
 Cosmic Ray makes the mutants; ``make mutation`` runs a seeded sample of them over all rooms. First, one run of the unit tests under
-coverage records which test runs which line; for alerts and dashboards, whose queries only Prometheus and Grafana understand, the tests that
-ask those are run as well. Each mutant then runs in a copy of the checkout, and only the tests that reach it are asked. What they miss may be
-noticed by the tests that compare whole outputs with committed files. Those notice any change, so they are counted apart.
+coverage records which test runs which line. Each mutant then runs in a copy of the checkout, and only the tests that reach it are asked; for
+alerts and dashboards, whose queries only Prometheus and Grafana understand, all of their tests. What they miss may be noticed by tests that
+compare with what was written down from the product itself. Those notice any change, so they are counted apart.
 
 Not mutated is what cannot change behavior: annotations, options of ``@dataclass`` and decorators for type checkers.
 """
@@ -31,7 +31,7 @@ from queue import SimpleQueue
 import cosmic_ray.plugins
 from attrs import evolve
 from cosmic_ray.ast import ast_nodes, get_ast_from_path
-from cosmic_ray.mutating import mutate_and_test
+from cosmic_ray.mutating import mutate_and_test, mutate_code
 from cosmic_ray.work_item import MutationSpec, TestOutcome
 from rich.console import Console
 from rich.progress import track
@@ -40,23 +40,35 @@ from tools.check_coverage import FLOORS
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "mutation"
+UNIT = "not real and not java"
 COMPARISONS = (
-    "tests/alerts/test_files.py",
+    "tests/alerts/test_files.py::test_generated_files_are_current",
     "tests/cli/test_transcripts.py",
     "tests/dashboards/test_generated.py",
+    "tests/dashboards/test_layout.py",
     "tests/exporter/exposition/test_golden.py",
+    "tests/facts/test_defaults.py",
     "tests/test_docs.py",
 )
-"""Tests that compare with committed files."""
-ASK_REAL = ("tests/alerts", "tests/dashboards")
-"""Folders whose tests with a real Prometheus or Grafana's code are asked, too."""
+"""Tests that compare with what was written down from the product itself."""
+ASKED_WHOLE = ("alerts", "dashboards")
+"""Rooms whose tests are all asked, those with a real Prometheus or Grafana's code, too: what they look at is made once for all of them."""
+FACTS = "tests/facts"
+"""Tests of tables, which read sources and values that were made at import."""
 FEWEST = 12
 """Mutants of the smallest room."""
 LONGEST_SECONDS = 600.0
 """After this a mutant counts as caught: it has made the tests hang."""
 OUTCOMES = ("caught", "compared", "survived", "unreached")
 _SKIPPED_OPERATORS = ("core/VariableInserter", "core/VariableReplacer")
-_TYPING_DECORATORS = {"abstractmethod", "dataclass", "final", "overload", "override"}
+_TYPING_DECORATORS = {
+    "abstractmethod",
+    "dataclass",
+    "final",
+    "mypyc_attr",
+    "overload",
+    "override",
+}
 
 Position = tuple[int, int]
 
@@ -71,7 +83,7 @@ class Verdict:
     operator: str
     outcome: str
     """
-    ``caught``; ``compared`` when only a comparison with a committed file noticed it; ``survived``; or ``unreached`` when no unit test
+    ``caught``; ``compared`` when only a comparison with what was written down noticed it; ``survived``; or ``unreached`` when no unit test
     runs the line.
     """
     tests: int
@@ -129,32 +141,28 @@ def _copy(target: Path) -> Path:
     return target
 
 
-def _pytest(copy: Path) -> list[str]:
+def _pytest(
+    copy: Path, without: Sequence[str] = COMPARISONS, markers: str = UNIT
+) -> list[str]:
     """The command that runs tests of a copy with the copy's product, not that of the checkout."""
     return [
         "env", f"PYTHONPATH={copy / '.imports'}", sys.executable, "-m", "pytest",
         f"--rootdir={copy}", "-c", str(copy / "pyproject.toml"), "-p", "no:cacheprovider", "-p", "no:randomly",
-        "-q", "--hypothesis-seed=1",
+        "-q", "--hypothesis-seed=1", "-m", markers, *(f"--deselect={each}" for each in without),
     ]  # fmt: skip
 
 
 def _recorded(copy: Path) -> Path:
-    """Coverage data by test."""
+    """Coverage data of the unit tests, by test."""
     data = BUILD / "coverage"
     data.unlink(missing_ok=True)
-    recording = [
-        *(f"--cov={room}" for room in FLOORS),
-        "--cov-context=test",
-        "--cov-report=",
-    ]
-    deselected = [f"--deselect={each}" for each in COMPARISONS]
-    for tests in (["-m", "not real and not java"], ["-m", "real", *ASK_REAL]):
-        ran = subprocess.run(
-            [*_pytest(copy), *recording, "--cov-append", *deselected, *tests],
-            cwd=copy, check=False, env={**os.environ, "COVERAGE_FILE": str(data)},
-        )  # fmt: skip
-        if ran.returncode:
-            raise SystemExit("quotascope: the tests fail without any mutant")
+    rooms = [f"--cov={room}" for room in FLOORS]
+    ran = subprocess.run(
+        [*_pytest(copy), *rooms, "--cov-context=test", "--cov-report="],
+        cwd=copy, check=False, env={**os.environ, "COVERAGE_FILE": str(data)},
+    )  # fmt: skip
+    if ran.returncode:
+        raise SystemExit("quotascope: the unit tests fail without any mutant")
     return data
 
 
@@ -166,21 +174,23 @@ class _Reached:
 
     def tests(self, path: str, first: int, last: int) -> list[str]:
         """
-        The tests that run one of the lines; for lines that run at import, all that run any line of the file.
+        The tests that run one of the lines; for lines that run at import, all that run any line of the file, and those of tables.
 
         A file of constants alone has no line that a test runs: then the tests of its room are asked.
         """
+        room = path.partition("/")[0]
+        if room in ASKED_WHOLE:
+            return [f"tests/{room}"]
         lines = self._lines.get(path, {})
         found = set().union(*(lines.get(n, ()) for n in range(first, last + 1))) - {""}
         if not found:
             at_import = any("" in lines.get(n, ()) for n in range(first, last + 1))
             if not at_import:
                 return []
-            found = set().union(*lines.values()) - {""}
+            found = set().union(*lines.values()) - {""} or {f"tests/{room}"}
+            found.add(FACTS)
         near = f"tests/{Path(path).parent}"
-        return sorted(found, key=lambda test: (not test.startswith(near), test)) or [
-            f"tests/{path.partition('/')[0]}"
-        ]
+        return sorted(found, key=lambda test: (not test.startswith(near), test))
 
 
 def _reached(data: Path) -> _Reached:
@@ -248,9 +258,19 @@ def _sample(room: str, count: int, chooser: random.Random) -> Iterator[MutationS
         place = chooser.choice(sorted(known[path]))
         mutant = chooser.choice(known[path][place])
         key = path, mutant.operator_name, mutant.occurrence
-        if key not in taken:
+        if key not in taken and _can_be_made(mutant):
             taken.add(key)
             yield mutant
+
+
+def _can_be_made(mutant: MutationSpec) -> bool:
+    """False where the operator finds no way to change the place, or fails at it, as at names with a dot."""
+    operator = cosmic_ray.plugins.get_operator(mutant.operator_name)()
+    source = mutant.module_path.read_text("utf-8")
+    try:
+        return mutate_code(source, operator, mutant.occurrence) is not None
+    except Exception:  # noqa: BLE001 - whatever the operator did not expect
+        return False
 
 
 def _mutants(path: Path) -> dict[Position, list[MutationSpec]]:
@@ -327,26 +347,32 @@ def _judged(
 def _verdict(mutant: MutationSpec, copy: Path, reached: _Reached) -> Verdict:
     path = mutant.module_path.relative_to(ROOT)
     tests = reached.tests(str(path), mutant.start_pos[0], mutant.end_pos[0])
-    outcome, diff = ("unreached", "") if not tests else _tried(mutant, copy, tests)
-    if outcome == "survived" and _tried(mutant, copy, COMPARISONS)[0] == "caught":
-        outcome = "compared"
+    markers = "not java" if path.parts[0] in ASKED_WHOLE else UNIT
+    outcome, diff = "unreached", ""
+    if tests:
+        survived, diff = _survives(mutant, copy, tests, _pytest(copy, markers=markers))
+        outcome = "survived" if survived else "caught"
+    if outcome == "survived":
+        survived, _ = _survives(mutant, copy, COMPARISONS, _pytest(copy, ()))
+        outcome = "survived" if survived else "compared"
     return Verdict(
         path.parts[0], str(path), mutant.start_pos[0], mutant.operator_name, outcome, len(tests), diff
     )  # fmt: skip
 
 
-def _tried(mutant: MutationSpec, copy: Path, tests: Sequence[str]) -> tuple[str, str]:
-    """``caught`` or ``survived``, and how the mutant differs."""
+def _survives(
+    mutant: MutationSpec, copy: Path, tests: Sequence[str], pytest: list[str]
+) -> tuple[bool, str]:
+    """Whether all of the tests pass, and how the mutant differs."""
     names = copy / "build" / "tests.txt"
     names.parent.mkdir(exist_ok=True)
     names.write_text("\n".join(f"{copy}/{test}" for test in tests), "utf-8")
     here = evolve(mutant, module_path=copy / mutant.module_path.relative_to(ROOT))
-    command = shlex.join([*_pytest(copy), "-x", f"@{names}"])
+    command = shlex.join([*pytest, "-x", f"@{names}"])
     result = mutate_and_test([here], command, LONGEST_SECONDS)
     if result.test_outcome is TestOutcome.INCOMPETENT:
         raise SystemExit(f"quotascope: {mutant.module_path}: {result.output}")
-    survived = result.test_outcome is TestOutcome.SURVIVED
-    return "survived" if survived else "caught", result.diff or ""
+    return result.test_outcome is TestOutcome.SURVIVED, result.diff or ""
 
 
 def _report(verdicts: Iterable[Verdict], goal: float) -> int:
