@@ -57,9 +57,10 @@ FACTS = "tests/facts"
 """Tests of tables, which read sources and values that were made at import."""
 FEWEST = 12
 """Mutants of the smallest room."""
-LONGEST_SECONDS = 600.0
-"""After this a mutant counts as caught: it has made the tests hang."""
-OUTCOMES = ("caught", "compared", "survived", "unreached")
+LONGEST_SECONDS = 150.0
+"""After this a mutant has made the tests hang, which is noticed, too."""
+OUTCOMES = ("caught", "hung", "compared", "survived", "unreached")
+NOTICED = ("caught", "hung")
 _SKIPPED_OPERATORS = ("core/VariableInserter", "core/VariableReplacer")
 _TYPING_DECORATORS = {
     "abstractmethod",
@@ -83,7 +84,7 @@ class Verdict:
     operator: str
     outcome: str
     """
-    ``caught``; ``compared`` when only a comparison with what was written down noticed it; ``survived``; or ``unreached`` when no unit test
+    ``caught``; ``hung`` when the tests did not end in time; ``compared`` when only a comparison with what was written down noticed it; ``survived``; or ``unreached`` when no unit test
     runs the line.
     """
     tests: int
@@ -96,17 +97,21 @@ def main() -> int:
     options = _options()
     copies = [_copy(BUILD / str(number)) for number in range(options.jobs)]
     reached = _reached(options.map or _recorded(copies[0]))
-    chooser = random.Random(options.seed)  # noqa: S311 - a sample, not a secret
     sample = [
         mutant
         for room, count in _shares(options.room or list(FLOORS), options.sample).items()
-        for mutant in _sample(room, count, chooser)
+        for mutant in _sample(room, count, _chooser(options.seed, room))
     ]
     verdicts = list(_judged(sample, copies, reached))
     (BUILD / "report.json").write_text(
         json.dumps([asdict(each) for each in verdicts], indent=1), "utf-8"
     )
     return _report(verdicts, options.goal)
+
+
+def _chooser(seed: int, room: str) -> random.Random:
+    """One for each room, so that its mutants are the same whatever other rooms are asked for."""
+    return random.Random(f"{seed} {room}")  # noqa: S311 - a sample, not a secret
 
 
 def _options() -> argparse.Namespace:
@@ -347,23 +352,23 @@ def _judged(
 def _verdict(mutant: MutationSpec, copy: Path, reached: _Reached) -> Verdict:
     path = mutant.module_path.relative_to(ROOT)
     tests = reached.tests(str(path), mutant.start_pos[0], mutant.end_pos[0])
-    markers = "not java" if path.parts[0] in ASKED_WHOLE else UNIT
     outcome, diff = "unreached", ""
-    if tests:
-        survived, diff = _survives(mutant, copy, tests, _pytest(copy, markers=markers))
-        outcome = "survived" if survived else "caught"
+    for markers in (UNIT, "real") if path.parts[0] in ASKED_WHOLE else (UNIT,):
+        if tests and outcome in ("unreached", "survived"):
+            command = _pytest(copy, markers=markers)
+            outcome, diff = _tried(mutant, copy, tests, command)
     if outcome == "survived":
-        survived, _ = _survives(mutant, copy, COMPARISONS, _pytest(copy, ()))
-        outcome = "survived" if survived else "compared"
+        compared, _ = _tried(mutant, copy, COMPARISONS, _pytest(copy, ()))
+        outcome = "survived" if compared == "survived" else "compared"
     return Verdict(
         path.parts[0], str(path), mutant.start_pos[0], mutant.operator_name, outcome, len(tests), diff
     )  # fmt: skip
 
 
-def _survives(
+def _tried(
     mutant: MutationSpec, copy: Path, tests: Sequence[str], pytest: list[str]
-) -> tuple[bool, str]:
-    """Whether all of the tests pass, and how the mutant differs."""
+) -> tuple[str, str]:
+    """``caught``, ``hung`` or ``survived``, and how the mutant differs."""
     names = copy / "build" / "tests.txt"
     names.parent.mkdir(exist_ok=True)
     names.write_text("\n".join(f"{copy}/{test}" for test in tests), "utf-8")
@@ -372,14 +377,17 @@ def _survives(
     result = mutate_and_test([here], command, LONGEST_SECONDS)
     if result.test_outcome is TestOutcome.INCOMPETENT:
         raise SystemExit(f"quotascope: {mutant.module_path}: {result.output}")
-    return result.test_outcome is TestOutcome.SURVIVED, result.diff or ""
+    if result.test_outcome is TestOutcome.SURVIVED:
+        return "survived", result.diff or ""
+    # what Cosmic Ray says instead of the tests' output
+    return "hung" if result.output == "timeout" else "caught", result.diff or ""
 
 
 def _report(verdicts: Iterable[Verdict], goal: float) -> int:
     verdicts = list(verdicts)
     console = Console()
     for each in verdicts:
-        if each.outcome != "caught":
+        if each.outcome not in NOTICED:
             console.rule(f"{each.outcome}: {each.path}:{each.line} {each.operator}")
             console.print(each.diff, markup=False, highlight=False)
     table = Table(
@@ -396,13 +404,14 @@ def _report(verdicts: Iterable[Verdict], goal: float) -> int:
         if own:
             table.add_row(room, *_figures(own))
     console.print(table)
-    caught = sum(each.outcome == "caught" for each in verdicts)
+    caught = sum(each.outcome in NOTICED for each in verdicts)
     return int(100 * caught < goal * len(verdicts))
 
 
 def _figures(own: Counter[str]) -> list[str]:
     counts = [own.total(), *(own[outcome] for outcome in OUTCOMES)]
-    return [*map(str, counts), f"{100 * own['caught'] / own.total():.1f}"]
+    caught = sum(own[outcome] for outcome in NOTICED)
+    return [*map(str, counts), f"{100 * caught / own.total():.1f}"]
 
 
 if __name__ == "__main__":
