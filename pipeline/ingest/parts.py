@@ -23,7 +23,7 @@ from ..request_log.releases import keep, last_named
 from ..request_log.schema import QUARANTINE, REQUESTS
 from ..table import File
 from ..table.partitions import buckets_of
-from ..table.writing import bounded
+from ..table.writing import bounded, gathered
 from .options import Options
 from .seen import Seen
 from .tables import BUCKETS, Tables
@@ -98,17 +98,7 @@ def staged(tables: Tables, batches: Iterable[pa.RecordBatch]) -> Staged:
 
     """
     worker = _Worker(tables)
-    held: list[pa.RecordBatch] = []
-    count = weight = 0
-    for batch in batches:
-        for piece in bounded(batch, PIECE, PIECE_BYTES):
-            held.append(piece)
-            count += piece.num_rows
-            weight += piece.nbytes
-            if count >= PIECE or weight >= PIECE_BYTES:
-                worker.add(pa.Table.from_batches(held, ROWS))
-                held, count, weight = [], 0, 0
-    if held:
+    for held in gathered(batches, PIECE, PIECE_BYTES):
         worker.add(pa.Table.from_batches(held, ROWS))
     return worker.done
 

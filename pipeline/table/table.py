@@ -14,7 +14,7 @@ from .compaction import compact, compactable
 from .file import File
 from .reader import Reader
 from .run import Run, run_here
-from .writing import CHUNK_BYTES, Writer, bounded
+from .writing import CHUNK_BYTES, Writer, gathered
 
 CHUNK: Final = 1_000_000
 """Rows that an append holds in memory and sorts at once, if they have no more than `CHUNK_BYTES`."""
@@ -246,15 +246,5 @@ def _chunks(
 ) -> Iterator[pa.Table]:
     if isinstance(rows, pa.Table):
         rows = rows.to_batches()
-    held: list[pa.RecordBatch] = []
-    count = weight = 0
-    for batch in rows:
-        for piece in bounded(batch, CHUNK, CHUNK_BYTES):
-            held.append(piece)
-            count += piece.num_rows
-            weight += piece.nbytes
-            if count >= CHUNK or weight >= CHUNK_BYTES:
-                yield pa.Table.from_batches(held).select(schema.names).cast(schema)
-                held, count, weight = [], 0, 0
-    if held:
+    for held in gathered(rows, CHUNK, CHUNK_BYTES):
         yield pa.Table.from_batches(held).select(schema.names).cast(schema)

@@ -41,6 +41,24 @@ def bounded(
             yield from bounded(part, -(-part.num_rows // 2), most_bytes)
 
 
+def gathered(
+    batches: Iterable[pa.RecordBatch], rows: int, most_bytes: int
+) -> Iterator[list[pa.RecordBatch]]:
+    """Batches, cut by ``bounded``, in groups that end with the one that reaches so many rows or bytes; in order."""
+    held: list[pa.RecordBatch] = []
+    count = weight = 0
+    for batch in batches:
+        for piece in bounded(batch, rows, most_bytes):
+            held.append(piece)
+            count += piece.num_rows
+            weight += piece.nbytes
+            if count >= rows or weight >= most_bytes:
+                yield held
+                held, count, weight = [], 0, 0
+    if held:
+        yield held
+
+
 @dataclass(frozen=True, kw_only=True)
 class Writer:
     """Writes files of one table."""
