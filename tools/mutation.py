@@ -95,7 +95,7 @@ class Verdict:
 def main() -> int:
     """0 when at least ``--goal`` percent of the sample were caught, else 1."""
     options = _options()
-    copies = [_copy(BUILD / str(number)) for number in range(options.jobs)]
+    copies = _copies(options.jobs)
     reached = _reached(options.map or _recorded(copies[0]))
     sample = [
         mutant
@@ -129,6 +129,21 @@ def _options() -> argparse.Namespace:
         "--map", type=Path, help="coverage data with contexts of an earlier run"
     )
     return parser.parse_args()
+
+
+def _copies(count: int) -> list[Path]:
+    """Of the checkout, with the bytecode of product and tests, which would otherwise be compiled for each mutant."""
+    first = _copy(BUILD / "0")
+    subprocess.run(
+        [*_pytest(first), "--collect-only", "--quiet"],
+        cwd=first, check=True, stdout=subprocess.DEVNULL,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"},
+    )  # fmt: skip
+    others = [BUILD / str(number) for number in range(1, count)]
+    for other in others:
+        shutil.rmtree(other, ignore_errors=True)
+        shutil.copytree(first, other, symlinks=True)
+    return [first, *others]
 
 
 def _copy(target: Path) -> Path:
@@ -374,6 +389,8 @@ def _tried(
     names.write_text("\n".join(f"{copy}/{test}" for test in tests), "utf-8")
     here = evolve(mutant, module_path=copy / mutant.module_path.relative_to(ROOT))
     command = shlex.join([*pytest, "-x", f"@{names}"])
+    # a mutant of the same size, made in the second in which its file was last compiled, would run as the bytecode of that file
+    command = f"env PYTHONDONTWRITEBYTECODE=1 {command}"
     result = mutate_and_test([here], command, LONGEST_SECONDS)
     if result.test_outcome is TestOutcome.INCOMPETENT:
         raise SystemExit(f"quotascope: {mutant.module_path}: {result.output}")

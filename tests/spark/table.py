@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
+from tests.integration.eventually import eventually
 from tests.spark import failures, impatient, losses, streams
 from tests.spark.settling import settle
 
@@ -94,14 +95,22 @@ THROTTLED_CASES: tuple[ThrottledCase, ...] = (
 def watched(spark: SparkSession, name: str) -> dict[str, Any]:
     """Attach, run the row's job, and tell the listener's counts."""
     rows = {row.case.__name__: row for row in (*LOCAL_ROWS, ALONE, *CLUSTER_ROWS)}
-    return counted(spark, rows[name].case)
+    row = rows[name]
+    return counted(spark, row.case, executors_lost=row.executors_lost)
 
 
-def counted(spark: SparkSession, case: Case) -> dict[str, Any]:
-    """The counts of a listener that watches one job."""
+def counted(
+    spark: SparkSession, case: Case, *, executors_lost: int = 0
+) -> dict[str, Any]:
+    """The counts of a listener that watches one job; a lost executor counts only when it has been gone for some seconds."""
+
+    def all_lost() -> None:
+        assert listener.snapshot().executors_lost >= executors_lost
+
     with attach(spark, http_enabled=False) as listener:
         case(spark)
         settle(spark)
+        eventually(all_lost, 30)
         sources = listener.source.split("+")
     books = listener.snapshot()
     return {
