@@ -236,13 +236,10 @@ def _reached(data: Path) -> _Reached:
 
 
 def _in_checkout(path: str) -> str:
-    """The path below the checkout or its copy: from the name of the room on."""
+    """The path below the checkout, of which the tests ran in a copy: its longest end that is a file there."""
     parts = Path(path).parts
-    for place in range(len(parts) - 1):
-        copy = Path(*parts[:place])
-        if parts[place] in FLOORS and (copy / "pyproject.toml").exists():
-            return str(Path(*parts[place:]))
-    return path
+    ends = (Path(*parts[place:]) for place in range(1, len(parts)))
+    return str(next((end for end in ends if (ROOT / end).exists()), path))
 
 
 def _shares(rooms: list[str], sample: int) -> dict[str, int]:
