@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from quotascope.exporter.snapshot import (
+    Columns,
     Entity,
     EntityUsage,
     NodeUsage,
@@ -53,7 +54,7 @@ class Cluster:
         """The cluster as it is: as the join leaves it, a usage is another object where something of it changed."""
         return Snapshot(
             taken_at=1_795_251_780.0,
-            entities=tuple(self._usages),
+            shown=Columns.of(self._usages),
             nodes=(NodeUsage(broker="1", delay_queue_size=dict.fromkeys(TYPES, 3.0)),),
             sources=(
                 SourceHealth(

@@ -147,7 +147,7 @@ def _kept(snapshot: Snapshot) -> str:
 
 
 def _nothing_measured(snapshot: Snapshot) -> Iterator[Finding]:
-    measured = snapshot.measured or snapshot.callbacks.usages
+    measured = snapshot.measured or snapshot.shown.tagged
     if measured or not any(source.up for source in snapshot.sources):
         return
     rules = None if callback_classes(snapshot) else _rule_count(snapshot)

@@ -7,6 +7,7 @@ from typing import Final
 from quotascope.exporter.limits.model import Limits
 from quotascope.exporter.snapshot import (
     Cause,
+    Columns,
     Entity,
     EntityUsage,
     LimitsHealth,
@@ -66,7 +67,7 @@ class Fleet:
         """The cluster at a Unix time in seconds."""
         return Snapshot(
             taken_at=taken_at,
-            entities=tuple(self._usage(each) for each in self._entities),
+            shown=Columns.of(self._usage(each) for each in self._entities),
             nodes=tuple(self._node(each, taken_at) for each in self.brokers),
             sources=tuple(
                 SourceHealth(

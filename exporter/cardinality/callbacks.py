@@ -9,7 +9,7 @@ from math import fsum
 from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
-from ..snapshot import Callbacks, CallbackUsage
+from ..snapshot import Callbacks, Entity, EntityUsage
 from .overflow import Key, reserved
 from .pressure import callback_pressure
 from .slots import Slots
@@ -30,69 +30,75 @@ class CallbackCap:
     """
 
     def __init__(self, most: int) -> None:
-        self._slots: dict[QuotaType, Slots[Tags, CallbackUsage]] = {
+        self._slots: dict[QuotaType, Slots[Tags, EntityUsage]] = {
             kind: Slots(most, callback_pressure, _node) for kind in QuotaType
         }
 
-    def apply(self, measured: Callbacks, nodes: frozenset[str], at: float) -> Callbacks:
+    def apply(
+        self,
+        usages: Iterable[EntityUsage],
+        measured: Callbacks,
+        nodes: frozenset[str],
+        at: float,
+    ) -> tuple[list[EntityUsage], Callbacks]:
         """What is shown at ``at`` (Unix time in seconds), when these nodes have answered."""
-        shown: list[CallbackUsage] = []
-        folded: list[CallbackUsage] = []
+        shown: list[EntityUsage] = []
+        folded: list[EntityUsage] = []
         crowded: dict[QuotaType, int] = {}
-        for kind, names in _identities(measured.usages).items():
+        for kind, names in _identities(usages).items():
             candidates = {tags: names[tags] for tags in names if not reserved(tags)}
             chosen = self._slots[kind].shown(candidates, nodes, at)
             if len(chosen) < len(candidates):
                 crowded[kind] = len(candidates)
-            for tags, usages in names.items():
-                (shown if tags in chosen else folded).extend(usages)
-        stand_ins = tuple(_fold(folded))
-        return replace(
+            for tags, rows in names.items():
+                (shown if tags in chosen else folded).extend(rows)
+        whole = replace(
             measured,
-            usages=(*shown, *stand_ins),
-            stand_ins=len(stand_ins),
             folded=len(folded),
             series_dropped=sum(map(_series, folded)),
             crowded=crowded,
         )
+        return [*shown, *_fold(folded)], whole
 
 
 def _identities(
-    usages: Iterable[CallbackUsage],
-) -> dict[QuotaType, dict[Tags, list[CallbackUsage]]]:
-    found: dict[QuotaType, dict[Tags, list[CallbackUsage]]] = {
+    usages: Iterable[EntityUsage],
+) -> dict[QuotaType, dict[Tags, list[EntityUsage]]]:
+    found: dict[QuotaType, dict[Tags, list[EntityUsage]]] = {
         kind: {} for kind in QuotaType
     }
     for usage in usages:
-        found[usage.quota_type].setdefault(usage.tags, []).append(usage)
+        entity = usage.entity
+        found[entity.quota_type].setdefault(entity.tags or (), []).append(usage)
     return found
 
 
-def _fold(usages: Iterable[CallbackUsage]) -> Iterator[CallbackUsage]:
-    groups: dict[Key, list[CallbackUsage]] = {}
+def _fold(usages: Iterable[EntityUsage]) -> Iterator[EntityUsage]:
+    groups: dict[Key, list[EntityUsage]] = {}
     for usage in usages:
-        groups.setdefault((usage.broker, usage.quota_type), []).append(usage)
+        groups.setdefault((usage.entity.broker, usage.entity.quota_type), []).append(
+            usage
+        )
     for (broker, kind), members in groups.items():
         amounts = [usage.usage for usage in members if usage.usage is not None]
-        yield CallbackUsage(
-            broker=broker,
-            quota_type=kind,
-            tags=(OVERFLOW,) * len(members[0].tags),
-            usage=fsum(amounts) if amounts else None,
-            throttle_time_seconds=max(
-                (
-                    seconds
-                    for each in members
-                    if (seconds := each.throttle_time_seconds) is not None
-                ),
-                default=None,
+        yield EntityUsage(
+            entity=Entity(
+                broker=broker,
+                quota_type=kind,
+                user="",
+                client_id="",
+                tags=(OVERFLOW,) * len(members[0].entity.tags or ()),
+                stands_in=True,
             ),
+            usage=fsum(amounts) if amounts else None,
+            throttle_time_seconds=max(each.throttle_time_seconds for each in members),
+            throttle_known=any(each.throttle_known for each in members),
         )
 
 
-def _series(usage: CallbackUsage) -> int:
-    return (usage.throttle_time_seconds is not None) + (usage.usage is not None)
+def _series(usage: EntityUsage) -> int:
+    return usage.throttle_known + (usage.usage is not None)
 
 
-def _node(usage: CallbackUsage) -> str:
-    return usage.broker
+def _node(usage: EntityUsage) -> str:
+    return usage.entity.broker

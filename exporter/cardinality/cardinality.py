@@ -11,7 +11,7 @@ from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
 from ..config import CardinalityConfig, Excluded
-from ..snapshot import EntityUsage, Folds, Snapshot
+from ..snapshot import Columns, EntityUsage, Folds, Snapshot
 from .callbacks import CallbackCap
 from .counters import Counters
 from .detail import Detail
@@ -96,20 +96,19 @@ class Cardinality:
         result = self._sorted(joined)
         totals = self._counters.update(result.shown + result.dropped, result.folded)
         stand_ins = tuple(self._overflow.fold(result.folded, totals))
-        callbacks = self._callbacks.apply(
-            joined.callbacks, result.nodes, joined.taken_at
+        tagged, callbacks = self._callbacks.apply(
+            joined.shown.tagged, joined.callbacks, result.nodes, joined.taken_at
         )
         result.series["overflow"] += callbacks.series_dropped
         return replace(
             joined,
-            entities=(*result.shown, *stand_ins),
-            left_out=(*result.folded, *result.dropped),
+            shown=Columns.of([*result.shown, *stand_ins, *tagged]),
+            joined=joined.shown,
             callbacks=callbacks,
             folds=Folds(
                 overflow=result.entities["overflow"],
                 excluded=result.entities["excluded"],
                 idle=result.entities["idle"],
-                stand_ins=len(stand_ins),
                 series_dropped=dict(result.series),
                 crowded=result.crowded,
                 max_entities=self._most,

@@ -65,7 +65,11 @@ class Overflow:
         entity = self._entities.get(key)
         if entity is None:
             entity = Entity(
-                broker=key[0], quota_type=key[1], user=OVERFLOW, client_id=OVERFLOW
+                broker=key[0],
+                quota_type=key[1],
+                user=OVERFLOW,
+                client_id=OVERFLOW,
+                stands_in=True,
             )
             self._entities.set(key, entity)
         return entity

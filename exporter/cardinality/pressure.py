@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ..snapshot import CallbackUsage, EntityUsage
+from ..snapshot import EntityUsage
 
 Pressure = tuple[int, float]
 """A rank, and a weight that orders within the rank."""
@@ -25,7 +25,7 @@ def pressure(rows: Sequence[EntityUsage]) -> Pressure:
     return max(map(_pressure, rows))
 
 
-def callback_pressure(rows: Sequence[CallbackUsage]) -> Pressure:
+def callback_pressure(rows: Sequence[EntityUsage]) -> Pressure:
     """The same for what a custom callback tells apart, whose limits nobody knows."""
     return max(map(_callback_pressure, rows))
 
@@ -51,8 +51,8 @@ def _pressure(usage: EntityUsage) -> Pressure:
     return QUIET, max(usage.usage or 0.0, 0.0)
 
 
-def _callback_pressure(usage: CallbackUsage) -> Pressure:
-    throttled = usage.throttle_time_seconds or 0.0
+def _callback_pressure(usage: EntityUsage) -> Pressure:
+    throttled = usage.throttle_time_seconds
     if throttled > 0:
         return THROTTLED, throttled
     return QUIET, max(usage.usage or 0.0, 0.0)

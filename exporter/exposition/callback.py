@@ -8,36 +8,28 @@ from math import isnan
 from quotascope.metrics import QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
-from ..snapshot import CallbackUsage, EntityUsage, Snapshot
+from ..snapshot import EntityUsage, Snapshot
 from .per_entity import PerEntity, by_type_and_node
-from .series import Reader, View, node_order
+from .series import Reader, View
 
 _Row = tuple[tuple[str, ...], float | None]
 
 
 def _of(quota_type: QuotaType) -> Reader:
     def read(view: View) -> Iterator[_Row]:
-        for usage in _ordered(view):
-            if usage.quota_type is quota_type:
-                yield (usage.broker, *usage.tags), usage.usage
+        for usage in view.snapshot.shown.tagged:
+            entity = usage.entity
+            if entity.quota_type is quota_type:
+                yield (entity.broker, *(entity.tags or ())), usage.usage
 
     return read
 
 
 def _throttles(view: View) -> Iterator[_Row]:
-    for usage in _ordered(view):
-        labels = (usage.broker, usage.quota_type.label, *usage.tags)
-        yield labels, usage.throttle_time_seconds
-
-
-def _ordered(view: View) -> list[CallbackUsage]:
-    return sorted(view.snapshot.callbacks.usages, key=_order)
-
-
-def _order(
-    usage: CallbackUsage,
-) -> tuple[tuple[int, str], str, tuple[str, ...]]:
-    return node_order(usage.broker), usage.quota_type.label, usage.tags
+    for usage in view.snapshot.shown.tagged:
+        entity = usage.entity
+        labels = (entity.broker, entity.quota_type.label, *(entity.tags or ()))
+        yield labels, usage.throttle_time_seconds if usage.throttle_known else None
 
 
 def _detected(view: View) -> Iterator[_Row]:

@@ -69,10 +69,9 @@ def _reloaded_at(view: View) -> Iterator[_Row]:
 
 
 def _entities(view: View) -> Iterator[_Row]:
-    folds, callbacks = view.snapshot.folds, view.snapshot.callbacks
-    own = len(view.snapshot.entities) - folds.stand_ins
-    yield ("exported",), own + len(callbacks.usages) - callbacks.stand_ins
-    yield ("overflow",), folds.overflow + callbacks.folded
+    folds, entities = view.snapshot.folds, view.snapshot.shown.layout.entities
+    yield ("exported",), sum(not entity.stands_in for entity in entities)
+    yield ("overflow",), folds.overflow + view.snapshot.callbacks.folded
     yield ("excluded",), folds.excluded
     yield ("idle",), folds.idle
     stale = (sum(node.stale_entities.values()) for node in view.snapshot.nodes)

@@ -10,6 +10,7 @@ from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import Family
 
 from ..snapshot import Entity, EntityUsage, NodeUsage, Snapshot
+from ..snapshot.layout import node_order
 
 Series = tuple[tuple[str, ...], float]
 """Label values in the family's order, and the value."""
@@ -73,11 +74,6 @@ def label_names(family: Family, snapshot: Snapshot) -> tuple[str, ...]:
     if family.open_labels:
         return (*family.labels, *snapshot.callbacks.labels)
     return family.labels
-
-
-def node_order(node_id: str) -> tuple[int, str]:
-    """Sorts node ids as numbers."""
-    return (int(node_id) if node_id.isdecimal() else -1, node_id)
 
 
 def entity_order(entity: Entity) -> tuple[str, str, tuple[int, str]]:

@@ -11,7 +11,7 @@ from typing import Final
 from quotascope.metrics import QuotaType
 
 from ..mapping import MILLISECONDS, USAGE
-from ..snapshot import Callbacks, CallbackUsage
+from ..snapshot import Callbacks, Entity, EntityUsage
 from .plan import Numbers
 
 MOST_TAGS: Final = 10
@@ -20,7 +20,7 @@ _TAKEN: Final = {"broker", "quota_type", "cluster", "le", "quantile"}
 _Key = tuple[str, QuotaType, tuple[str, ...]]
 
 
-def callbacks(read: Sequence[Numbers]) -> Callbacks:
+def callbacks(read: Sequence[Numbers]) -> tuple[list[EntityUsage], Callbacks]:
     """
     The entities of all nodes.
 
@@ -36,16 +36,14 @@ def callbacks(read: Sequence[Numbers]) -> Callbacks:
         }
     )
     shown = keys[:MOST_TAGS]
-    folded: dict[_Key, CallbackUsage] = {}
+    folded: dict[_Key, EntityUsage] = {}
     for usage in _usages(read, shown):
-        place = (usage.broker, usage.quota_type, usage.tags)
+        entity = usage.entity
+        place = (entity.broker, entity.quota_type, entity.tags or ())
         other = folded.get(place)
         folded[place] = usage if other is None else _together(usage, other)
-    return Callbacks(
-        labels=labels_of(shown),
-        usages=tuple(folded.values()),
-        left_out=tuple(keys[MOST_TAGS:]),
-    )
+    whole = Callbacks(labels=labels_of(shown), left_out=tuple(keys[MOST_TAGS:]))
+    return list(folded.values()), whole
 
 
 def labels_of(tags: Sequence[str]) -> tuple[str, ...]:
@@ -61,29 +59,37 @@ def labels_of(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def _usages(read: Sequence[Numbers], shown: Sequence[str]) -> Iterator[CallbackUsage]:
+def _usages(read: Sequence[Numbers], shown: Sequence[str]) -> Iterator[EntityUsage]:
     for numbers in read:
         for (quota_type, tags), places in numbers.plan.callbacks.items():
             values = dict(tags)
             usage, throttle_ms = numbers.of(places)
-            yield CallbackUsage(
-                broker=numbers.plan.node_id,
-                quota_type=quota_type,
-                tags=tuple(values.get(key, "") for key in shown),
-                usage=usage / USAGE[quota_type].divisor if isfinite(usage) else None,
-                throttle_time_seconds=throttle_ms / MILLISECONDS
+            throttled = (
+                throttle_ms / MILLISECONDS
                 if isfinite(throttle_ms)
-                else places.unthrottled,
+                else places.unthrottled
+            )
+            yield EntityUsage(
+                entity=Entity(
+                    broker=numbers.plan.node_id,
+                    quota_type=quota_type,
+                    user="",
+                    client_id="",
+                    tags=tuple(values.get(key, "") for key in shown),
+                ),
+                usage=usage / USAGE[quota_type].divisor if isfinite(usage) else None,
+                throttle_time_seconds=throttled or 0.0,
+                throttle_known=throttled is not None,
             )
 
 
-def _together(one: CallbackUsage, other: CallbackUsage) -> CallbackUsage:
+def _together(one: EntityUsage, other: EntityUsage) -> EntityUsage:
     usages = [each.usage for each in (one, other) if each.usage is not None]
-    throttles = (one.throttle_time_seconds, other.throttle_time_seconds)
     return replace(
         one,
         usage=sum(usages) if usages else None,
         throttle_time_seconds=max(
-            (each for each in throttles if each is not None), default=None
+            one.throttle_time_seconds, other.throttle_time_seconds
         ),
+        throttle_known=one.throttle_known or other.throttle_known,
     )

@@ -12,6 +12,7 @@ from quotascope.metrics import QuotaType
 from ..beans import BeanTable
 from ..limits import Limits
 from ..snapshot import (
+    Columns,
     EntityUsage,
     LimitsHealth,
     NodeUsage,
@@ -72,6 +73,7 @@ class Join:
         self._causes.find(
             entities, rules, taken_at, controller_read=any(leading.values())
         )
+        tagged, of_callbacks = callbacks(read)
         self._before.update({numbers.plan.node_id: numbers for numbers in read})
         self._read_at.update(
             dict.fromkeys((table.node_id for table in tables), taken_at)
@@ -79,8 +81,8 @@ class Join:
         self._forget_nodes(taken_at)
         return Snapshot(
             taken_at=taken_at,
-            entities=tuple(entities),
-            callbacks=callbacks(read),
+            shown=Columns.of([*entities, *tagged]),
+            callbacks=of_callbacks,
             nodes=tuple(nodes),
             sources=sources,
             limits=limits,

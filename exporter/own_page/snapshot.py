@@ -15,6 +15,7 @@ from ..join.standing import deciding
 from ..limits import Limits
 from ..snapshot import (
     Cause,
+    Columns,
     ConnectionUsage,
     Entity,
     EntityUsage,
@@ -67,7 +68,7 @@ def _snapshot(page: Page, taken_at: float, limits: Limits | None) -> Snapshot:
     callback = any(node.quota_callback for node in nodes)
     return Snapshot(
         taken_at=taken_at,
-        entities=tuple(_entities(page, deciding(limits, callback_seen=callback))),
+        shown=Columns.of(_entities(page, deciding(limits, callback_seen=callback))),
         nodes=nodes,
         sources=tuple(_sources(page)),
         limits=limits,

@@ -43,7 +43,7 @@ def summary(snapshot: Snapshot) -> Element:
     made = element("div", element("dl", *terms))
     if rest := left_out(snapshot):
         made.append(element("p", f"Not among the metrics one by one: {rest}."))
-    if tagged := len(snapshot.callbacks.usages):
+    if tagged := len(snapshot.shown.tagged):
         made.append(element("p", f"Entities of custom quota callbacks, not listed here: {tagged}."))  # fmt: skip
     return made
 

@@ -1,22 +1,27 @@
 """One moment of a cluster's quotas: what every view of the exporter reads."""
 
 from ..limits import LimitsHealth
-from .callbacks import Callbacks, CallbackUsage
+from .callbacks import Callbacks
+from .columns import CAUSES, Columns, Usages
 from .entity import Cause, Entity, EntityUsage, LimitState
 from .health import DiscoveryHealth, PushHealth, ReloadHealth, Sampling
+from .layout import Floats, Layout
 from .node import ConnectionUsage, LimitedRate, NodeUsage
 from .snapshot import Folds, Peaks, Snapshot
 from .source import SourceHealth, SourceRead
 
 __all__ = [
-    "CallbackUsage",
+    "CAUSES",
     "Callbacks",
     "Cause",
+    "Columns",
     "ConnectionUsage",
     "DiscoveryHealth",
     "Entity",
     "EntityUsage",
+    "Floats",
     "Folds",
+    "Layout",
     "LimitState",
     "LimitedRate",
     "LimitsHealth",
@@ -28,4 +33,5 @@ __all__ = [
     "Snapshot",
     "SourceHealth",
     "SourceRead",
+    "Usages",
 ]

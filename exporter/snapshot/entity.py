@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import count
 
 from quotascope.metrics import QuotaType, Resolution
 
@@ -25,6 +26,9 @@ class LimitState(StrEnum):
     """The configured quotas are known, and none of them applies."""
     UNKNOWN = "unknown"
     """The configured quotas are not known, or a custom quota callback decides instead of them."""
+
+
+_serials = count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,12 @@ class Entity:
     """bytes/s, threads or mutations/s by quota type; None when unlimited or unknown, as ``limit_state`` says."""
     burst_tokens: float | None = None
     """Controller mutations under a limit only: size of the bucket."""
+    tags: tuple[str, ...] | None = None
+    """Of a custom quota callback instead of user and client id: values in the order of the callback's labels. None for Kafka's own quotas."""
+    stands_in: bool = False
+    """Whether it stands for entities that are folded, to keep the number of series in bounds."""
+    serial: int = field(default_factory=_serials.__next__, compare=False, repr=False)
+    """Which entity it is, the same when it is made again under another limit: what is kept of it by row is found by this."""
 
     @property
     def limit_state(self) -> LimitState:

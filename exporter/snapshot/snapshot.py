@@ -9,7 +9,7 @@ from quotascope.metrics import QuotaType
 
 from ..limits import Limits, LimitsHealth
 from .callbacks import Callbacks
-from .entity import EntityUsage
+from .columns import Columns, Usages
 from .health import DiscoveryHealth, PushHealth, ReloadHealth, Sampling
 from .node import NodeUsage
 from .source import SourceHealth
@@ -29,8 +29,6 @@ class Folds:
     """Entities folded or dropped for their names."""
     idle: int = 0
     """Entities left out because they have not moved for long."""
-    stand_ins: int = 0
-    """How many of the snapshot's entities, the last ones, stand for those that are folded."""
     series_dropped: Mapping[str, int] = field(default_factory=dict)
     """By reason: ``overflow``, ``excluded``, ``idle``, ``detail``."""
     crowded: Mapping[QuotaType, int] = field(default_factory=dict)
@@ -57,10 +55,10 @@ class Snapshot:
 
     taken_at: float
     """Unix time in seconds."""
-    entities: tuple[EntityUsage, ...] = ()
+    shown: Columns = field(default_factory=Columns.none)
     """What is shown: all that were measured but for those left out, and those that stand for them."""
-    left_out: tuple[EntityUsage, ...] = ()
-    """Entities that were measured, but are not shown one by one."""
+    joined: Columns | None = None
+    """All that were measured; None where all of them are shown."""
     folds: Folds = field(default_factory=Folds)
     callbacks: Callbacks = field(default_factory=Callbacks)
     nodes: tuple[NodeUsage, ...] = ()
@@ -82,8 +80,11 @@ class Snapshot:
     """How often background work failed and began again since the exporter started, by its name; empty where there is none."""
 
     @property
-    def measured(self) -> tuple[EntityUsage, ...]:
-        """All real entities, shown or not."""
-        stand_ins = self.folds.stand_ins
-        shown = self.entities[:-stand_ins] if stand_ins else self.entities
-        return shown + self.left_out
+    def entities(self) -> Usages:
+        """What is shown of Kafka's own quotas."""
+        return self.shown.usages
+
+    @property
+    def measured(self) -> Usages:
+        """All real entities of Kafka's own quotas, shown or not."""
+        return (self.joined or self.shown).usages

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
 from quotascope.exporter.errors import SourceError, SourceUnreachable
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.snapshot import (
+    Columns,
     Entity,
     EntityUsage,
     LimitsHealth,
@@ -83,11 +84,14 @@ def health(name: str = "broker-1", **changes: Any) -> SourceHealth:
     return SourceHealth(**{**given, **changes})
 
 
-def snapshot(*entities: EntityUsage, **changes: Any) -> Snapshot:
-    """One node, one source, the limits of ``limits()``."""
+def snapshot(
+    *entities: EntityUsage, left_out: Sequence[EntityUsage] = (), **changes: Any
+) -> Snapshot:
+    """One node, one source, the limits of ``limits()``; ``left_out`` are measured, but not shown."""
     given: dict[str, Any] = {
         "taken_at": NOW,
-        "entities": entities,
+        "shown": Columns.of(entities),
+        "joined": Columns.of([*entities, *left_out]) if left_out else None,
         "nodes": (NodeUsage(broker="1"),),
         "sources": (health(),),
         "limits": limits(),
