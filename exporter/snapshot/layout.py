@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
 from itertools import count
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,48 +45,92 @@ class Layout:
 
     def __init__(
         self,
-        entities: Sequence[Entity],
+        entities: Sequence[Entity] | NDArray[np.object_],
         last: Layout | None = None,
         before: Rows | None = None,
     ) -> None:
-        self.entities = np.empty(len(entities), dtype=object)
+        self.entities = _objects(entities)
         """Of dtype object: an ``Entity`` for each row."""
-        self.entities[:] = entities
+        self.entities.setflags(write=False)
         self.number = next(_numbers)
         """Of this layout: no other one ever has it."""
-        self._last = -1 if last is None else last.number
-        self._before = before
+        self._rows: dict[int, Rows] = {}
+        """What ``rows_in`` found, by the number of the other layout."""
+        if last is not None and before is not None:
+            self._rows[last.number] = fixed(before)
 
     @classmethod
     def of(cls, entities: Iterable[Entity]) -> Layout:
         """The layout of entities in any order."""
         return cls(sorted(entities, key=order))
 
+    def places(self, entities: Iterable[Entity]) -> Rows:
+        """Before which row each of some entities is, or would be; they are in their order."""
+        found: list[int] = []
+        for each in entities:
+            first = found[-1] if found else 0
+            found.append(bisect_left(self.entities, order(each), lo=first, key=order))
+        return np.array(found, np.intp)
+
     def changed(self, gone: Rows, came: Iterable[Entity]) -> Layout:
         """The layout without the rows ``gone`` (ascending), and with some entities more."""
         fresh = sorted(came, key=order)
-        kept = np.delete(self.entities, gone)
-        places = [bisect_left(kept, order(each), key=order) for each in fresh]
-        entities = np.insert(kept, places, _objects(fresh))
-        before = np.insert(np.delete(np.arange(len(self)), gone), places, -1)
-        return Layout(entities, self, before)  # type: ignore[arg-type]
+        places = self.places(fresh)
+        places -= np.searchsorted(gone, places)
+        return self._arranged(np.delete(np.arange(len(self)), gone), places, fresh)
+
+    def only(self, rows: Rows) -> Layout:
+        """The layout of some of the rows (ascending)."""
+        return self._arranged(rows, rows[:0], ())
+
+    def under(self, limited: Mapping[int, Entity]) -> Layout:
+        """The layout with entities that were made again under other limits, by row."""
+        entities = self.entities.copy()
+        for row, entity in limited.items():
+            entities[row] = entity
+        layout = Layout(entities, self, np.arange(len(self)))
+        for name in ("serials", "types", "nodes", "node_numbers"):
+            if name in self.__dict__:
+                layout.__dict__[name] = self.__dict__[name]
+        return layout
+
+    def _arranged(self, kept: Rows, places: Rows, fresh: Sequence[Entity]) -> Layout:
+        """The layout of the rows that are kept, and fresh entities before these places of them; what is derived already is patched."""
+        layout = Layout(
+            np.insert(self.entities[kept], places, _objects(fresh)),
+            self,
+            np.insert(kept, places, -1),
+        )
+        if "nodes" in self.__dict__:
+            brokers = (entity.broker for entity in fresh)
+            layout.nodes = tuple(dict.fromkeys((*self.nodes, *brokers)))
+        for name, (of, dtype) in _DERIVED.items():
+            if name in self.__dict__:
+                values = np.fromiter((of(layout, each) for each in fresh), dtype)
+                patched = np.insert(getattr(self, name)[kept], places, values)
+                layout.__dict__[name] = fixed(patched)
+        return layout
 
     def __len__(self) -> int:
         return len(self.entities)
 
     def rows_in(self, other: Layout) -> Rows:
         """Where each entity is in another layout, earlier or later; -1 where it is not. Entities are the same when their serial is."""
-        if other is self:
-            return np.arange(len(self))
-        if self._before is not None and other.number == self._last:
-            return self._before
-        serials, by_serial = other._sorted_serials
-        if not serials.size:
-            return np.full(len(self), -1)
-        places = np.searchsorted(serials, self.serials).clip(max=serials.size - 1)
-        return np.where(serials[places] == self.serials, by_serial[places], -1)
+        if other.number not in self._rows:
+            serials, by_serial = other._sorted_serials
+            if other is self or not serials.size:
+                rows = np.arange(len(self)) if other is self else np.full(len(self), -1)
+            else:
+                places = np.searchsorted(serials, self.serials)
+                places = places.clip(max=serials.size - 1)
+                found = serials[places] == self.serials
+                rows = np.where(found, by_serial[places], -1)
+            self._rows[other.number] = fixed(rows)
+        return self._rows[other.number]
 
-    def carry(self, values: Floats, other: Layout, fill: float = np.nan) -> Floats:
+    def carry(
+        self, values: NDArray[_Scalar], other: Layout, fill: float = np.nan
+    ) -> NDArray[_Scalar]:
         """Values by row of another layout, by row of this one; ``fill`` for entities that it does not have."""
         if other is self:
             return values
@@ -95,35 +139,32 @@ class Layout:
     @cached_property
     def serials(self) -> NDArray[np.int64]:
         """The serial of each entity."""
-        return self._each(lambda entity: entity.serial, np.int64)
+        return self._derived("serials")
 
     @cached_property
     def types(self) -> NDArray[np.int8]:
         """The number of each quota type in ``TYPES``."""
-        return self._each(lambda entity: TYPES.index(entity.quota_type), np.int8)
+        return self._derived("types")
 
     @cached_property
     def limits(self) -> Floats:
         """In the unit of ``Entity.limit``; NaN when unlimited or unknown."""
-        return fixed(self._each(lambda entity: _or_nan(entity.limit), np.float64))
+        return self._derived("limits")
 
     @cached_property
     def bursts(self) -> Floats:
         """``Entity.burst_tokens``, NaN without."""
-        return fixed(
-            self._each(lambda entity: _or_nan(entity.burst_tokens), np.float64)
-        )
+        return self._derived("bursts")
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        """The nodes of all entities, each once."""
+        """The nodes of all entities, each once; of a layout that came of another one, maybe some that have none any more."""
         return tuple(dict.fromkeys(entity.broker for entity in self.entities))
 
     @cached_property
     def node_numbers(self) -> NDArray[np.int32]:
         """The place of each entity's node in ``nodes``."""
-        numbers = {node: number for number, node in enumerate(self.nodes)}
-        return self._each(lambda entity: numbers[entity.broker], np.int32)
+        return self._derived("node_numbers")
 
     @cached_property
     def own(self) -> slice:
@@ -155,10 +196,14 @@ class Layout:
         by_serial = np.argsort(self.serials)
         return self.serials[by_serial], by_serial
 
-    def _each(
-        self, of: Callable[[Entity], float], dtype: type[_Scalar]
-    ) -> NDArray[_Scalar]:
-        return np.fromiter(map(of, self.entities), dtype, len(self))
+    @cached_property
+    def _numbers_of_nodes(self) -> dict[str, int]:
+        return {node: number for number, node in enumerate(self.nodes)}
+
+    def _derived(self, name: str) -> NDArray[Any]:
+        of, dtype = _DERIVED[name]
+        each = (of(self, entity) for entity in self.entities)
+        return fixed(np.fromiter(each, dtype, len(self)))
 
 
 def order(entity: Entity) -> tuple[object, ...]:
@@ -170,29 +215,36 @@ def order(entity: Entity) -> tuple[object, ...]:
     return False, kind, entity.user, entity.client_id, node
 
 
+@lru_cache(maxsize=4096)
 def node_order(node_id: str) -> tuple[int, str]:
     """Sorts node ids as numbers, 2 before 10."""
     return (int(node_id) if node_id.isdecimal() else -1, node_id)
 
 
-def taken(values: Floats, rows: Rows, fill: float = np.nan) -> Floats:
+def taken(values: NDArray[_Scalar], rows: Rows, fill: float) -> NDArray[_Scalar]:
     """The values of these rows, ``fill`` where a row is -1."""
     if not len(values):
-        return fixed(np.full(len(rows), fill))
-    return fixed(np.where(rows < 0, fill, values[rows]))
+        return fixed(np.full(len(rows), fill, values.dtype))
+    return fixed(np.where(rows < 0, values.dtype.type(fill), values[rows]))
 
 
-def fixed(values: Floats) -> Floats:
+def fixed(values: NDArray[_Scalar]) -> NDArray[_Scalar]:
     """The same array, from now on not writable."""
     values.setflags(write=False)
     return values
 
 
-def _or_nan(value: float | None) -> float:
-    return np.nan if value is None else value
-
-
-def _objects(entities: Sequence[Entity]) -> NDArray[np.object_]:
+def _objects(entities: Sequence[Entity] | NDArray[np.object_]) -> NDArray[np.object_]:
     objects = np.empty(len(entities), dtype=object)
     objects[:] = entities
     return objects
+
+
+_DERIVED: Final[Mapping[str, tuple[Callable[[Layout, Entity], Any], type[np.generic]]]] = {
+    "serials": (lambda _, entity: entity.serial, np.int64),
+    "types": (lambda _, entity: TYPES.index(entity.quota_type), np.int8),
+    "limits": (lambda _, entity: np.nan if entity.limit is None else entity.limit, np.float64),
+    "bursts": (lambda _, entity: np.nan if entity.burst_tokens is None else entity.burst_tokens, np.float64),
+    "node_numbers": (lambda layout, entity: layout._numbers_of_nodes[entity.broker], np.int32),  # noqa: SLF001 - of this module
+}  # fmt: skip
+"""What is derived of each entity for an array of its name."""
