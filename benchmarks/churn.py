@@ -205,7 +205,7 @@ def main() -> None:
             f"{ids:>9,} ids: {mib:6.1f} MiB, {blocks:>9,} blocks; "
             f"{len(shown.measured):,} measured, {len(shown.entities):,} shown, {folds.overflow:,} folded, "
             f"{folds.excluded:,} excluded, {folds.idle:,} idle, {peaks:,} maxima; "
-            f"{len(callbacks.usages):,} of callbacks, {callbacks.folded:,} folded; page {size:,} bytes"
+            f"{len(shown.shown.tagged):,} of callbacks, {callbacks.folded:,} folded; page {size:,} bytes"
         )
     elapsed = time.perf_counter() - started
     print(f"{elapsed:.0f} s for {given.ids // given.new} scrapes")  # noqa: T201

@@ -53,6 +53,8 @@ def usage(  # noqa: PLR0913 - every test names the two that it is about
     of: Limits | None = None,
     limit: float | None = None,
     burst_tokens: float | None = None,
+    tags: tuple[str, ...] | None = None,
+    stands_in: bool = False,
     **numbers: Any,
 ) -> EntityUsage:
     """What an entity used; ``of`` gives it the rule that decides there, without which it is unknown."""
@@ -68,6 +70,8 @@ def usage(  # noqa: PLR0913 - every test names the two that it is about
         resolution=resolution,
         limit=limit,
         burst_tokens=burst_tokens,
+        tags=tags,
+        stands_in=stands_in,
     )
     return EntityUsage(entity=entity, **numbers)
 

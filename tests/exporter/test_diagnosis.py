@@ -10,7 +10,7 @@ from quotascope.exporter.diagnosis import Severity, diagnose
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import (
     Callbacks,
-    CallbackUsage,
+    Columns,
     Folds,
     LimitsHealth,
     NodeUsage,
@@ -178,10 +178,8 @@ def test_quota_callback_by_its_tags() -> None:
     assert text.startswith("warning: Node 2 leaves quotas to a custom callback")
     texts = told(snapshot(nodes=(node,), limits=limits(rules={})))
     assert texts[0].startswith("warning: No traffic yet")
-    some = Callbacks(
-        usages=(CallbackUsage(broker="2", quota_type=QuotaType.FETCH, tags=()),)
-    )
-    assert told(replace(snapshot(nodes=(node,)), callbacks=some)) == [text]
+    tagged = usage(QuotaType.FETCH, broker="2", user="", client_id="", tags=())
+    assert told(snapshot(tagged, nodes=(node,))) == [text]
 
 
 def test_more_tags_than_are_shown() -> None:
@@ -217,7 +215,7 @@ def test_recorded_nodes(
         assert finding.severity is Severity.WARNING
         assert finding.text.startswith(expected)
     assert diagnose(split_throttled) == []
-    assert diagnose(replace(split_throttled, entities=())) != []
+    assert diagnose(replace(split_throttled, shown=Columns.none())) != []
 
 
 def test_more_entities_than_are_shown() -> None:

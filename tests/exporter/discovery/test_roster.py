@@ -218,7 +218,7 @@ async def test_node_whose_two_sources_die_is_down(
         (False, None),
         (False, None),
     ]
-    assert (shown.entities, shown.nodes) == ((), ())
+    assert ([*shown.entities], shown.nodes) == ([], ())
     assert names(roster) == ["a", "b"]
     assert {line["event"] for line in lines} <= {"source is down"}
     await collection.close()

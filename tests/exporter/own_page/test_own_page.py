@@ -139,8 +139,8 @@ def test_hostile_names_are_read_back(user: str, client_id: str) -> None:
 
 def test_what_stands_for_folded_entities_is_no_entity() -> None:
     """Its sum is nobody's usage."""
-    folded = usage(user=OVERFLOW, client_id=OVERFLOW, usage=1e9)
-    shown = snapshot(usage(usage=1.0), folded, folds=Folds(stand_ins=1, overflow=9))
+    folded = usage(user=OVERFLOW, client_id=OVERFLOW, usage=1e9, stands_in=True)
+    shown = snapshot(usage(usage=1.0), folded, folds=Folds(overflow=9))
     assert [each.entity.user for each in read_back(shown).entities] == ["alice"]
 
 

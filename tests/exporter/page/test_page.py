@@ -290,7 +290,7 @@ def test_a_page_stays_small() -> None:
 
 def test_problem_of_a_query_is_told() -> None:
     """With the entities that are shown without one."""
-    many = replace(snapshot(), entities=(usage(limit=1.0),))
+    many = snapshot(usage(limit=1.0))
     view = view_of(many, Trails(), Query())
     shown = Page(entity_page(view, None, "sort=<b> is not known"))
     assert "sort=<b> is not known" in shown.text
