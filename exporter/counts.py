@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import numpy as np
 
 from quotascope.metrics import QuotaType
 
-from .snapshot import EntityUsage, LimitState, Snapshot
+from .snapshot import TYPES, Snapshot, Usages
 from .units import UNKNOWN
 
 
@@ -21,18 +21,17 @@ def left_out(snapshot: Snapshot) -> str:
     return ", ".join(f"{count} {what}" for count, what in counts if count)
 
 
-def limits_unknown(usages: Iterable[EntityUsage]) -> int:
+def limits_unknown(usages: Usages) -> int:
     """How many entities may have a limit that is not known: no one can say how close to it they are."""
-    return sum(usage.entity.limit_state is LimitState.UNKNOWN for usage in usages)
+    return len(usages.where(usages.columns.layout.limits_unknown))
 
 
-def throttles_unknown(usages: Iterable[EntityUsage]) -> int:
+def throttles_unknown(usages: Usages) -> int:
     """How many entities may be throttled although no agent says so; not mutations, whose delays count as request throttles."""
-    return sum(
-        not usage.throttle_known
-        for usage in usages
-        if usage.entity.quota_type is not QuotaType.CONTROLLER_MUTATION
-    )
+    columns = usages.columns
+    mutation = TYPES.index(QuotaType.CONTROLLER_MUTATION)
+    told_here = columns.layout.types != mutation
+    return len(usages.where(told_here & np.isnan(columns.throttle_time)))
 
 
 def muted(snapshot: Snapshot) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import nlargest, nsmallest
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from quotascope.metrics import Level, QuotaType
 
-from .snapshot import EntityUsage, LimitState
+from .snapshot import TYPES, Columns, EntityUsage, Floats, Usages
 from .trails import used_part
 
 NEAR: Final = 0.8
@@ -68,72 +71,75 @@ class Selection:
     """Only what the node of this id tells; empty for all."""
 
 
-def matching(
-    measured: Iterable[EntityUsage], selection: Selection
-) -> list[EntityUsage]:
-    """Those that are wanted, in no order."""
-    text = selection.text.casefold()
-    worth_showing = _SHOWN[selection.show]
-    return [
-        usage
-        for usage in measured
-        if worth_showing(usage) and _is_of(usage, selection) and _holds(usage, text)
-    ]
+def matching(measured: Usages, selection: Selection) -> Usages:
+    """Those that are wanted, in their order."""
+    columns = measured.columns
+    layout = columns.layout
+    wanted = _SHOWN[selection.show](columns)
+    if selection.quota_type is not None:
+        wanted = wanted & (layout.types == TYPES.index(selection.quota_type))
+    if selection.broker:
+        here = [node == selection.broker for node in layout.nodes]
+        wanted = wanted & np.array(here, np.bool_)[layout.node_numbers]
+    found = measured.where(wanted)
+    if selection.text:
+        text, entities = selection.text.casefold(), layout.entities[found.rows]
+        rows = [
+            row
+            for row, entity in zip(found.rows, entities, strict=True)
+            if text in entity.user.casefold() or text in entity.client_id.casefold()
+        ]
+        found = Usages(columns, np.array(rows, np.intp))
+    return found
 
 
-def in_order(
-    usages: Sequence[EntityUsage], selection: Selection, most: int | None = None
-) -> list[EntityUsage]:
-    """The first ``most`` of them, in one pass over all; what has no number comes last in either direction."""
-    key = _KEYS[selection.order]
+def in_order(usages: Usages, selection: Selection, most: int | None = None) -> Usages:
+    """The first ``most`` of them; what has no number comes last in either direction."""
     count = len(usages) if most is None else most
+    if (
+        not selection.backwards
+        and 0 < count < len(usages)
+        and selection.order in _FIRST
+    ):
+        # rows are made only of those that the first number does not rule out already
+        number = _FIRST[selection.order](usages.columns)
+        usages = usages.where(
+            number >= np.partition(number[usages.rows], -count)[-count]
+        )
+    key = _KEYS[selection.order]
+    places = range(len(usages))
     if not selection.backwards:
-        return nsmallest(count, usages, key=key)
-    has_number = _HAS_NUMBER.get(selection.order, _always)
-    known = [usage for usage in usages if has_number(usage)]
-    first = nlargest(count, known, key=key)
-    rest = [usage for usage in usages if not has_number(usage)]
-    return first + nsmallest(count - len(first), rest, key=_by_name)
+        first = nsmallest(count, places, key=lambda at: key(usages[at]))
+    else:
+        has_number = _HAS_NUMBER.get(selection.order, _always)
+        known = [at for at in places if has_number(usages[at])]
+        first = nlargest(count, known, key=lambda at: key(usages[at]))
+        rest = set(places).difference(known)
+        first += nsmallest(
+            count - len(first), sorted(rest), key=lambda at: _by_name(usages[at])
+        )
+    return Usages(usages.columns, usages.rows[first])
 
 
-def _was_throttled(usage: EntityUsage) -> bool:
-    return usage.throttle_time_seconds > 0
+def _was_throttled(columns: Columns) -> NDArray[np.bool_]:
+    return columns.throttle_time > 0
 
 
-def _is_limited(usage: EntityUsage) -> bool:
-    unlimited = usage.entity.limit_state is LimitState.UNLIMITED
-    return not unlimited or usage.throttle_time_seconds > 0
+def _is_limited(columns: Columns) -> NDArray[np.bool_]:
+    may_be = ~np.isnan(columns.layout.limits) | columns.layout.limits_unknown
+    return may_be | _was_throttled(columns)
 
 
-def _is_near(usage: EntityUsage) -> bool:
-    return usage.throttle_time_seconds > 0 or (used_part(usage) or 0.0) >= NEAR
+_SHOWN: Final[dict[Show, Callable[[Columns], NDArray[np.bool_]]]] = {
+    Show.LIMITED: _is_limited,
+    Show.NEAR: lambda columns: _was_throttled(columns) | (columns.used >= NEAR),
+    Show.THROTTLED: _was_throttled,
+    Show.ALL: lambda columns: np.ones(len(columns), np.bool_),
+}
 
 
 def _always(_: EntityUsage) -> bool:
     return True
-
-
-_SHOWN: Final[dict[Show, Callable[[EntityUsage], bool]]] = {
-    Show.LIMITED: _is_limited,
-    Show.NEAR: _is_near,
-    Show.THROTTLED: _was_throttled,
-    Show.ALL: _always,
-}
-
-
-def _is_of(usage: EntityUsage, selection: Selection) -> bool:
-    entity = usage.entity
-    return selection.quota_type in (None, entity.quota_type) and selection.broker in (
-        "",
-        entity.broker,
-    )
-
-
-def _holds(usage: EntityUsage, text: str) -> bool:
-    if not text:
-        return True
-    entity = usage.entity
-    return text in entity.user.casefold() or text in entity.client_id.casefold()
 
 
 def _by_used(usage: EntityUsage) -> tuple[float, float]:
@@ -197,6 +203,12 @@ _KEYS: Final[dict[Order, Callable[[EntityUsage], Any]]] = {
     Order.TYPE: _by_type,
     Order.BROKER: _by_node,
 }
+
+_FIRST: Final[dict[Order, Callable[[Columns], Floats]]] = {
+    Order.USED: lambda columns: np.nan_to_num(columns.used, nan=0.0),
+    Order.DELAY: lambda columns: np.nan_to_num(columns.throttle_time, nan=0.0),
+}
+"""The number that these orders begin with, the greatest first."""
 
 _HAS_NUMBER: Final[dict[Order, Callable[[EntityUsage], bool]]] = {
     Order.USED: lambda usage: used_part(usage) is not None,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from heapq import nlargest
-from operator import itemgetter
 from typing import Final
+
+import numpy as np
 
 from quotascope.metrics import QuotaType
 
-from .snapshot import EntityUsage, Snapshot
+from .snapshot import Entity, EntityUsage, Snapshot
 
 STEPS: Final = 20
 STEP_SECONDS: Final = 15.0
@@ -50,19 +50,17 @@ class Trails:
         step = int(snapshot.taken_at // self._step_seconds)
         self._set_back = max(self._set_back, self._now - step)
         self._now = step + self._set_back
-        for used, usage in self._fullest(snapshot):
-            self._note(_key(usage), used)
+        columns, rows = snapshot.measured.columns, snapshot.measured.rows
+        rows = rows[~np.isnan(columns.used[rows])]
+        if len(rows) > self._most:
+            fullest = np.argsort(-columns.used[rows], kind="stable")
+            rows = rows[fullest[: self._most]]
+        for row in rows:
+            self._note(_key(columns.layout.entities[row]), float(columns.used[row]))
         first = self._now - self._steps
         gone = [key for key, trail in self._trails.items() if trail[-1][0] <= first]
         for key in gone:
             del self._trails[key]
-
-    def _fullest(self, snapshot: Snapshot) -> list[tuple[float, EntityUsage]]:
-        parts = ((used_part(usage), usage) for usage in snapshot.measured)
-        known = [(used, usage) for used, usage in parts if used is not None]
-        if len(known) <= self._most:
-            return known
-        return nlargest(self._most, known, key=itemgetter(0))
 
     def _note(self, key: _Key, used: float) -> None:
         trail = self._trails.setdefault(key, deque(maxlen=self._steps))
@@ -72,7 +70,7 @@ class Trails:
 
     def of(self, usage: EntityUsage) -> list[float | None]:
         """One number for each stretch, the latest last; None where the entity was not seen."""
-        known = dict(self._trails.get(_key(usage), ()))
+        known = dict(self._trails.get(_key(usage.entity), ()))
         first = self._now - self._steps + 1
         return [known.get(step) for step in range(first, self._now + 1)]
 
@@ -92,6 +90,5 @@ def used_part(usage: EntityUsage) -> float | None:
     return max(utilization, burst_used)
 
 
-def _key(usage: EntityUsage) -> _Key:
-    entity = usage.entity
+def _key(entity: Entity) -> _Key:
     return entity.quota_type, entity.broker, entity.user, entity.client_id

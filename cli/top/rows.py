@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from quotascope.exporter import selection
 from quotascope.exporter.selection import Selection, in_order, matching
-from quotascope.exporter.snapshot import EntityUsage
+from quotascope.exporter.snapshot import Usages
 from quotascope.exporter.units import short_type
 from quotascope.metrics import QuotaType
 
 from .choices import Choices, Kind
 
 
-def chosen(measured: Iterable[EntityUsage], choices: Choices) -> list[EntityUsage]:
+def chosen(measured: Usages, choices: Choices) -> Usages:
     """All that are limited or throttled, of the chosen type and names, sorted as chosen."""
     wanted = Selection(
         order=selection.Order(choices.order.value),

@@ -19,7 +19,13 @@ from rich.text import Text
 
 from quotascope.exporter.counts import limits_unknown, muted, throttles_unknown
 from quotascope.exporter.selection import NEAR
-from quotascope.exporter.snapshot import Cause, EntityUsage, LimitState, Snapshot
+from quotascope.exporter.snapshot import (
+    Cause,
+    EntityUsage,
+    LimitState,
+    Snapshot,
+    Usages,
+)
 from quotascope.exporter.trails import Trails, used_part
 from quotascope.exporter.units import (
     entity_name,
@@ -58,7 +64,7 @@ def screen(
     return Group(_cut(_head(snapshot, choices)), table, Text(), last)
 
 
-def summary(snapshot: Snapshot, shown: Sequence[EntityUsage]) -> str:
+def summary(snapshot: Snapshot, shown: Usages) -> str:
     """The whole in one line: sources, who waits, connections that are muted at this moment."""
     up = sum(source.up for source in snapshot.sources)
     throttled = sum(usage.throttle_time_seconds > 0 for usage in shown)

@@ -5,13 +5,14 @@ from .callbacks import Callbacks
 from .columns import CAUSES, Columns, Usages
 from .entity import Cause, Entity, EntityUsage, LimitState
 from .health import DiscoveryHealth, PushHealth, ReloadHealth, Sampling
-from .layout import Floats, Layout
+from .layout import TYPES, Floats, Layout
 from .node import ConnectionUsage, LimitedRate, NodeUsage
 from .snapshot import Folds, Peaks, Snapshot
 from .source import SourceHealth, SourceRead
 
 __all__ = [
     "CAUSES",
+    "TYPES",
     "Callbacks",
     "Cause",
     "Columns",

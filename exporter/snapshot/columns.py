@@ -87,6 +87,11 @@ class Columns:
             return fixed(1 - self.tokens / np.where(bursts > 0, bursts, np.nan))
 
     @cached_property
+    def used(self) -> Floats:
+        """The part of its limit that an entity uses, or of its burst of mutations, where that is more; 1 and more mean that it has to wait."""
+        return fixed(np.fmax(self.utilization, self.burst_used))
+
+    @cached_property
     def usages(self) -> Usages:
         """The rows of Kafka's own quotas, one by one."""
         return Usages(self, np.arange(len(self))[self.layout.own])
@@ -135,6 +140,10 @@ class Usages(Sequence[EntityUsage]):
         if made is None:
             made = self._made[at] = self.columns.usage_at(int(self.rows[at]))
         return made
+
+    def where(self, wanted: NDArray[np.bool_]) -> Usages:
+        """Those for which an array with a value for each row of the columns is true."""
+        return Usages(self.columns, self.rows[wanted[self.rows]])
 
     def __iter__(self) -> Iterator[EntityUsage]:
         return map(self.__getitem__, range(len(self)))

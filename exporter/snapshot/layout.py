@@ -157,6 +157,12 @@ class Layout:
         return self._derived("bursts")
 
     @cached_property
+    def limits_unknown(self) -> NDArray[np.bool_]:
+        """Whether an entity may have a limit that is not known."""
+        unknown = (e.limit is None and e.resolution is None for e in self.entities)
+        return np.fromiter(unknown, np.bool_, len(self))
+
+    @cached_property
     def nodes(self) -> tuple[str, ...]:
         """The nodes of all entities, each once; of a layout that came of another one, maybe some that have none any more."""
         return tuple(dict.fromkeys(entity.broker for entity in self.entities))

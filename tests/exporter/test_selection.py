@@ -7,7 +7,7 @@ from quotascope.cli.top.screen import _style as top_style
 from quotascope.cli.usage_table import _style as table_style
 from quotascope.exporter.page.drawings import state
 from quotascope.exporter.selection import Order, Selection, Show, in_order, matching
-from quotascope.exporter.snapshot import EntityUsage
+from quotascope.exporter.snapshot import Columns
 from quotascope.metrics import QuotaType
 
 FULL = usage(user="carol", client_id="c", usage=990.0, limit=1000.0)
@@ -28,7 +28,7 @@ ALL = (IDLE, FREE, FULL, SLOW, BROKE)
 
 def users(selection: Selection, most: int | None = None) -> list[str]:
     """Who is shown, in their order."""
-    rows = in_order(matching(ALL, selection), selection, most)
+    rows = in_order(matching(Columns.of(ALL).usages, selection), selection, most)
     return [usage.entity.user for usage in rows]
 
 
@@ -49,7 +49,9 @@ def test_who_is_shown(show: Show, shown: set[str]) -> None:
 def test_who_may_have_a_limit_is_not_left_out() -> None:
     """An unknown limit is no missing one: without the Admin API, the usual view is not empty."""
     for show, count in ((Show.LIMITED, 1), (Show.NEAR, 0), (Show.ALL, 1)):
-        assert len(matching([UNKNOWN], Selection(show=show))) == count
+        assert (
+            len(matching(Columns.of([UNKNOWN]).usages, Selection(show=show))) == count
+        )
 
 
 def test_only_those_of_a_type_node_or_name() -> None:
@@ -66,7 +68,7 @@ def test_only_those_of_a_type_node_or_name() -> None:
         (Order.DELAY, ["bob", "erin", "carol", "Alice", "dave"]),
         (Order.NAME, ["Alice", "bob", "carol", "dave", "erin"]),
         (Order.USAGE, ["carol", "bob", "dave", "Alice", "erin"]),
-        (Order.LIMIT, ["Alice", "carol", "bob", "dave", "erin"]),
+        (Order.LIMIT, ["Alice", "bob", "carol", "dave", "erin"]),
         (Order.TYPE, ["carol", "bob", "Alice", "dave", "erin"]),
         (Order.BROKER, ["erin", "carol", "bob", "dave", "Alice"]),
     ],
@@ -90,7 +92,7 @@ def test_by_the_rule_that_decides() -> None:
         usage(user="zoe", of=rules),
         usage(user="alice", of=rules),
     ]
-    shown = in_order(rows, Selection(order=Order.LEVEL))
+    shown = in_order(Columns.of(rows).usages, Selection(order=Order.LEVEL))
     assert [usage.entity.user for usage in shown] == ["alice", "zoe", "x"]
 
 
@@ -112,8 +114,7 @@ def test_no_more_than_asked_for() -> None:
 
 def test_an_empty_choice() -> None:
     """Nobody is nobody."""
-    nobody: list[EntityUsage] = []
-    assert in_order(nobody, Selection(backwards=True), 5) == []
+    assert in_order(Columns.none().usages, Selection(backwards=True), 5) == []
 
 
 @pytest.mark.parametrize(
@@ -133,11 +134,12 @@ def test_from_eighty_percent_on_it_is_close(
 ) -> None:
     """Documented in docs/page.md; page, terminal and filter agree, and what is throttled is red whatever it uses."""
     full = usage(usage=used * 1000, limit=1000.0)
-    assert bool(matching([full], Selection(show=Show.NEAR))) is near
+    assert bool(matching(Columns.of([full]).usages, Selection(show=Show.NEAR))) is near
     assert state(used) == colour
     assert top_style(full) == table_style(full) == terminal
     throttled = replace(full, throttle_time_seconds=0.1)
-    assert matching([throttled], Selection(show=Show.NEAR)) == [throttled]
+    slow = Columns.of([throttled]).usages
+    assert matching(slow, Selection(show=Show.NEAR)) == [throttled]
     assert state(used, throttled=True) == "over"
     assert top_style(throttled) == table_style(throttled) == "red"
 
@@ -147,3 +149,17 @@ def test_what_is_unknown_has_no_colour() -> None:
     assert state(None) == ""
     assert top_style(UNKNOWN) == table_style(UNKNOWN) == "dim"
     assert top_style(FREE) == table_style(FREE) == "dim"
+
+
+def test_the_first_page_makes_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many entities there are: those that the number they are sorted by rules out stay numbers."""
+    crowd = [usage(user=f"u{n}", usage=float(n), limit=1000.0) for n in range(500)]
+    columns, made = Columns.of(crowd), []
+    usage_at = Columns.usage_at
+    monkeypatch.setattr(
+        Columns, "usage_at", lambda self, row: made.append(row) or usage_at(self, row)
+    )
+    wanted = Selection(show=Show.ALL)
+    rows = in_order(matching(columns.usages, wanted), wanted, 5)
+    assert [each.usage for each in rows] == [499.0, 498.0, 497.0, 496.0, 495.0]
+    assert len(made) <= 10

@@ -2,6 +2,7 @@ from tests.cli.usages import usage_of
 
 from quotascope.cli.top.choices import Choices, Kind, Order
 from quotascope.cli.top.rows import chosen
+from quotascope.exporter.snapshot import Columns
 
 FULL = usage_of("carol", "c", usage=990.0)
 SLOW = usage_of("bob", "b", usage=500.0, throttle_time_seconds=3.0)
@@ -12,7 +13,7 @@ ALL = (IDLE, FREE, FULL, SLOW)
 
 def names(choices: Choices) -> list[str]:
     """The users that are shown, in their order."""
-    return [usage.entity.user for usage in chosen(ALL, choices)]
+    return [usage.entity.user for usage in chosen(Columns.of(ALL).usages, choices)]
 
 
 def test_each_order() -> None:
@@ -33,4 +34,5 @@ def test_only_those_of_a_type_or_name() -> None:
 def test_the_throttled_are_shown_even_without_a_limit_of_their_own() -> None:
     """Such as by a quota on mutations, which hides behind requests."""
     throttled = usage_of("eve", limit=None, throttle_time_seconds=1.0)
-    assert chosen([throttled, FREE], Choices()) == [throttled]
+    rows = Columns.of([throttled, FREE]).usages
+    assert chosen(rows, Choices()) == [throttled]
