@@ -25,6 +25,7 @@ from quotascope.exporter.logs import configure_logs
 from quotascope.exporter.parts import Builder
 from quotascope.exporter.reload import Reloader
 from quotascope.exporter.service import Exporter, exporter_of
+from quotascope.exporter.snapshot import OwnHealth
 
 _Look = Callable[[], Coroutine[object, object, None]]
 
@@ -32,23 +33,23 @@ _NO_SOURCE = "no source: give --source or --discover, or a file with `sources` o
 _NO_KAFKA = "no Kafka: give --bootstrap-servers, or a file with `kafka` (see `quotascope config example`)"
 
 
-def build_exporter(config: Config) -> Exporter:
-    """The exporter, not started yet. Raises ``ConfigError`` and ``ClientError``."""
-    parts = _builder().build(loaded(with_source(config)))
-    return exporter_of(parts, dict(runbooks()))
+def build_exporter(
+    config: Config, read: Callable[[], Config] | None = None
+) -> tuple[Exporter, Reloader]:
+    """
+    The exporter, not started yet, and what lets it go on with what ``read`` gives then: the same when None.
 
+    Raises ``ConfigError`` and ``ClientError``.
+    """
+    builder = Builder(admin_of, os.environ)
+    parts = builder.build(loaded(with_source(config)))
+    exporter = exporter_of(parts, dict(runbooks()), lambda: reloader.health)
 
-def build_reloader(exporter: Exporter, read: Callable[[], Config]) -> Reloader:
-    """What lets the exporter go on with what ``read`` gives, and tells the exporter how that goes."""
-    reloader = Reloader(
-        exporter, lambda: with_source(read()), _builder(), configure_logs
-    )
-    exporter.collection.reload_health = lambda: reloader.health
-    return reloader
+    def again() -> Config:
+        return with_source(config if read is None else read())
 
-
-def _builder() -> Builder:
-    return Builder(admin_of, os.environ)
+    reloader = Reloader(exporter, again, builder, configure_logs)
+    return exporter, reloader
 
 
 def roster_of(config: Config) -> tuple[Roster, Discovery | None]:
@@ -107,6 +108,9 @@ async def build_collection(
         roster,
         keeper,
         cardinality=Cardinality(config.cardinality),
+        own=lambda: OwnHealth(
+            discoveries=() if discovery is None else (*discovery.health.values(),)
+        ),
         # a source is waited for half of it; a single look has no later one in which the answer could be
         patience_seconds=timeout_seconds if watch else 2 * timeout_seconds,
     )

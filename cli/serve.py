@@ -68,15 +68,15 @@ def serve(*, read: Reading, serving: Serving) -> None:
     from quotascope.exporter.heap import share_arenas
     from quotascope.exporter.logs import configure_logs
 
-    from .compose import build_exporter, build_reloader
+    from .compose import build_exporter
 
     settings = read.configuration(**asdict(serving))
     search_rarely()
     share_arenas()
     configure_logs(settings.log)
-    exporter = build_exporter(settings)
-    reloader = build_reloader(exporter, lambda: _read_again(read, serving))
-    asyncio.run(run_until_signal(exporter, reloader))
+    asyncio.run(
+        run_until_signal(*build_exporter(settings, lambda: _read_again(read, serving)))
+    )
 
 
 def _read_again(read: Reading, serving: Serving) -> Config:

@@ -22,7 +22,7 @@ from .limits.build import read_timeout
 from .limits.refresh import LimitsRefresh
 from .otlp import Push
 from .parts import Parts
-from .snapshot import PushHealth, Snapshot
+from .snapshot import OwnHealth, ReloadHealth, Snapshot
 from .sources.source import Source
 from .web import Front
 
@@ -36,7 +36,7 @@ class Exporter:
     ``async with`` starts it and ends it; it owns the sources, the limits source, the discovery and the push, and
     closes them. ``refresh_seconds`` is the pause between two reads of the limits,
     ``limits_timeout_seconds`` the longest one of them; ``runbooks`` are served as they are given, Markdown by the name of the
-    alert. Raises ``ConfigError`` when the web config file cannot be used.
+    alert; ``reload_health`` says how reading the configuration again goes, where that can be done. Raises ``ConfigError`` when the web config file cannot be used.
     """
 
     def __init__(  # noqa: PLR0913 - what it puts together
@@ -50,6 +50,7 @@ class Exporter:
         refresh_seconds: float = 30.0,
         limits_timeout_seconds: float = 30.0,
         runbooks: Mapping[str, str] | None = None,
+        reload_health: Callable[[], ReloadHealth | None] = lambda: None,
     ) -> None:
         self._config = config
         self.parts = Parts(loaded=Loaded(config=config))
@@ -57,6 +58,9 @@ class Exporter:
         self._limits_source = limits
         self._discovery = discovery
         self._push = push
+        self._reload_health = reload_health
+        self._sampler: Sampler | None = None
+        self._background = Background()
         self._refresh_seconds = refresh_seconds
         self._roster = sources if isinstance(sources, Roster) else Roster(sources)
         self._refresh = LimitsRefresh(limits, limits_timeout_seconds)
@@ -67,13 +71,11 @@ class Exporter:
             config.collection.max_age_seconds,
             cardinality=self._cardinality,
             patience_seconds=config.collection.timeout_seconds,
+            own=self._own_health,
         )
-        self.collection.push_health = self._push_health
         self._handlers = Handlers(
             self.collection, config.collection, config.cluster, runbooks=runbooks
         )
-        self._background = Background()
-        self.collection.restarts = lambda: self._background.restarts
         self._front = Front(config.server)
         self.url = ""
         """Where it answers, once started; the address of this machine when it listens on all."""
@@ -146,7 +148,6 @@ class Exporter:
         await self._background.stop("discovery")
         self._discovery = now
         if now is None:
-            self._roster.discoveries = ()
             await self._roster.follow(())
             return
         if before is None:
@@ -191,21 +192,29 @@ class Exporter:
     def _begin_samples(self) -> None:
         collection = self._config.collection
         if collection.sample_every_seconds is None:
-            self.collection.sampling = None
+            self._sampler = None
             return
-        sampler = Sampler(
+        self._sampler = Sampler(
             self.collection,
             collection.sample_every_seconds,
             collection.timeout_seconds,
+            self._sampler.sampling if self._sampler else None,
         )
-        self._background.start("samples", sampler.run, lasting=True)
+        self._background.start("samples", self._sampler.run, lasting=True)
 
     def _begin_push(self) -> None:
         if self._push is not None:
             self._push.start(self.url, lambda: self._snapshot_for("otlp"))
 
-    def _push_health(self) -> PushHealth | None:
-        return None if self._push is None else self._push.health
+    def _own_health(self) -> OwnHealth:
+        discovery, sampler, push = self._discovery, self._sampler, self._push
+        return OwnHealth(
+            discoveries=() if discovery is None else (*discovery.health.values(),),
+            sampling=None if sampler is None else sampler.sampling,
+            push=None if push is None else push.health,
+            reload=self._reload_health(),
+            restarts=self._background.restarts,
+        )
 
     async def __aexit__(self, *_: object) -> None:
         await self._end()
@@ -253,7 +262,11 @@ async def _closed(what: str, close: Callable[[], Awaitable[None]]) -> None:
         log.exception("a part of the exporter could not be closed", part=what)
 
 
-def exporter_of(parts: Parts, runbooks: Mapping[str, str] | None = None) -> Exporter:
+def exporter_of(
+    parts: Parts,
+    runbooks: Mapping[str, str] | None = None,
+    reload_health: Callable[[], ReloadHealth | None] = lambda: None,
+) -> Exporter:
     """The exporter of these parts, which serves these runbooks; not started yet."""
     config, kafka = parts.config, parts.config.kafka
     roster = Roster(parts.sources)
@@ -267,6 +280,7 @@ def exporter_of(parts: Parts, runbooks: Mapping[str, str] | None = None) -> Expo
         refresh_seconds=kafka.refresh_interval_seconds if kafka else 30.0,
         limits_timeout_seconds=read_timeout(kafka) if kafka else 30.0,
         runbooks=runbooks,
+        reload_health=reload_health,
     )
     exporter.parts = parts
     return exporter

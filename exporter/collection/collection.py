@@ -4,37 +4,57 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Final
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from ..cardinality import Cardinality
 from ..discovery import Roster
 from ..join import Join
 from ..limits.refresh import LimitsKeeper
-from ..snapshot import PushHealth, ReloadHealth, Sampling, Snapshot, SourceHealth
+from ..snapshot import OwnHealth, Snapshot, SourceRead
 from ..sources.source import Source
-from .memory import SourceMemory
 from .peaks import PeakKeeper
-from .reading import Readers, Reading
-from .run import Run, unless
+from .reads import Reads, States
 
 _PATIENCE_SECONDS: Final = 9.0
 _SHARE: Final = 0.5
 """Of the time of a collection, what it waits for a source at most: the rest is for joining and writing the answer."""
 
 
+@dataclass(slots=True)
+class _Run:
+    """A collection under way; times are those of the event loop's clock."""
+
+    began: float
+    ends: float
+    """When it ends with what there is."""
+    expired: asyncio.Event
+    """Set from then on."""
+    task: asyncio.Task[Snapshot]
+    waiting: int = 0
+    """How many wait for it."""
+
+
 class Collection:
     """
     Makes snapshots on demand.
 
-    Whoever asks gets a snapshot no older than ``max_age_seconds``: the last one, the
-    one being made, or a new one. A collection goes on for ``patience_seconds`` even when those who asked have gone.
-    ``clock`` gives Unix time in seconds; without ``cardinality`` everybody is shown.
+    Each is no older than ``max_age_seconds``: the last one, the one being made, or a new one. A collection goes on for
+    ``patience_seconds`` even when those who asked have gone.
+
+    Args:
+        sources: What is read.
+        limits: What it is joined with.
+        max_age_seconds: As above.
+        clock: Unix time in seconds.
+        cardinality: What keeps the number of series in bounds; None shows all entities.
+        patience_seconds: As above.
+        own: How the exporter does beside, at the moment of a snapshot.
+
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what a snapshot is made of
         self,
         sources: Sequence[Source] | Roster,
         limits: LimitsKeeper,
@@ -42,6 +62,7 @@ class Collection:
         clock: Callable[[], float] = time.time,
         cardinality: Cardinality | None = None,
         patience_seconds: float = _PATIENCE_SECONDS,
+        own: Callable[[], OwnHealth] = OwnHealth,
     ) -> None:
         self._roster = sources if isinstance(sources, Roster) else Roster(sources)
         self._limits = limits
@@ -49,21 +70,13 @@ class Collection:
         self._clock = clock
         self._cardinality = cardinality
         self._patience_seconds = patience_seconds
+        self._own = own
+        self._reads = Reads(clock)
+        self._states = States()
         self._join = Join()
-        self._memory = SourceMemory()
-        self._readers = Readers(clock)
         self._peaks = PeakKeeper()
-        self._run: Run | None = None
-        self._reading: Reading | None = None
+        self._run: _Run | None = None
         self._fresh_until = float("-inf")
-        self.sampling: Sampling | None = None
-        """How reading between scrapes goes, None when only scrapes read."""
-        self.push_health: Callable[[], PushHealth | None] = lambda: None
-        """How pushing goes, if there is somebody who pushes."""
-        self.reload_health: Callable[[], ReloadHealth | None] = lambda: None
-        """How reading the configuration again goes, where that can be done."""
-        self.restarts: Callable[[], Mapping[str, int]] = dict
-        """How often work beside the answers failed and began again, by its name."""
         self.latest: Snapshot | None = None
         """The last snapshot, whatever its age."""
         self.latest_began = float("-inf")
@@ -82,11 +95,10 @@ class Collection:
 
     def shown_to(self, scraper: str, snapshot: Snapshot) -> Snapshot:
         """With sampling, the snapshot with the maxima since this scraper last got some; they begin anew."""
-        if self.sampling is None:
+        if snapshot.sampling is None:
             return snapshot
         at = asyncio.get_running_loop().time()
-        peaks = self._peaks.since_last(scraper, snapshot, at)
-        return replace(snapshot, sampling=self.sampling, peaks=peaks)
+        return replace(snapshot, peaks=self._peaks.since_last(scraper, snapshot, at))
 
     def configure(self, max_age_seconds: float, patience_seconds: float) -> None:
         """Have other bounds of time from the next collection on."""
@@ -96,67 +108,103 @@ class Collection:
     async def close(self) -> None:
         """End the collection under way and release the sources' connections."""
         if self._run is not None:
-            await self._run.cancel()
-        await self._readers.close()
+            self._run.task.cancel()
+            await asyncio.wait({self._run.task})
+        await self._reads.keep_only(())
         await self._roster.close()
 
     async def _recent(self, timeout_seconds: float) -> Snapshot:
         loop = asyncio.get_running_loop()
         if self.latest is not None and loop.time() < self._fresh_until:
             return self.latest
-        run = await self._under_way(timeout_seconds)
-        result = await run.result(timeout_seconds)
-        return self._so_far() if result is None else result
-
-    async def _under_way(self, timeout_seconds: float) -> Run:
         run = self._run
-        if run is not None and not run.done and run.abandoned(self._max_age_seconds):
-            await run.expire()  # numbers as old as those would be no answer
+        if run is not None and not run.task.done() and run.waiting == 0:
+            if loop.time() - run.began > self._max_age_seconds:
+                run.expired.set()  # numbers as old as those would be no answer
+                await asyncio.wait({run.task})
             run = self._run
-        if run is None or run.done:
-            longest = max(self._patience_seconds, timeout_seconds)
-            run = self._run = Run(partial(self._collect, longest * _SHARE), longest)
-        return run
+        if run is None or run.task.done():
+            run = self._run = self._begun(max(self._patience_seconds, timeout_seconds))
+        patient = loop.time() + timeout_seconds >= run.ends
+        run.waiting += 1
+        try:
+            await asyncio.wait({run.task}, timeout=None if patient else timeout_seconds)
+        finally:
+            run.waiting -= 1
+        if run.task.done():
+            return run.task.result()
+        return self._made(self._reads.so_far(), over=False)
+
+    def _begun(self, longest_seconds: float) -> _Run:
+        loop = asyncio.get_running_loop()
+        now, expired = loop.time(), asyncio.Event()
+        timer = loop.call_later(longest_seconds, expired.set)
+        task = loop.create_task(self._collect(longest_seconds * _SHARE, expired))
+
+        def ended(task: asyncio.Task[Snapshot]) -> None:
+            timer.cancel()
+            if not task.cancelled():
+                task.exception()  # seen, even when all who asked have gone
+
+        task.add_done_callback(ended)
+        return _Run(now, now + longest_seconds, expired, task)
 
     async def _collect(self, patience: float, expired: asyncio.Event) -> Snapshot:
-        started = asyncio.get_running_loop().time()
+        """Read, join, cap; ends soon after the event is set."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         await unless(expired, self._roster.settled())
-        await self._readers.keep_only(self._roster.all)
+        await self._reads.keep_only(self._roster.all)
         async with self._roster.reading() as sources:
-            self._reading = reading = self._readers.begin(sources, patience)
-            await unless(expired, reading.done(), self._limits.settled())
-        self._roster.note(reading.so_far())
-        snapshot = self._joined(reading, self._memory.complete)
-        self._memory.keep_only({source.name for source in snapshot.sources})
-        self.latest, self.latest_began = snapshot, started
-        self._fresh_until = started + self._max_age_seconds
-        if self.sampling is not None:
-            self._peaks.note(snapshot, asyncio.get_running_loop().time())
+            self._reads.begin(sources, patience)
+            await unless(expired, self._reads.done(), self._limits.settled())
+        reads = self._reads.so_far()
+        self._roster.note(reads)
+        snapshot = self._made(reads, over=True)
+        self.latest, self.latest_began = snapshot, began
+        self._fresh_until = began + self._max_age_seconds
+        if snapshot.sampling is not None:
+            self._peaks.note(snapshot, loop.time())
         return snapshot
 
-    def _so_far(self) -> Snapshot:
-        """What can be told before the collection under way is over."""
-        return self._joined(self._reading or Reading(), self._memory.glance)
-
-    def _joined(
-        self, reading: Reading, complete: Callable[[SourceHealth], SourceHealth]
-    ) -> Snapshot:
-        joined = self._join.snapshot(
-            self._roster.once_each(reading.so_far()),
-            self._limits.limits,
-            self._limits.health,
-            self._clock(),
+    def _made(self, reads: Sequence[SourceRead], *, over: bool) -> Snapshot:
+        """What these reads show, once the collection is ``over`` or while it is under way."""
+        limits, own = self._limits, self._own()
+        each = self._roster.once_each(reads)
+        joined = self._join.snapshot(each, limits.limits, limits.health, self._clock())
+        kept = self._cardinality.apply(joined) if self._cardinality else joined
+        return Snapshot(
+            taken_at=joined.taken_at,
+            shown=kept.shown,
+            joined=kept.joined,
+            folds=kept.folds,
+            callbacks=kept.callbacks,
+            nodes=kept.nodes,
+            sources=self._states.shown(joined.sources, over=over),
+            limits=joined.limits,
+            limits_health=joined.limits_health,
+            discoveries=own.discoveries,
+            sampling=own.sampling,
+            push=own.push,
+            reload=own.reload,
+            restarts=own.restarts,
         )
-        return self._shown(
-            replace(
-                joined,
-                sources=tuple(map(complete, joined.sources)),
-                discoveries=self._roster.discoveries,
-                push=self.push_health(),
-                reload=self.reload_health(),
-                restarts=self.restarts(),
-            )
-        )
 
-    def _shown(self, joined: Snapshot) -> Snapshot:
-        return joined if self._cardinality is None else self._cardinality.apply(joined)
+
+async def unless(
+    expired: asyncio.Event, *work: Coroutine[object, object, object]
+) -> None:
+    """Wait for all of these, or until the event is set; what is not done then is cancelled. Raises what they raise."""
+    tasks = [asyncio.ensure_future(each) for each in work]
+    end = asyncio.ensure_future(expired.wait())
+    everything = asyncio.gather(*tasks)
+    watched: set[asyncio.Future[Any]] = {everything, end}
+    try:
+        await asyncio.wait(watched, return_when="FIRST_COMPLETED")
+    finally:
+        for task in (*tasks, end):
+            task.cancel()
+        outcomes = await asyncio.gather(*tasks, end, everything, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome

@@ -16,8 +16,6 @@ log = structlog.get_logger()
 class Sampled(Protocol):
     """What is sampled: the collection."""
 
-    sampling: Sampling | None
-
     async def snapshot(self, timeout_seconds: float) -> Snapshot:
         """A snapshot, an earlier one if that is recent enough."""
         ...
@@ -34,18 +32,22 @@ class Sampler:
         collection: What is asked.
         every_seconds: From one sample to the next.
         timeout_seconds: Longest wait for one.
+        before: What another sampler has counted, to count on.
 
     """
 
     def __init__(
-        self, collection: Sampled, every_seconds: float, timeout_seconds: float
+        self,
+        collection: Sampled,
+        every_seconds: float,
+        timeout_seconds: float,
+        before: Sampling | None = None,
     ) -> None:
         self._collection = collection
         self._every_seconds = every_seconds
         self._timeout_seconds = timeout_seconds
-        before = collection.sampling or Sampling()
-        self._samples, self._missed = before.samples, before.missed
-        collection.sampling = before
+        self.sampling = before or Sampling()
+        """How it goes."""
 
     async def run(
         self,
@@ -57,19 +59,15 @@ class Sampler:
         due = now() + self._every_seconds
         while True:
             await pause(max(0.0, due - now()))
-            await self._sample()
-            late = int((now() - due) // self._every_seconds)
-            self._tell(missed=max(0, late))
-            due += (1 + max(0, late)) * self._every_seconds
-
-    async def _sample(self) -> None:
-        try:
-            await self._collection.snapshot(self._timeout_seconds)
-        except Exception:
-            log.exception("a sample failed")
-        else:
-            self._samples += 1
-
-    def _tell(self, *, missed: int) -> None:
-        self._missed += missed
-        self._collection.sampling = Sampling(samples=self._samples, missed=self._missed)
+            taken = 1
+            try:
+                await self._collection.snapshot(self._timeout_seconds)
+            except Exception:
+                log.exception("a sample failed")
+                taken = 0
+            missed = max(0, int((now() - due) // self._every_seconds))
+            self.sampling = Sampling(
+                samples=self.sampling.samples + taken,
+                missed=self.sampling.missed + missed,
+            )
+            due += (1 + missed) * self._every_seconds

@@ -55,7 +55,7 @@ class Discovery:
         self._health = {f.name: DiscoveryHealth(name=f.name) for f in self._finders}
         self._following = asyncio.Lock()
         roster.expect()
-        self._tell_roster()
+        self._settle()
 
     async def run(
         self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
@@ -73,7 +73,7 @@ class Discovery:
             await pause(finder.interval_seconds)
 
     async def refresh(self) -> None:
-        """Look once. A failure is remembered in the roster's ``discoveries``, not raised."""
+        """Look once. A failure is remembered in ``health``, not raised."""
         await asyncio.gather(*map(self._refresh, self._finders))
 
     def resume(self, before: Discovery) -> None:
@@ -86,7 +86,6 @@ class Discovery:
             self._health[name] = before.health[name]
             if name in before.found:
                 self._found[name] = before.found[name]
-        self._tell_roster()
         self._roster.settle()
 
     async def change(
@@ -131,7 +130,7 @@ class Discovery:
         except Exception as error:
             log.debug("a discovery failed unexpectedly", exc_info=True)
             self._failed(finder, f"unexpected {type(error).__name__}: {error}")
-        self._tell_roster()
+        self._settle()
 
     async def _follow(self, name: str, found: Found) -> None:
         async with self._following:
@@ -181,8 +180,7 @@ class Discovery:
             health, error=error, errors_total=health.errors_total + 1
         )
 
-    def _tell_roster(self) -> None:
-        healths = self._health.values()
-        self._roster.discoveries = tuple(healths)
-        if all(health.found_at or health.error for health in healths):
+    def _settle(self) -> None:
+        """Let the first collection begin once every finder has looked."""
+        if all(each.found_at or each.error for each in self._health.values()):
             self._roster.settle()

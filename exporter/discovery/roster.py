@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from ..config import SourceConfig
-from ..snapshot import DiscoveryHealth, SourceHealth, SourceRead
+from ..snapshot import SourceHealth, SourceRead
 from ..sources.build import build_source
 from ..sources.source import Source
 
@@ -78,8 +78,6 @@ class Roster:
         self._readers = 0
         self._settled = asyncio.Event()
         self._settled.set()
-        self.discoveries: tuple[DiscoveryHealth, ...] = ()
-        """How the discoveries go, empty without any."""
 
     @property
     def fixed(self) -> tuple[Source, ...]:

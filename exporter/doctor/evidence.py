@@ -12,7 +12,7 @@ from quotascope.clients.errors import ClientError
 from quotascope.clients.quota_admin import QuotaAdmin
 
 from ..cardinality import Cardinality
-from ..collection.reading import Readers
+from ..collection.reads import Reads
 from ..config import Config, KafkaConfig, SourceConfig
 from ..discovery.build import build_roster
 from ..errors import ConfigError
@@ -110,18 +110,19 @@ class Evidence:
             await discovery.refresh()
         self._found = roster.found
         async with roster.reading() as sources:
-            readers = Readers(self._clock)
-            self._closing.insert(0, readers.close)
+            reads = Reads(self._clock)
+            self._closing.insert(0, lambda: reads.keep_only(()))
             timeout = self.config.collection.timeout_seconds
-            reading = readers.begin(sources, max(_PATIENCE_SECONDS, timeout))
-            await reading.done()
+            reads.begin(sources, max(_PATIENCE_SECONDS, timeout))
+            await reads.done()
         now = self._clock()
         answers = await self.answers()
         limits = answers.limits(now) if answers else None
         configured = self.config.kafka is not None
         read_at = None if limits is None else now
         health = LimitsHealth(configured=configured, read_at=read_at)
-        self.reads = roster.once_each(reading.so_far())
+        self.reads = roster.once_each(reads.so_far())
         joined = Join().snapshot(self.reads, limits, health, now)
         shown = Cardinality(self.config.cardinality).apply(joined)
-        return replace(shown, discoveries=roster.discoveries)
+        found = () if discovery is None else (*discovery.health.values(),)
+        return replace(shown, discoveries=found)

@@ -4,7 +4,7 @@ from ..limits import LimitsHealth
 from .callbacks import Callbacks
 from .columns import CAUSES, Columns, Usages
 from .entity import Cause, Entity, EntityUsage, LimitState
-from .health import DiscoveryHealth, PushHealth, ReloadHealth, Sampling
+from .health import DiscoveryHealth, OwnHealth, PushHealth, ReloadHealth, Sampling
 from .layout import TYPES, Floats, Layout
 from .node import ConnectionUsage, LimitedRate, NodeUsage
 from .snapshot import Folds, Peaks, Snapshot
@@ -27,6 +27,7 @@ __all__ = [
     "LimitedRate",
     "LimitsHealth",
     "NodeUsage",
+    "OwnHealth",
     "Peaks",
     "PushHealth",
     "ReloadHealth",

@@ -53,3 +53,18 @@ class ReloadHealth:
     """Why the last one did not succeed; None when it did."""
     needs_restart: tuple[str, ...] = ()
     """Fields that have changed, but only count after a restart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnHealth:
+    """How all of these go at one moment, as a snapshot shows them."""
+
+    discoveries: tuple[DiscoveryHealth, ...] = ()
+    sampling: Sampling | None = None
+    """None when only scrapes read."""
+    push: PushHealth | None = None
+    """None when nothing is pushed."""
+    reload: ReloadHealth | None = None
+    """None where the configuration is not read again."""
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    """How often background work failed and began again since the exporter started, by its name; empty where there is none."""

@@ -4,7 +4,7 @@ import pytest
 from tests.exporter.examples import ScriptedSource
 
 from quotascope.cli import compose
-from quotascope.exporter.collection.reading import Readers, Reading
+from quotascope.exporter.collection.reads import Reads
 from quotascope.exporter.config import Config
 from quotascope.exporter.discovery import Roster
 
@@ -16,12 +16,12 @@ async def test_single_look_waits_for_a_source_as_long_as_it_may(
     """Those who look again and again find a late answer in the next one."""
     waited: list[float] = []
 
-    def begin(self: Readers, sources: list[ScriptedSource], patience: float) -> Reading:
+    def begin(self: Reads, sources: list[ScriptedSource], patience: float) -> None:
         waited.append(patience)
-        return begun(self, sources, patience)
+        begun(self, sources, patience)
 
-    begun = Readers.begin
-    monkeypatch.setattr(Readers, "begin", begin)
+    begun = Reads.begin
+    monkeypatch.setattr(Reads, "begin", begin)
     roster = Roster([ScriptedSource()])
     monkeypatch.setattr(compose, "roster_of", lambda _: (roster, None))
     config = Config.model_validate({"collection": {"timeout_seconds": 8}})

@@ -88,7 +88,7 @@ async def test_second_signal_is_left_to_the_system(agent: Serve) -> None:
     )
     before = signal.getsignal(signal.SIGTERM)
     with capture_logs() as lines:
-        running = asyncio.create_task(run_until_signal(build_exporter(config)))
+        running = asyncio.create_task(run_until_signal(*build_exporter(config)))
         while signal.getsignal(signal.SIGTERM) is before:  # noqa: ASYNC110 - until it listens to signals
             await asyncio.sleep(0)
         os.kill(os.getpid(), signal.SIGTERM)

@@ -280,21 +280,22 @@ async def test_discovery_can_come_change_and_go() -> None:
 
 async def test_sampling_can_come_change_and_go() -> None:
     """Maxima and counts go on while it goes on; without it there are none."""
-    world = Switching()
-    every = {"sample_every_seconds": 3600.0}
+    world = Switching(collection={"max_age_seconds": 0})
+    every = {"sample_every_seconds": 3600.0, "max_age_seconds": 0}
     async with world.exporter(world.parts("a", collection=every)) as exporter:
         await ready(exporter)
-        exporter.collection.sampling = Sampling(samples=5)
-        every = {"sample_every_seconds": 1800.0}
+        assert exporter._sampler is not None
+        exporter._sampler.sampling = Sampling(samples=5)
+        every = {"sample_every_seconds": 1800.0, "max_age_seconds": 0}
         await exporter.switch(world.parts("a", collection=every))
-        assert exporter.collection.sampling == Sampling(samples=5)
+        assert (await exporter.snapshot()).sampling == Sampling(samples=5)
         await exporter.switch(world.parts("a"))
-        assert exporter.collection.sampling is None
+        assert (await exporter.snapshot()).sampling is None
 
 
 async def test_push_can_come_change_and_go() -> None:
     """The old one sends what it has before the new one starts; what was counted stays counted."""
-    world = Switching()
+    world = Switching(collection={"max_age_seconds": 0})
     senders = ScriptedSender(), ScriptedSender()
     first, second = (
         Push(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
@@ -304,8 +305,8 @@ async def test_push_can_come_change_and_go() -> None:
         await ready(exporter)
         for push in (first, second, None):
             await exporter.switch(replace(world.parts("a"), push=push))
-            shown = exporter.collection.push_health()
-            assert (shown is None) == (push is None)
+            shown = await exporter.snapshot()
+            assert (shown.push is None) == (push is None)
         assert [sender.closed for sender in senders] == [1, 1]
         assert second.health.exports_total["success"] >= 1
         assert second.ledger is first.ledger

@@ -10,7 +10,7 @@ from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource, table
 
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
-from quotascope.exporter.collection.reading import STALE_AFTER_SECONDS
+from quotascope.exporter.collection.reads import STALE_AFTER_SECONDS
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.join import Join

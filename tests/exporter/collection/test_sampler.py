@@ -8,7 +8,7 @@ from tests.exporter.examples import ScriptedSource, snapshot
 
 from quotascope.exporter.collection import Collection, Sampler
 from quotascope.exporter.limits.refresh import NoLimits
-from quotascope.exporter.snapshot import Sampling, Snapshot
+from quotascope.exporter.snapshot import OwnHealth, Sampling, Snapshot
 
 
 class Timed:
@@ -18,7 +18,6 @@ class Timed:
         self.now = 100.0
         self.takes = list(takes)
         self.began: list[float] = []
-        self.sampling: Sampling | None = None
         self.fails = False
 
     async def snapshot(self, timeout_seconds: float) -> Snapshot:
@@ -37,12 +36,12 @@ class Timed:
         self.now += seconds
 
 
-async def sampled(collection: Timed) -> Sampling | None:
+async def sampled(collection: Timed, before: Sampling | None = None) -> Sampling:
     """Sample every 5 s until the collection has no more."""
-    sampler = Sampler(collection, 5.0, 9.0)
+    sampler = Sampler(collection, 5.0, 9.0, before)
     with pytest.raises(asyncio.CancelledError):
         await sampler.run(lambda: collection.now, collection.pause)
-    return collection.sampling
+    return sampler.sampling
 
 
 async def test_steady_pace() -> None:
@@ -71,9 +70,15 @@ async def test_failure_is_told_and_does_not_count() -> None:
 async def test_scrapes_see_what_samples_saw() -> None:
     """From the source to the scraper: with sampling there are maxima, for those who say who they are."""
     source = ScriptedSource()
-    collection = Collection([source], NoLimits(), max_age_seconds=0)
+    samplers: list[Sampler] = []
+    collection = Collection(
+        [source],
+        NoLimits(),
+        max_age_seconds=0,
+        own=lambda: OwnHealth(sampling=samplers[0].sampling if samplers else None),
+    )
     assert (await collection.snapshot(60, "a")).peaks is None
-    Sampler(collection, 5.0, 9.0)
+    samplers.append(Sampler(collection, 5.0, 9.0))
     taken = await collection.snapshot(60, "a")
     assert taken.peaks is not None
     assert taken.sampling == Sampling()
@@ -84,5 +89,5 @@ async def test_scrapes_see_what_samples_saw() -> None:
 async def test_another_pace_counts_on() -> None:
     """Counters of samples do not begin anew with a sampler."""
     collection = Timed(0.1, 5.1)
-    collection.sampling = Sampling(samples=7, missed=2)
-    assert await sampled(collection) == Sampling(samples=9, missed=3)
+    before = Sampling(samples=7, missed=2)
+    assert await sampled(collection, before) == Sampling(samples=9, missed=3)

@@ -12,6 +12,7 @@ from quotascope.exporter.discovery import Discovery, Roster
 from quotascope.exporter.discovery.target import Found, Target
 from quotascope.exporter.errors import ConfigError, DiscoveryError
 from quotascope.exporter.limits.refresh import NoLimits
+from quotascope.exporter.snapshot import OwnHealth
 
 FIXED = SourceConfig(dialect=Dialect.JOLOKIA, url="http://fixed:1/jolokia", node_id=9)
 
@@ -71,7 +72,7 @@ async def test_two_discoveries_name_each_address_once() -> None:
     roster, discovery = following([first, second])
     await discovery.refresh()
     assert names(roster) == ["a:1", "fixed:2", "other:1", "b:1"]
-    assert [each.targets for each in roster.discoveries] == [2, 4]
+    assert [each.targets for each in discovery.health.values()] == [2, 4]
     await discovery.close()
     assert first.closed
     assert second.closed
@@ -87,7 +88,7 @@ async def test_failure_keeps_what_was_found() -> None:
             finder.error = error
             await discovery.refresh()
     assert names(roster) == ["a:1"]
-    (health,) = roster.discoveries
+    (health,) = discovery.health.values()
     assert (health.errors_total, health.error, health.found_at) == (2, None, NOW)
     told = [line["event"] for line in lines if line["log_level"] != "debug"]
     assert told == ["discovery fails", "discovery works again"]
@@ -102,7 +103,7 @@ async def test_part_that_cannot_be_found_is_told_once() -> None:
         await discovery.refresh()
         await discovery.refresh()
     assert names(roster) == ["a:1"]
-    (health,) = roster.discoveries
+    (health,) = discovery.health.values()
     assert (health.errors_total, health.error) == (2, "no controllers")
     told = [line["event"] for line in lines]
     assert told.count("not everything was found") == 1
@@ -117,7 +118,7 @@ async def test_look_that_hangs_is_given_up() -> None:
     )
     await discovery.refresh()
     assert names(roster) == ["a:1"]
-    assert roster.discoveries[0].error == "no answer within 0.001 seconds"
+    assert discovery.health["kafka"].error == "no answer within 0.001 seconds"
 
 
 async def test_first_collection_waits_for_the_first_look() -> None:
@@ -125,7 +126,12 @@ async def test_first_collection_waits_for_the_first_look() -> None:
     finder = ScriptedFinder("kafka", target("a:1"), target("b:1"))
     finder.answers.clear()
     roster, discovery = following([finder])
-    collection = Collection(roster, NoLimits(), max_age_seconds=0)
+    collection = Collection(
+        roster,
+        NoLimits(),
+        max_age_seconds=0,
+        own=lambda: OwnHealth(discoveries=(*discovery.health.values(),)),
+    )
     look = asyncio.create_task(discovery.refresh())
     first = asyncio.create_task(collection.snapshot(60))
     for _ in range(20):
@@ -176,7 +182,7 @@ async def test_another_discovery_goes_on_where_one_ended() -> None:
     )
     after.resume(before)
     await roster.settled()
-    (health,) = roster.discoveries
+    (health,) = after.health.values()
     assert (health.name, health.errors_total, health.targets) == ("kafka", 1, 1)
     await after.change([FIXED], FoundSourceConfig(), renew=False)
     assert names(roster) == ["a:1"]

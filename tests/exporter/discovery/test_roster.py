@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 from tests.exporter.examples import ScriptedSource, health, table
 
 from quotascope.exporter.collection import Collection
-from quotascope.exporter.collection.reading import STALE_AFTER_SECONDS
+from quotascope.exporter.collection.reads import STALE_AFTER_SECONDS
 from quotascope.exporter.config import Dialect, SourceConfig
 from quotascope.exporter.discovery import Roster
 from quotascope.exporter.discovery.roster import EXAMINE_SECONDS
@@ -103,7 +103,7 @@ async def collect(roster: Roster) -> dict[str, str]:
     """A collection: which source the numbers of each node are from."""
     collection = Collection(roster, NoLimits(), max_age_seconds=0)
     shown = await collection.snapshot(60)
-    await collection._readers.close()
+    await collection._reads.keep_only(())
     return {
         each.name: each.stand_by_of or ("" if each.up else "down")
         for each in shown.sources
