@@ -65,9 +65,10 @@ class Serving:
 def serve(*, read: Reading, serving: Serving) -> None:
     """Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C. SIGHUP reads the configuration again."""
     from quotascope.exporter.garbage import search_rarely
-    from quotascope.exporter.heap import share_arenas
+    from quotascope.exporter.heap import share_arenas, spare_threads
     from quotascope.exporter.logs import configure_logs
 
+    spare_threads()
     from .compose import build_exporter
 
     settings = read.configuration(**asdict(serving))

@@ -1,8 +1,9 @@
-"""How the C library keeps what is free, in a process whose threads take turns with large answers."""
+"""How the C libraries keep what is free, and which threads they start, in a process whose threads take turns with large answers."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 from contextlib import suppress
 from typing import Final
 
@@ -20,3 +21,12 @@ def share_arenas() -> None:
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _MOST_ARENAS)
+
+
+def spare_threads() -> None:
+    """
+    Keep NumPy's linear algebra, which nothing here uses, from starting a thread for each core; to be called before NumPy is imported.
+
+    A value of the environment counts more.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -4,7 +4,7 @@ Many records at once, given as NumPy arrays: for replaying traces.
 The results are those of the scalar interface, record by record and to the last bit, since it is the same engine that
 works through the arrays in their order. What is saved is Python's part between two records, in a compiled build only.
 
-The only module of the engine that needs NumPy (the extra `numpy`), and so not among what `quotascope.metrics` exports.
+The only module of the engine that needs NumPy, which takes a tenth of a second to import, and so not among what `quotascope.metrics` exports.
 """
 
 from collections.abc import Sequence
