@@ -1,32 +1,49 @@
-"""A cluster whose clients come, go and change what they use, as snapshots of the exporter."""
+"""A cluster whose clients come, go and change what they use: as tables of an agent's numbers, and as snapshots of the exporter."""
 
-import random
-from collections.abc import Iterator
 from typing import Final
 
+import numpy as np
+
+from quotascope.exporter.beans import Bean, BeanTable, Column
+from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.snapshot import (
     Columns,
     Entity,
-    EntityUsage,
+    Floats,
+    Layout,
     NodeUsage,
     Snapshot,
     SourceHealth,
+    SourceRead,
 )
+from quotascope.exporter.sources.columns import Columns as TableColumns
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 SERIES_PER_ENTITY: Final = 5
-"""Usage, throttle time, utilisation, limit and rule."""
+"""Usage, throttle time, utilization, limit and rule."""
 TYPES: Final = (QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST)
 LIMITS: Final = {
     QuotaType.PRODUCE: 5_000_000.0,
     QuotaType.FETCH: 20_000_000.0,
-    QuotaType.REQUEST: 0.5,
+    QuotaType.REQUEST: 50.0,
 }
+"""As they are configured: bytes/s, bytes/s, percent."""
 USERS: Final = 997
-_RULES: Final = {
-    kind: QuotaRules({QuotaEntity(DEFAULT, DEFAULT): LIMITS[kind]}).snapshot()
-    for kind in TYPES
+RULES: Final = {
+    kind: QuotaRules({QuotaEntity(DEFAULT, DEFAULT): LIMITS[kind]}) for kind in TYPES
 }
+CONFIGURED: Final = Limits(
+    rules=RULES, nodes={"1": NodeSettings()}, active_controller="1", read_at=0.0
+)
+TAKEN_AT: Final = 1_795_251_780.0
+_HEALTH: Final = SourceHealth(
+    name="broker-1", dialect="jolokia", up=True, duration_seconds=0.1
+)
+_ATTRIBUTES: Final = dict.fromkeys(TYPES, "byte-rate") | {
+    QuotaType.REQUEST: "request-time"
+}
+Key = tuple[QuotaType, str, str, str]
+"""Quota type, user, client id, attribute."""
 
 
 class Cluster:
@@ -40,77 +57,90 @@ class Cluster:
     """
 
     def __init__(self, series: int, seed: int = 7) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - no secrets here
+        self._random = np.random.default_rng(seed)
         self._names = 0
+        self._rules = {kind: rules.snapshot() for kind, rules in RULES.items()}
+        self._tables: TableColumns[Key] = TableColumns(_column)
+        self._keys: list[Key] = []
         count = series // (SERIES_PER_ENTITY * len(TYPES))
-        names = [self._name() for _ in range(count)]
-        self._usages = [
-            self._usage(_entity(kind, *name))
-            for kind in TYPES
-            for name in sorted(names)
-        ]
-
-    def snapshot(self) -> Snapshot:
-        """The cluster as it is: as the join leaves it, a usage is another object where something of it changed."""
-        return Snapshot(
-            taken_at=1_795_251_780.0,
-            shown=Columns.of(self._usages),
-            nodes=(NodeUsage(broker="1", delay_queue_size=dict.fromkeys(TYPES, 3.0)),),
-            sources=(
-                SourceHealth(
-                    name="broker-1", dialect="jolokia", up=True, duration_seconds=0.1
-                ),
-            ),
+        self.layout = Layout.of(
+            self._entity(kind) for kind in TYPES for _ in range(count)
         )
+        self._usage, self._throttle = self._numbers()
 
     def step(self, values: float, entities: float) -> None:
         """Let shares of the values change, and of the entities give way to others."""
-        self._usages = [self._next(usage, values) for usage in self._usages]
         if entities:
-            self._usages = list(self._renewed(entities))
+            (gone,) = (self._random.random(len(self.layout)) < entities).nonzero()
+            before, kinds = (
+                self.layout,
+                self._random.integers(len(TYPES), size=len(gone)),
+            )
+            self.layout = before.changed(gone, [self._entity(TYPES[n]) for n in kinds])
+            self._usage = self.layout.carry(self._usage, before)
+            self._throttle = self.layout.carry(self._throttle, before)
+            self._keys = []
+        usage, throttle = self._numbers()
+        changed = self._random.random(len(self.layout)) < values
+        changed |= np.isnan(self._usage)
+        self._usage = np.where(changed, usage, self._usage)
+        self._throttle = np.where(changed, throttle, self._throttle)
 
-    def _next(self, usage: EntityUsage, share: float) -> EntityUsage:
-        if self._random.random() < share:
-            return self._usage(usage.entity)
-        return usage
-
-    def _renewed(self, share: float) -> Iterator[EntityUsage]:
-        kept = [each for each in self._usages if self._random.random() >= share]
-        fresh = [
-            self._usage(_entity(self._random.choice(TYPES), *self._name()))
-            for _ in range(len(self._usages) - len(kept))
-        ]
-        # sorted as the join leaves them
-        order = {kind: place for place, kind in enumerate(TYPES)}
-        yield from sorted(
-            kept + fresh,
-            key=lambda usage: (
-                order[usage.entity.quota_type],
-                usage.entity.user,
-                usage.entity.client_id,
+    def snapshot(self) -> Snapshot:
+        """The cluster as it is, as the join leaves it."""
+        absent = self.layout.absent
+        return Snapshot(
+            taken_at=TAKEN_AT,
+            shown=Columns(
+                layout=self.layout,
+                usage=self._usage,
+                throttle_time=self._throttle,
+                tokens=absent,
+                told_utilization=absent,
+                throttled_seconds=absent,
+                throttled_requests=absent,
+                rejected_mutations=absent,
+                causes=np.where(self._throttle > 0, 1, 0).astype(np.int8),
             ),
+            nodes=(NodeUsage(broker="1", delay_queue_size=dict.fromkeys(TYPES, 3.0)),),
+            sources=(_HEALTH,),
         )
 
-    def _name(self) -> tuple[str, str]:
+    def reads(self) -> list[SourceRead]:
+        """The same as its agent answers it."""
+        if not self._keys:
+            self._keys = [
+                (each.quota_type, each.user, each.client_id, attribute)
+                for each in self.layout.entities
+                for attribute in (_ATTRIBUTES[each.quota_type], "throttle-time")
+            ]
+        share = np.where(self.layout.limits < 1, 100.0, 1.0)  # percent of a thread
+        numbers = np.column_stack([self._usage * share, self._throttle * 1_000])
+        layout, values = self._tables.place(self._keys, numbers.ravel().tolist())
+        table = BeanTable(node_id="1", layout=layout, values=values)
+        return [SourceRead(health=_HEALTH, table=table)]
+
+    def _entity(self, kind: QuotaType) -> Entity:
         self._names += 1
-        return f"user-{self._names % USERS}", f"client-{self._names:07d}"
-
-    def _usage(self, entity: Entity) -> EntityUsage:
-        limit = entity.limit or 0.0
-        throttled = self._random.random() < 0.02  # noqa: PLR2004 - a few always are
-        return EntityUsage(
-            entity=entity,
-            usage=limit * self._random.random() ** 4,
-            throttle_time_seconds=self._random.random() if throttled else 0.0,
+        user, client_id = f"user-{self._names % USERS}", f"client-{self._names:07d}"
+        percent = 100.0 if kind is QuotaType.REQUEST else 1.0
+        return Entity(
+            broker="1",
+            quota_type=kind,
+            user=user,
+            client_id=client_id,
+            resolution=self._rules[kind].limit(user, client_id),
+            limit=LIMITS[kind] / percent,
         )
 
+    def _numbers(self) -> tuple[Floats, Floats]:
+        """What everybody might use, and how long wait; a few always do."""
+        draw, count = self._random.random, len(self.layout)
+        usage = self.layout.limits * draw(count) ** 4
+        return usage, np.where(draw(count) < 0.02, draw(count), 0.0)  # noqa: PLR2004 - one in fifty
 
-def _entity(kind: QuotaType, user: str, client_id: str) -> Entity:
-    return Entity(
-        broker="1",
-        quota_type=kind,
-        user=user,
-        client_id=client_id,
-        resolution=_RULES[kind].limit(user, client_id),
-        limit=LIMITS[kind],
-    )
+
+def _column(key: Key) -> Column:
+    kind, user, client_id, attribute = key
+    tags = {"type": kind.group, "user": user, "client-id": client_id}
+    return Column(Bean.of("kafka.server", tags), attribute)

@@ -1,13 +1,13 @@
 """
-Times our exposition beside prometheus_client's, side by side in one run: `make bench-exposition`.
+Times scrapes from what the agents answered to the bytes, beside prometheus_client: `make bench-exposition`.
 
-Each round lets a cluster change, hands the new snapshot to both, and sees that both write the same bytes. `snapshot`
-is from the snapshot to the bytes; `values` from values that are ready: for prometheus_client families filled with
-samples, for us lists of numbers. Times are CPU times: what else runs on the machine matters less. A goal that is missed
-is shown, not an error.
+Each round lets a cluster change, joins its tables of numbers with the limits, and writes the text as `/metrics` does and by `generate_latest`, which has to
+give the same bytes; the join counts on both sides, and ours comes first, so that it makes what both need. Then what else a scrape does: a cap of 2,000 entities, the maxima between scrapes, and the memory of a process
+that does nothing but write. Times are CPU times: what else runs on the machine matters less. A goal that is missed is shown, not an error.
 """
 
 import argparse
+import asyncio
 import gc
 import json
 import statistics
@@ -15,55 +15,44 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from benchmarks.clusters import Cluster
-from benchmarks.prepared import PreparedFamilies, PreparedLines
+from benchmarks.clusters import CONFIGURED, TAKEN_AT, Cluster
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from quotascope.exporter.beans import BeanTable
+from quotascope.exporter.cardinality import Cardinality
+from quotascope.exporter.collection import Collection
+from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import Renderer, exposition, gzipped
+from quotascope.exporter.join import Join
+from quotascope.exporter.limits import LimitsHealth
+from quotascope.exporter.limits.refresh import NoLimits
+from quotascope.exporter.snapshot import OwnHealth, Sampling
 
-NOW = 1_795_251_781.0
-GOAL = 50.0
-SERIES = 100_000
+NOW = TAKEN_AT + 1
 CHANGES = {
-    "a tenth of values, a hundredth of entities": (0.1, 0.01),
-    "a tenth of values": (0.1, 0.0),
-    "all values": (1.0, 0.0),
-    "nothing": (0.0, 0.0),
+    "a tenth of the values": (0.1, 0.0, 80),
+    "a tenth, and a hundredth of the entities": (0.1, 0.01, 25),
+    "all values": (1.0, 0.0, 25),
+    "nothing": (0.0, 0.0, 200),
 }
-SIZES = (1_000, 10_000, 100_000, 1_000_000)
+"""Shares of values and entities that change between two scrapes, and how many times faster is the goal."""
+SIZES = (100_000, 1_000_000)
+MEMORY_SIZES = (1_000, 10_000, *SIZES)
+CAP = 2_000
 WARM_UP = 2
 """Rounds before any counts."""
-SCRAPES = 5
-"""Scrapes of each size; the first of them finds nothing prepared."""
+
+_Made = TypeVar("_Made")
+Times = dict[str, list[float]]
+"""CPU seconds, or ratios, of each round by what they are of."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """One comparison: CPU seconds of each side, and how often ours fit into theirs."""
-
-    name: str
-    theirs: float
-    ours: float
-    ratios: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
-    """Our scrapes of a number of series, in CPU seconds, and the memory of the whole process in bytes."""
-
-    series: int
-    first: float
-    next: float
-    packed: float
-    memory: int
-
-
-def timed(work: Callable[[], bytes]) -> tuple[float, bytes]:
+def timed(work: Callable[[], _Made]) -> tuple[float, _Made]:
     """Return CPU seconds, and what came out."""
     gc.collect()
     start = time.process_time()
@@ -71,109 +60,121 @@ def timed(work: Callable[[], bytes]) -> tuple[float, bytes]:
     return time.process_time() - start, done
 
 
-def compare(name: str, series: int, rounds: int) -> list[Result]:
+def compare(series: int, name: str, rounds: int) -> Times:
     """Let a cluster change in one way, round by round."""
-    values, entities = CHANGES[name]
-    cluster, renderer = Cluster(series), Renderer()
-    lines, families = PreparedLines(), PreparedFamilies()
-    whole: list[tuple[float, float]] = []
-    ready: list[tuple[float, float]] = []
-    for _ in track(range(rounds + WARM_UP), name, console=Console(stderr=True)):
-        cluster.step(values, entities)
+    cluster, join, renderer = Cluster(series), Join(), Renderer()
+    times: Times = {"join": [], "text": [], "prometheus_client": [], "ratio": []}
+    for number in track(range(rounds + WARM_UP), name, console=Console(stderr=True)):
+        cluster.step(*CHANGES[name][:2])
+        reads = cluster.reads()
+        joining, joined = timed(lambda: join.snapshot(reads, CONFIGURED, LimitsHealth(), TAKEN_AT))  # noqa: B023  # fmt: skip
+        writing, text = timed(lambda: renderer.render(joined, NOW))  # noqa: B023
+        theirs, expected = timed(lambda: exposition(joined, NOW))  # noqa: B023
+        assert text == expected
+        ratio = (joining + theirs) / (joining + writing)
+        if number >= WARM_UP:
+            for what, value in zip(times, (joining, writing, theirs, ratio), strict=True):  # fmt: skip
+                times[what].append(value)
+    return times
+
+
+def capped(series: int, rounds: int) -> Times:
+    """What the cap costs, beside the text of all entities and of those that it leaves."""
+    cluster, join = Cluster(series), Join()
+    cap, whole, rest = Cardinality(CardinalityConfig(max_entities=CAP)), Renderer(), Renderer()  # fmt: skip
+    names = f"cap of {CAP:,}", "text of all", "text of those shown"
+    times: Times = {name: [] for name in names}
+    for number in range(rounds + WARM_UP):
+        cluster.step(0.1, 0.0)
+        joined = join.snapshot(cluster.reads(), CONFIGURED, LimitsHealth(), TAKEN_AT)
+        capping, shown = timed(lambda: cap.apply(joined))  # noqa: B023
+        both = [timed(lambda: each[0].render(each[1], NOW))[0] for each in ((whole, joined), (rest, shown))]  # noqa: B023  # fmt: skip
+        if number >= WARM_UP:
+            for name, value in zip(names, (capping, *both), strict=True):
+                times[name].append(value)
+    return times
+
+
+class Answered:
+    """A source that has answered already."""
+
+    name, dialect, node_id = "broker-1", "jolokia", None
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.table: BeanTable | None = None
+
+    async def read(self) -> BeanTable:
+        """The table that the cluster gave last."""
+        assert self.table is not None
+        return self.table
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def sampled(series: int, rounds: int) -> Times:
+    """A whole collection of a tenth of other values, with maxima and without."""
+    source = Answered(Cluster(series))
+    times: Times = {"collection with maxima": [], "without": []}
+    sides = {
+        name: Collection([source], NoLimits(), 0.0, own=lambda own=own: own)  # type: ignore[misc]
+        for name, own in zip(times, (OwnHealth(sampling=Sampling()), OwnHealth()), strict=True)
+    }  # fmt: skip
+    for number in range(rounds + WARM_UP):
+        source.cluster.step(0.1, 0.0)
+        source.table = source.cluster.reads()[0].table
+        for name, collection in sides.items():
+            gc.collect()
+            start = time.process_time()
+            await collection.snapshot(60.0, "prometheus")
+            if number >= WARM_UP:
+                times[name].append(time.process_time() - start)
+    return times
+
+
+def measure(series: int) -> dict[str, float]:
+    """Write snapshots of a size; a tenth of its values changes, and a hundredth of its entities."""
+    cluster, renderer, seconds, text = Cluster(series), Renderer(), [], b""
+    for _ in range(5):
         snapshot = cluster.snapshot()
-        theirs, expected = timed(lambda: exposition(snapshot, NOW))  # noqa: B023
-        ours, written = timed(lambda: renderer.render(snapshot, NOW))  # noqa: B023
-        assert written == expected
-        whole.append((theirs, ours))
-        lines.prepare(snapshot)
-        families.prepare(snapshot, NOW)
-        theirs, expected = timed(families.text)
-        ours, written = timed(lines.text)
-        assert written == expected
-        ready.append((theirs, ours))
-    return [
-        result(f"{name}: snapshot", whole[WARM_UP:]),
-        result(f"{name}: values", ready[WARM_UP:]),
-    ]
-
-
-def result(name: str, times: Sequence[tuple[float, float]]) -> Result:
-    """Sum rounds up."""
-    return Result(
-        name=name,
-        theirs=statistics.median(theirs for theirs, _ in times),
-        ours=statistics.median(ours for _, ours in times),
-        ratios=tuple(theirs / ours for theirs, ours in times),
-    )
-
-
-def measure(series: int) -> Size:
-    """Scrape a cluster of a size; a tenth of its values changes, and a hundredth of its entities."""
-    cluster, renderer = Cluster(series), Renderer()
-    times = []
-    for _ in range(SCRAPES):
-        snapshot = cluster.snapshot()
-        seconds, text = timed(lambda: renderer.render(snapshot, NOW))  # noqa: B023
-        times.append(seconds)
-        cluster.step(*CHANGES["a tenth of values, a hundredth of entities"])
-    packed, _ = timed(lambda: gzipped(text))
-    return Size(
-        series=sum(not line.startswith(b"#") for line in text.splitlines()),
-        first=times[0],
-        next=statistics.median(times[1:]),
-        packed=packed,
-        memory=most_memory(),
-    )
-
-
-def most_memory() -> int:
-    """Return the most bytes that this process had resident."""
+        spent, text = timed(lambda: renderer.render(snapshot, NOW))  # noqa: B023
+        seconds.append(spent)
+        cluster.step(0.1, 0.01)
     status = Path("/proc/self/status").read_text()
-    line = next(each for each in status.splitlines() if each.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024
+    peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return {
+        "series": sum(not line.startswith(b"#") for line in text.splitlines()),
+        "first ms": seconds[0] * 1e3,
+        "next ms": statistics.median(seconds[1:]) * 1e3,
+        "gzip ms": timed(lambda: gzipped(text))[0] * 1e3,
+        "MiB": int(peak.split()[1]) / 1024,
+    }
 
 
-def measured_apart(series: int) -> Size:
+def measured_apart(series: int) -> dict[str, float]:
     """The same in a process of its own, whose memory is nobody else's."""
     command = [sys.executable, "-m", "benchmarks.exposition", "--measure", str(series)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    return Size(**json.loads(done.stdout))
+    found: dict[str, float] = json.loads(subprocess.check_output(command))
+    return found
 
 
-def table(results: Sequence[Result]) -> Table:
+def spread(values: Sequence[float], scale: float = 1e3) -> str:
+    """Least, median and greatest."""
+    found = (min(values), statistics.median(values), max(values))
+    return " / ".join(f"{each * scale:.3g}" for each in found)
+
+
+def comparison(series: int, results: dict[str, Times]) -> Table:
     """Return the comparisons as people read them."""
-    shown = Table(title=f"{SERIES:,} series: CPU ms, and times faster (goal {GOAL:g})")
-    shown.add_column("")
-    for heading in ("prometheus_client", "ours", "median", "min", "max"):
-        shown.add_column(heading, justify="right")
-    for each in results:
-        median = statistics.median(each.ratios)
-        colour = "green" if median >= GOAL else "red"
-        shown.add_row(
-            each.name,
-            f"{each.theirs * 1e3:.0f}",
-            f"{each.ours * 1e3:.1f}",
-            f"[{colour}]{median:.0f}[/]",
-            f"{min(each.ratios):.0f}",
-            f"{max(each.ratios):.0f}",
-        )
-    return shown
-
-
-def growth(sizes: Sequence[Size]) -> Table:
-    """Return the sizes as people read them."""
-    shown = Table(title="ours by size: CPU time of a scrape, memory of the process")
-    for heading in ("series", "first ms", "next ms", "ns each", "gzip ms", "MiB"):
-        shown.add_column(heading, justify="right")
-    for size in sizes:
-        shown.add_row(
-            f"{size.series:,}",
-            f"{size.first * 1e3:.0f}",
-            f"{size.next * 1e3:.1f}",
-            f"{size.next / size.series * 1e9:.0f}",
-            f"{size.packed * 1e3:.1f}",
-            f"{size.memory / (1 << 20):.0f}",
-        )
+    shown = Table(title=f"{series:,} series: CPU ms, min / median / max")
+    for heading in ("between two scrapes", "join", "text", "generate_latest", "times faster", "goal"):  # fmt: skip
+        shown.add_column(heading)
+    for name, times in results.items():
+        goal = CHANGES[name][2]
+        colour = "green" if statistics.median(times["ratio"]) >= goal else "red"
+        each = [spread(times[what]) for what in ("join", "text", "prometheus_client")]
+        shown.add_row(name, *each, f"[{colour}]{spread(times['ratio'], 1)}[/]", f"{goal}")  # fmt: skip
     return shown
 
 
@@ -181,24 +182,30 @@ def main() -> int:
     """Print the tables and perhaps write them as JSON."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--series", type=int, nargs="*", default=SIZES)
     parser.add_argument("--json", type=Path, help="file to write the results to")
-    parser.add_argument("--measure", type=int, help="one size only, as JSON")
+    parser.add_argument("--measure", type=int, help="memory of one size, as JSON")
     options = parser.parse_args()
     if options.measure:
-        print(json.dumps(asdict(measure(options.measure))))  # noqa: T201 - read by the process that started this one
+        print(json.dumps(measure(options.measure)))  # noqa: T201 - read by the process that started this one
         return 0
-    results = [
-        each for name in CHANGES for each in compare(name, SERIES, options.rounds)
-    ]
-    sizes = [measured_apart(series) for series in SIZES]
-    for shown in (table(results), growth(sizes)):
-        Console().print(shown)
-    if options.json:
-        content = {
-            "results": [asdict(each) for each in results],
-            "sizes": [asdict(each) for each in sizes],
+    console, content = Console(width=150), {}
+    for series in options.series:
+        results = {name: compare(series, name, options.rounds) for name in CHANGES}
+        console.print(comparison(series, results))
+        beside = {
+            **capped(series, options.rounds),
+            **asyncio.run(sampled(series, options.rounds)),
         }
-        options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        for name, values in beside.items():
+            console.print(f"{name}: {spread(values)} ms")
+        content[str(series)] = results | {"beside": beside}
+    sizes = [measured_apart(series) for series in MEMORY_SIZES]
+    for size in sizes:
+        console.print(", ".join(f"{name} {value:,.4g}" for name, value in size.items()))
+    if options.json:
+        text = json.dumps({"scrapes": content, "sizes": sizes}, indent=2)
+        options.json.write_text(f"{text}\n", encoding="utf-8")
     return 0
 
 
