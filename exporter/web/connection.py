@@ -1,20 +1,77 @@
-"""One connection, whose client must ask, and take the answer, in time."""
+"""One connection, whose client must ask, and take the answer, in time; and all of them, which share the places that there are."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from aiohttp import web
 
-from .guests import Guests
-from .headers import Headers
 from .limits import Limits
 
 if TYPE_CHECKING:
     from aiohttp.web_request import BaseRequest
+    from multidict import CIMultiDict
+
+Guest: TypeAlias = object
+Drop: TypeAlias = Callable[[], None]
+
+
+class Guests:
+    """
+    Connections: some whose request is being answered, and some that wait.
+
+    They wait for a handshake, for the rest of a request, or for the next one. When all places are taken, a new
+    connection gets that of whoever waited longest, so that nobody can keep others out by waiting. Places of requests
+    are given to nobody.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._waiting: dict[Guest, Drop] = {}  # the longest first
+        self._asking: dict[Guest, Drop] = {}
+
+    @property
+    def asking(self) -> int:
+        """How many requests are being answered."""
+        return len(self._asking)
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._asking)
+
+    def enter(self, guest: Guest, drop: Drop) -> bool:
+        """A new connection, which ``drop`` ends; False when there is no room for it."""
+        if len(self) >= self._most and not self.make_room():
+            return False
+        self._waiting[guest] = drop
+        return True
+
+    def make_room(self) -> bool:
+        """End the connection that waited longest; False when none waits."""
+        if not self._waiting:
+            return False
+        longest = next(iter(self._waiting))
+        self._waiting.pop(longest)()
+        return True
+
+    def asks(self, guest: Guest) -> None:
+        """Its request has come."""
+        drop = self._waiting.pop(guest, None)
+        if drop is not None:
+            self._asking[guest] = drop
+
+    def waits(self, guest: Guest) -> None:
+        """Its answer is taken."""
+        drop = self._asking.pop(guest, None)
+        if drop is not None:
+            self._waiting[guest] = drop
+
+    def leave(self, guest: Guest) -> None:
+        """It is gone."""
+        self._waiting.pop(guest, None)
+        self._asking.pop(guest, None)
 
 
 class Connection(web.RequestHandler):
@@ -26,7 +83,7 @@ class Connection(web.RequestHandler):
     Args:
         server: aiohttp's server.
         guests: Whom it reports to.
-        headers: What answers carry, here those to what is not HTTP.
+        put_headers: Completes the headers of an answer, here of those to what is not HTTP.
         limits: The deadlines.
         admits: Whether the client may come in, once TLS says who it is.
 
@@ -38,8 +95,8 @@ class Connection(web.RequestHandler):
         "_body_left",
         "_deadline",
         "_guests",
-        "_headers",
         "_limits",
+        "_put_headers",
         "_release",
         "_taking",
         "_wire",
@@ -49,7 +106,7 @@ class Connection(web.RequestHandler):
         self,
         server: web.Server,
         guests: Guests,
-        headers: Headers,
+        put_headers: Callable[[CIMultiDict[str]], None],
         limits: Limits,
         admits: Callable[[asyncio.BaseTransport], bool],
     ) -> None:
@@ -66,7 +123,7 @@ class Connection(web.RequestHandler):
             auto_decompress=False,
         )
         self._guests = guests
-        self._headers = headers
+        self._put_headers = put_headers
         self._limits = limits
         self._admits = admits
         self._between = False
@@ -98,15 +155,17 @@ class Connection(web.RequestHandler):
             self._within(self._limits.head_seconds)
         super().data_received(data)
 
-    def asked(self) -> None:
-        """A whole head has come; its answer has deadlines of its own."""
+    def asked(self, *, body: bool = False) -> None:
+        """
+        A whole head has come; its answer has deadlines of its own.
+
+        Of a ``body`` that follows a little is taken and ignored, so that the client reads the answer.
+        """
         self._between = False
         self._cancel_deadline()
         self._guests.asks(self)
-
-    def refuse_body(self) -> None:
-        """What follows belongs to a body, of which a little is taken and ignored, so that the client reads the answer."""
-        self._body_left = self._limits.body_bytes
+        if body:
+            self._body_left = self._limits.body_bytes
 
     def until_taken(self, release: Callable[[], None]) -> None:
         """Call this once the answer to the request at hand is taken, or the client is gone."""
@@ -167,7 +226,7 @@ class Connection(web.RequestHandler):
             self.logger.debug("no HTTP from %s: %r", request.remote, exc)
         text = f"{status} {HTTPStatus(status).phrase}\n"
         answer = web.Response(status=status, text=text)
-        self._headers.put_on(answer.headers)
+        self._put_headers(answer.headers)
         answer.force_close()
         return answer
 

@@ -12,8 +12,7 @@ import structlog
 
 from ..errors import CannotListen
 from ..os_reason import os_reason
-from .connection import Connection
-from .guests import Guests
+from .connection import Connection, Guests
 from .limits import Limits
 from .occasional import Occasional
 

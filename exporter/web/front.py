@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
-from typing import cast
 
 import structlog
 from aiohttp import web
-from aiohttp.typedefs import Handler
 
 from ..config import ServerConfig
-from .connection import Connection
+from .connection import Connection, Guests
 from .door import Door, listening_sockets
-from .guests import Guests
-from .headers import Headers
-from .hosts import Hosts
 from .limits import Limits, connections_within
 from .load import WebSettings
-from .login import Login
 from .names import is_allowed
 from .requests import Requests
 from .watched import WatchedSettings
@@ -42,11 +36,10 @@ class Front:
             requests=config.max_requests,
         )
         self._settings = settings_of(config)
-        self._headers = Headers(self._settings)
         self._guests = Guests(self._limits.connections)
-        self._requests = Requests(self._settings, self._limits.requests)
-        self._hosts = Hosts(config.address, config.allowed_hosts)
-        self._login = Login(self._settings)
+        self._requests = Requests(
+            self._settings, self._limits.requests, config.address, config.allowed_hosts
+        )
         self._runner: web.AppRunner | None = None
         self._door: Door | None = None
 
@@ -63,7 +56,9 @@ class Front:
         await self._runner.setup()
         server = self._server()
         # around the application and not as its middlewares: it answers `Expect` before those
-        server.request_handler = self._guarded(server.request_handler)
+        server.request_handler = partial(
+            self._requests.answer, handler=server.request_handler
+        )
         self._door = Door(
             sockets, self._guests, self._connection, self._tls, self._limits
         )
@@ -87,26 +82,13 @@ class Front:
             raise RuntimeError("not open")
         return server
 
-    def _guarded(
-        self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-    ) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
-        """What a request passes on its way to ``handler``: nothing but its head costs anything before the login."""
-        guarded = cast("Handler", handler)
-        for each in (
-            self._requests.admit,
-            self._login.middleware,
-            self._hosts.middleware,
-            self._requests.note,
-            self._headers.middleware,
-        ):
-            guarded = partial(each, handler=guarded)
-        return cast(
-            "Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]", guarded
-        )
-
     def _connection(self) -> Connection:
         return Connection(
-            self._server(), self._guests, self._headers, self._limits, self._admits
+            self._server(),
+            self._guests,
+            self._requests.put_headers,
+            self._limits,
+            self._admits,
         )
 
     def _admits(self, transport: asyncio.BaseTransport) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
-from aiohttp.web import Application, Request
+from aiohttp.web import Application, Request, StreamResponse
 from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource, table
 
 from quotascope.exporter.collection import Collection
@@ -14,8 +14,8 @@ from quotascope.exporter.config import CollectionConfig
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.page import Pages
 from quotascope.exporter.page.serving import MAX_AGE_SECONDS
-from quotascope.exporter.web.headers import Headers
 from quotascope.exporter.web.load import WebSettings
+from quotascope.exporter.web.requests import Requests as Incoming
 
 
 class Served:
@@ -33,14 +33,19 @@ class Served:
         self.pages = Pages(
             self.collection, config, None, lambda: loop.time() + self.later
         )
-        headers = Headers(WebSettings)
-        app = Application(middlewares=[headers.middleware])
+        app = Application()
+        app.on_response_prepare.append(_headed)
         self.pages.add_to(app.router)
         self.client: TestClient[Request, Application] = TestClient(TestServer(app))
 
     async def json(self, query: str = "") -> Any:
         """The entities."""
         return await (await self.client.get(f"/api/v1/entities{query}")).json()
+
+
+async def _headed(_: Request, answer: StreamResponse) -> None:
+    """As the front does it."""
+    Incoming(WebSettings, 1, "localhost").put_headers(answer.headers)
 
 
 @pytest.fixture

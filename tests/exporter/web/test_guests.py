@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from quotascope.exporter.web.guests import Guests
+from quotascope.exporter.web.connection import Guests
 
 
 def test_a_new_one_gets_the_place_of_whoever_waited_longest() -> None:

@@ -5,7 +5,8 @@ import pytest
 from structlog.testing import capture_logs
 from tests.exporter.web.serving import serving
 
-from quotascope.exporter.web.hosts import Hosts, host_name, is_loopback
+from quotascope.exporter.web.load import WebSettings
+from quotascope.exporter.web.requests import Requests, host_name, is_loopback
 
 
 @pytest.mark.parametrize(
@@ -66,5 +67,6 @@ async def test_a_page_from_elsewhere_reads_nothing_here(
 
 async def test_anywhere_else_any_name_will_do() -> None:
     """Nobody knows what an exporter is called in a cluster, unless they are told."""
-    assert Hosts("0.0.0.0")._any  # noqa: S104 - compared, not bound
-    assert not Hosts("0.0.0.0", ["quotascope.corp"])._any  # noqa: S104 - as above
+    everywhere = "0.0.0.0"  # noqa: S104 - compared, not bound
+    assert Requests(WebSettings, 1, everywhere).any_host
+    assert not Requests(WebSettings, 1, everywhere, ["quotascope.corp"]).any_host
