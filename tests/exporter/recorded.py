@@ -14,10 +14,9 @@ from quotascope.exporter.snapshot import (
     SourceHealth,
     SourceRead,
 )
-from quotascope.exporter.sources.columns import Columns
-from quotascope.exporter.sources.jolokia import answer as jolokia
-from quotascope.exporter.sources.jolokia.request import BY_TYPE, REQUESTS
-from quotascope.exporter.sources.node_id import NodeId
+from quotascope.exporter.sources.columns import Columns, NodeId
+from quotascope.exporter.sources.jolokia import protocol as jolokia
+from quotascope.exporter.sources.jolokia.protocol import BY_TYPE, REQUESTS
 from quotascope.exporter.sources.prometheus_text.reader import TextReader
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 

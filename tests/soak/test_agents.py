@@ -11,8 +11,8 @@ from benchmarks.soak.weather import Mood, Spell, Weather
 from tests.exporter.recorded import jolokia_table
 
 from quotascope.exporter.beans import BeanTable
-from quotascope.exporter.sources.jolokia.request import bulk_request
-from quotascope.exporter.sources.node_id import NodeId
+from quotascope.exporter.sources.columns import NodeId
+from quotascope.exporter.sources.jolokia.protocol import bulk_request
 from quotascope.exporter.sources.prometheus_text.reader import TextReader
 
 SPELL = Spell(mood=Mood.GOOD, begin=0, end=100, life=3, born=0)

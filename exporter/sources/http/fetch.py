@@ -1,9 +1,11 @@
-"""One bounded answer over HTTP, or a ``SourceError`` that says what to do."""
+"""One bounded answer over HTTP, unpacked to no more than is wanted, or a ``SourceError`` that says what to do."""
 
 from __future__ import annotations
 
 import asyncio
+import zlib
 from base64 import b64encode
+from typing import Final
 
 import aiohttp
 from yarl import URL
@@ -12,7 +14,6 @@ from ...errors import SourceDenied, SourceError, SourceUnreachable, SourceUnread
 from ...os_reason import os_reason
 from ...untrusted import shown
 from .target import MEBIBYTE, HttpTarget
-from .unpacking import ASKED_FOR, Unpacker
 
 _CHUNK_BYTES = 1 << 16
 _PACKED_BYTES = 1 << 12
@@ -21,6 +22,11 @@ _OK = 200
 _REDIRECTS = range(300, 400)
 _DENIED = (401, 403, 407)
 _NOT_FOUND = 404
+_ASKED_FOR: Final = "gzip"
+"""What `Accept-Encoding` says."""
+_GZIP: Final = {"gzip", "x-gzip"}
+_PLAIN: Final = {"", "identity"}
+_GZIP_WINDOW: Final = 31
 
 
 class HttpFetch:
@@ -57,7 +63,13 @@ class HttpFetch:
     async def _attempt(self, method: str, url: URL, body: bytes | None) -> bytes:
         try:
             async with asyncio.timeout(self._target.timeout_seconds):
-                return await self._retried(method, url, body)
+                try:
+                    return await self._once(method, url, body)
+                except aiohttp.ClientConnectorError:
+                    raise
+                except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                    # An agent closes idle connections, and a restarted one knows none of them.
+                    return await self._once(method, url, body)
         except TimeoutError:
             raise SourceUnreachable(self._too_late(url)) from None
         except aiohttp.ClientError as error:
@@ -72,20 +84,12 @@ class HttpFetch:
             "or timeout_seconds is too short for this many clients"
         )
 
-    async def _retried(self, method: str, url: URL, body: bytes | None) -> bytes:
-        try:
-            return await self._once(method, url, body)
-        except aiohttp.ClientConnectorError:
-            raise
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            # An agent closes idle connections, and a restarted one knows none of them.
-            return await self._once(method, url, body)
-
     async def _once(self, method: str, url: URL, body: bytes | None) -> bytes:
         async with self._opened().request(
             method, url, data=body, allow_redirects=False
         ) as response:
-            self._check(response)
+            if response.status != _OK:
+                raise self._refused(response)
             return await self._bounded(response)
 
     def _opened(self) -> aiohttp.ClientSession:
@@ -104,21 +108,19 @@ class HttpFetch:
             )
         return self._session
 
-    def _check(self, response: aiohttp.ClientResponse) -> None:
+    def _refused(self, response: aiohttp.ClientResponse) -> SourceError:
         status = response.status
-        if status == _OK:
-            return
         if status in _DENIED:
-            raise SourceDenied(
+            return SourceDenied(
                 f"HTTP {status}: the agent refuses these credentials; check basic_auth and headers of this source"
             )
         if status in _REDIRECTS:
-            raise SourceUnreadable(
+            return SourceUnreadable(
                 f"HTTP {status}: redirects to {_place(response)}; redirects are not followed, configure the final url"
             )
         if status == _NOT_FOUND:
-            raise SourceUnreadable(f"HTTP 404: nothing at this path; {self._hint}")
-        raise SourceUnreadable(f"HTTP {status} instead of 200; {self._hint}")
+            return SourceUnreadable(f"HTTP 404: nothing at this path; {self._hint}")
+        return SourceUnreadable(f"HTTP {status} instead of 200; {self._hint}")
 
     async def _bounded(self, response: aiohttp.ClientResponse) -> bytes:
         body, most = bytearray(), self._target.max_bytes
@@ -141,7 +143,7 @@ def _headers(target: HttpTarget) -> dict[str, str]:
     for name, value in target.headers.items():
         if not value.isprintable():
             raise ValueError(f"the header {name} holds a line end or the like")
-    return {**_basic_auth(target), **target.headers, "Accept-Encoding": ASKED_FOR}
+    return {**_basic_auth(target), **target.headers, "Accept-Encoding": _ASKED_FOR}
 
 
 def _basic_auth(target: HttpTarget) -> dict[str, str]:
@@ -187,3 +189,53 @@ def _explained(error: aiohttp.ClientError, hint: str) -> SourceError:
             "the connection ended in the middle of the answer: is the node shutting down?"
         )
     return SourceUnreadable(f"this is not HTTP as it should be; {hint}")
+
+
+class Unpacker:
+    """
+    Takes the pieces of one body.
+
+    zlib itself is asked, piece by piece and for no more than is wanted, so that a small answer cannot become a large one;
+    and it is asked whether that was all, for half an answer must not pass for a whole one.
+
+    Args:
+        encoding: What the answer says of itself in ``Content-Encoding``. Raises ``SourceUnreadable`` for one that was
+            not asked for.
+
+    """
+
+    def __init__(self, encoding: str) -> None:
+        word = encoding.strip().lower()
+        if word not in _GZIP | _PLAIN:
+            raise SourceUnreadable(
+                f"the answer is compressed as {shown(encoding)!r}, which was not asked for: does a proxy pack it?"
+            )
+        self.packed = word in _GZIP
+        """Whether a piece can hold more than its length."""
+        self._member = zlib.decompressobj(_GZIP_WINDOW)
+        self._begun = False
+
+    def unpacked(self, piece: bytes, most: int) -> bytes:
+        """What a piece holds, but no more than ``most`` bytes and one. Raises ``SourceUnreadable``."""
+        if not self.packed:
+            return piece
+        found = bytearray()
+        try:
+            while piece and len(found) <= most:
+                if self._member.eof:
+                    self._member = zlib.decompressobj(_GZIP_WINDOW)
+                found += self._member.decompress(piece, most + 1 - len(found))
+                piece = self._member.unconsumed_tail or self._member.unused_data
+        except zlib.error as error:
+            raise SourceUnreadable(
+                f"the answer says it is compressed, but cannot be unpacked ({shown(error)})"
+            ) from None
+        self._begun = True
+        return bytes(found)
+
+    def check_complete(self) -> None:
+        """Raise ``SourceUnreachable`` when there should have been more."""
+        if self._begun and not self._member.eof:
+            raise SourceUnreachable(
+                "the answer ended in the middle of what is compressed: is the node shutting down, or does a proxy cut it?"
+            )

@@ -11,13 +11,18 @@ from yarl import URL
 
 from ...beans import BeanTable, Layout
 from ...errors import SourceNotRead
-from ..columns import Columns
+from ..columns import Columns, NodeId
 from ..http.fetch import HttpFetch
 from ..http.target import HttpTarget
 from ..in_thread import InThread
-from ..node_id import NodeId
-from .answer import column_of, numbers_in
-from .request import BY_TYPE, REQUESTS, ReadRequest, bulk_request
+from .protocol import (
+    BY_TYPE,
+    REQUESTS,
+    ReadRequest,
+    bulk_request,
+    column_of,
+    numbers_in,
+)
 
 _HINT = "the usual path of a Jolokia agent is /jolokia, and its usual port 8778"
 _READS_BY_TYPE: Final = 20
@@ -74,13 +79,8 @@ class JolokiaSource:
     ) -> tuple[Layout, array[float]]:
         answer = await self._fetch.post(self._url, bulk_request(requests))
         return await self._thread.run(
-            lambda: self._placed(answer, requests), len(answer)
+            lambda: self._columns.place(*numbers_in(answer, requests)), len(answer)
         )
-
-    def _placed(
-        self, answer: bytes, requests: Sequence[ReadRequest]
-    ) -> tuple[Layout, array[float]]:
-        return self._columns.place(*numbers_in(answer, requests))
 
     async def close(self) -> None:
         """Release connections."""

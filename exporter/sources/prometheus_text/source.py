@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...beans import BeanTable
 from ...errors import SourceUnreadable
+from ..columns import NodeId
 from ..http.fetch import HttpFetch
 from ..http.target import HttpTarget
 from ..in_thread import InThread
-from ..node_id import NodeId
 from .dialect import TextDialect
 from .reader import Reading, TextReader
 

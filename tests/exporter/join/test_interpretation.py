@@ -7,7 +7,7 @@ from tests.strategies import texts
 
 from quotascope.exporter.beans import Bean, Column, Layout
 from quotascope.exporter.join.interpretation import Interpreter, decoded, interpreted
-from quotascope.exporter.sources.jolokia.answer import column_of
+from quotascope.exporter.sources.jolokia.protocol import column_of
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, mbean_name, sanitize
 
 names = texts.filter(bool)

@@ -17,8 +17,12 @@ from tests.exporter.sources.http.hostile import jolokia
 
 from quotascope.exporter.errors import SourceError
 from quotascope.exporter.sources.columns import Columns
-from quotascope.exporter.sources.jolokia.answer import Key, column_of, numbers_in
-from quotascope.exporter.sources.jolokia.request import REQUESTS
+from quotascope.exporter.sources.jolokia.protocol import (
+    REQUESTS,
+    Key,
+    column_of,
+    numbers_in,
+)
 from quotascope.exporter.sources.prometheus_text.reader import TextReader
 
 LENGTH = 200_000

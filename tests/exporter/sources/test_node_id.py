@@ -4,7 +4,7 @@ import pytest
 
 from quotascope.exporter.beans import Bean, Column, Layout
 from quotascope.exporter.errors import SourceUnreadable
-from quotascope.exporter.sources.node_id import NodeId
+from quotascope.exporter.sources.columns import NodeId
 
 
 def layout(*properties: dict[str, str]) -> Layout:

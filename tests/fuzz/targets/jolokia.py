@@ -10,10 +10,13 @@ from tests.fuzz.target import Target
 
 from quotascope.exporter.beans import Column
 from quotascope.exporter.errors import SourceError
-from quotascope.exporter.sources.columns import Columns
-from quotascope.exporter.sources.jolokia.answer import Key, column_of, numbers_in
-from quotascope.exporter.sources.jolokia.request import REQUESTS
-from quotascope.exporter.sources.node_id import NodeId
+from quotascope.exporter.sources.columns import Columns, NodeId
+from quotascope.exporter.sources.jolokia.protocol import (
+    REQUESTS,
+    Key,
+    column_of,
+    numbers_in,
+)
 
 _NEXT = b"\0"
 """Between two answers of one agent: what is learned from the first must not spoil the second."""

@@ -10,7 +10,7 @@ from tests.fuzz.target import Target
 
 from quotascope.exporter.beans import Column
 from quotascope.exporter.errors import SourceError
-from quotascope.exporter.sources.node_id import NodeId
+from quotascope.exporter.sources.columns import NodeId
 from quotascope.exporter.sources.prometheus_text.reader import Reading, TextReader
 
 _NEXT = b"\0"
