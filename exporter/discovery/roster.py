@@ -163,7 +163,8 @@ class Roster:
             yield self.sources
         finally:
             self._readers -= 1
-            await self._close_those_gone()
+            if self._gone:
+                await self._close_those_gone()
 
     def note(self, reads: Iterable[SourceRead]) -> None:
         """
@@ -174,9 +175,11 @@ class Roster:
         now = self._clock()
         named = {source.name for source in self.all}
         given = [read for read in reads if read.health.name in named]
-        judged = [read for read in given if not read.health.pending]
-        for read in judged:
+        for read in given:
+            if read.health.pending:
+                continue
             name, table = read.health.name, read.table
+            good = table is not None and not read.health.late
             known = self._candidates.get(name)
             if table is not None and (known is None or known.node_id != table.node_id):
                 self._candidates.pop(name, None)
@@ -184,20 +187,25 @@ class Roster:
                     table.node_id, read.health, now
                 )
             if known is not None:
-                known.probation = (
-                    max(0, known.probation - 1) if _is_good(read) else _GOOD_READS
-                )
+                known.probation = max(0, known.probation - 1) if good else _GOOD_READS
                 known.health = read.health
                 known.examined_at = now
-        self._failing -= {read.health.name for read in judged}
-        self._failing |= {read.health.name for read in judged if not _is_good(read)}
+            (self._failing.discard if good else self._failing.add)(name)
         for node_id, name in self._chosen(given).items():
-            self._use(name, node_id)
-        self._in_use = {
-            node_id: name
-            for node_id, name in self._in_use.items()
-            if name in self._candidates and self._candidates[name].node_id == node_id
-        }  # else one that says another id in each read would fill the memory
+            before = self._in_use.get(node_id)
+            self._in_use[node_id] = name
+            if before not in {None, name}:  # the numbers may have changed with it
+                log.warning(
+                    "node is read through another source",
+                    node=node_id,
+                    source=name,
+                    before=before,
+                )
+        for node_id, name in [*self._in_use.items()]:
+            known = self._candidates.get(name)
+            if known is None or known.node_id != node_id:
+                # else one that says another id in each read would fill the memory
+                del self._in_use[node_id]
 
     def once_each(self, reads: Iterable[SourceRead]) -> list[SourceRead]:
         """
@@ -207,57 +215,53 @@ class Roster:
         """
         given = list(reads)
         chosen = self._chosen(given)
-        read_now = {read.health.name for read in given}
-        return [
-            *(self._without_rivals(read, chosen) for read in given),
-            *(
-                _standing_by(each.health, each.node_id)
-                for name, each in self._candidates.items()
-                if name not in read_now and name in self._found
-            ),
-        ]
-
-    def _without_rivals(
-        self, read: SourceRead, chosen: Mapping[str, str]
-    ) -> SourceRead:
-        if read.table is None:
-            return read
-        health, node_id = read.health, read.table.node_id
-        if chosen[node_id] == health.name:
-            return read
-        if not self._found.keys().isdisjoint({health.name, chosen[node_id]}):
-            return _standing_by(health, node_id)
-        error = (
-            f"reads node {node_id}, which source {chosen[node_id]} reads already: "
-            "configure each node once, check url, and set node_id to say which of them it is"
-        )
-        return SourceRead(health=replace(health, up=False, error=error), table=None)
+        shown: list[SourceRead] = []
+        read_now: set[str] = set()
+        for read in given:
+            name, table = read.health.name, read.table
+            read_now.add(name)
+            if table is None or chosen[table.node_id] == name:
+                shown.append(read)
+            elif not self._found.keys().isdisjoint({name, chosen[table.node_id]}):
+                shown.append(_standing_by(read.health, table.node_id))
+            else:
+                error = (
+                    f"reads node {table.node_id}, which source {chosen[table.node_id]} reads already: "
+                    "configure each node once, check url, and set node_id to say which of them it is"
+                )
+                health = replace(read.health, up=False, error=error)
+                shown.append(SourceRead(health=health, table=None))
+        for name, each in self._candidates.items():
+            if name not in read_now and name in self._found:
+                shown.append(_standing_by(each.health, each.node_id))
+        return shown
 
     def _chosen(self, reads: Iterable[SourceRead]) -> dict[str, str]:
-        """Whose numbers are shown, by node."""
-        rivals: dict[str, list[SourceRead]] = {}
+        """The name of the source whose numbers are shown, by node."""
+        in_time: dict[str, list[str]] = {}
+        late: dict[str, list[str]] = {}
         for read in reads:
             if read.table is not None:
-                rivals.setdefault(read.table.node_id, []).append(read)
-        return {
-            node_id: self._first(
-                node_id,
-                [r.health.name for r in answers if not r.health.late]
-                or [r.health.name for r in answers],
+                rivals = late if read.health.late else in_time
+                rivals.setdefault(read.table.node_id, []).append(read.health.name)
+        chosen: dict[str, str] = {}
+        for node_id, names in (late | in_time).items():
+            chosen[node_id] = (
+                names[0] if len(names) == 1 else self._first(node_id, names)
             )
-            for node_id, answers in rivals.items()
-        }
+        return chosen
 
     def _first(self, node_id: str, names: list[str]) -> str:
         """Which of these is to be in use: the one that is, unless a better one is ready to take its place."""
-        if len(names) == 1:
-            return names[0]
         names = sorted(names, key=lambda name: self._place(name, node_id))
         before = self._in_use.get(node_id)
         if before not in names:
             return names[0]
-        better = names[: names.index(before)]
-        return next((name for name in better if not self._on_probation(name)), before)
+        for name in names[: names.index(before)]:
+            known = self._candidates.get(name)
+            if known is None or known.probation == 0:
+                return name
+        return before
 
     def _place(self, name: str, node_id: str) -> tuple[bool, bool, int]:
         """Where a source stands among those that answer for a node; the least is in use."""
@@ -274,22 +278,6 @@ class Roster:
             if source.name == name:
                 return source.node_id or self._confirmed.get(name)
         return None
-
-    def _on_probation(self, name: str) -> bool:
-        known = self._candidates.get(name)
-        return known is not None and known.probation > 0
-
-    def _use(self, name: str, node_id: str) -> None:
-        """Log a change, for the numbers may have changed with it."""
-        before = self._in_use.get(node_id)
-        self._in_use[node_id] = name
-        if before is not None and before != name:
-            log.warning(
-                "node is read through another source",
-                node=node_id,
-                source=name,
-                before=before,
-            )
 
     def _is_due(self, name: str, now: float) -> bool:
         """Whether a found source is to be read: it is in use, may come into use, or was not looked at for long."""
@@ -336,10 +324,6 @@ async def _close(source: Source) -> None:
         await source.close()
     except Exception:
         log.exception("a source could not be closed", source=source.name)
-
-
-def _is_good(read: SourceRead) -> bool:
-    return read.table is not None and not read.health.late
 
 
 def _standing_by(health: SourceHealth, node_id: str) -> SourceRead:
