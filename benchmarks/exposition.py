@@ -127,7 +127,7 @@ async def sampled(series: int, rounds: int) -> Times:
         for name, collection in sides.items():
             gc.collect()
             start = time.process_time()
-            await collection.snapshot(60.0, "prometheus")
+            await collection.snapshot(60.0)
             if number >= WARM_UP:
                 times[name].append(time.process_time() - start)
     return times

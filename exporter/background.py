@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
@@ -27,19 +27,15 @@ class Background:
     ) -> None:
         self._pause = pause
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._restarts: dict[str, int] = {}
-
-    @property
-    def restarts(self) -> Mapping[str, int]:
+        self.restarts: dict[str, int] = {}
         """How often lasting work failed and began again, by its name, 0 for what never failed."""
-        return dict(self._restarts)
 
     def start(
         self, name: str, work: Callable[[], Awaitable[None]], *, lasting: bool = False
     ) -> None:
         """Begin, in the running loop; what had this name before must have been stopped. ``lasting`` work has no end of its own."""
         if lasting:
-            self._restarts.setdefault(name, 0)
+            self.restarts.setdefault(name, 0)
         task = asyncio.create_task(self._guarded(name, work, lasting=lasting))
         task.set_name(f"quotascope {name}")
         self._tasks[name] = task
@@ -58,7 +54,7 @@ class Background:
                 )
             if not lasting:
                 return
-            self._restarts[name] += 1
+            self.restarts[name] += 1
             await self._pause(AGAIN_SECONDS)
 
     async def stop(self, name: str) -> None:

@@ -213,7 +213,7 @@ class Exporter:
             sampling=None if sampler is None else sampler.sampling,
             push=None if push is None else push.health,
             reload=self._reload_health(),
-            restarts=self._background.restarts,
+            restarts=dict(self._background.restarts),
         )
 
     async def __aexit__(self, *_: object) -> None:

@@ -9,7 +9,7 @@ from tests.exporter.examples import NOW, snapshot, usage
 
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.exposition.text import OPENMETRICS, TEXT, Format
-from quotascope.exporter.rendering import Rendering
+from quotascope.exporter.http import Rendering
 from quotascope.exporter.snapshot import Snapshot
 
 
