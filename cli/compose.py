@@ -43,13 +43,12 @@ def build_exporter(
     """
     builder = Builder(admin_of, os.environ)
     parts = builder.build(loaded(with_source(config)))
-    exporter = exporter_of(parts, dict(runbooks()), lambda: reloader.health)
 
     def again() -> Config:
         return with_source(config if read is None else read())
 
-    reloader = Reloader(exporter, again, builder, configure_logs)
-    return exporter, reloader
+    reloader = Reloader(again, builder, configure_logs)
+    return exporter_of(parts, dict(runbooks()), reloader), reloader
 
 
 def roster_of(config: Config) -> tuple[Roster, Discovery | None]:

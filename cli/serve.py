@@ -108,7 +108,7 @@ async def run_until_signal(
         loop.add_signal_handler(number, stop.set)
     if reloader is not None:  # before it listens: who starts it may send this at once
         loop.add_signal_handler(signal.SIGHUP, reloader.want)
-    async with exporter, _reloading(reloader):
+    async with exporter, _reloading(exporter, reloader):
         tell(READY)
         await stop.wait()
         tell(STOPPING)
@@ -118,12 +118,14 @@ async def run_until_signal(
 
 
 @asynccontextmanager
-async def _reloading(reloader: Reloader | None) -> AsyncIterator[None]:
+async def _reloading(
+    exporter: Exporter, reloader: Reloader | None
+) -> AsyncIterator[None]:
     """Reload when that is wanted, until the end begins."""
     if reloader is None:
         yield
         return
-    task = asyncio.create_task(reloader.run())
+    task = asyncio.create_task(reloader.run(exporter))
     try:
         yield
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Self
+from typing import Protocol, Self
 
 import structlog
 
@@ -29,6 +29,15 @@ from .web import Front
 log = structlog.get_logger()
 
 
+class Reloads(Protocol):
+    """What reads the configuration again."""
+
+    @property
+    def health(self) -> ReloadHealth:
+        """How the last attempt went."""
+        ...
+
+
 class Exporter:
     """
     Everything between the sources and Prometheus.
@@ -36,7 +45,7 @@ class Exporter:
     ``async with`` starts it and ends it; it owns the sources, the limits source, the discovery and the push, and
     closes them. ``refresh_seconds`` is the pause between two reads of the limits,
     ``limits_timeout_seconds`` the longest one of them; ``runbooks`` are served as they are given, Markdown by the name of the
-    alert; ``reload_health`` says how reading the configuration again goes, where that can be done. Raises ``ConfigError`` when the web config file cannot be used.
+    alert; ``reloads`` reads the configuration again, where that can be done. Raises ``ConfigError`` when the web config file cannot be used.
     """
 
     def __init__(  # noqa: PLR0913 - what it puts together
@@ -50,7 +59,7 @@ class Exporter:
         refresh_seconds: float = 30.0,
         limits_timeout_seconds: float = 30.0,
         runbooks: Mapping[str, str] | None = None,
-        reload_health: Callable[[], ReloadHealth | None] = lambda: None,
+        reloads: Reloads | None = None,
     ) -> None:
         self._config = config
         self.parts = Parts(loaded=Loaded(config=config))
@@ -58,7 +67,7 @@ class Exporter:
         self._limits_source = limits
         self._discovery = discovery
         self._push = push
-        self._reload_health = reload_health
+        self._reloads = reloads
         self._sampler: Sampler | None = None
         self._background = Background()
         self._refresh_seconds = refresh_seconds
@@ -212,7 +221,7 @@ class Exporter:
             discoveries=() if discovery is None else (*discovery.health.values(),),
             sampling=None if sampler is None else sampler.sampling,
             push=None if push is None else push.health,
-            reload=self._reload_health(),
+            reload=None if self._reloads is None else self._reloads.health,
             restarts=dict(self._background.restarts),
         )
 
@@ -265,7 +274,7 @@ async def _closed(what: str, close: Callable[[], Awaitable[None]]) -> None:
 def exporter_of(
     parts: Parts,
     runbooks: Mapping[str, str] | None = None,
-    reload_health: Callable[[], ReloadHealth | None] = lambda: None,
+    reloads: Reloads | None = None,
 ) -> Exporter:
     """The exporter of these parts, which serves these runbooks; not started yet."""
     config, kafka = parts.config, parts.config.kafka
@@ -280,7 +289,7 @@ def exporter_of(
         refresh_seconds=kafka.refresh_interval_seconds if kafka else 30.0,
         limits_timeout_seconds=read_timeout(kafka) if kafka else 30.0,
         runbooks=runbooks,
-        reload_health=reload_health,
+        reloads=reloads,
     )
     exporter.parts = parts
     return exporter

@@ -195,7 +195,7 @@ async def unless(
     expired: asyncio.Event, *work: Coroutine[object, object, object]
 ) -> None:
     """Wait for all of these, or until the event is set; what is not done then is cancelled. Raises what they raise."""
-    tasks = [asyncio.ensure_future(each) for each in work]
+    tasks = list(map(asyncio.ensure_future, work))
     end = asyncio.ensure_future(expired.wait())
     everything = asyncio.gather(*tasks)
     watched: set[asyncio.Future[Any]] = {everything, end}

@@ -59,12 +59,12 @@ class Reads:
         No read is waited for when it is older than the patience, or when the one before took longer and can still be shown.
         """
         now, patience = asyncio.get_running_loop().time(), self._patience_seconds
-        waits = [
-            asyncio.wait({each.task}, timeout=max(0.0, each.begun + patience - now))
-            for each in self._asked
-            if each.task is not None
-            and (each.took <= patience or each.recent(now) is None)
-        ]
+        waits = []
+        for each in self._asked:
+            late_before = each.took > patience and each.recent(now) is not None
+            if each.task is not None and not late_before:
+                left = max(0.0, each.begun + patience - now)
+                waits.append(asyncio.wait({each.task}, timeout=left))
         await asyncio.gather(*waits)
         self._patience_seconds = 0.0  # whatever the timers' resolution, it is over
 
@@ -74,10 +74,12 @@ class Reads:
 
     async def keep_only(self, sources: Iterable[Source]) -> None:
         """End the reads of all other sources, and forget what these gave."""
-        gone = [self._of.pop(key) for key in self._of.keys() - set(map(id, sources))]
-        tasks = [each.task for each in gone if each.task is not None]
-        for task in tasks:
-            task.cancel()
+        tasks = []
+        for key in self._of.keys() - set(map(id, sources)):
+            task = self._of.pop(key).task
+            if task is not None:
+                task.cancel()
+                tasks.append(task)
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
@@ -172,27 +174,27 @@ class States:
         When it is ``over``, changes are logged, and sources that are not among these forgotten. One that may
         still answer in time has not changed yet.
         """
-        for health in sources if over else ():
-            if health.pending:
-                continue
-            before = self._up.get(health.name)
-            self._up[health.name] = health.up
-            if health.up:
-                self._readings[health.name] = health.readings
-            if before is health.up:
-                continue
-            if health.up:
-                event = "source is up" if before is None else "source is up again"
-                log.info(event, source=health.name, readings=health.readings)
-            else:
-                log.warning("source is down", source=health.name, error=health.error)
-        if over:
-            for name in self._up.keys() - {health.name for health in sources}:
-                del self._up[name]
-                self._readings.pop(name, None)
-        return tuple(
-            health
-            if health.up
-            else replace(health, readings=self._readings.get(health.name, 0))
-            for health in sources
-        )
+        shown, names = [], set()
+        for health in sources:
+            names.add(health.name)
+            if over and not health.pending:
+                self._note(health)
+            known = self._readings.get(health.name, 0)
+            shown.append(health if health.up else replace(health, readings=known))
+        for name in self._up.keys() - names if over else ():
+            del self._up[name]
+            self._readings.pop(name, None)
+        return tuple(shown)
+
+    def _note(self, health: SourceHealth) -> None:
+        before = self._up.get(health.name)
+        self._up[health.name] = health.up
+        if health.up:
+            self._readings[health.name] = health.readings
+        if before is health.up:
+            return
+        if health.up:
+            event = "source is up" if before is None else "source is up again"
+            log.info(event, source=health.name, readings=health.readings)
+        else:
+            log.warning("source is down", source=health.name, error=health.error)

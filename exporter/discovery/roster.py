@@ -92,9 +92,11 @@ class Roster:
     @property
     def sources(self) -> tuple[Source, ...]:
         """The sources to read now: those that stand by only when they are due."""
-        now = self._clock()
-        found = (source for _, source in self._found.values())
-        return (*self._fixed, *(each for each in found if self._is_due(each.name, now)))
+        now, due = self._clock(), [*self._fixed]
+        for _, source in self._found.values():
+            if self._is_due(source.name, now):
+                due.append(source)
+        return tuple(due)
 
     @property
     def all(self) -> tuple[Source, ...]:
@@ -174,11 +176,14 @@ class Roster:
         """
         now = self._clock()
         named = {source.name for source in self.all}
-        given = [read for read in reads if read.health.name in named]
-        for read in given:
+        given: list[SourceRead] = []
+        for read in reads:
+            name, table = read.health.name, read.table
+            if name not in named:
+                continue
+            given.append(read)
             if read.health.pending:
                 continue
-            name, table = read.health.name, read.table
             good = table is not None and not read.health.late
             known = self._candidates.get(name)
             if table is not None and (known is None or known.node_id != table.node_id):

@@ -43,7 +43,6 @@ class Reloader:
     One that cannot be used changes nothing: each problem is logged, and ``health`` says so until the next attempt.
 
     Args:
-        exporter: What goes on with the new configuration.
         read: Reads it, with whatever stands above the file; may block. Raises ``ConfigError``.
         builder: Makes its parts.
         tell: Lets the log look as configured.
@@ -53,13 +52,11 @@ class Reloader:
 
     def __init__(
         self,
-        exporter: Switched,
         read: Callable[[], Config],
         builder: Builder,
         tell: Callable[[LogConfig], None],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._exporter = exporter
         self._read = read
         self._builder = builder
         self._tell = tell
@@ -74,22 +71,22 @@ class Reloader:
         """Ask for it, from a signal handler for example; asking twice before it begins is asking once."""
         self._wanted.set()
 
-    async def run(self) -> None:
-        """Read again whenever that is asked for, until cancelled."""
+    async def run(self, exporter: Switched) -> None:
+        """Let an exporter go on with what is read whenever that is asked for, until cancelled."""
         while True:
             await self._wanted.wait()
             self._wanted.clear()
-            await self.reload()
+            await self.reload(exporter)
 
-    async def reload(self) -> None:
-        """Read and switch over. What goes wrong is logged and remembered, not raised."""
+    async def reload(self, exporter: Switched) -> None:
+        """Read, and let the exporter go on with it. What goes wrong is logged and remembered, not raised."""
         async with self.between:
-            await self._reload()
+            await self._reload(exporter)
 
-    async def _reload(self) -> None:
+    async def _reload(self, exporter: Switched) -> None:
         try:
-            parts, restart = await asyncio.to_thread(self._prepared)
-            await self._switch(parts, restart)
+            parts, restart = await asyncio.to_thread(self._prepared, exporter.parts)
+            await self._switch(exporter, parts, restart)
         except ConfigError as error:
             self._failed(error, error.subject, error.problems)
         except ClientError as error:
@@ -98,17 +95,18 @@ class Reloader:
             log.exception("reading the configuration again failed unexpectedly")
             self._failed(error, "configuration", (type(error).__name__,))
 
-    def _prepared(self) -> tuple[Parts, list[str]]:
-        before = self._exporter.parts
+    def _prepared(self, before: Parts) -> tuple[Parts, list[str]]:
         config = self._read()
         restart = needs_restart(list(changed_fields(before.config, config)))
         kept = without_restart(before.config, config)
         return self._builder.build(loaded(kept), before), restart
 
-    async def _switch(self, parts: Parts, restart: list[str]) -> None:
-        before = self._exporter.parts.loaded
+    async def _switch(
+        self, exporter: Switched, parts: Parts, restart: list[str]
+    ) -> None:
+        before = exporter.parts.loaded
         self._tell(parts.config.log)
-        await self._exporter.switch(parts)
+        await exporter.switch(parts)
         self._succeeded(before, parts.loaded, restart)
         search_now()
 

@@ -34,7 +34,6 @@ class World:
         self.go_on.set()
         self.now = NOW
         self.reloader = Reloader(
-            self,
             self.read,
             Builder(_no_admin, {}),
             self.told.append,
@@ -58,7 +57,7 @@ class World:
     async def reload(self) -> list[MutableMapping[str, Any]]:
         """The lines that it logs."""
         with capture_logs() as lines:
-            await self.reloader.reload()
+            await self.reloader.reload(self)
         return lines
 
 
@@ -172,7 +171,7 @@ async def test_what_needs_a_restart_is_told_and_left() -> None:
 async def test_signals_during_a_reload_become_one_more() -> None:
     """The last state of the file is read in any case, and never two at once."""
     world = World()
-    running = asyncio.create_task(world.reloader.run())
+    running = asyncio.create_task(world.reloader.run(world))
     world.go_on.clear()
     world.reloader.want()
     await asyncio.sleep(0)
