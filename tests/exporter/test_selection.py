@@ -7,7 +7,7 @@ from quotascope.cli.top.screen import _style as top_style
 from quotascope.cli.usage_table import _style as table_style
 from quotascope.exporter.page.drawings import state
 from quotascope.exporter.selection import Order, Selection, Show, in_order, matching
-from quotascope.exporter.snapshot import Columns
+from quotascope.exporter.snapshot import Columns, EntityUsage
 from quotascope.metrics import QuotaType
 
 FULL = usage(user="carol", client_id="c", usage=990.0, limit=1000.0)
@@ -154,11 +154,14 @@ def test_what_is_unknown_has_no_colour() -> None:
 def test_the_first_page_makes_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many entities there are: those that the number they are sorted by rules out stay numbers."""
     crowd = [usage(user=f"u{n}", usage=float(n), limit=1000.0) for n in range(500)]
-    columns, made = Columns.of(crowd), []
+    columns, made = Columns.of(crowd), list[int]()
     usage_at = Columns.usage_at
-    monkeypatch.setattr(
-        Columns, "usage_at", lambda self, row: made.append(row) or usage_at(self, row)
-    )
+
+    def counted(self: Columns, row: int) -> EntityUsage:
+        made.append(row)
+        return usage_at(self, row)
+
+    monkeypatch.setattr(Columns, "usage_at", counted)
     wanted = Selection(show=Show.ALL)
     rows = in_order(matching(columns.usages, wanted), wanted, 5)
     assert [each.usage for each in rows] == [499.0, 498.0, 497.0, 496.0, 495.0]
