@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import TypeAlias
+
+import numpy as np
 
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, host_address, is_address
 from quotascope.quotas import Entity, IpEntity, overruling_rules
@@ -13,7 +16,7 @@ from quotascope.quotas import Entity, IpEntity, overruling_rules
 from .join.standing import NO_RULES
 from .limits import CONNECTION_KEY, Limits
 from .limits.model import DEFAULT_IP
-from .snapshot import EntityUsage, NodeUsage, Snapshot
+from .snapshot import EntityUsage, NodeUsage, Snapshot, Usages
 from .trails import used_part
 
 
@@ -45,7 +48,7 @@ class RuleUsage:
     """Such as ``producer_byte_rate``."""
     value: float
     """In Kafka's unit, per broker."""
-    hits: tuple[Hit, ...] | None = ()
+    hits: Sequence[Hit] | None = ()
     """
     Who is measured under it, by broker; the fullest first.
 
@@ -57,7 +60,11 @@ class RuleUsage:
     @property
     def fullest(self) -> float | None:
         """The greatest known use of the limit, or of the burst, among the hits; None when there is none, or it is unknown."""
-        used = (_used(hit) for hit in self.hits or ())
+        hits = self.hits or ()
+        if isinstance(hits, Usages):
+            greatest = float(np.fmax.reduce(hits.columns.used[hits.rows]))
+            return None if isnan(greatest) else greatest
+        used = (_used(hit) for hit in hits)
         return max((part for part in used if part is not None), default=None)
 
 
@@ -75,9 +82,7 @@ def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
                 entity=entity,
                 key=kind.quota_key,
                 value=bound,
-                hits=None
-                if hits is None
-                else _fullest_first(hits.get((kind, entity), ())),
+                hits=None if hits is None else hits.get((kind, entity), ()),
                 overruled_by=overruling.get(entity),
             )
             for entity, bound in table.items()
@@ -87,14 +92,19 @@ def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
     )
 
 
-def _client_hits(
-    usages: Sequence[EntityUsage],
-) -> Mapping[tuple[QuotaType, QuotaEntity], Sequence[Hit]]:
-    hits: dict[tuple[QuotaType, QuotaEntity], list[Hit]] = defaultdict(list)
-    for usage in usages:
-        rule = usage.entity.resolution
+def _client_hits(usages: Usages) -> Mapping[tuple[QuotaType, QuotaEntity], Usages]:
+    """Who is measured under each rule, the fullest first."""
+    columns, entities = usages.columns, usages.columns.layout.entities
+    rows_of: dict[tuple[QuotaType, QuotaEntity], list[int]] = defaultdict(list)
+    for row in usages.rows:
+        rule = entities[row].resolution
         if rule is not None and rule.entity is not None:
-            hits[usage.entity.quota_type, rule.entity].append(usage)
+            rows_of[entities[row].quota_type, rule.entity].append(row)
+    used = np.nan_to_num(columns.used, nan=0.0)
+    hits: dict[tuple[QuotaType, QuotaEntity], Usages] = {}
+    for key, rows in rows_of.items():
+        fullest_first = np.argsort(-used[rows], kind="stable")
+        hits[key] = Usages(columns, np.array(rows)[fullest_first])
     return hits
 
 

@@ -149,7 +149,9 @@ class Usages(Sequence[EntityUsage]):
         return map(self.__getitem__, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and [*self] == [*other]
+        if not isinstance(other, Sequence) or len(self) != len(other):
+            return False  # before any row is made
+        return [*self] == [*other]
 
     __hash__ = None  # type: ignore[assignment]
 

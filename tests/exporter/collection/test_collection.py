@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from structlog.testing import capture_logs
@@ -15,7 +15,13 @@ from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits.refresh import LimitsRefresh, NoLimits
-from quotascope.exporter.snapshot import Snapshot
+from quotascope.exporter.snapshot import (
+    DiscoveryHealth,
+    OwnHealth,
+    PushHealth,
+    ReloadHealth,
+    Snapshot,
+)
 from quotascope.metrics.catalog import OVERFLOW
 
 LONG = 60.0
@@ -484,4 +490,29 @@ async def test_entities_are_folded_once_for_each_snapshot() -> None:
     amounts = {each.entity.user: each.usage for each in shown.entities}
     assert amounts == {"carol": 4.0, OVERFLOW: 3.0}
     assert await collection.snapshot(LONG) is shown
+    await collection.close()
+
+
+async def test_a_snapshot_shows_how_the_exporter_does_at_its_moment() -> None:
+    """It is asked once for each, and no snapshot changes afterwards."""
+    asked: list[OwnHealth] = []
+
+    def own() -> OwnHealth:
+        number = len(asked)
+        asked.append(
+            OwnHealth(
+                discoveries=(DiscoveryHealth(name=f"look {number}"),),
+                push=PushHealth(error=f"push {number}"),
+                reload=ReloadHealth(succeeded_at=float(number)),
+                restarts={"limits": number},
+            )
+        )
+        return asked[-1]
+
+    collection = Collection([ScriptedSource()], NoLimits(), 0, own=own)
+    for number in range(2):
+        shown = await collection.snapshot(LONG)
+        assert len(asked) == number + 1
+        for field in fields(OwnHealth):
+            assert getattr(shown, field.name) == getattr(asked[-1], field.name)
     await collection.close()
