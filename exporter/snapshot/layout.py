@@ -159,8 +159,7 @@ class Layout:
     @cached_property
     def limits_unknown(self) -> NDArray[np.bool_]:
         """Whether an entity may have a limit that is not known."""
-        unknown = (e.limit is None and e.resolution is None for e in self.entities)
-        return np.fromiter(unknown, np.bool_, len(self))
+        return self._derived("limits_unknown")
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
@@ -251,6 +250,7 @@ _DERIVED: Final[Mapping[str, tuple[Callable[[Layout, Entity], Any], type[np.gene
     "types": (lambda _, entity: TYPES.index(entity.quota_type), np.int8),
     "limits": (lambda _, entity: np.nan if entity.limit is None else entity.limit, np.float64),
     "bursts": (lambda _, entity: np.nan if entity.burst_tokens is None else entity.burst_tokens, np.float64),
+    "limits_unknown": (lambda _, entity: entity.limit is None and entity.resolution is None, np.bool_),
     "node_numbers": (lambda layout, entity: layout._numbers_of_nodes[entity.broker], np.int32),  # noqa: SLF001 - of this module
 }  # fmt: skip
 """What is derived of each entity for an array of its name."""
