@@ -62,11 +62,9 @@ def _sender(
     target: Target,
     starts: Starts,
 ) -> SnapshotSender:
-    from .columns import FastColumns  # noqa: PLC0415
-    from .encoding import Encoder  # noqa: PLC0415
-    from .identity import resource_of  # noqa: PLC0415
+    from .encoding import Encoder, resource_of  # noqa: PLC0415
     from .sender import Sender  # noqa: PLC0415
 
     resource = resource_of(url, cluster, settings.resource_attributes)
-    encoder = Encoder(resource, cluster, settings.max_request_bytes)
-    return Sender(target, encoder, FastColumns(starts))
+    encoder = Encoder(resource, cluster, settings.max_request_bytes, starts)
+    return Sender(target, encoder)

@@ -1,4 +1,4 @@
-"""How pushing goes: counted for the families about it, told in the log when it changes."""
+"""How pushing goes: counted for the families about it, logged when it changes."""
 
 from __future__ import annotations
 
@@ -34,6 +34,18 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a receiver answered to one request."""
+
+    taken: bool
+    """Whether it took the request, at least in part."""
+    rejected_points: int = 0
+    """Points of a request that was taken otherwise."""
+    reason: str = ""
+    """Why not, or not all; or the remark of a receiver that took everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What one push came to."""
 
@@ -41,8 +53,6 @@ class Report:
     """Points."""
     rejected: int = 0
     lost: int = 0
-    sent_bytes: int = 0
-    """Before compression."""
     reason: str = ""
     """Why some were not accepted; free of secrets."""
 
@@ -92,10 +102,10 @@ class Ledger:
         self._points[Fate.LOST] += report.lost
         self._reason = "" if outcome is Outcome.SUCCESS else report.reason
         if outcome is not self._last:
-            self._tell(outcome, report)
+            self._log(outcome, report)
         self._last = outcome
 
-    def _tell(self, outcome: Outcome, report: Report) -> None:
+    def _log(self, outcome: Outcome, report: Report) -> None:
         line = log.bind(receiver=self.receiver)
         if outcome is Outcome.SUCCESS:
             line.info("metrics are pushed", points=report.accepted)

@@ -1,30 +1,14 @@
-"""One push from beginning to end, in a thread of its own: encode, send, hear the answers."""
+"""One push from beginning to end, in a thread of its own: encode, send, and count what was answered."""
 
 from __future__ import annotations
 
 import logging
-from typing import Protocol
 
-from opentelemetry.sdk.metrics.export import MetricsData
-
-from ..config import OtlpProtocol
 from ..snapshot import Snapshot
-from .answers import Answers
-from .columns import FastColumns, unix_ns
-from .encoded import EncodedMetrics
-from .encoding import Encoder
-from .grpc_exporter import GrpcExporter
-from .http_exporter import HttpExporter
+from .encoding import Encoder, unix_ns
+from .exporters import exporter_of
 from .ledger import Report
 from .settings import Target
-
-
-class _Exporter(Protocol):
-    answers: Answers
-
-    def export(self, metrics_data: MetricsData) -> object: ...
-
-    def shutdown(self) -> None: ...
 
 
 class Sender:
@@ -34,16 +18,14 @@ class Sender:
     Args:
         target: The receiver.
         encoder: Makes the requests.
-        columns: Reads the snapshots.
 
     """
 
-    def __init__(self, target: Target, encoder: Encoder, columns: FastColumns) -> None:
-        # What they would log, the answers say; and they quote whatever a server says.
+    def __init__(self, target: Target, encoder: Encoder) -> None:
+        # What they would log is in the answers; and they quote whatever a server says.
         logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL + 1)
         self._exporter = exporter_of(target)
         self._encoder = encoder
-        self._columns = columns
 
     def send(self, snapshot: Snapshot, now: float) -> Report:
         """
@@ -51,14 +33,12 @@ class Sender:
 
         ``now`` is the Unix time in seconds that ages refer to.
         """
-        columns = self._columns.of(snapshot, now)
-        families = self._encoder.points(columns, unix_ns(snapshot.taken_at))
-        lost = sum(points.left for points in families)
-        accepted = rejected = size = 0
+        points = self._encoder.points(snapshot, now)
+        lost = sum(len(family.heads) for family in points)
+        accepted = rejected = 0
         reason = ""
-        for request in self._encoder.requests(families):
-            self._exporter.export(EncodedMetrics.of(request))
-            answer = self._exporter.answers.take()
+        for request in self._encoder.requests(points, unix_ns(snapshot.taken_at)):
+            answer = self._exporter.send(request)
             reason = answer.reason or reason
             if not answer.taken:
                 break
@@ -66,22 +46,8 @@ class Sender:
             accepted += request.points - refused
             rejected += refused
             lost -= request.points
-            size += len(request.body)
-        return Report(
-            accepted=accepted,
-            rejected=rejected,
-            lost=lost,
-            sent_bytes=size,
-            reason=reason,
-        )
+        return Report(accepted=accepted, rejected=rejected, lost=lost, reason=reason)
 
     def close(self) -> None:
         """End what is under way and close the connections."""
         self._exporter.shutdown()
-
-
-def exporter_of(target: Target) -> _Exporter:
-    """The exporter for a receiver."""
-    if target.protocol is OtlpProtocol.GRPC:
-        return GrpcExporter(target)
-    return HttpExporter(target)
