@@ -40,10 +40,9 @@ from quotascope.metrics.catalog.otel_names import otel_name
 from quotascope.metrics.catalog.units import ucum
 
 from ..exposition import own_version
-from ..exposition.collector import READERS
 from ..exposition.series import View, encodable, known, label_names
 from ..snapshot import Columns, Layout, Snapshot
-from .families import EntityFamily, entity_families
+from .families import READERS, PerEntity
 from .starts import Starts
 
 _LENGTHS = 16
@@ -108,32 +107,37 @@ class Encoder:
         ``now`` is the Unix time in seconds that ages refer to.
         """
         self._carry(snapshot.shown.layout)
-        view = View(snapshot, now)
+        view, at_ns = View(snapshot, now), unix_ns(snapshot.taken_at)
         by_row, self._by_row = self._by_row, {}
-        by_labels: dict[object, bytes] = {}
-        at_ns = unix_ns(snapshot.taken_at)
+        by_labels, self._by_labels = self._by_labels, {}
         found = []
         for family in families():
-            names = label_names(family, snapshot)
-            columns = entity_families().get(family)
-            if columns is None:
-                heads, values = [], []
-                for labels, value in known(READERS[family], view):
-                    key = names, labels
-                    head = self._by_labels.get(key) or self._head(names, labels)
-                    heads.append(by_labels.setdefault(key, head))
-                    values.append(value)
+            reader, names = READERS[family], label_names(family, snapshot)
+            series: dict[bytes, float] = {}
+            if isinstance(reader, PerEntity):
+                of = names, reader.labels
+                kept = self._by_row.get(of, by_row.get(of))
+                if kept is None:
+                    kept = np.full(len(self._layout), None)
+                self._by_row[of] = kept
+                series = self._of_entities(reader, names, kept, snapshot)
             else:
-                of, fresh = (names, columns.labels), np.full(len(snapshot.shown), None)
-                self._by_row.setdefault(of, by_row.get(of, fresh))
-                heads, values = self._of_entities(names, columns, snapshot.shown)
+                for labels, value in known(reader, view):
+                    key = names, labels
+                    head = by_labels.get(key) or self._head(names, labels)
+                    self._by_labels[key] = head
+                    series[head] = value
             starts = None
             if family.type is FamilyType.COUNTER:
-                starts = self._starts.of(family, heads, values, at_ns)
+                starts = self._starts.of(family, series, at_ns)
             found.append(
-                Points(family=family, heads=heads, values=values, starts_ns=starts)
+                Points(
+                    family=family,
+                    heads=list(series),
+                    values=list(series.values()),
+                    starts_ns=starts,
+                )
             )
-        self._by_labels = by_labels
         self._starts.forget(at_ns)
         return found
 
@@ -141,15 +145,16 @@ class Encoder:
         """The requests that hold all points; ``at_ns`` is when they were read, Unix time."""
         message, count, room = self._begun(), 0, self._room
         for points in found:
-            family, total = points.family, len(points.heads)
             described = Metric(
-                name=otel_name(family), description=family.help, unit=ucum(family)
+                name=otel_name(points.family),
+                description=points.family.help,
+                unit=ucum(points.family),
             )
             around = described.ByteSize() + _LENGTHS
             more = _GAUGE_NUMBERS if points.starts_ns is None else _SUM_NUMBERS
             ends = [0, *accumulate(len(head) + more for head in points.heads)]
             start = 0
-            while start < total:
+            while start < len(points.heads):
                 stop = bisect_right(ends, ends[start] + room - around) - 1
                 if stop <= start and count:
                     yield Request(message=message, points=count)
@@ -171,7 +176,7 @@ class Encoder:
         return message
 
     def _carry(self, layout: Layout) -> None:
-        """Bring the heads to the rows of another layout; not those of entities made again, whose rule may be another one."""
+        """Bring the heads to the rows of another layout, but not those of entities made again: their rule may be another one."""
         if layout is self._layout:
             return
         rows = layout.rows_in(self._layout)
@@ -179,27 +184,31 @@ class Encoder:
         same = np.fromiter(
             map(operator.is_, layout.entities, before), np.bool_, len(layout)
         )
-        rows = np.where(same, rows, -1)  # of what is appended
-        for of, heads in self._by_row.items():
-            self._by_row[of] = np.append(heads, [None])[rows]
-        self._layout = layout
+        rows = np.where(same, rows, -1)  # the None that is appended
+        self._by_row, self._layout = (
+            {of: np.append(heads, [None])[rows] for of, heads in self._by_row.items()},
+            layout,
+        )
 
     def _of_entities(
-        self, names: Sequence[str], columns: EntityFamily, shown: Columns
-    ) -> tuple[list[bytes], list[float]]:
-        rows, values = columns.known(shown)
-        by_row = self._by_row[names, columns.labels]
-        heads = by_row[rows].tolist()
+        self,
+        reader: PerEntity,
+        names: Sequence[str],
+        kept: NDArray[np.object_],
+        snapshot: Snapshot,
+    ) -> dict[bytes, float]:
+        """The heads and values of entities; of those that share a series the first one counts."""
+        part, values = reader.rows(self._layout), reader.values(snapshot)
+        rows = np.flatnonzero(np.isfinite(values[part])) + part.start
+        heads = kept[rows].tolist()
         if None in heads:
-            for row, head in zip(rows.tolist(), heads, strict=True):
-                if head is None:
-                    labels = columns.labels(shown.layout.entities[row])
-                    by_row[row] = self._head(names, labels)
-            heads = by_row[rows].tolist()
-        first: dict[bytes, float] = {}  # entities of several nodes may share a series
-        for head, value in zip(heads, values.tolist(), strict=True):
-            first.setdefault(head, value)
-        return list(first), list(first.values())
+            for row in rows[[head is None for head in heads]]:
+                kept[row] = self._head(names, reader.labels(self._layout.entities[row]))
+            heads = kept[rows].tolist()
+        series: dict[bytes, float] = {}
+        for head, value in zip(heads, (values[rows] + 0.0).tolist(), strict=True):
+            series.setdefault(head, value)  # -0 has become 0
+        return series
 
     def _head(self, names: Sequence[str], labels: Sequence[str]) -> bytes:
         """A label that is empty is left out, which means the same to Prometheus."""
@@ -215,16 +224,15 @@ class Encoder:
 
 def _fill(metric: Metric, points: Points, part: slice, at_ns: int) -> None:
     """Add points to a metric that is described already."""
-    starts = points.starts_ns
-    data: Gauge | Sum = metric.gauge if starts is None else metric.sum
+    data: Gauge | Sum = metric.gauge if points.starts_ns is None else metric.sum
     data.MergeFromString(b"".join(points.heads[part]))
     for point, value in zip(data.data_points, points.values[part], strict=True):
         point.time_unix_nano = at_ns
         point.as_double = value
-    if starts is not None:
+    if points.starts_ns is not None:
         metric.sum.aggregation_temporality = AGGREGATION_TEMPORALITY_CUMULATIVE
         metric.sum.is_monotonic = True
-        for point, start in zip(data.data_points, starts[part], strict=True):
+        for point, start in zip(data.data_points, points.starts_ns[part], strict=True):
             point.start_time_unix_nano = start
 
 

@@ -1,121 +1,36 @@
-"""The families with a series for each entity: labels that follow from the entity, and a column of values."""
+"""The readers of the exposition, those of families with a series for each entity as columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from operator import attrgetter
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from quotascope.metrics import QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
+from ..exposition import collector
 from ..exposition.limits import rule_labels
-from ..snapshot import Columns, Entity, Floats
-from ..snapshot.layout import TYPES, Rows
+from ..exposition.series import Reader
+from ..snapshot import Entity, Floats, Layout, Snapshot
+from ..snapshot.layout import TYPES
+
+Values: TypeAlias = Callable[[Snapshot], Floats]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntityFamily:
-    """A family whose labels follow from an entity."""
+class PerEntity:
+    """A family with a series for each entity."""
 
+    rows: Callable[[Layout], slice]
+    """The entities that it is about."""
     labels: Callable[[Entity], tuple[str, ...]]
     """Label values in the family's order; asked only where there is a value."""
-    values: Callable[[Columns], Floats]
-    """By row."""
-    quota_type: QuotaType | None = None
-    """Whose entities it shows; None for all types."""
-    tagged: bool = False
-    """Whether it shows the entities of a custom quota callback instead of those of Kafka's own quotas."""
-
-    def known(self, shown: Columns) -> tuple[Rows, Floats]:
-        """The rows that have a finite value, and these values; -0 is 0."""
-        layout, values = shown.layout, self.values(shown)
-        part = layout.tagged if self.tagged else layout.own
-        known = np.isfinite(values[part])
-        if self.quota_type is not None:
-            known &= layout.types[part] == TYPES.index(self.quota_type)
-        rows = np.flatnonzero(known) + part.start
-        return rows, values[rows] + 0.0
-
-
-@cache
-def entity_families() -> Mapping[Family, EntityFamily]:
-    """The families with a series for each entity, by column."""
-    usages = {
-        QuotaType.PRODUCE: catalog.PRODUCE_BYTES_PER_SECOND,
-        QuotaType.FETCH: catalog.FETCH_BYTES_PER_SECOND,
-        QuotaType.REQUEST: catalog.REQUEST_THREADS,
-        QuotaType.CONTROLLER_MUTATION: catalog.CONTROLLER_MUTATIONS_PER_SECOND,
-    }
-    limits = {
-        QuotaType.PRODUCE: catalog.PRODUCE_LIMIT,
-        QuotaType.FETCH: catalog.FETCH_LIMIT,
-        QuotaType.REQUEST: catalog.REQUEST_LIMIT,
-        QuotaType.CONTROLLER_MUTATION: catalog.CONTROLLER_MUTATION_LIMIT,
-    }
-    of_callbacks = {
-        QuotaType.PRODUCE: catalog.CALLBACK_PRODUCE_BYTES_PER_SECOND,
-        QuotaType.FETCH: catalog.CALLBACK_FETCH_BYTES_PER_SECOND,
-        QuotaType.REQUEST: catalog.CALLBACK_REQUEST_THREADS,
-        QuotaType.CONTROLLER_MUTATION: catalog.CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND,
-    }
-    mutations = {
-        catalog.CONTROLLER_MUTATION_TOKENS: lambda shown: shown.tokens,
-        catalog.REJECTED_MUTATIONS: lambda shown: shown.rejected_mutations,
-        catalog.BURST_USED: lambda shown: _detailed(shown, shown.burst_used),
-    }
-    typed = {
-        catalog.THROTTLE_TIME_SECONDS: lambda shown: shown.throttle_time,
-        catalog.THROTTLED_SECONDS: lambda shown: shown.throttled_seconds,
-        catalog.THROTTLED_REQUESTS: lambda shown: shown.throttled_requests,
-        catalog.UTILIZATION: lambda shown: _detailed(shown, shown.utilization),
-        catalog.TOLD_UTILIZATION: lambda shown: _detailed(
-            shown, shown.told_utilization
-        ),
-    }
-    return {
-        **{
-            family: EntityFamily(labels=_node, values=_usage, quota_type=kind)
-            for kind, family in usages.items()
-        },
-        **{
-            family: EntityFamily(
-                labels=_node,
-                values=values,
-                quota_type=QuotaType.CONTROLLER_MUTATION,
-            )
-            for family, values in mutations.items()
-        },
-        **{
-            family: EntityFamily(labels=_type_and_node, values=values)
-            for family, values in typed.items()
-        },
-        **{
-            family: EntityFamily(
-                labels=_name, values=lambda shown: shown.layout.limits, quota_type=kind
-            )
-            for kind, family in limits.items()
-        },
-        catalog.CONTROLLER_MUTATION_BURST: EntityFamily(
-            labels=_name,
-            values=lambda shown: shown.layout.bursts,
-            quota_type=QuotaType.CONTROLLER_MUTATION,
-        ),
-        catalog.RULE_INFO: EntityFamily(labels=_rule, values=_has_rule),
-        **{
-            family: EntityFamily(
-                labels=_tags, values=_usage, quota_type=kind, tagged=True
-            )
-            for kind, family in of_callbacks.items()
-        },
-        catalog.CALLBACK_THROTTLE_TIME_SECONDS: EntityFamily(
-            labels=_type_and_tags,
-            values=lambda shown: shown.throttle_time,
-            tagged=True,
-        ),
-    }
+    values: Values
+    """By row of ``Snapshot.shown``; read in ``rows`` only."""
 
 
 def _node(entity: Entity) -> tuple[str, ...]:
@@ -123,7 +38,7 @@ def _node(entity: Entity) -> tuple[str, ...]:
 
 
 def _type_and_node(entity: Entity) -> tuple[str, ...]:
-    return entity.quota_type.label, entity.broker, entity.user, entity.client_id
+    return entity.quota_type.label, *_node(entity)
 
 
 def _name(entity: Entity) -> tuple[str, ...]:
@@ -131,9 +46,9 @@ def _name(entity: Entity) -> tuple[str, ...]:
 
 
 def _rule(entity: Entity) -> tuple[str, ...]:
-    names = entity.quota_type.label, entity.user, entity.client_id
     rule = entity.resolution and entity.resolution.entity
-    return (*names, *(rule_labels(rule) if rule else ("", "", "")))
+    labels = rule_labels(rule) if rule else ("", "", "")
+    return entity.quota_type.label, *_name(entity), *labels
 
 
 def _tags(entity: Entity) -> tuple[str, ...]:
@@ -144,20 +59,75 @@ def _type_and_tags(entity: Entity) -> tuple[str, ...]:
     return entity.broker, entity.quota_type.label, *(entity.tags or ())
 
 
-def _usage(shown: Columns) -> Floats:
-    return shown.usage
+def _column(name: str, *, detail: bool = False) -> Values:
+    read: Values = attrgetter(f"shown.{name}")
+
+    def detailed(snapshot: Snapshot) -> Floats:
+        mask = snapshot.shown.detailed
+        return (
+            read(snapshot) if mask is None else np.where(mask, read(snapshot), np.nan)
+        )
+
+    return detailed if detail else read
 
 
-def _has_rule(shown: Columns) -> Floats:
-    has = [
-        1.0 if each.resolution and each.resolution.entity is not None else np.nan
-        for each in shown.layout.entities
-    ]
-    return _detailed(shown, np.array(has))
+def _has_rule(snapshot: Snapshot) -> Floats:
+    entities, mask = snapshot.shown.layout.entities, snapshot.shown.detailed
+    ruled = (bool(each.resolution and each.resolution.entity) for each in entities)
+    has = np.fromiter(ruled, np.bool_, len(entities))
+    return np.where(has if mask is None else has & mask, 1.0, np.nan)
 
 
-def _detailed(shown: Columns, values: Floats) -> Floats:
-    """The values without those that are left out for the sake of their number."""
-    return (
-        values if shown.detailed is None else np.where(shown.detailed, values, np.nan)
-    )
+def _typed(values: Values) -> PerEntity:
+    return PerEntity(rows=lambda each: each.own, labels=_type_and_node, values=values)
+
+
+def _of(kind: QuotaType, values: Values, *, shared: bool = False) -> PerEntity:
+    labels = _name if shared else _node
+    return PerEntity(rows=lambda each: each.of_type(kind), labels=labels, values=values)
+
+
+def _tagged(kind: QuotaType) -> PerEntity:
+    def values(snapshot: Snapshot) -> Floats:
+        ours = snapshot.shown.layout.types == TYPES.index(kind)
+        return np.where(ours, snapshot.shown.usage, np.nan)
+
+    return PerEntity(rows=lambda each: each.tagged, labels=_tags, values=values)
+
+
+_MUTATION = QuotaType.CONTROLLER_MUTATION
+_USAGE, _LIMITS = _column("usage"), _column("layout.limits")
+READERS: Final[Mapping[Family, Reader | PerEntity]] = {
+    **collector.READERS,
+    catalog.PRODUCE_BYTES_PER_SECOND: _of(QuotaType.PRODUCE, _USAGE),
+    catalog.FETCH_BYTES_PER_SECOND: _of(QuotaType.FETCH, _USAGE),
+    catalog.REQUEST_THREADS: _of(QuotaType.REQUEST, _USAGE),
+    catalog.CONTROLLER_MUTATIONS_PER_SECOND: _of(_MUTATION, _USAGE),
+    catalog.CONTROLLER_MUTATION_TOKENS: _of(_MUTATION, _column("tokens")),
+    catalog.REJECTED_MUTATIONS: _of(_MUTATION, _column("rejected_mutations")),
+    catalog.BURST_USED: _of(_MUTATION, _column("burst_used", detail=True)),
+    catalog.PRODUCE_LIMIT: _of(QuotaType.PRODUCE, _LIMITS, shared=True),
+    catalog.FETCH_LIMIT: _of(QuotaType.FETCH, _LIMITS, shared=True),
+    catalog.REQUEST_LIMIT: _of(QuotaType.REQUEST, _LIMITS, shared=True),
+    catalog.CONTROLLER_MUTATION_LIMIT: _of(_MUTATION, _LIMITS, shared=True),
+    catalog.CONTROLLER_MUTATION_BURST: _of(
+        _MUTATION, _column("layout.bursts"), shared=True
+    ),
+    catalog.RULE_INFO: PerEntity(
+        rows=lambda layout: layout.own, labels=_rule, values=_has_rule
+    ),
+    catalog.THROTTLE_TIME_SECONDS: _typed(_column("throttle_time")),
+    catalog.THROTTLED_SECONDS: _typed(_column("throttled_seconds")),
+    catalog.THROTTLED_REQUESTS: _typed(_column("throttled_requests")),
+    catalog.UTILIZATION: _typed(_column("utilization", detail=True)),
+    catalog.TOLD_UTILIZATION: _typed(_column("told_utilization", detail=True)),
+    catalog.CALLBACK_PRODUCE_BYTES_PER_SECOND: _tagged(QuotaType.PRODUCE),
+    catalog.CALLBACK_FETCH_BYTES_PER_SECOND: _tagged(QuotaType.FETCH),
+    catalog.CALLBACK_REQUEST_THREADS: _tagged(QuotaType.REQUEST),
+    catalog.CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND: _tagged(_MUTATION),
+    catalog.CALLBACK_THROTTLE_TIME_SECONDS: PerEntity(
+        rows=lambda layout: layout.tagged,
+        labels=_type_and_tags,
+        values=_column("throttle_time"),
+    ),
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from quotascope.metrics.catalog import Family
@@ -36,26 +36,13 @@ class Starts:
         self._counts: dict[tuple[str, bytes], _Count] = {}
 
     def of(
-        self,
-        family: Family,
-        series: Sequence[bytes],
-        values: Sequence[float],
-        at_ns: int,
+        self, family: Family, series: Mapping[bytes, float], at_ns: int
     ) -> list[int]:
-        """
-        The starts of a family's series in Unix nanoseconds.
-
-        Args:
-            family: A family of counters.
-            series: What each series is known by.
-            values: Their values.
-            at_ns: When these were read, Unix time.
-
-        """
+        """The starts of a family's series, Unix time; these are given by whatever names them and their values at ``at_ns``."""
         if family.name.startswith(OWN_PREFIX):
             return [min(self._began_ns, at_ns)] * len(series)
         starts = []
-        for one, value in zip(series, values, strict=True):
+        for one, value in series.items():
             last = self._counts.get((family.name, one))
             if last is None:
                 start = at_ns
