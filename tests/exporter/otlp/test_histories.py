@@ -32,12 +32,9 @@ TEXTS: Final = ("", "a", "b", "\ud800", "\\ud800", '"\\\n{}', "__overflow__", "x
 """Names, two of which are the same once they are encoded."""
 NODES: Final = ("1", "2", "10")
 NUMBERS: Final = (np.nan, np.nan, 0.0, -0.0, 2.5, -1.0, 1e300, np.inf, -np.inf)
-RULES: Final = QuotaRules(
-    {QuotaEntity("a", None): 5.0, QuotaEntity(DEFAULT, "b"): 3.0}
-).snapshot()
-RESOLUTIONS: Final = (None, NO_RULE, RULES.limit("a", "b"), RULES.limit("z", "b"))
-
-
+OF_USER: Final = QuotaRules({QuotaEntity("a", None): 5.0}).limit("a", "")
+OF_CLIENT: Final = QuotaRules({QuotaEntity(DEFAULT, "b"): 3.0}).limit("z", "b")
+RESOLUTIONS: Final = (None, NO_RULE, OF_USER, OF_CLIENT)
 _Choice = TypeVar("_Choice")
 
 
