@@ -13,8 +13,9 @@ import operator
 import socket
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -24,13 +25,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
-from opentelemetry.proto.metrics.v1.metrics_pb2 import (
-    AGGREGATION_TEMPORALITY_CUMULATIVE,
-    Gauge,
-    Metric,
-    NumberDataPoint,
-    Sum,
-)
+from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp
 from opentelemetry.sdk.metrics.export import MetricsData, ResourceMetrics, ScopeMetrics
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
@@ -51,20 +46,18 @@ _GAUGE_NUMBERS, _SUM_NUMBERS = 19, 28
 """Time and value, for sums the start, too: 9 bytes each, and one more by which the length before the point may grow."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Points:
+class Points(NamedTuple):
     """All points of one family."""
 
     family: Family
-    heads: Sequence[bytes]
-    """Each serialized without its numbers, as the only point of a gauge or sum."""
-    values: Sequence[float]
-    starts_ns: Sequence[int] | None
+    heads: list[bytes]
+    """Each serialized without its numbers, as the only point of a gauge; in a sum they have the same field number."""
+    values: list[float]
+    starts_ns: list[int] | None
     """Since when each counts, Unix time; None for gauges."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     """A request and the number of its points."""
 
     message: ExportMetricsServiceRequest
@@ -90,11 +83,13 @@ class Encoder:
         whole = ResourceMetrics(
             resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url
         )
-        self._empty = encode_metrics(MetricsData([whole]))
-        self._room = max_bytes - self._empty.ByteSize() - _LENGTHS
+        empty = encode_metrics(MetricsData([whole])).SerializeToString()
+        self._begun = partial(ExportMetricsServiceRequest.FromString, empty)
+        self._room = max_bytes - len(empty) - _LENGTHS
         self._more = () if cluster is None else (("cluster", cluster),)
         self._starts = starts
         self._layout = Columns.none().layout
+        self._tags: tuple[str, ...] = ()
         self._by_row: dict[object, NDArray[np.object_]] = {}
         """Heads by row of ``_layout``, None where none was needed yet; by label names and the function that gives the labels."""
         self._by_labels: Mapping[object, bytes] = {}
@@ -106,21 +101,15 @@ class Encoder:
 
         ``now`` is the Unix time in seconds that ages refer to.
         """
-        self._carry(snapshot.shown.layout)
+        self._carry(snapshot.shown.layout, snapshot.callbacks.labels)
         view, at_ns = View(snapshot, now), unix_ns(snapshot.taken_at)
-        by_row, self._by_row = self._by_row, {}
         by_labels, self._by_labels = self._by_labels, {}
         found = []
         for family in families():
             reader, names = READERS[family], label_names(family, snapshot)
             series: dict[bytes, float] = {}
             if isinstance(reader, PerEntity):
-                of = names, reader.labels
-                kept = self._by_row.get(of, by_row.get(of))
-                if kept is None:
-                    kept = np.full(len(self._layout), None)
-                self._by_row[of] = kept
-                series = self._of_entities(reader, names, kept, snapshot)
+                series = self._of_entities(reader, names, snapshot)
             else:
                 for labels, value in known(reader, view):
                     key = names, labels
@@ -130,14 +119,7 @@ class Encoder:
             starts = None
             if family.type is FamilyType.COUNTER:
                 starts = self._starts.of(family, series, at_ns)
-            found.append(
-                Points(
-                    family=family,
-                    heads=list(series),
-                    values=list(series.values()),
-                    starts_ns=starts,
-                )
-            )
+            found.append(Points(family, [*series], [*series.values()], starts))
         self._starts.forget(at_ns)
         return found
 
@@ -145,10 +127,9 @@ class Encoder:
         """The requests that hold all points; ``at_ns`` is when they were read, Unix time."""
         message, count, room = self._begun(), 0, self._room
         for points in found:
-            described = Metric(
-                name=otel_name(points.family),
-                description=points.family.help,
-                unit=ucum(points.family),
+            family = points.family
+            described = otlp.Metric(
+                name=otel_name(family), description=family.help, unit=ucum(family)
             )
             around = described.ByteSize() + _LENGTHS
             more = _GAUGE_NUMBERS if points.starts_ns is None else _SUM_NUMBERS
@@ -157,7 +138,7 @@ class Encoder:
             while start < len(points.heads):
                 stop = bisect_right(ends, ends[start] + room - around) - 1
                 if stop <= start and count:
-                    yield Request(message=message, points=count)
+                    yield Request(message, count)
                     message, count, room = self._begun(), 0, self._room
                     continue
                 stop = max(stop, start + 1)
@@ -168,15 +149,12 @@ class Encoder:
                 count += stop - start
                 start = stop
         if count:
-            yield Request(message=message, points=count)
+            yield Request(message, count)
 
-    def _begun(self) -> ExportMetricsServiceRequest:
-        message = ExportMetricsServiceRequest()
-        message.CopyFrom(self._empty)
-        return message
-
-    def _carry(self, layout: Layout) -> None:
+    def _carry(self, layout: Layout, tags: tuple[str, ...]) -> None:
         """Bring the heads to the rows of another layout, but not those of entities made again: their rule may be another one."""
+        if tags != self._tags:  # label names, some of which may never come back
+            self._by_row, self._tags = {}, tags
         if layout is self._layout:
             return
         rows = layout.rows_in(self._layout)
@@ -185,25 +163,25 @@ class Encoder:
             map(operator.is_, layout.entities, before), np.bool_, len(layout)
         )
         rows = np.where(same, rows, -1)  # the None that is appended
-        self._by_row, self._layout = (
-            {of: np.append(heads, [None])[rows] for of, heads in self._by_row.items()},
-            layout,
-        )
+        by_row = {
+            of: np.append(kept, [None])[rows] for of, kept in self._by_row.items()
+        }
+        self._by_row, self._layout = by_row, layout
 
     def _of_entities(
-        self,
-        reader: PerEntity,
-        names: Sequence[str],
-        kept: NDArray[np.object_],
-        snapshot: Snapshot,
+        self, reader: PerEntity, names: tuple[str, ...], snapshot: Snapshot
     ) -> dict[bytes, float]:
         """The heads and values of entities; of those that share a series the first one counts."""
-        part, values = reader.rows(self._layout), reader.values(snapshot)
+        layout, values = snapshot.shown.layout, reader.values(snapshot)
+        part = reader.rows(layout)
         rows = np.flatnonzero(np.isfinite(values[part])) + part.start
+        kept = self._by_row.get((names, reader.labels))
+        if kept is None:
+            kept = self._by_row[names, reader.labels] = np.full(len(layout), None)
         heads = kept[rows].tolist()
         if None in heads:
             for row in rows[[head is None for head in heads]]:
-                kept[row] = self._head(names, reader.labels(self._layout.entities[row]))
+                kept[row] = self._head(names, reader.labels(layout.entities[row]))
             heads = kept[rows].tolist()
         series: dict[bytes, float] = {}
         for head, value in zip(heads, (values[rows] + 0.0).tolist(), strict=True):
@@ -218,19 +196,21 @@ class Encoder:
             for name, text in pairs
             if text
         ]
-        point = NumberDataPoint(attributes=attributes)
-        return Gauge(data_points=[point]).SerializeToString()
+        point = otlp.NumberDataPoint(attributes=attributes)
+        return otlp.Gauge(data_points=[point]).SerializeToString()
 
 
-def _fill(metric: Metric, points: Points, part: slice, at_ns: int) -> None:
+def _fill(metric: otlp.Metric, points: Points, part: slice, at_ns: int) -> None:
     """Add points to a metric that is described already."""
-    data: Gauge | Sum = metric.gauge if points.starts_ns is None else metric.sum
+    data: otlp.Gauge | otlp.Sum = (
+        metric.gauge if points.starts_ns is None else metric.sum
+    )
     data.MergeFromString(b"".join(points.heads[part]))
     for point, value in zip(data.data_points, points.values[part], strict=True):
         point.time_unix_nano = at_ns
         point.as_double = value
     if points.starts_ns is not None:
-        metric.sum.aggregation_temporality = AGGREGATION_TEMPORALITY_CUMULATIVE
+        metric.sum.aggregation_temporality = otlp.AGGREGATION_TEMPORALITY_CUMULATIVE
         metric.sum.is_monotonic = True
         for point, start in zip(data.data_points, points.starts_ns[part], strict=True):
             point.start_time_unix_nano = start

@@ -101,11 +101,9 @@ class Ledger:
         self._points[Fate.REJECTED] += report.rejected
         self._points[Fate.LOST] += report.lost
         self._reason = "" if outcome is Outcome.SUCCESS else report.reason
-        if outcome is not self._last:
-            self._log(outcome, report)
-        self._last = outcome
-
-    def _log(self, outcome: Outcome, report: Report) -> None:
+        before, self._last = self._last, outcome
+        if outcome is before:
+            return
         line = log.bind(receiver=self.receiver)
         if outcome is Outcome.SUCCESS:
             line.info("metrics are pushed", points=report.accepted)

@@ -70,13 +70,14 @@ def target_of(config: OtlpConfig, environ: Mapping[str, str]) -> Target:
         headers={**variables.headers(), **dict(_headers(config))},
         tls=_tls(config, variables),
         gzip=compression == OtlpCompression.GZIP,
-        timeout_seconds=config.timeout_seconds or variables.timeout_seconds(10.0),
+        timeout_seconds=config.timeout_seconds
+        or variables.seconds(variables.name("TIMEOUT"), 10.0),
     )
 
 
 def interval_of(config: OtlpConfig, environ: Mapping[str, str]) -> float:
     """Seconds from one push to the next. Raises ``ValueError``."""
-    return config.interval_seconds or _Environment(environ).interval_seconds(60.0)
+    return config.interval_seconds or _Environment(environ).seconds(_INTERVAL, 60.0)
 
 
 def _endpoint(
@@ -88,7 +89,8 @@ def _endpoint(
     if name is None or url is None:
         return _completed(_DEFAULT_ENDPOINTS[protocol], protocol)
     if "://" not in url:
-        url = f"{'http' if variables.flag('INSECURE') else 'https'}://{url}"
+        insecure = (variables.text("INSECURE") or "").lower() == "true"
+        url = f"{'http' if insecure else 'https'}://{url}"
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username:
         raise ValueError(f"{name}: expected a URL such as http://collector:4318")
@@ -163,18 +165,14 @@ class _Environment:
             raise ValueError(f"{self.name(option)}: expected {known}, got {text!r}")
         return text
 
-    def flag(self, option: str) -> bool:
-        """Whether an option is switched on."""
-        return (self.text(option) or "").lower() == "true"
-
-    def timeout_seconds(self, default: float) -> float:
-        """The longest time for one request."""
-        name = self.name("TIMEOUT")
-        return default if name is None else self._seconds(name)
-
-    def interval_seconds(self, default: float) -> float:
-        """The time from one push to the next."""
-        return self._seconds(_INTERVAL) if self._environ.get(_INTERVAL) else default
+    def seconds(self, name: str | None, default: float) -> float:
+        """The time that a variable holds in milliseconds."""
+        text = self._environ.get(name or "")
+        if not text:
+            return default
+        if not text.isdecimal() or int(text) == 0:
+            raise ValueError(f"{name}: expected whole milliseconds, got {text!r}")
+        return int(text) / 1000
 
     def headers(self) -> dict[str, str]:
         """``name=value,name=value`` with values as in URLs."""
@@ -186,9 +184,3 @@ class _Environment:
         if not all(equals and name.strip() for name, equals, _ in pairs):
             raise ValueError(f"{self.name('HEADERS')}: expected name=value,name=value")
         return {name.strip(): unquote(value.strip()) for name, _, value in pairs}
-
-    def _seconds(self, name: str) -> float:
-        text = self._environ[name]
-        if not text.isdecimal() or int(text) == 0:
-            raise ValueError(f"{name}: expected whole milliseconds, got {text!r}")
-        return int(text) / 1000
