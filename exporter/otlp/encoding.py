@@ -3,7 +3,7 @@ The requests of a push, in the generated classes of OTLP, made of what the push 
 
 What is expensive about a point are its attributes, and they hardly ever change: kept is the serialized point
 without its numbers. Serialized messages one after the other are the message of all their parts, so that a whole
-family is parsed at once, and only times and values are set one by one: 100 ms for 100,000 points, where points that
+family is parsed at once, and only times and values are set one by one: 90 ms for 100,000 points, where points that
 are built from their attributes take 600 ms, and points kept as objects take 180 ms and 1.5 KiB each.
 """
 
