@@ -21,9 +21,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsServiceRequest,
-)
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as service
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp
 from opentelemetry.sdk.metrics.export import MetricsData, ResourceMetrics, ScopeMetrics
@@ -60,7 +58,7 @@ class Points(NamedTuple):
 class Request(NamedTuple):
     """A request and the number of its points."""
 
-    message: ExportMetricsServiceRequest
+    message: service.ExportMetricsServiceRequest
     points: int
 
 
@@ -84,7 +82,7 @@ class Encoder:
             resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url
         )
         empty = encode_metrics(MetricsData([whole])).SerializeToString()
-        self._begun = partial(ExportMetricsServiceRequest.FromString, empty)
+        self._begun = partial(service.ExportMetricsServiceRequest.FromString, empty)
         self._room = max_bytes - len(empty) - _LENGTHS
         self._more = () if cluster is None else (("cluster", cluster),)
         self._starts = starts

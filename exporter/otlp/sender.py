@@ -15,10 +15,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.exporter.otlp.proto.grpc import metric_exporter as grpc_exporter
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http import metric_exporter as http_exporter
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsServiceRequest,
-    ExportMetricsServiceResponse,
-)
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as service
 
 from ..config import OtlpProtocol
 from ..exposition.compression import gzipped
@@ -136,7 +133,9 @@ class _Session(requests.Session):
         if status in _OK:
             self.answer = Answer(taken=True)  # also where the body cannot be read
             with contextlib.suppress(DecodeError):
-                self.answer = _taken(ExportMetricsServiceResponse.FromString(body))
+                self.answer = _taken(
+                    service.ExportMetricsServiceResponse.FromString(body)
+                )
         else:
             advice = _ADVICE.get(status, shown(response.reason or ""))
             reason = f"HTTP {status}: {advice}".rstrip(": ")
@@ -164,7 +163,7 @@ class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
         self._export(request)  # type: ignore[arg-type] # what only the next two look at
         return self._answer
 
-    def _translate_data(self, data: Request) -> ExportMetricsServiceRequest:  # type: ignore[override]
+    def _translate_data(self, data: Request) -> service.ExportMetricsServiceRequest:  # type: ignore[override]
         return data.message
 
     def _count_data(self, data: Request) -> int:  # type: ignore[override]
@@ -185,9 +184,9 @@ class _Stub:
         self._stub = stub
         self._note = note
 
-    def Export(self, **call: object) -> ExportMetricsServiceResponse:  # noqa: N802 - the name in the service's definition
+    def Export(self, **call: object) -> service.ExportMetricsServiceResponse:  # noqa: N802 - the name in the service's definition
         try:
-            response: ExportMetricsServiceResponse = self._stub.Export(**call)
+            response: service.ExportMetricsServiceResponse = self._stub.Export(**call)
         except grpc.RpcError as error:
             code, details = error.code(), error.details()
             parts = [code.name, shown(details or ""), _ADVICE.get(code, "")]
@@ -197,7 +196,7 @@ class _Stub:
         return response
 
 
-def _taken(response: ExportMetricsServiceResponse) -> Answer:
+def _taken(response: service.ExportMetricsServiceResponse) -> Answer:
     """The answer of a receiver that took all, or in part."""
     partial = response.partial_success
     return Answer(

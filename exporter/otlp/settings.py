@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -20,8 +20,6 @@ _DEFAULT_ENDPOINTS = {
     OtlpProtocol.GRPC: "http://localhost:4317",
 }
 _METRICS_PATH = "/v1/metrics"
-_PROTOCOLS = frozenset(OtlpProtocol)
-_COMPRESSIONS = frozenset(OtlpCompression)
 _PREFIXES = ("OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_")
 _INTERVAL = "OTEL_METRIC_EXPORT_INTERVAL"
 
@@ -57,12 +55,11 @@ class Target:
 def target_of(config: OtlpConfig, environ: Mapping[str, str]) -> Target:
     """Resolve where to push. Raises ``OSError`` or ``ValueError`` for what cannot be used."""
     variables = _Environment(environ)
-    default = OtlpProtocol.HTTP.value
     protocol = config.protocol or OtlpProtocol(
-        variables.choice("PROTOCOL", _PROTOCOLS, default)
+        variables.choice("PROTOCOL", OtlpProtocol, OtlpProtocol.HTTP)
     )
     compression = config.compression or variables.choice(
-        "COMPRESSION", _COMPRESSIONS, OtlpCompression.GZIP.value
+        "COMPRESSION", OtlpCompression, OtlpCompression.GZIP
     )
     return Target(
         protocol=protocol,
@@ -157,12 +154,12 @@ class _Environment:
         name = self.name(option)
         return None if name is None else self._environ[name]
 
-    def choice(self, option: str, choices: frozenset[str], default: str) -> str:
+    def choice(self, option: str, choices: Iterable[str], default: str) -> str:
         """The value of an option that has but a few."""
         text = self.text(option) or default
-        if text not in choices:
-            known = " or ".join(sorted(choices))
-            raise ValueError(f"{self.name(option)}: expected {known}, got {text!r}")
+        if text not in (known := sorted(choices)):
+            message = f"expected {' or '.join(known)}, got {text!r}"
+            raise ValueError(f"{self.name(option)}: {message}")
         return text
 
     def seconds(self, name: str | None, default: float) -> float:
