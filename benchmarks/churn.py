@@ -31,8 +31,7 @@ from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
-from quotascope.exporter.otlp.columns import FastColumns, unix_ns
-from quotascope.exporter.otlp.encoding import Encoder
+from quotascope.exporter.otlp.encoding import Encoder, unix_ns
 from quotascope.exporter.otlp.starts import Starts
 from quotascope.exporter.snapshot import (
     LimitsHealth,
@@ -101,8 +100,7 @@ class Exporter:
         self._cardinality = Cardinality(CONFIG)
         self._peaks = PeakKeeper()
         self._renderer = Renderer()
-        self._columns = FastColumns(Starts(began_ns=0))
-        self._encoder = Encoder(Resource({}), None, PUSH_BYTES)
+        self._encoder = Encoder(Resource({}), None, PUSH_BYTES, Starts(began_ns=0))
         self._limits = _limits()
 
     def sample(self, reads: list[SourceRead], at: float) -> Snapshot:
@@ -123,9 +121,9 @@ class Exporter:
         return replace(shown, peaks=self._peaks.since_last(scraper, shown, at))
 
     def _push(self, shown: Snapshot, at: float) -> None:
-        families = self._encoder.points(self._columns.of(shown, at), unix_ns(at))
-        for _ in self._encoder.requests(families):
-            pass
+        points = self._encoder.points(shown, at)
+        for request in self._encoder.requests(points, unix_ns(at)):
+            request.message.SerializeToString()
 
 
 def _column(key: Key) -> Column:

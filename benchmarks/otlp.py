@@ -37,9 +37,7 @@ from rich.table import Table
 from quotascope.exporter.config import OtlpProtocol
 from quotascope.exporter.exposition.collector import READERS
 from quotascope.exporter.exposition.series import View, known, label_names
-from quotascope.exporter.otlp.columns import FastColumns
-from quotascope.exporter.otlp.encoding import Encoder
-from quotascope.exporter.otlp.identity import resource_of
+from quotascope.exporter.otlp.encoding import Encoder, resource_of
 from quotascope.exporter.otlp.sender import Sender
 from quotascope.exporter.otlp.settings import Target
 from quotascope.exporter.otlp.starts import Starts
@@ -151,15 +149,12 @@ class Ours:
 
     def __init__(self, url: str, *, gzip: bool) -> None:
         target = Target(protocol=OtlpProtocol.HTTP, endpoint=url, gzip=gzip)
-        encoder = Encoder(RESOURCE, None, 3_000_000)
-        self._sender = Sender(target, encoder, FastColumns(Starts(1)))
-        self.sent_bytes = 0
+        self._sender = Sender(target, Encoder(RESOURCE, None, 3_000_000, Starts(1)))
 
     def push(self, snapshot: Snapshot) -> int:
         """Push, and return how many points were sent."""
         report = self._sender.send(snapshot, NOW)
         assert not report.reason, report.reason
-        self.sent_bytes = report.sent_bytes
         return report.accepted
 
 
@@ -200,7 +195,7 @@ def compare(url: str, name: str, rounds: int, *, gzip: bool, raised: bool) -> Re
         mine, sent = timed(ours.push, snapshot)
         times.append((theirs, mine))
     return Result(
-        name=f"{name} ({ours.sent_bytes / 1e6:.1f} MB)",
+        name=name,
         theirs=[theirs for theirs, _ in times[WARM_UP:]],
         ours=[mine for _, mine in times[WARM_UP:]],
         arrived=arrived,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from ..config import Config, OtlpConfig
+from ..config import Config
 from ..errors import ConfigError
-from .push import Push, SnapshotSender
-from .settings import Target, interval_of, target_of
+from .push import Push
+from .settings import interval_of, target_of
 from .starts import Starts
 
+_PACKAGES = {"opentelemetry", "google", "grpc", "requests"}
 _MISSING = "needs OpenTelemetry's packages: pip install 'quotascope[otlp]'"
 
 
@@ -32,41 +33,18 @@ def build_push(
         raise ConfigError("otlp", [f"{error.filename}: {error.strerror}"]) from None
     except ValueError as error:
         raise ConfigError("otlp", [str(error)]) from None
-    _require_packages()
-    known = Starts(time.time_ns()) if starts is None else starts
-
-    def open_sender(url: str) -> SnapshotSender:
-        return _sender(url, config.cluster, settings, target, known)
-
-    return Push(open_sender, target.place, interval, starts=known)
-
-
-def _require_packages() -> None:
     try:
-        from . import sender  # noqa: F401, PLC0415 - an extra: only who pushes has it
+        from .encoding import Encoder, resource_of  # noqa: PLC0415 - an extra
+        from .sender import Sender  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in {
-            "opentelemetry",
-            "google",
-            "grpc",
-            "requests",
-        }:
+        if (error.name or "").partition(".")[0] not in _PACKAGES:
             raise
         raise ConfigError("otlp", [_MISSING]) from None
+    known = Starts(time.time_ns()) if starts is None else starts
 
+    def open_sender(url: str) -> Sender:
+        resource = resource_of(url, config.cluster, settings.resource_attributes)
+        most = settings.max_request_bytes
+        return Sender(target, Encoder(resource, config.cluster, most, known))
 
-def _sender(
-    url: str,
-    cluster: str | None,
-    settings: OtlpConfig,
-    target: Target,
-    starts: Starts,
-) -> SnapshotSender:
-    from .columns import FastColumns  # noqa: PLC0415
-    from .encoding import Encoder  # noqa: PLC0415
-    from .identity import resource_of  # noqa: PLC0415
-    from .sender import Sender  # noqa: PLC0415
-
-    resource = resource_of(url, cluster, settings.resource_attributes)
-    encoder = Encoder(resource, cluster, settings.max_request_bytes)
-    return Sender(target, encoder, FastColumns(starts))
+    return Push(open_sender, target.place, interval, starts=known)

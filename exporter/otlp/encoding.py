@@ -1,106 +1,250 @@
 """
-The protobuf of a push, made of what the last one left.
+The requests of a push, in the generated classes of OTLP, made of what the push before has left.
 
-A point of OTLP is its attributes, which hardly ever change, and 18 or 27 bytes that do. The SDK's encoder
-builds objects for each attribute of each point at every push; here the encoded attributes are kept. What
-comes out is the message that the SDK makes of its data model of the same snapshot.
+What is expensive about a point are its attributes, and they hardly ever change: kept is the serialized point
+without its numbers. Serialized messages one after the other are the message of all their parts, so that a whole
+family is parsed at once, and only times and values are set one by one: 90 ms for 100,000 points, where points that
+are built from their attributes take 600 ms, and points kept as objects take 180 ms and 1.5 KiB each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import operator
+import socket
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
+import numpy as np
+from numpy.typing import NDArray
 from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as service
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp
 from opentelemetry.sdk.metrics.export import MetricsData, ResourceMetrics, ScopeMetrics
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
-from .columns import Column, EntityColumn
-from .heads import Heads
-from .identity import scope
-from .points import Points
-from .protobuf import delimited
+from quotascope.metrics.catalog import Family, FamilyType, families
+from quotascope.metrics.catalog.otel_names import otel_name
+from quotascope.metrics.catalog.units import ucum
 
-# Field numbers of opentelemetry/proto/metrics/v1/metrics.proto.
-_RESOURCE_METRICS, _SCOPE_METRICS, _METRICS = 1, 2, 2
-_LENGTHS = 32
-"""At least the bytes of the tags and lengths around a request."""
+from ..exposition import own_version
+from ..exposition.series import View, encodable, known, label_names
+from ..snapshot import Columns, Layout, Snapshot
+from .families import READERS, PerEntity
+from .starts import Starts
+
+_LENGTHS = 16
+"""At least the bytes of the tags and lengths around a metric and its points."""
+_GAUGE_NUMBERS, _SUM_NUMBERS = 19, 28
+"""Time and value, for sums the start, too: 9 bytes each, and one more by which the length before the point may grow."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """An encoded ``ExportMetricsServiceRequest``."""
+class Points(NamedTuple):
+    """All points of one family."""
 
-    body: bytes
+    family: Family
+    heads: list[bytes]
+    """Each serialized without its numbers, as the only point of a gauge; in a sum they have the same field number."""
+    values: list[float]
+    starts_ns: list[int] | None
+    """Since when each counts, Unix time; None for gauges."""
+
+
+class Request(NamedTuple):
+    """A request and the number of its points."""
+
+    message: service.ExportMetricsServiceRequest
     points: int
-    """How many it holds."""
 
 
 class Encoder:
     """
-    Encodes one snapshot after the other, keeping what the next one needs again.
+    Encodes one snapshot after the other.
 
     Args:
-        resource: Who sends.
+        resource: The sender.
         cluster: One more attribute of every point.
         max_bytes: Longest request. A point that is longer by itself is sent alone.
+        starts: Since when counters count; takes note of each snapshot.
 
     """
 
-    def __init__(self, resource: Resource, cluster: str | None, max_bytes: int) -> None:
-        self._resource, self._scope = _surroundings(resource)
-        self._room = max_bytes - len(self._resource) - len(self._scope) - _LENGTHS
-        self._heads = Heads(cluster)
+    def __init__(
+        self, resource: Resource, cluster: str | None, max_bytes: int, starts: Starts
+    ) -> None:
+        scoped = ScopeMetrics(scope=scope(), metrics=[], schema_url="")
+        whole = ResourceMetrics(
+            resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url
+        )
+        empty = encode_metrics(MetricsData([whole])).SerializeToString()
+        self._begun = partial(service.ExportMetricsServiceRequest.FromString, empty)
+        self._room = max_bytes - len(empty) - _LENGTHS
+        self._more = () if cluster is None else (("cluster", cluster),)
+        self._starts = starts
+        self._layout = Columns.none().layout
+        self._tags: tuple[str, ...] = ()
+        self._by_row: dict[object, NDArray[np.object_]] = {}
+        """Heads by row of ``_layout``, None where none was needed yet; by label names and the function that gives the labels."""
+        self._by_labels: Mapping[object, bytes] = {}
+        """Heads of the last snapshot's other series, by label names and labels."""
 
-    def points(
-        self, columns: Iterable[Column | EntityColumn], at_ns: int
-    ) -> list[Points]:
-        """The points of all families; ``at_ns`` is when they were read, Unix time."""
-        self._heads.turn()
-        return [self._points(column, at_ns) for column in columns]
+    def points(self, snapshot: Snapshot, now: float) -> list[Points]:
+        """
+        The points of a snapshot, the same series that /metrics shows.
 
-    def requests(self, families: Iterable[Points]) -> Iterator[Request]:
-        """The requests that hold all points."""
-        metrics: list[bytes] = []
-        count, room = 0, self._room
-        for points in families:
-            while points.left:
-                metric, taken = points.take(room, at_least=0 if metrics else 1)
-                if taken:
-                    metrics.append(delimited(_METRICS, metric))
-                    count += taken
-                    room -= len(metrics[-1])
-                else:
-                    yield self._request(metrics, count)
-                    metrics, count, room = [], 0, self._room
-        if metrics:
-            yield self._request(metrics, count)
+        ``now`` is the Unix time in seconds that ages refer to.
+        """
+        self._carry(snapshot.shown.layout, snapshot.callbacks.labels)
+        view, at_ns = View(snapshot, now), unix_ns(snapshot.taken_at)
+        by_labels, self._by_labels = self._by_labels, {}
+        found = []
+        for family in families():
+            reader, names = READERS[family], label_names(family, snapshot)
+            series: dict[bytes, float] = {}
+            if isinstance(reader, PerEntity):
+                series = self._of_entities(reader, names, snapshot)
+            else:
+                for labels, value in known(reader, view):
+                    key = names, labels
+                    head = by_labels.get(key) or self._head(names, labels)
+                    self._by_labels[key] = head
+                    series[head] = value
+            starts = None
+            if family.type is FamilyType.COUNTER:
+                starts = self._starts.of(family, series, at_ns)
+            found.append(Points(family, [*series], [*series.values()], starts))
+        self._starts.forget(at_ns)
+        return found
 
-    def _points(self, column: Column | EntityColumn, at_ns: int) -> Points:
-        if isinstance(column, Column):
-            heads = self._heads.of_series(column)
-            values = [value for _, value in column.series]
-            return Points(column.family, heads, values, column.starts_ns, at_ns)
-        heads, values = self._heads.of_entities(column), column.values
-        if column.may_repeat:
-            first: dict[bytes, float] = {}
-            for head, value in zip(heads, values, strict=True):
-                first.setdefault(head, value)
-            heads, values = list(first), list(first.values())
-        return Points(column.family, heads, values, None, at_ns)
+    def requests(self, found: Iterable[Points], at_ns: int) -> Iterator[Request]:
+        """The requests that hold all points; ``at_ns`` is when they were read, Unix time."""
+        message, count, room = self._begun(), 0, self._room
+        for points in found:
+            family = points.family
+            described = otlp.Metric(
+                name=otel_name(family), description=family.help, unit=ucum(family)
+            )
+            around = described.ByteSize() + _LENGTHS
+            more = _GAUGE_NUMBERS if points.starts_ns is None else _SUM_NUMBERS
+            ends = [0, *accumulate(len(head) + more for head in points.heads)]
+            start = 0
+            while start < len(points.heads):
+                stop = bisect_right(ends, ends[start] + room - around) - 1
+                if stop <= start and count:
+                    yield Request(message, count)
+                    message, count, room = self._begun(), 0, self._room
+                    continue
+                stop = max(stop, start + 1)
+                metric = message.resource_metrics[0].scope_metrics[0].metrics.add()
+                metric.CopyFrom(described)
+                _fill(metric, points, slice(start, stop), at_ns)
+                room -= around + ends[stop] - ends[start]
+                count += stop - start
+                start = stop
+        if count:
+            yield Request(message, count)
 
-    def _request(self, metrics: list[bytes], points: int) -> Request:
-        scoped = delimited(_SCOPE_METRICS, self._scope + b"".join(metrics))
-        body = delimited(_RESOURCE_METRICS, self._resource + scoped)
-        return Request(body=body, points=points)
+    def _carry(self, layout: Layout, tags: tuple[str, ...]) -> None:
+        """Bring the heads to the rows of another layout, but not those of entities made again: their rule may be another one."""
+        if tags != self._tags:  # label names, some of which may never come back
+            self._by_row, self._tags = {}, tags
+        if layout is self._layout:
+            return
+        rows = layout.rows_in(self._layout)
+        before = np.append(self._layout.entities, [None])[rows]
+        same = np.fromiter(
+            map(operator.is_, layout.entities, before), np.bool_, len(layout)
+        )
+        rows = np.where(same, rows, -1)  # the None that is appended
+        by_row = {
+            of: np.append(kept, [None])[rows] for of, kept in self._by_row.items()
+        }
+        self._by_row, self._layout = by_row, layout
+
+    def _of_entities(
+        self, reader: PerEntity, names: tuple[str, ...], snapshot: Snapshot
+    ) -> dict[bytes, float]:
+        """The heads and values of entities; of those that share a series the first one counts."""
+        layout, values = snapshot.shown.layout, reader.values(snapshot)
+        part = reader.rows(layout)
+        rows = np.flatnonzero(np.isfinite(values[part])) + part.start
+        kept = self._by_row.get((names, reader.labels))
+        if kept is None:
+            kept = self._by_row[names, reader.labels] = np.full(len(layout), None)
+        heads = kept[rows].tolist()
+        if None in heads:
+            for row in rows[[head is None for head in heads]]:
+                kept[row] = self._head(names, reader.labels(layout.entities[row]))
+            heads = kept[rows].tolist()
+        series: dict[bytes, float] = {}
+        for head, value in zip(heads, (values[rows] + 0.0).tolist(), strict=True):
+            series.setdefault(head, value)  # -0 has become 0
+        return series
+
+    def _head(self, names: Sequence[str], labels: Sequence[str]) -> bytes:
+        """A label that is empty is left out, which means the same to Prometheus."""
+        pairs = [*zip(names, labels, strict=True), *self._more]
+        attributes = [
+            KeyValue(key=name, value=AnyValue(string_value=encodable(text)))
+            for name, text in pairs
+            if text
+        ]
+        point = otlp.NumberDataPoint(attributes=attributes)
+        return otlp.Gauge(data_points=[point]).SerializeToString()
 
 
-def _surroundings(resource: Resource) -> tuple[bytes, bytes]:
-    """The SDK's encoding of resource and scope, without anything in them."""
-    scoped = ScopeMetrics(scope=scope(), metrics=[], schema_url="")
-    whole = ResourceMetrics(
-        resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url
+def _fill(metric: otlp.Metric, points: Points, part: slice, at_ns: int) -> None:
+    """Add points to a metric that is described already."""
+    data: otlp.Gauge | otlp.Sum = (
+        metric.gauge if points.starts_ns is None else metric.sum
     )
-    message = encode_metrics(MetricsData([whole])).resource_metrics[0]
-    scope_bytes = message.scope_metrics.pop().SerializeToString()
-    return message.SerializeToString(), scope_bytes
+    data.MergeFromString(b"".join(points.heads[part]))
+    for point, value in zip(data.data_points, points.values[part], strict=True):
+        point.time_unix_nano = at_ns
+        point.as_double = value
+    if points.starts_ns is not None:
+        metric.sum.aggregation_temporality = otlp.AGGREGATION_TEMPORALITY_CUMULATIVE
+        metric.sum.is_monotonic = True
+        for point, start in zip(data.data_points, points.starts_ns[part], strict=True):
+            point.start_time_unix_nano = start
+
+
+def unix_ns(seconds: float) -> int:
+    """A Unix time in nanoseconds, to the microsecond."""
+    return round(seconds * 1e6) * 1000
+
+
+def resource_of(
+    url: str, cluster: str | None, attributes: Mapping[str, str]
+) -> Resource:
+    """
+    The resource: quotascope, its version, and which instance of it this is.
+
+    ``OTEL_SERVICE_NAME`` and ``OTEL_RESOURCE_ATTRIBUTES`` go before these, and
+    ``attributes`` before those.
+
+    Args:
+        url: Where this exporter answers; host name and port make instances different, and stay over restarts.
+        cluster: The configured name of the Kafka cluster.
+        attributes: What the configuration says.
+
+    """
+    ours = {
+        "service.name": "quotascope",
+        "service.version": own_version(),
+        "service.instance.id": f"{socket.gethostname()}:{urlsplit(url).port}",
+    }
+    if cluster is not None:
+        ours["kafka.cluster.alias"] = cluster
+    detected = OTELResourceDetector().detect()
+    return Resource.create(ours).merge(detected).merge(Resource(dict(attributes)))
+
+
+def scope() -> InstrumentationScope:
+    """The instrumentation scope."""
+    return InstrumentationScope("quotascope", own_version())

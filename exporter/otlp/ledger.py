@@ -1,4 +1,4 @@
-"""How pushing goes: counted for the families about it, told in the log when it changes."""
+"""How pushing goes: counted for the families about it, logged when it changes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ class Outcome(StrEnum):
     """Some points did not reach the receiver, or it took none."""
 
 
-class Fate(StrEnum):
-    """What became of a point."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a receiver answered to one request."""
 
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    """By a receiver that took others of the same request."""
-    LOST = "lost"
-    """The receiver was not reached, or refused the request."""
+    taken: bool
+    """Whether it took the request, at least in part."""
+    rejected_points: int = 0
+    """Points of a request that was taken otherwise."""
+    reason: str = ""
+    """Why not, or not all; or the remark of a receiver that took everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +40,11 @@ class Report:
     """What one push came to."""
 
     accepted: int = 0
-    """Points."""
+    """Points, as the next two."""
     rejected: int = 0
+    """By a receiver that took others of the same request."""
     lost: int = 0
-    sent_bytes: int = 0
-    """Before compression."""
+    """The receiver was not reached, or refused the request."""
     reason: str = ""
     """Why some were not accepted; free of secrets."""
 
@@ -60,7 +62,7 @@ class Ledger:
     def __init__(self, receiver: str) -> None:
         self.receiver = receiver
         self._pushes: Counter[Outcome] = Counter()
-        self._points: Counter[Fate] = Counter()
+        self._points = Counter(accepted=0, rejected=0, lost=0)
         self._last: Outcome | None = None
         self._reason = ""
 
@@ -74,7 +76,7 @@ class Ledger:
         """Everything so far, with the zeros that ``increase()`` needs."""
         return PushHealth(
             exports_total={each.value: self._pushes[each] for each in Outcome},
-            points_total={each.value: self._points[each] for each in Fate},
+            points_total=dict(self._points),
             error=self._reason or None,
         )
 
@@ -87,15 +89,13 @@ class Ledger:
         """Count a push; one that went otherwise than the last is logged."""
         outcome = report.outcome
         self._pushes[outcome] += 1
-        self._points[Fate.ACCEPTED] += report.accepted
-        self._points[Fate.REJECTED] += report.rejected
-        self._points[Fate.LOST] += report.lost
+        self._points.update(
+            accepted=report.accepted, rejected=report.rejected, lost=report.lost
+        )
         self._reason = "" if outcome is Outcome.SUCCESS else report.reason
-        if outcome is not self._last:
-            self._tell(outcome, report)
-        self._last = outcome
-
-    def _tell(self, outcome: Outcome, report: Report) -> None:
+        before, self._last = self._last, outcome
+        if outcome is before:
+            return
         line = log.bind(receiver=self.receiver)
         if outcome is Outcome.SUCCESS:
             line.info("metrics are pushed", points=report.accepted)

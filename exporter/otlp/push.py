@@ -7,6 +7,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol, TypeVar
 
 import structlog
@@ -143,22 +144,17 @@ def in_thread(call: Callable[[], _Result]) -> asyncio.Future[_Result]:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[_Result] = loop.create_future()
 
-    def settle(result: _Result | None, error: BaseException | None) -> None:
-        if future.cancelled():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)  # type: ignore[arg-type]
+    def settle(done: Callable[[], None]) -> None:
+        if not future.cancelled():
+            done()
 
     def run() -> None:
-        outcome: tuple[_Result | None, BaseException | None]
         try:
-            outcome = (call(), None)
+            done = partial(future.set_result, call())
         except Exception as error:  # noqa: BLE001 - handed on
-            outcome = (None, error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(settle, *outcome)
+            done = partial(future.set_exception, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: none waits
+            loop.call_soon_threadsafe(settle, done)
 
     threading.Thread(target=run, name="otlp-push", daemon=True).start()
     return future

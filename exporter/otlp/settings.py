@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ..config import (
     OtlpCompression,
@@ -14,15 +14,14 @@ from ..config import (
     OtlpTlsConfig,
     secret,
 )
-from .environment import Environment
 
 _DEFAULT_ENDPOINTS = {
     OtlpProtocol.HTTP: "http://localhost:4318",
     OtlpProtocol.GRPC: "http://localhost:4317",
 }
 _METRICS_PATH = "/v1/metrics"
-_PROTOCOLS = frozenset(OtlpProtocol)
-_COMPRESSIONS = frozenset(OtlpCompression)
+_PREFIXES = ("OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_")
+_INTERVAL = "OTEL_METRIC_EXPORT_INTERVAL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,37 +54,40 @@ class Target:
 
 def target_of(config: OtlpConfig, environ: Mapping[str, str]) -> Target:
     """Resolve where to push. Raises ``OSError`` or ``ValueError`` for what cannot be used."""
-    told = Environment(environ)
-    default = OtlpProtocol.HTTP.value
+    variables = _Environment(environ)
     protocol = config.protocol or OtlpProtocol(
-        told.choice("PROTOCOL", _PROTOCOLS, default)
+        variables.choice("PROTOCOL", OtlpProtocol, OtlpProtocol.HTTP)
     )
-    compression = config.compression or told.choice(
-        "COMPRESSION", _COMPRESSIONS, OtlpCompression.GZIP.value
+    compression = config.compression or variables.choice(
+        "COMPRESSION", OtlpCompression, OtlpCompression.GZIP
     )
     return Target(
         protocol=protocol,
-        endpoint=_endpoint(config, protocol, told),
-        headers={**told.headers(), **dict(_headers(config))},
-        tls=_tls(config, told),
+        endpoint=_endpoint(config, protocol, variables),
+        headers={**variables.headers(), **dict(_headers(config))},
+        tls=_tls(config, variables),
         gzip=compression == OtlpCompression.GZIP,
-        timeout_seconds=config.timeout_seconds or told.timeout_seconds(10.0),
+        timeout_seconds=config.timeout_seconds
+        or variables.seconds(variables.name("TIMEOUT"), 10.0),
     )
 
 
 def interval_of(config: OtlpConfig, environ: Mapping[str, str]) -> float:
     """Seconds from one push to the next. Raises ``ValueError``."""
-    return config.interval_seconds or Environment(environ).interval_seconds(60.0)
+    return config.interval_seconds or _Environment(environ).seconds(_INTERVAL, 60.0)
 
 
-def _endpoint(config: OtlpConfig, protocol: OtlpProtocol, told: Environment) -> str:
+def _endpoint(
+    config: OtlpConfig, protocol: OtlpProtocol, variables: _Environment
+) -> str:
     if config.endpoint is not None:
         return _completed(config.endpoint, protocol)
-    name, url = told.name("ENDPOINT"), told.text("ENDPOINT")
+    name, url = variables.name("ENDPOINT"), variables.text("ENDPOINT")
     if name is None or url is None:
         return _completed(_DEFAULT_ENDPOINTS[protocol], protocol)
     if "://" not in url:
-        url = f"{'http' if told.flag('INSECURE') else 'https'}://{url}"
+        insecure = (variables.text("INSECURE") or "").lower() == "true"
+        url = f"{'http' if insecure else 'https'}://{url}"
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username:
         raise ValueError(f"{name}: expected a URL such as http://collector:4318")
@@ -114,18 +116,68 @@ def _headers(config: OtlpConfig) -> Iterator[tuple[str, str]]:
         yield name, text
 
 
-def _tls(config: OtlpConfig, told: Environment) -> TlsFiles:
+def _tls(config: OtlpConfig, variables: _Environment) -> TlsFiles:
     ours = config.tls or OtlpTlsConfig()
     return TlsFiles(
-        ca_file=_readable(ours.ca_file, told.text("CERTIFICATE")),
-        cert_file=_readable(ours.cert_file, told.text("CLIENT_CERTIFICATE")),
-        key_file=_readable(ours.key_file, told.text("CLIENT_KEY")),
+        ca_file=_readable(ours.ca_file, variables.text("CERTIFICATE")),
+        cert_file=_readable(ours.cert_file, variables.text("CLIENT_CERTIFICATE")),
+        key_file=_readable(ours.key_file, variables.text("CLIENT_KEY")),
     )
 
 
-def _readable(ours: Path | None, told: str | None) -> str | None:
-    file = ours or (Path(told) if told else None)
+def _readable(ours: Path | None, other: str | None) -> str | None:
+    file = ours or (Path(other) if other else None)
     if file is None:
         return None
     with file.open("rb"):
         return str(file)
+
+
+class _Environment:
+    """
+    OpenTelemetry's own environment variables, for what the configuration leaves open.
+
+    Their meaning is that of the specification: times in milliseconds, those with ``METRICS`` in their
+    names before those without. A value that makes no sense raises ``ValueError``, which names the variable.
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    def name(self, option: str) -> str | None:
+        """The variable that holds an option such as ``ENDPOINT``; an empty one counts as unset."""
+        names = (prefix + option for prefix in _PREFIXES)
+        return next((name for name in names if self._environ.get(name)), None)
+
+    def text(self, option: str) -> str | None:
+        """The value of an option."""
+        name = self.name(option)
+        return None if name is None else self._environ[name]
+
+    def choice(self, option: str, choices: Iterable[str], default: str) -> str:
+        """The value of an option that has but a few."""
+        text = self.text(option) or default
+        if text not in (known := sorted(choices)):
+            message = f"expected {' or '.join(known)}, got {text!r}"
+            raise ValueError(f"{self.name(option)}: {message}")
+        return text
+
+    def seconds(self, name: str | None, default: float) -> float:
+        """The time that a variable holds in milliseconds."""
+        text = self._environ.get(name or "")
+        if not text:
+            return default
+        if not text.isdecimal() or int(text) == 0:
+            raise ValueError(f"{name}: expected whole milliseconds, got {text!r}")
+        return int(text) / 1000
+
+    def headers(self) -> dict[str, str]:
+        """``name=value,name=value`` with values as in URLs."""
+        pairs = [
+            pair.partition("=")
+            for pair in (self.text("HEADERS") or "").split(",")
+            if pair.strip()
+        ]
+        if not all(equals and name.strip() for name, equals, _ in pairs):
+            raise ValueError(f"{self.name('HEADERS')}: expected name=value,name=value")
+        return {name.strip(): unquote(value.strip()) for name, _, value in pairs}

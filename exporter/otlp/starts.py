@@ -1,13 +1,11 @@
-"""Since when counters count: what OTLP asks of each, and what neither Kafka nor Prometheus's format tells."""
+"""Since when counters count: OTLP wants it of each, and neither Kafka nor Prometheus's format has it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from quotascope.metrics.catalog import Family
-
-from ..exposition.series import Series
 
 OWN_PREFIX: Final = "quotascope_"
 FORGET_AFTER_NS: Final = 3600 * 10**9
@@ -35,13 +33,26 @@ class Starts:
 
     def __init__(self, began_ns: int) -> None:
         self._began_ns = began_ns
-        self._counts: dict[tuple[str, tuple[str, ...]], _Count] = {}
+        self._counts: dict[tuple[str, bytes], _Count] = {}
 
-    def of(self, family: Family, series: Sequence[Series], at_ns: int) -> list[int]:
-        """The starts of a family's series in Unix nanoseconds; ``at_ns`` is when they were read."""
+    def of(
+        self, family: Family, series: Mapping[bytes, float], at_ns: int
+    ) -> list[int]:
+        """The starts of a family's series, Unix time; these are given by whatever names them and their values at ``at_ns``."""
         if family.name.startswith(OWN_PREFIX):
             return [min(self._began_ns, at_ns)] * len(series)
-        return [self._start(family.name, one, at_ns) for one in series]
+        starts = []
+        for one, value in series.items():
+            last = self._counts.get((family.name, one))
+            if last is None:
+                start = at_ns
+            elif value < last.value:
+                start = last.seen_ns
+            else:
+                start = last.start_ns
+            self._counts[family.name, one] = _Count(start, at_ns, value)
+            starts.append(start)
+        return starts
 
     def forget(self, at_ns: int) -> None:
         """Drop the counters that have not been seen for an hour."""
@@ -49,15 +60,3 @@ class Starts:
         self._counts = {
             key: count for key, count in self._counts.items() if count.seen_ns >= oldest
         }
-
-    def _start(self, name: str, series: Series, at_ns: int) -> int:
-        labels, value = series
-        last = self._counts.get((name, labels))
-        if last is None:
-            start = at_ns
-        elif value < last.value:
-            start = last.seen_ns
-        else:
-            start = last.start_ns
-        self._counts[name, labels] = _Count(start, at_ns, value)
-        return start

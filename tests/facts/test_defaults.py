@@ -42,7 +42,6 @@ exporter/limits/model.py NodeSettings.controller_quota_window_seconds 1.0
 exporter/mapping/attribute.py Attribute.divisor 1.0
 exporter/mapping/client_quotas.py _of_entities(divisor) 1.0
 exporter/mapping/neighbours.py _of_connections(divisor) 1.0
-exporter/otlp/http_exporter.py export(timeout_millis) 10000
 exporter/otlp/settings.py Target.timeout_seconds 10.0
 exporter/own_page/access.py exporter_target(timeout_seconds) 10.0
 exporter/page/serving.py _json(status) 200

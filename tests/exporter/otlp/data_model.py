@@ -1,8 +1,8 @@
-"""A snapshot in the data model of OpenTelemetry's SDK: what its own encoder makes of it, ours must make, too."""
+"""A snapshot in the data model of OpenTelemetry's SDK: the messages that its own encoder makes of it are those of a push, too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
@@ -16,26 +16,39 @@ from opentelemetry.sdk.metrics.export import (
 )
 from opentelemetry.sdk.resources import Resource
 
-from quotascope.exporter.otlp.columns import Column
-from quotascope.exporter.otlp.identity import scope
+from quotascope.exporter.exposition.collector import READERS
+from quotascope.exporter.exposition.series import View, known, label_names
+from quotascope.exporter.otlp.encoding import scope, unix_ns
+from quotascope.exporter.snapshot import Snapshot
+from quotascope.metrics.catalog import Family, FamilyType, families
 from quotascope.metrics.catalog.otel_names import otel_name
 from quotascope.metrics.catalog.units import ucum
 
 
 def metrics_data(
-    columns: Iterable[Column], at_ns: int, resource: Resource, cluster: str | None
+    snapshot: Snapshot,
+    now: float,
+    resource: Resource,
+    cluster: str | None,
+    began_ns: int,
 ) -> MetricsData:
     """
-    Everything in one request; a label that is empty is left out.
+    The first push of an exporter, everything in one request; a label that is empty is left out.
 
     Args:
-        columns: The families.
-        at_ns: When the snapshot was taken, Unix time.
+        snapshot: The snapshot.
+        now: Unix time in seconds that ages refer to.
         resource: Who sends.
         cluster: One more attribute of every point, as /metrics has it as a label.
+        began_ns: When the exporter began to count, Unix time.
 
     """
-    metrics = [_metric(column, at_ns, cluster) for column in columns]
+    view = View(snapshot, now)
+    metrics = [
+        _metric(family, points)
+        for family in families()
+        if (points := list(_points(family, view, cluster, began_ns)))
+    ]
     scoped = ScopeMetrics(scope=scope(), metrics=metrics, schema_url="")
     whole = ResourceMetrics(
         resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url
@@ -43,11 +56,9 @@ def metrics_data(
     return MetricsData(resource_metrics=[whole])
 
 
-def _metric(column: Column, at_ns: int, cluster: str | None) -> Metric:
-    family = column.family
-    points = list(_points(column, at_ns, cluster))
+def _metric(family: Family, points: list[NumberDataPoint]) -> Metric:
     data: Gauge | Sum = Gauge(data_points=points)
-    if column.starts_ns is not None:
+    if family.type is FamilyType.COUNTER:
         data = Sum(
             data_points=points,
             aggregation_temporality=AggregationTemporality.CUMULATIVE,
@@ -59,16 +70,18 @@ def _metric(column: Column, at_ns: int, cluster: str | None) -> Metric:
 
 
 def _points(
-    column: Column, at_ns: int, cluster: str | None
+    family: Family, view: View, cluster: str | None, began_ns: int
 ) -> Iterator[NumberDataPoint]:
-    starts = column.starts_ns or [0] * len(column.series)
-    for (values, value), start in zip(column.series, starts, strict=True):
-        attributes = dict(zip(column.labels, values, strict=True))
+    at_ns = unix_ns(view.snapshot.taken_at)
+    start = began_ns if family.name.startswith("quotascope_") else at_ns
+    names = label_names(family, view.snapshot)
+    for labels, value in known(READERS[family], view):
+        attributes = dict(zip(names, labels, strict=True))
         if cluster is not None:
             attributes["cluster"] = cluster
         yield NumberDataPoint(
             attributes={name: text for name, text in attributes.items() if text},
-            start_time_unix_nano=start,
+            start_time_unix_nano=start if family.type is FamilyType.COUNTER else 0,
             time_unix_nano=at_ns,
             value=float(value),
         )

@@ -1,8 +1,7 @@
-"""What we encode is what the SDK encodes of the same snapshot, and what a scrape of it shows."""
+"""A push is what the SDK encodes of the same snapshot, and what a scrape of it shows."""
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -20,9 +19,7 @@ from tests.exporter.otlp.data_model import metrics_data
 from tests.exporter.otlp.messages import attributes, metrics, points, pushed, scraped
 from tests.exporter.otlp.snapshots import HOSTILE, hostile, many, varied
 
-from quotascope.exporter.otlp.columns import FastColumns, columns, unix_ns
-from quotascope.exporter.otlp.encoding import Encoder
-from quotascope.exporter.otlp.identity import resource_of
+from quotascope.exporter.otlp.encoding import Encoder, Request, resource_of, unix_ns
 from quotascope.exporter.otlp.starts import Starts
 from quotascope.exporter.snapshot import Snapshot
 
@@ -34,27 +31,30 @@ class Pushes:
     """One push after the other, as a sender makes them."""
 
     def __init__(self, cluster: str | None = None, max_bytes: int = 10**9) -> None:
-        self._columns = FastColumns(Starts(BEGAN))
-        self._encoder = Encoder(RESOURCE, cluster, max_bytes)
+        self._encoder = Encoder(RESOURCE, cluster, max_bytes, Starts(BEGAN))
 
-    def bodies(self, shown: Snapshot, now: float = NOW) -> Iterator[tuple[bytes, int]]:
-        """The requests of a push and how many points each says to hold."""
-        read = self._columns.of(shown, now)
-        families = self._encoder.points(read, unix_ns(shown.taken_at))
-        for request in self._encoder.requests(families):
-            yield request.body, request.points
+    def requests(self, shown: Snapshot, now: float = NOW) -> Iterator[Request]:
+        """The requests of a push."""
+        points = self._encoder.points(shown, now)
+        yield from self._encoder.requests(points, unix_ns(shown.taken_at))
 
     def messages(self, shown: Snapshot) -> list[ExportMetricsServiceRequest]:
-        """The requests of a push."""
+        """The requests of a push as a receiver reads them."""
         parse = ExportMetricsServiceRequest.FromString
-        return [parse(body) for body, _ in self.bodies(shown)]
+        return [
+            parse(each.message.SerializeToString()) for each in self.requests(shown)
+        ]
+
+    @property
+    def kept(self) -> int:
+        """How many points are remembered."""
+        by_row = self._encoder._by_row.values()
+        return sum(map(len, by_row)) + len(self._encoder._by_labels)
 
 
 def by_the_sdk(shown: Snapshot, cluster: str | None) -> ExportMetricsServiceRequest:
     """The same push through the SDK's data model and encoder."""
-    read = columns(shown, NOW, Starts(BEGAN))
-    data = metrics_data(read, unix_ns(shown.taken_at), RESOURCE, cluster)
-    return encode_metrics(data)
+    return encode_metrics(metrics_data(shown, NOW, RESOURCE, cluster, BEGAN))
 
 
 @pytest.mark.parametrize("cluster", [None, "prod"])
@@ -134,13 +134,14 @@ def test_counters_are_monotonic_sums() -> None:
 def test_requests_are_cut_to_size() -> None:
     """No request is longer than allowed, none is much shorter than it could be, and no point is lost or sent twice."""
     shown = many(3_000)
-    bodies = list(Pushes(max_bytes=100_000).bodies(shown))
-    assert max(len(body) for body, _ in bodies) <= 100_000
-    assert min(len(body) for body, _ in bodies[:-1]) > 98_000
-    messages = [ExportMetricsServiceRequest.FromString(body) for body, _ in bodies]
-    assert pushed(messages) == scraped(shown, NOW)
-    for message, (_, count) in zip(messages, bodies, strict=True):
-        assert count == sum(len(list(points(each))) for each in metrics([message]))
+    requests = list(Pushes(max_bytes=100_000).requests(shown))
+    sizes = [each.message.ByteSize() for each in requests]
+    assert max(sizes) <= 100_000
+    assert min(sizes[:-1]) > 98_000
+    assert pushed(each.message for each in requests) == scraped(shown, NOW)
+    for request in requests:
+        held = sum(len(list(points(each))) for each in metrics([request.message]))
+        assert request.points == held
 
 
 def test_every_request_tells_who_sends() -> None:
@@ -169,10 +170,8 @@ def test_no_point_is_lost_to_a_limit() -> None:
 def test_what_is_gone_is_forgotten() -> None:
     """Clients that come and go do not pile up."""
     pushes = Pushes()
+    kept = []
     for first in range(0, 5_000, 500):
         pushes.messages(many(500, first))
-    gc.collect()
-    heads = pushes._encoder._heads
-    kept = sum(map(len, heads._kept_entities.values()))
-    assert kept <= 3 * 500
-    assert sum(map(len, heads._kept.values())) < 2_000
+        kept.append(pushes.kept)
+    assert set(kept) == {kept[0]}

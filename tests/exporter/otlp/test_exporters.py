@@ -11,17 +11,14 @@ import grpc
 import pytest
 from tests.cluster.certificates import Certificates, make_certificates
 from tests.exporter.examples import NOW
-from tests.exporter.otlp.data_model import metrics_data
 from tests.exporter.otlp.messages import pushed, scraped
 from tests.exporter.otlp.receivers import Receiver, grpc_receiver, http_receiver
 from tests.exporter.otlp.snapshots import many, varied
 
 from quotascope.exporter.config import OtlpProtocol
-from quotascope.exporter.otlp.columns import FastColumns, columns
-from quotascope.exporter.otlp.encoding import Encoder
-from quotascope.exporter.otlp.identity import resource_of
+from quotascope.exporter.otlp.encoding import Encoder, resource_of
 from quotascope.exporter.otlp.ledger import Outcome, Report
-from quotascope.exporter.otlp.sender import Sender, exporter_of
+from quotascope.exporter.otlp.sender import Sender
 from quotascope.exporter.otlp.settings import Target, TlsFiles
 from quotascope.exporter.otlp.starts import Starts
 from quotascope.exporter.snapshot import Snapshot
@@ -55,7 +52,7 @@ def target(protocol: OtlpProtocol, url: str, **changes: object) -> Target:
 
 def push(to: Target, shown: Snapshot, max_bytes: int = 10**7) -> Report:
     """Push a snapshot."""
-    sender = Sender(to, Encoder(RESOURCE, None, max_bytes), FastColumns(Starts(1)))
+    sender = Sender(to, Encoder(RESOURCE, None, max_bytes, Starts(1)))
     try:
         return sender.send(shown, NOW)
     finally:
@@ -74,7 +71,7 @@ def test_it_arrives_as_scraped(
     if protocol is HTTP:
         assert receiver.paths == ["/v1/metrics"]
         assert ("content-encoding" in receiver.headers[0]) == gzip
-        assert (receiver.sizes[0] < report.sent_bytes) == gzip
+        assert (receiver.sizes[0] < receiver.requests[0].ByteSize()) == gzip
 
 
 def test_headers_are_sent(protocol: OtlpProtocol, receiver: Receiver) -> None:
@@ -223,14 +220,3 @@ def test_an_unknown_authority_is_refused(
         report = push(to, varied())
     assert report.outcome is Outcome.FAILURE
     assert receiver.requests == []
-
-
-def test_metrics_of_the_sdk_can_be_sent_too(
-    protocol: OtlpProtocol, receiver: Receiver
-) -> None:
-    """Our exporters are exporters of the SDK still, for its data model too."""
-    read = columns(varied(), NOW, Starts(1))
-    exporter = exporter_of(target(protocol, receiver.url))
-    exporter.export(metrics_data(read, 10**18, RESOURCE, None))
-    exporter.shutdown()
-    assert pushed(receiver.requests) == scraped(varied(), NOW)

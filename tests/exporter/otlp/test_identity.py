@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from quotascope.exporter.exposition import own_version
-from quotascope.exporter.otlp.identity import resource_of, scope
+from quotascope.exporter.otlp.encoding import resource_of, scope
 
 URL = "http://127.0.0.1:9749"
 
