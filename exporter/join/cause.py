@@ -23,15 +23,19 @@ no evidence: a mutation quota for client-ids does not say whose clients they are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType, RuleTable
 from quotascope.metrics.entities import Name
 
 from ..limits import Limits
-from ..snapshot import Cause, Entity, EntityUsage
-from .recent import LINGER_SECONDS, Recent
+from ..snapshot import CAUSES, Cause, Entity, Floats, Layout
+from .recent import RecentRows
 from .standing import NO_RULES
 
 
@@ -39,67 +43,76 @@ class Causes:
     """Finds causes, and remembers for a minute what they are inferred from."""
 
     def __init__(self) -> None:
-        self._mutating: Recent[tuple[str, str]] = Recent(LINGER_SECONDS)
-        self._in_debt: Recent[tuple[str, str]] = Recent(LINGER_SECONDS)
-        self._at_limit: Recent[tuple[str, str, str]] = Recent(LINGER_SECONDS)
+        self._mutating = RecentRows()
+        self._in_debt = RecentRows()
+        self._at_limit = RecentRows()
         self._rules: RuleTable = NO_RULES
         self._ruled = _Clients(())
 
     def find(
         self,
-        usages: Sequence[EntityUsage],
+        layout: Layout,
+        read: Mapping[str, Floats],
         limits: Limits | None,
         at: float,
         *,
         controller_read: bool,
-    ) -> None:
+    ) -> NDArray[np.int8]:
         """
-        Set the cause of every throttled entity.
+        By row the number in ``CAUSES``, that of None for what is not throttled.
 
         Args:
-            usages: All of the cluster, controller mutations of the active controller only.
+            layout: All entities of the cluster, controller mutations of the active controller only.
+            read: What they used, by the name of the column.
             limits: What is configured, None when unknown.
             at: Unix time in seconds.
             controller_read: Whether the active controller is among the nodes, so that a client
                 without a bucket is known to have made no controller mutations.
 
         """
-        self._remember(usages, at)
-        throttled = [usage for usage in usages if usage.throttle_time_seconds > 0]
-        debtors, mutators = _Clients(self._in_debt), _Clients(self._mutating)
-        for usage in throttled:
-            entity = usage.entity
-            if entity.quota_type is not QuotaType.REQUEST:
-                usage.cause = Cause.OWN
-            elif _longer_than_own(usage, limits):
-                usage.cause = Cause.CONTROLLER_MUTATION
-            elif _key(entity) in self._at_limit:
-                usage.cause = Cause.OWN
-            elif debtors.share_a_name(entity):
-                usage.cause = Cause.CONTROLLER_MUTATION
+        self._remember(layout, read, at)
+        throttle = read["throttle_time"]
+        causes = np.zeros(len(layout), np.int8)
+        causes[layout.own] = (throttle[layout.own] > 0) * CAUSES.index(Cause.OWN)
+        requests = layout.of_type(QuotaType.REQUEST)
+        throttled = np.flatnonzero(causes[requests]) + requests.start
+        evidence = _Evidence(self._in_debt, self._mutating)
+        at_limit = self._at_limit.among(throttled).tolist()
+        for row, full in zip(throttled.tolist(), at_limit, strict=True):
+            entity = layout.entities[row]
+            settings = limits.nodes.get(entity.broker) if limits else None
+            if settings and throttle[row] > settings.quota_window_seconds:
+                cause = Cause.CONTROLLER_MUTATION
+            elif full:
+                cause = Cause.OWN
+            elif evidence.debtors.share_a_name(entity):
+                cause = Cause.CONTROLLER_MUTATION
             elif limits is not None and not self._ruled_by(limits).overlap(entity):
-                usage.cause = Cause.UNKNOWN if entity.limit is None else Cause.OWN
+                cause = Cause.UNKNOWN if entity.limit is None else Cause.OWN
             elif limits is not None and entity.limit is None:
-                usage.cause = Cause.CONTROLLER_MUTATION
-            elif controller_read and not mutators.overlap(entity):
-                usage.cause = Cause.OWN
+                cause = Cause.CONTROLLER_MUTATION
+            elif controller_read and not evidence.mutators.overlap(entity):
+                cause = Cause.OWN
             else:
-                usage.cause = Cause.UNKNOWN
+                cause = Cause.UNKNOWN
+            causes[row] = CAUSES.index(cause)
+        causes.setflags(write=False)
+        return causes
 
-    def _remember(self, usages: Sequence[EntityUsage], at: float) -> None:
-        for usage in usages:
-            entity = usage.entity
-            if entity.quota_type is QuotaType.CONTROLLER_MUTATION:
-                in_debt = usage.tokens is not None and usage.tokens < 0
-                if in_debt:
-                    self._in_debt.note((entity.user, entity.client_id), at)
-                # The rate lingers as long as throttles do: both are kept in two samples of 30 s.
-                if in_debt or usage.usage is None or usage.usage > 0:
-                    self._mutating.note((entity.user, entity.client_id), at)
-            elif entity.quota_type is QuotaType.REQUEST and _at_limit(usage):
-                self._at_limit.note(_key(entity), at)
+    def _remember(self, layout: Layout, read: Mapping[str, Floats], at: float) -> None:
         for recent in (self._mutating, self._in_debt, self._at_limit):
-            recent.forget(at)
+            recent.follow(layout, at)
+        mutations = layout.of_type(QuotaType.CONTROLLER_MUTATION)
+        usage, in_debt = read["usage"][mutations], read["tokens"][mutations] < 0
+        # The rate lingers as long as throttles do: both are kept in two samples of 30 s.
+        mutating = in_debt | np.isnan(usage) | (usage > 0)
+        self._in_debt.note(np.flatnonzero(in_debt) + mutations.start, at)
+        self._mutating.note(np.flatnonzero(mutating) + mutations.start, at)
+        requests = layout.of_type(QuotaType.REQUEST)
+        bounds = layout.limits[requests]
+        with np.errstate(over="ignore"):
+            used = read["usage"][requests] / np.where(bounds > 0, bounds, np.nan)
+        self._at_limit.note(np.flatnonzero(used >= 1) + requests.start, at)
 
     def _ruled_by(self, limits: Limits) -> _Clients:
         """The clients that mutation quotas are configured for."""
@@ -110,6 +123,22 @@ class Causes:
                 (_literal(rule.user), _literal(rule.client_id)) for rule in rules
             )
         return self._ruled
+
+
+class _Evidence:
+    """The clients that were in debt or made mutations within the last minute, put together when one of them is asked for."""
+
+    def __init__(self, in_debt: RecentRows, mutating: RecentRows) -> None:
+        self._in_debt = in_debt
+        self._mutating = mutating
+
+    @cached_property
+    def debtors(self) -> _Clients:
+        return _Clients(self._in_debt.clients())
+
+    @cached_property
+    def mutators(self) -> _Clients:
+        return _Clients(self._mutating.clients())
 
 
 class _Clients:
@@ -152,19 +181,3 @@ def _fitting(name: str) -> tuple[str | None, ...]:
 
 def _literal(name: Name | None) -> str:
     return name if isinstance(name, str) else ""
-
-
-def _longer_than_own(usage: EntityUsage, limits: Limits | None) -> bool:
-    settings = limits.nodes.get(usage.entity.broker) if limits else None
-    if settings is None:
-        return False
-    return usage.throttle_time_seconds > settings.quota_window_seconds
-
-
-def _key(entity: Entity) -> tuple[str, str, str]:
-    return entity.broker, entity.user, entity.client_id
-
-
-def _at_limit(usage: EntityUsage) -> bool:
-    utilization = usage.utilization
-    return utilization is not None and utilization >= 1

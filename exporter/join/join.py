@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType
 
@@ -13,26 +15,20 @@ from ..beans import BeanTable
 from ..limits import Limits
 from ..snapshot import (
     Columns,
-    EntityUsage,
+    Layout,
     LimitsHealth,
-    NodeUsage,
     Snapshot,
     SourceHealth,
     SourceRead,
 )
-from .callbacks import callbacks
+from ..snapshot.layout import TYPES
 from .cause import Causes
-from .entity_usage import usages
-from .leadership import active_controllers
-from .node_usage import NodeUsages, told_to_lead
-from .plan import Numbers, Places
-from .planner import Planner
-from .staleness import Staleness
-from .standing import Standing, deciding
-from .told import disagreements
+from .node_usage import NodeNumbers, NodeUsages, disagreements
+from .placing import Placed, Placing, Shown
+from .standing import Staleness, active_controllers
 
-_PLAN_SECONDS: Final = 300.0
-"""How long a node that is not read keeps its plan and last numbers, which are large and soon made anew."""
+_ENTITIES_SECONDS: Final = 300.0
+"""How long a node that is not read keeps its entities and last numbers, which are large and soon made again."""
 _NODE_SECONDS: Final = 3600.0
 """How long it keeps its totals, which must not go back."""
 
@@ -46,12 +42,12 @@ class Join:
     """
 
     def __init__(self) -> None:
-        self._planners: dict[str, Planner] = {}
-        self._before: dict[str, Numbers] = {}
-        self._read_at: dict[str, float] = {}
+        self._placing = Placing()
         self._staleness = Staleness()
         self._causes = Causes()
         self._nodes = NodeUsages()
+        self._shown: Shown | None = None
+        self._read_at: dict[str, float] = {}
 
     def snapshot(
         self,
@@ -62,106 +58,91 @@ class Join:
     ) -> Snapshot:
         """The state of the cluster at ``taken_at`` (Unix time in seconds)."""
         sources, tables = _one_for_each_node(reads)
-        seen = any(self._sees_callback(table) for table in tables)
-        rules = deciding(limits, callback_seen=seen)
-        read = [self._numbers(table, rules) for table in tables]
-        leading = active_controllers(
-            {numbers.plan.node_id: told_to_lead(numbers) for numbers in read},
+        placed = self._placing.place(tables, limits)
+        each = [np.asarray(table.values) for table in tables]
+        values = np.concatenate([*each, [np.nan]])
+        nodes = list(map(NodeNumbers, placed.nodes, each))
+        leads = active_controllers(
+            {numbers.node.node_id: numbers.leads for numbers in nodes},
             limits.active_controller if limits else None,
         )
-        entities, nodes = self._joined(read, limits, leading, taken_at)
-        self._causes.find(
-            entities, rules, taken_at, controller_read=any(leading.values())
+        aside = self._staleness.uncounted(placed, values, leads, taken_at)
+        shown = self._shown = self._show(placed, placed.read & ~aside)
+        read = shown.read(values)
+        causes = self._causes.find(
+            shown.layout,
+            read,
+            placed.rules,
+            taken_at,
+            controller_read=any(leads.values()),
         )
-        tagged, of_callbacks = callbacks(read)
-        self._before.update({numbers.plan.node_id: numbers for numbers in read})
-        self._read_at.update(
-            dict.fromkeys((table.node_id for table in tables), taken_at)
+        stale = _by_node_and_type(placed.layout, aside)
+        differ = disagreements(shown, read) if placed.rules is not None else {}
+        usages = tuple(
+            self._nodes.of(
+                numbers,
+                limits,
+                {
+                    kind: stale.get((node_id, kind), 0)
+                    for kind in _judged(placed, leads=leads[node_id] is not False)
+                },
+                differ.get(node_id),
+            )
+            for numbers, node_id in zip(nodes, leads, strict=True)
         )
-        self._forget_nodes(taken_at)
+        self._forget_nodes(list(leads), taken_at)
         return Snapshot(
             taken_at=taken_at,
-            shown=Columns.of([*entities, *tagged]),
-            callbacks=of_callbacks,
-            nodes=tuple(nodes),
+            shown=Columns(layout=shown.layout, causes=causes, detailed=None, **read),
+            callbacks=placed.callbacks,
+            nodes=usages,
             sources=sources,
             limits=limits,
             limits_health=limits_health,
         )
 
-    def _forget_nodes(self, at: float) -> None:
-        """Drop what is kept of nodes that were not read for long: in some clusters they get new ids again and again."""
-        for node_id in self._unread(_PLAN_SECONDS, at):
-            self._planners.pop(node_id, None)
-            self._before.pop(node_id, None)
-        for node_id in self._unread(_NODE_SECONDS, at):
-            del self._read_at[node_id]
-            self._nodes.forget(node_id)
-
-    def _unread(self, seconds: float, at: float) -> list[str]:
-        read_at = self._read_at.items()
-        return [node for node, then in read_at if abs(at - then) > seconds]
-
-    def _sees_callback(self, table: BeanTable) -> bool:
-        return self._planner(table).sees_callback(table.layout)
-
-    def _numbers(self, table: BeanTable, rules: Limits | None) -> Numbers:
-        return Numbers.read(self._planner(table).plan(table.layout, rules), table)
-
-    def _planner(self, table: BeanTable) -> Planner:
-        return self._planners.setdefault(table.node_id, Planner(table.node_id))
-
-    def _joined(
-        self,
-        read: Sequence[Numbers],
-        limits: Limits | None,
-        leading: Mapping[str, bool | None],
-        at: float,
-    ) -> tuple[list[EntityUsage], list[NodeUsage]]:
-        self._staleness.forget(at)
-        entities: list[EntityUsage] = []
-        nodes: list[NodeUsage] = []
-        for numbers in read:
-            leads = leading[numbers.plan.node_id] is not False
-            counting, stale = self._sifted(numbers, leads=leads, at=at)
-            own = list(usages(counting, numbers))
-            entities += own
-            node = self._nodes.of(numbers, limits, stale)
-            told = disagreements(own) if numbers.plan.limits is not None else None
-            nodes.append(replace(node, utilization_disagreements=told))
-        return entities, nodes
-
-    def _sifted(
-        self, numbers: Numbers, *, leads: bool, at: float
-    ) -> tuple[list[Places], Mapping[QuotaType, int]]:
-        """The entities that count, and how many do not."""
-        before = self._before_under_same_rules(numbers)
-        counting: list[Places] = []
-        stale: Counter[QuotaType] = Counter(_judged(numbers, leads=leads))
-        in_use, mutation = Standing.IN_USE, QuotaType.CONTROLLER_MUTATION
-        for places in numbers.plan.entities.values():
-            if not leads and places.tags[0] is mutation:
-                stale[mutation] += 1
-            elif places.standing is in_use or self._staleness.in_use(
-                places, numbers, before, at
-            ):
-                counting.append(places)
+    def _show(self, placed: Placed, counts: NDArray[np.bool_]) -> Shown:
+        """What is shown, as it was as long as the tables have the same columns and the same entities count."""
+        last = self._shown
+        rows = None if counts.all() else np.flatnonzero(counts)
+        if last is not None and last.placed is placed:
+            if rows is None or last.rows is None:
+                same = rows is last.rows
             else:
-                stale[places.tags[0]] += 1
-        return counting, dict(stale)
+                same = np.array_equal(rows, last.rows)
+            if same:
+                return last
+        return Shown(placed, rows, Layout(()) if last is None else last.layout)
 
-    def _before_under_same_rules(self, numbers: Numbers) -> Numbers | None:
-        before = self._before.get(numbers.plan.node_id)
-        if before is None or not before.plan.serves(numbers.plan.limits):
-            return None
-        return before
+    def _forget_nodes(self, read: Sequence[str], at: float) -> None:
+        """Drop what is kept of nodes that were not read for long: in some clusters they get new ids again and again."""
+        self._read_at.update(dict.fromkeys(read, at))
+        for node_id, then in tuple(self._read_at.items()):
+            if abs(at - then) > _ENTITIES_SECONDS:
+                self._placing.forget(node_id)
+                self._staleness.forget(node_id)
+            if abs(at - then) > _NODE_SECONDS:
+                del self._read_at[node_id]
+                self._nodes.forget(node_id)
 
 
-def _judged(numbers: Numbers, *, leads: bool) -> dict[QuotaType, int]:
-    """A zero for each quota type in which stale entities can be told."""
-    if numbers.plan.limits is not None:
-        return dict.fromkeys(QuotaType, 0)
-    return {} if leads else {QuotaType.CONTROLLER_MUTATION: 0}
+def _by_node_and_type(
+    layout: Layout, rows: NDArray[np.bool_]
+) -> dict[tuple[str, QuotaType], int]:
+    """How many of some rows there are."""
+    both = layout.node_numbers[rows] * len(TYPES) + layout.types[rows]
+    found, counts = np.unique(both, return_counts=True)
+    return {
+        (layout.nodes[number // len(TYPES)], TYPES[number % len(TYPES)]): count
+        for number, count in zip(found.tolist(), counts.tolist(), strict=True)
+    }
+
+
+def _judged(placed: Placed, *, leads: bool) -> Sequence[QuotaType]:
+    """The quota types in which stale entities of a node are found."""
+    if placed.rules is not None:
+        return TYPES
+    return () if leads else (QuotaType.CONTROLLER_MUTATION,)
 
 
 def _one_for_each_node(
@@ -178,15 +159,11 @@ def _one_for_each_node(
             if first is health:
                 tables.append(table)
             else:
-                health = _doubled(health, first, table.node_id)
+                health = replace(
+                    health,
+                    up=False,
+                    error=f"reads node {table.node_id}, which source {first.name} reads already: "
+                    "configure each node once, and check url and node_id",
+                )
         sources.append(health)
     return tuple(sources), tables
-
-
-def _doubled(health: SourceHealth, first: SourceHealth, node_id: str) -> SourceHealth:
-    return replace(
-        health,
-        up=False,
-        error=f"reads node {node_id}, which source {first.name} reads already: "
-        "configure each node once, and check url and node_id",
-    )

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
-from typing import Final, TypeVar
+from dataclasses import dataclass
+from math import isfinite, nan
+from typing import Final
+
+import numpy as np
 
 from quotascope.metrics import QuotaType
 
 from ..limits import Limits, NodeSettings
 from ..mapping import MILLISECONDS, PERCENT, Meaning
-from ..snapshot import NodeUsage
-from .histogram_sums import HistogramSums
-from .neighbours import Connections, remote_storage, replication
-from .plan import Numbers
+from ..snapshot import ConnectionUsage, Floats, LimitedRate, NodeUsage
+from .ip_limits import IpLimits
+from .placing import NodePlaces, Shown
 
-Key = TypeVar("Key")
-
+_TOLERANCE: Final = 0.02
+"""Of the limit, or of what was reported if that is more: the rate moves between the readings of two attributes."""
 _REPEATS_OF_FETCH: Final = {"FetchConsumer", "FetchFollower"}
 _FORWARDED: Final = {"CreateTopics", "CreatePartitions", "DeleteTopics"}
 """
@@ -26,72 +28,197 @@ wait. (With ZooKeeper it counts them.)
 _EVENTS: Final = "controller events"
 
 
+@dataclass(frozen=True, slots=True)
+class NodeNumbers:
+    """What a node's table says of the node itself, in Kafka's units."""
+
+    node: NodePlaces
+    values: Floats
+    """The numbers of the table."""
+
+    def of(self, meaning: Meaning) -> dict[str, float]:
+        """By request, listener, address, direction or quota type; NaN where the node says so."""
+        places = self.node.places.get(meaning, {})
+        return {about: float(self.values[at]) for about, at in places.items()}
+
+    def finite(self, meaning: Meaning) -> dict[str, float]:
+        """As ``of``, without what is no finite number."""
+        return {
+            about: value for about, value in self.of(meaning).items() if isfinite(value)
+        }
+
+    def one(self, meaning: Meaning) -> float | None:
+        """What there is only one of; None when the node gave no number."""
+        return next(iter(self.finite(meaning).values()), None)
+
+    @property
+    def leads(self) -> bool | None:
+        """Whether the node says that it is the active controller; None when it does not say."""
+        says = self.one(Meaning.ACTIVE_CONTROLLER)
+        return None if says is None else says > 0
+
+
 class NodeUsages:
     """Makes the nodes' part of snapshots."""
 
     def __init__(self) -> None:
         self._sums: dict[str, HistogramSums] = {}
-        self._connections = Connections()
+        self._limits: Limits | None = None
+        self._ip_limits: IpLimits | None = None
 
     def of(
         self,
-        numbers: Numbers,
+        numbers: NodeNumbers,
         limits: Limits | None,
         stale_entities: Mapping[QuotaType, int],
+        utilization_disagreements: int | None,
     ) -> NodeUsage:
         """The usage of one node."""
-        node_id, node, values = numbers.plan.node_id, numbers.plan.node, numbers.values
+        node_id = numbers.node.node_id
         settings = limits.nodes.get(node_id) if limits else None
         known = settings or NodeSettings()
-        exempt = finite(values[node.exempt_request_time])
-        sums = self._sums_of(numbers)
-        leads = told_to_lead(numbers)
-        events = _controller_events(numbers) if leads else None
+        sums = self._sums.setdefault(node_id, HistogramSums())
+        sums.began(numbers.one(Meaning.STARTED_AT))
+        exempt = numbers.one(Meaning.EXEMPT_REQUEST_TIME)
+        mean = numbers.one(Meaning.CONTROLLER_EVENT_MEAN)
+        events = numbers.one(Meaning.CONTROLLER_EVENT_COUNT)
+        if not numbers.leads or mean is None:
+            events = None
+        queues = numbers.finite(Meaning.DELAY_QUEUE_SIZE)
+        callback = None
+        if settings or numbers.node.sees_callback:
+            callback = (
+                numbers.node.sees_callback or known.quota_callback_class is not None
+            )
         return NodeUsage(
             broker=node_id,
-            delay_queue_size=_finite(
-                {kind: values[at] for kind, at in node.delay_queue_size.items()}
-            ),
+            delay_queue_size={QuotaType(kind): size for kind, size in queues.items()},
             exempt_request_threads=None if exempt is None else exempt / PERCENT,
             request_capacity_threads=settings.request_capacity_threads
             if settings
             else None,
             request_throttled_seconds=_throttled_seconds(numbers, sums),
-            throttling_errors=_finite(numbers.of_node(Meaning.THROTTLING_ERRORS)),
+            throttling_errors=numbers.finite(Meaning.THROTTLING_ERRORS),
             stale_entities=stale_entities,
-            quota_callback=_uses_callback(numbers, settings),
-            active_controller=leads,
-            controller_events=None if events is None else events[1],
+            quota_callback=callback,
+            utilization_disagreements=utilization_disagreements,
+            active_controller=numbers.leads,
+            controller_events=events,
             controller_event_queue_seconds=None
-            if events is None
-            else sums.sum_ms(_EVENTS, *events) / MILLISECONDS,
-            connections=self._connections.of(numbers, limits),
-            replication=replication(numbers, known),
-            remote_storage=remote_storage(numbers, known),
+            if events is None or mean is None
+            else sums.sum_ms(_EVENTS, mean, events) / MILLISECONDS,
+            connections=self._connections(numbers, limits, known),
+            replication=_directions(
+                numbers.of(Meaning.REPLICATION), known.replication_limits, {}
+            ),
+            remote_storage=_directions(
+                numbers.of(Meaning.REMOTE_STORAGE),
+                known.remote_storage_limits,
+                numbers.of(Meaning.REMOTE_STORAGE_THROTTLE),
+            ),
         )
 
     def forget(self, node_id: str) -> None:
         """Drop what is remembered of a node."""
         self._sums.pop(node_id, None)
 
-    def _sums_of(self, numbers: Numbers) -> HistogramSums:
-        sums = self._sums.setdefault(numbers.plan.node_id, HistogramSums())
-        sums.began(finite(numbers.values[numbers.plan.node.started_at]))
-        return sums
+    def _connections(
+        self, numbers: NodeNumbers, limits: Limits | None, settings: NodeSettings
+    ) -> ConnectionUsage:
+        if limits is not self._limits:
+            self._limits = limits
+            self._ip_limits = IpLimits(limits.connection_limits) if limits else None
+        rules = self._ip_limits
+        default, own = settings.connection_limit, settings.listener_connection_limits
+        waits = numbers.of(Meaning.LISTENER_CONNECTION_THROTTLE)
+        ip_waits = numbers.of(Meaning.IP_CONNECTION_THROTTLE)
+        return ConnectionUsage(
+            broker=LimitedRate(
+                rate=numbers.one(Meaning.BROKER_CONNECTIONS), limit=default
+            ),
+            listeners={
+                listener: LimitedRate(
+                    rate=_finite(rate),
+                    limit=own.get(listener.lower(), default),
+                    throttle_time_seconds=_seconds(waits.get(listener)),
+                )
+                for listener, rate in numbers.of(Meaning.LISTENER_CONNECTIONS).items()
+            },
+            ips={
+                ip: LimitedRate(
+                    rate=_finite(rate), limit=rules.limit(ip) if rules else None
+                )
+                for ip, rate in numbers.of(Meaning.IP_CONNECTIONS).items()
+                if rules is None or rules.may_limit(ip)
+            },
+            ip_throttle_time_seconds={
+                listener: _seconds(wait) or 0.0 for listener, wait in ip_waits.items()
+            },
+        )
 
 
-def _uses_callback(numbers: Numbers, settings: NodeSettings | None) -> bool | None:
-    if numbers.plan.callbacks:
-        return True
-    return None if settings is None else settings.quota_callback_class is not None
+class HistogramSums:
+    """
+    Sums of one node's histograms by name, which never go back while the node runs.
+
+    Kafka's histograms run since the start, so mean times count is the sum, and of milliseconds that is
+    a whole number. But the two are read one after the other, and events come in between: a
+    sum can come out a little too high, and a counter that then went back would look like a restart.
+    """
+
+    def __init__(self) -> None:
+        self._started_at: float | None = None
+        self._sums: dict[str, tuple[float, float]] = {}
+
+    def began(self, started_at: float | None) -> None:
+        """Forget everything when the node was started again; None when it does not say."""
+        if started_at != self._started_at:
+            self._started_at = started_at
+            self._sums.clear()
+
+    def sum_ms(self, name: str, mean_ms: float, count: float) -> float:
+        """The sum of the histogram of this name, in ms."""
+        total = float(round(mean_ms * count))
+        last_count, last_total = self._sums.get(name, (0.0, 0.0))
+        if count >= last_count:
+            total = max(total, last_total)
+        self._sums[name] = (count, total)
+        return total
 
 
-def _throttled_seconds(numbers: Numbers, sums: HistogramSums) -> dict[str, float]:
-    counts = _finite(numbers.of_node(Meaning.REQUEST_THROTTLE_COUNT))
-    means = _finite(numbers.of_node(Meaning.REQUEST_THROTTLE_MEAN))
+def disagreements(shown: Shown, read: Mapping[str, Floats]) -> dict[str, int]:
+    """
+    By node how many entities are nearer to or farther from their limit than the node says; without nodes that say nothing (KIP-1373).
+
+    The node computes with the limit that it enforces, so that a difference is one between that
+    limit and the one that was read from the Admin API.
+    """
+    layout = shown.layout
+    if Meaning.TOLD_UTILIZATION not in shown.places:
+        return {}
+    rows = np.flatnonzero(shown.places[Meaning.TOLD_UTILIZATION] >= 0)
+    reported, usage = read["told_utilization"][rows], read["usage"][rows]
+    limits = layout.limits[rows]
+    with np.errstate(over="ignore"):
+        ours = usage / np.where(limits > 0, limits, np.nan)
+    apart = np.abs(reported - ours) > _TOLERANCE * np.fmax(1.0, np.abs(reported))
+    unlike = np.isnan(reported) != np.isnan(ours)
+    differ = (apart | unlike) & ~np.isnan(usage)
+    nodes, size = layout.node_numbers[rows], len(layout.nodes)
+    found = np.bincount(nodes, differ, size).astype(int).tolist()
+    say = np.bincount(nodes, minlength=size).tolist()
+    return {
+        node: count
+        for node, count, any_ in zip(layout.nodes, found, say, strict=True)
+        if any_
+    }
+
+
+def _throttled_seconds(numbers: NodeNumbers, sums: HistogramSums) -> dict[str, float]:
+    counts = numbers.finite(Meaning.REQUEST_THROTTLE_COUNT)
     totals = {
-        request: sums.sum_ms(request, means[request], counts[request]) / MILLISECONDS
-        for request in means
+        request: sums.sum_ms(request, mean, counts[request]) / MILLISECONDS
+        for request, mean in numbers.finite(Meaning.REQUEST_THROTTLE_MEAN).items()
         if request not in _REPEATS_OF_FETCH and counts.get(request, 0) > 0
     }
     return {
@@ -101,23 +228,28 @@ def _throttled_seconds(numbers: Numbers, sums: HistogramSums) -> dict[str, float
     }
 
 
-def _controller_events(numbers: Numbers) -> tuple[float, float] | None:
-    """Mean wait in ms and count of the controller's events, None where the node does not tell."""
-    means = _finite(numbers.of_node(Meaning.CONTROLLER_EVENT_MEAN))
-    counts = _finite(numbers.of_node(Meaning.CONTROLLER_EVENT_COUNT))
-    return next(zip(means.values(), counts.values(), strict=False), None)
+def _directions(
+    rates: Mapping[str, float],
+    limits: Mapping[str, float],
+    waits: Mapping[str, float],
+) -> dict[str, LimitedRate]:
+    """Rates by direction; a limit shows whether it is used or not."""
+    return {
+        direction: LimitedRate(
+            rate=_finite(rates.get(direction, nan)),
+            limit=limits.get(direction),
+            throttle_time_seconds=_seconds(waits.get(direction)),
+        )
+        for direction in {**rates, **limits, **waits}
+    }
 
 
-def told_to_lead(numbers: Numbers) -> bool | None:
-    """Whether the node says that it is the active controller; None when it does not say."""
-    count = finite(numbers.values[numbers.plan.node.active_controller])
-    return None if count is None else count > 0
-
-
-def finite(value: float) -> float | None:
-    """The value, or None when the node gave no number."""
+def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _finite(values: Mapping[Key, float]) -> dict[Key, float]:
-    return {key: value for key, value in values.items() if isfinite(value)}
+def _seconds(value_ms: float | None) -> float | None:
+    """Out of a throttle time, 0 where there was none; None where it is not measured."""
+    if value_ms is None:
+        return None
+    return value_ms / MILLISECONDS if isfinite(value_ms) else 0.0

@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Final, Generic, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from quotascope.metrics import QuotaType
+
+from ..snapshot import Entity, Floats, Layout
+from ..snapshot.layout import Rows
+
 Key = TypeVar("Key", bound=Hashable)
 
 LINGER_SECONDS: Final = 60.0
@@ -27,9 +35,9 @@ class Recent(Generic[Key]):
         """See ``key`` now."""
         self._seen[key] = at
 
-    def drop(self, key: Key) -> None:
-        """Never have seen ``key``."""
-        self._seen.pop(key, None)
+    def drop(self, key: Key) -> float | None:
+        """Never have seen ``key``. Returns when it was seen."""
+        return self._seen.pop(key, None)
 
     def forget(self, at: float) -> None:
         """Drop what is too long ago."""
@@ -44,3 +52,61 @@ class Recent(Generic[Key]):
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._seen)
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+
+class RecentRows:
+    """
+    When each entity was last seen in some state, for a minute: by row while it is in the layout, and by name when it left.
+
+    An entity that leaves and comes back in time, as after a change of its beans, is as recent as before.
+    """
+
+    def __init__(self) -> None:
+        self._layout = Layout(())
+        self._seen: Floats = np.empty(0)
+        """Unix time in seconds, -inf for never."""
+        self._left: Recent[tuple[str, QuotaType, str, str]] = Recent(LINGER_SECONDS)
+
+    def follow(self, layout: Layout, at: float) -> None:
+        """Take another layout over, and drop what is too long ago at ``at``."""
+        if layout is not self._layout:
+            last, self._layout = self._layout, layout
+            seen = layout.carry(self._seen, last, -np.inf).copy()
+            gone = self._seen.copy()
+            rows = layout.rows_in(last)
+            gone[rows[rows >= 0]] = -np.inf
+            for row in np.flatnonzero(gone > -np.inf).tolist():
+                self._left.note(_name(last.entities[row]), gone[row])
+            for row in np.flatnonzero(rows < 0).tolist() if len(self._left) else ():
+                left = self._left.drop(_name(layout.entities[row]))
+                seen[row] = -np.inf if left is None else left
+            self._seen = seen
+        self._seen[np.abs(at - self._seen) > LINGER_SECONDS] = -np.inf
+        self._left.forget(at)
+
+    def note(self, rows: Rows, at: float) -> None:
+        """See the entities of these rows now."""
+        self._seen[rows] = at
+
+    def drop(self, rows: Rows) -> None:
+        """Never have seen the entities of these rows."""
+        self._seen[rows] = -np.inf
+
+    def among(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which of these rows were seen."""
+        return self._seen[rows] > -np.inf
+
+    def clients(self) -> Iterator[tuple[str, str]]:
+        """User and client id of each entity that was seen, also of those that left."""
+        for row in np.flatnonzero(self._seen > -np.inf).tolist():
+            entity: Entity = self._layout.entities[row]
+            yield entity.user, entity.client_id
+        for *_, user, client_id in self._left:
+            yield user, client_id
+
+
+def _name(entity: Entity) -> tuple[str, QuotaType, str, str]:
+    return entity.broker, entity.quota_type, entity.user, entity.client_id

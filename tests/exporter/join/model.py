@@ -6,9 +6,9 @@ It shares no code with the join: names of beans, units, precedence and times sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from typing import Final, TypeVar
 from urllib.parse import unquote
 
@@ -94,7 +94,9 @@ class Seen:
         elif attribute == "exempt-request-time":
             self.exempt = value
         elif names.keys() <= {"user", "client-id"}:
-            of_kind = {"tokens"} if kind is MUTATION else {"quota-utilization"}
+            of_kind = {"quota-utilization"}
+            if kind is MUTATION:
+                of_kind = {"tokens", "rejection-count"}
             if attribute in {USED[kind], *OF_ENTITIES, *of_kind}:
                 tags = kind, unquote(names.get("user", "")), names.get("client-id", "")
                 self.entities.setdefault(tags, {})[attribute] = value
@@ -109,9 +111,8 @@ class Expected:
 
     entities: list[EntityUsage] = field(default_factory=list)
     nodes: list[dict[str, object]] = field(default_factory=list)
-    callbacks: list[
-        tuple[str, QuotaType, dict[str, str], float | None, float | None]
-    ] = field(default_factory=list)
+    tagged: list[EntityUsage] = field(default_factory=list)
+    left_out: tuple[str, ...] = ()
 
 
 class Model:
@@ -154,7 +155,6 @@ class Model:
                 else:
                     stale[tags[0]] += 1
             expected.entities += shown
-            expected.callbacks += _callbacks(seen)
             stale_known = rules is not None
             expected.nodes.append(
                 {
@@ -170,6 +170,15 @@ class Model:
                 }
             )
         self._find_causes(expected.entities, rules, at, known=True in leaders.values())
+        keys = sorted(
+            {key for seen in nodes for _, tags in seen.callbacks for key, _ in tags}
+        )
+        expected.tagged = _callbacks(nodes, keys[:10])
+        expected.left_out = tuple(keys[10:])
+        expected.entities.sort(key=_place)
+        for usage in expected.entities:
+            if usage.told_utilization is not None and isnan(usage.told_utilization):
+                usage.told_utilization = None
         for seen in nodes:
             self._last[seen.node_id] = rules, seen, at
         for node_id, (*_, then) in tuple(self._last.items()):
@@ -333,12 +342,16 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
         ),
         usage=numbers[USED[kind]] / divisor if USED[kind] in numbers else None,
         throttle_time_seconds=numbers.get("throttle-time", 0.0) / 1000,
-        throttle_known="throttle-time"
-        in (numbers if kind is MUTATION else seen.entities[tags]),
+        throttle_known="throttle-time" in numbers
+        or (
+            "throttle-time" in seen.entities[tags]
+            and (kind is not MUTATION or "throttle-time-total" in seen.entities[tags])
+        ),
         throttled_seconds_total=numbers["throttle-time-total"] / 1000
         if "throttle-time-total" in numbers
         else None,
         throttled_requests_total=numbers.get("throttle-count"),
+        rejected_mutations_total=numbers.get("rejection-count"),
     )
     tokens = numbers.get("tokens")
     if tokens is not None and tokens < 9e15 and (limits is None or limit is not None):
@@ -349,21 +362,32 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
     return usage
 
 
-def _callbacks(
-    seen: Seen,
-) -> Iterator[tuple[str, QuotaType, dict[str, str], float | None, float | None]]:
-    for (kind, tags), given in seen.callbacks.items():
-        numbers = _finite(given)
-        used = numbers.get(USED[kind])
-        yield (
-            seen.node_id,
-            kind,
-            dict(tags),
-            None if used is None else used / (100.0 if kind is REQUEST else 1.0),
-            numbers.get("throttle-time", 0.0) / 1000
-            if "throttle-time" in (numbers if kind is MUTATION else given)
-            else None,
-        )
+def _callbacks(nodes: Sequence[Seen], keys: Sequence[str]) -> list[EntityUsage]:
+    """One for all that differ in none of these tags: usages added up, and the longest throttle."""
+    found: dict[tuple[object, ...], EntityUsage] = {}
+    for seen in nodes:
+        for (kind, tags), given in seen.callbacks.items():
+            numbers = _finite(given)
+            values = tuple(dict(tags).get(key, "") for key in keys)
+            usage = found.setdefault(
+                (_node_place(seen.node_id), kind.label, values),
+                EntityUsage(
+                    entity=Entity(
+                        broker=seen.node_id, quota_type=kind,
+                        user="", client_id="", tags=values,
+                    ),
+                    throttle_known=False,
+                ),
+            )  # fmt: skip
+            if USED[kind] in numbers:
+                amount = numbers[USED[kind]] / (100.0 if kind is REQUEST else 1.0)
+                usage.usage = (usage.usage or 0.0) + amount
+            if "throttle-time" in (numbers if kind is MUTATION else given):
+                wait = numbers.get("throttle-time", 0.0) / 1000
+                if usage.throttle_known:
+                    wait = max(wait, usage.throttle_time_seconds)
+                usage.throttle_known, usage.throttle_time_seconds = True, wait
+    return [usage for _, usage in sorted(found.items(), key=lambda each: each[0])]
 
 
 def _leaders(nodes: Sequence[Seen], limits: Limits | None) -> dict[str, bool | None]:
@@ -479,3 +503,14 @@ def _same(one: float, other: float) -> bool:
 
 def _order(tags: Tags) -> tuple[int, str, str]:
     return list(QuotaType).index(tags[0]), *tags[1:]
+
+
+def _place(usage: EntityUsage) -> tuple[object, ...]:
+    """Where the text shows it."""
+    entity = usage.entity
+    tags = entity.quota_type, entity.user, entity.client_id
+    return (*_order(tags), _node_place(entity.broker))
+
+
+def _node_place(node_id: str) -> tuple[int, str]:
+    return (int(node_id) if node_id.isdecimal() else -1, node_id)

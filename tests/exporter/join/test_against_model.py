@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from array import array
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, nan
+from urllib.parse import quote
 
+import numpy as np
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.exporter.join.model import Model
@@ -17,7 +20,7 @@ from tests.strategies import examples
 from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, LimitsHealth, NodeSettings
-from quotascope.exporter.snapshot import Snapshot
+from quotascope.exporter.snapshot import Entity, NodeUsage, Snapshot
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 PRODUCE, FETCH, REQUEST, MUTATION = QuotaType
@@ -69,6 +72,18 @@ OTHERS = [
     *bean("Fetch", "queue-size"),
     *bean("Request", "exempt-request-time"),
     *bean("ControllerMutation", "tokens", "mutation-rate", client_id="admin"),
+    *bean(
+        "ControllerMutation",
+        "throttle-time-total",
+        "throttle-count",
+        "rejection-count",
+        user="bob",
+    ),
+    *(
+        column
+        for name in ("line\nbreak\r", 'quo"te', "<b>{}</b>", "é😀\u2028", "x" * 10_000)
+        for column in bean("Fetch", "byte-rate", user=quote(name), client_id=name)
+    ),
     *(
         of_node(
             "kafka.network", "RequestMetrics", attribute, name=name, request=request
@@ -96,10 +111,17 @@ OTHERS = [
 LEADS = of_node(
     "kafka.controller", "KafkaController", "Value", name="ActiveControllerCount"
 )
+MANY_TAGS = {f"k{at}": "v" for at in range(10)}
 CALLBACKS = [
     *bean("Produce", "byte-rate", "throttle-time", tenant="t"),
     *bean("Request", "request-time", "throttle-time", tenant="t", user="u"),
-    *bean("ControllerMutation", "mutation-rate", tenant="t"),
+    *bean("ControllerMutation", "mutation-rate", "throttle-time", tenant="t"),
+    *(
+        column
+        for kind, used in (("Produce", "byte-rate"), ("Request", "request-time"))
+        for tag in ("a\n", 'b"', "c")
+        for column in bean(kind, used, "throttle-time", **MANY_TAGS, zone=tag)
+    ),
 ]
 FIRST = [*BUCKETS[:9], *REQUESTS, *OTHERS[:9]]
 """None of them is about an entity that another one spells otherwise: that would have all be worked out from scratch each time."""
@@ -124,6 +146,11 @@ RULES: list[Limits | None] = [
     limits({PRODUCE: USERS}, settings=OWN_CALLBACK),
 ]
 
+NODES = ("1", "2", "10")
+COLUMNS = (
+    "usage", "throttle_time", "tokens", "told_utilization", "causes",
+    "throttled_seconds", "throttled_requests", "rejected_mutations",
+)  # fmt: skip
 values = st.sampled_from(
     (nan, 0.0, 1.0, 1.01, 3.0, 50.0, 100.0, 500.0, 1500.0, -1.0, -3.0, inf, 1e20)
 )
@@ -134,7 +161,7 @@ Edit = tuple[str, Column, float | None]
 def edits_of(columns: list[Column]) -> st.SearchStrategy[Edit]:
     """Changes of some of these numbers."""
     return st.tuples(
-        st.sampled_from("12"), st.sampled_from(columns), st.none() | values
+        st.sampled_from(NODES), st.sampled_from(columns), st.none() | values
     )
 
 
@@ -142,7 +169,7 @@ edits = edits_of(FIRST) | edits_of(BUCKETS[:6]) | edits_of(PASSING)
 
 
 class History:
-    """A cluster of two nodes that changes, beside what the model remembers of it."""
+    """A cluster of a few nodes that changes, beside what the model remembers of it."""
 
     def __init__(self) -> None:
         self.join, self.model = Join(), Model()
@@ -151,11 +178,12 @@ class History:
                 column: nan if column.attribute == "throttle-time" else float(node)
                 for column in (*STEADY, *FIRST)
             }
-            for node in ("1", "2")
+            for node in NODES
         }
         self.at = 1_000.0
         self._layouts: dict[str, Layout] = {}
-        self._published: list[tuple[Snapshot, Snapshot]] = []
+        self._published: list[tuple[Snapshot, list[bytes], list[NodeUsage]]] = []
+        self._last: list[Entity] = []
 
     def collect(
         self, nodes: tuple[str, ...], configured: Limits | None, after: float
@@ -163,36 +191,49 @@ class History:
         """Join these nodes, and compare."""
         self.at += after
         tables = [self._table(node) for node in nodes]
-        shown = self.join.snapshot(
+        snapshot = self.join.snapshot(
             [read(table) for table in tables], configured, LimitsHealth(), self.at
         )
+        shown = snapshot.shown
         expected = self.model.snapshot(tables, configured, self.at)
-        assert list(shown.entities) == expected.entities
-        for node, other in zip(shown.nodes, expected.nodes, strict=True):
+        assert list(shown.usages) == expected.entities
+        assert list(shown.tagged) == expected.tagged
+        assert snapshot.callbacks.left_out == expected.left_out
+        for node, other in zip(snapshot.nodes, expected.nodes, strict=True):
             assert {name: getattr(node, name) for name in other} == other
-        assert [
-            (
-                usage.broker,
-                usage.quota_type,
-                {
-                    name: tag
-                    for name, tag in zip(
-                        shown.callbacks.labels, usage.tags, strict=True
-                    )
-                    if tag
-                },
-                usage.usage,
-                usage.throttle_time_seconds,
-            )
-            for usage in shown.callbacks.usages
-        ] == expected.callbacks
-        self._published.append((shown, deepcopy(shown)))
+        for name in COLUMNS:
+            column = getattr(shown, name)
+            assert not column.flags.writeable
+            if name != "causes":
+                assert (column is shown.layout.absent) is bool(np.isnan(column).all())
+        self._compare_with_last(snapshot)
+        self._published.append(
+            (snapshot, contents(snapshot), deepcopy(list(snapshot.nodes)))
+        )
+
+    def _compare_with_last(self, snapshot: Snapshot) -> None:
+        """The same entities are the same rows, and keep what tells them from others whatever their limits."""
+        layout, entities = snapshot.shown.layout, snapshot.shown.layout.entities
+        assert not entities.flags.writeable
+        assert layout.limits.tolist() == pytest.approx(
+            [nan if each.limit is None else each.limit for each in entities],
+            nan_ok=True,
+        )
+        assert [layout.nodes[at] for at in layout.node_numbers] == [
+            each.broker for each in entities
+        ]
+        before = {unlimited(each): each.serial for each in self._last}
+        for each in entities:
+            assert before.get(unlimited(each), each.serial) == each.serial
+        if self._published and self._last == list(entities):
+            assert layout is self._published[-1][0].shown.layout
+        self._last = list(entities)
 
     def nothing_published_has_changed(self) -> None:
         """Who reads an old snapshot while the next is joined reads what it was."""
-        for shown, then in self._published:
-            assert shown.entities == then.entities
-            assert shown.nodes == then.nodes
+        for snapshot, before, nodes in self._published:
+            assert contents(snapshot) == before
+            assert list(snapshot.nodes) == nodes
 
     def edit(self, changes: list[Edit]) -> None:
         """Let numbers come, change and leave; as in the sources the last column takes the place of one that left."""
@@ -225,6 +266,20 @@ class History:
         )
 
 
+def contents(snapshot: Snapshot) -> list[bytes]:
+    """All that is in the columns of a snapshot."""
+    layout = snapshot.shown.layout
+    return [
+        repr(layout.entities.tolist()).encode(),
+        *(getattr(snapshot.shown, name).tobytes() for name in COLUMNS),
+    ]
+
+
+def unlimited(entity: Entity) -> Entity:
+    """The entity under no limit."""
+    return replace(entity, resolution=None, limit=None, burst_tokens=None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """What changes until the next collection: mostly little."""
@@ -250,7 +305,9 @@ steps = st.builds(
     ),
     rules=st.sampled_from((*[None] * 40, *range(len(RULES)))),
     after=st.sampled_from((*[15.0] * 8, 1.0, 30.0, 61.0, 301.0, 4_000.0)),
-    nodes=st.sampled_from((*[("1", "2")] * 6, ("2", "1"), ("1",), ("2",), ())),
+    nodes=st.sampled_from(
+        (*[NODES] * 6, NODES[::-1], ("1", "2"), ("2",), ("10", "1"), ())
+    ),
 )
 
 

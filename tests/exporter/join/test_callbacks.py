@@ -9,7 +9,7 @@ from tests.strategies import texts
 
 from quotascope.exporter.beans import Bean, Column
 from quotascope.exporter.exposition.series import label_names
-from quotascope.exporter.join.callbacks import MOST_TAGS, labels_of
+from quotascope.exporter.join.placing import MOST_TAGS, labels_of
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.mapping import USAGE
 from quotascope.exporter.snapshot import Callbacks, CallbackUsage
