@@ -53,6 +53,8 @@ class Column:
 
     bean: Bean
     attribute: str
+    mapped: object = field(default=None, compare=False, repr=False)
+    """What the mapping says of it (``mapping.Attribute``); None while it was not looked up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

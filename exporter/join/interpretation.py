@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from quotascope.metrics import MalformedName, QuotaType, desanitize
 
@@ -15,8 +16,7 @@ CallbackTags = tuple[QuotaType, tuple[tuple[str, str], ...]]
 """Which entity of a custom quota callback on one node: quota type, and tags as they are, by key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """What one number says."""
 
     attribute: Attribute
@@ -38,13 +38,15 @@ def interpreted(column: Column) -> Found | None:
         tags = tuple(pair for pair in bean.properties if pair[0] != "type")
         return Found(attribute, None, "", (kind, tags))
     if kind is not None and "user" in attribute.free:
-        client_id = bean.get("client-id") or ""
-        return Found(attribute, (kind, decoded(bean.get("user") or ""), client_id), "")
-    names = (bean.get(key) for key in attribute.free if attribute.required)
-    about = next(filter(None, names), attribute.direction)
-    return Found(attribute, None, kind.value if kind is not None else about)
+        names = dict(bean.properties)
+        user, client_id = names.get("user", ""), names.get("client-id", "")
+        return Found(attribute, (kind, decoded(user), client_id), "")
+    free = (bean.get(key) for key in attribute.free if attribute.required)
+    about = next(filter(None, free), attribute.direction)
+    return Found(attribute, None, about if kind is None else kind.value)
 
 
+@lru_cache(maxsize=64)  # the columns of a user come one after the other
 def decoded(user: str) -> str:
     """The user's name out of Kafka's percent-encoded tag; a tag that Kafka would not write stays as it is."""
     try:

@@ -25,7 +25,8 @@ from ..snapshot.layout import TYPES
 from .cause import Causes
 from .node_usage import NodeNumbers, NodeUsages, disagreements
 from .placing import Placed, Placing, Shown
-from .standing import Staleness, active_controllers
+from .staleness import Staleness
+from .standing import active_controllers
 
 _ENTITIES_SECONDS: Final = 300.0
 """How long a node that is not read keeps its entities and last numbers, which are large and soon made again."""

@@ -190,43 +190,41 @@ class Placing:
         rules: Limits | None,
     ) -> Layout:
         """The layout after columns came and left; the nodes' rows are changed to its own."""
-        asked: dict[tuple[object, ...], list[tuple[str, int]]] = {}
-        entities: list[Entity] = []
+        layout = self._layout
+        asked: dict[tuple[object, ...], tuple[Entity, list[tuple[str, int]]]] = {}
         for name, at, found in fresh:
             of = found.tags or _shown(found.callback, tags)
-            places = asked.setdefault((name, *of), [])
-            if not places:
-                entities.append(_entity(name, of, rules))
-            places.append((name, at))
-        layout = self._layout
-        both = sorted(
-            zip(map(order, entities), entities, asked.values(), strict=True),
-            key=lambda each: each[0],
-        )
-        came: list[tuple[Entity, list[tuple[str, int]]]] = []
-        rows = layout.places([entity for _, entity, _ in both])
-        for (key, entity, places), row in zip(both, rows.tolist(), strict=True):
-            if row < len(layout) and order(layout.entities[row]) == key:
-                for name, at in places:
+            if (name, *of) not in asked:
+                asked[name, *of] = _entity(name, of, rules), []
+            asked[name, *of][1].append((name, at))
+        wanted = sorted(asked.values(), key=lambda each: order(each[0]))
+        places = layout.places(entity for entity, _ in wanted)
+        new = np.ones(len(wanted), np.bool_)
+        for number, (row, (entity, columns)) in enumerate(
+            zip(places.tolist(), wanted, strict=True)
+        ):
+            known = layout.entities[row] if row < len(layout) else None
+            if known is not None and order(known) == order(entity):
+                new[number] = False
+                for name, at in columns:
                     nodes[name].rows[at] = row
-            else:
-                came.append((entity, places))
+        came = [each for each, is_new in zip(wanted, new, strict=True) if is_new]
         used = np.zeros(len(layout) + 1, np.bool_)
         for node in nodes.values():
             used[node.rows] = True  # a row of -1 is the one more
         gone = np.flatnonzero(~used[:-1])
         if not came and not gone.size:
             return layout
-        changed = layout.changed(gone, (entity for entity, _ in came))
+        changed = layout.changed(gone, (entity for entity, _ in came), places[new])
         before = changed.rows_in(layout)
         after = np.full(len(layout) + 1, -1)
         after[before[before >= 0]] = np.flatnonzero(before >= 0)
         for name, node in nodes.items():
             nodes[name] = replace(node, rows=after[node.rows])
-        for row, (_, places) in zip(
+        for row, (_, columns) in zip(
             np.flatnonzero(before < 0).tolist(), came, strict=True
         ):
-            for name, at in places:
+            for name, at in columns:
                 nodes[name].rows[at] = row
         return changed
 

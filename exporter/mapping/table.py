@@ -28,12 +28,15 @@ for _attribute in ATTRIBUTES:
 
 
 def attribute_of(column: Column) -> Attribute | None:
-    """What a column means, None when it is of no use."""
+    """What a column means, None when it is of no use. Looked up once for those that ``wanted`` gave."""
+    if isinstance(column.mapped, Attribute):
+        return column.mapped
     bean = column.bean
     candidates = _BY_PLACE.get((bean.domain, bean.get("type") or "", column.attribute))
     return next((found for found in candidates or () if found.admits(bean)), None)
 
 
 def wanted(column: Column) -> Column | None:
-    """The column, or None when it is of no use."""
-    return None if attribute_of(column) is None else column
+    """The column with what it means, or None when it is of no use."""
+    found = attribute_of(column)
+    return None if found is None else Column(column.bean, column.attribute, found)

@@ -72,11 +72,13 @@ class Layout:
             found.append(bisect_left(self.entities, order(each), lo=first, key=order))
         return np.array(found, np.intp)
 
-    def changed(self, gone: Rows, came: Iterable[Entity]) -> Layout:
-        """The layout without the rows ``gone`` (ascending), and with some entities more."""
-        fresh = sorted(came, key=order)
-        places = self.places(fresh)
-        places -= np.searchsorted(gone, places)
+    def changed(
+        self, gone: Rows, came: Iterable[Entity], places: Rows | None = None
+    ) -> Layout:
+        """The layout without the rows ``gone`` (ascending), and with some entities more: in their order if ``places`` has where they go."""
+        fresh = sorted(came, key=order) if places is None else list(came)
+        places = self.places(fresh) if places is None else places
+        places = places - np.searchsorted(gone, places)
         return self._arranged(np.delete(np.arange(len(self)), gone), places, fresh)
 
     def only(self, rows: Rows) -> Layout:

@@ -9,7 +9,7 @@ from typing import Final
 from quotascope.metrics import MalformedName, unquote_tag_value
 
 from ...beans import Bean, Column
-from ...mapping import attribute_of
+from ...mapping import attribute_of, wanted
 from ...rules.naming import NAMES, START_TIME, TAGS, Name, name_of
 from .dialect import TextDialect
 
@@ -38,8 +38,8 @@ def _column(name: Name, labels: Mapping[str, str]) -> Column | None:
         }
     except MalformedName:
         return None
-    column = Column(Bean.of(attribute.domain, properties), attribute.name)
-    return column if attribute_of(column) is attribute else None
+    column = wanted(Column(Bean.of(attribute.domain, properties), attribute.name))
+    return column if column is not None and column.mapped is attribute else None
 
 
 def _properties(name: Name, labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:

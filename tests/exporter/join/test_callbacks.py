@@ -12,7 +12,7 @@ from quotascope.exporter.exposition.series import label_names
 from quotascope.exporter.join.placing import MOST_TAGS, labels_of
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.mapping import USAGE
-from quotascope.exporter.snapshot import Callbacks, CallbackUsage
+from quotascope.exporter.snapshot import Callbacks, Entity, EntityUsage
 from quotascope.metrics import QuotaEntity, QuotaType, catalog
 
 PRODUCE, REQUEST = QuotaType.PRODUCE, QuotaType.REQUEST
@@ -38,16 +38,17 @@ def test_tags_become_labels_and_units_are_ours() -> None:
         tagged(REQUEST, 250.0, tenant="t"),
     )
     assert snapshot.callbacks.labels == ("group", "tag_quota_type", "tenant")
-    assert snapshot.callbacks.usages == (
-        CallbackUsage(
-            broker="1",
-            quota_type=PRODUCE,
+    first, second = snapshot.shown.tagged
+    assert first == EntityUsage(
+        entity=Entity(
+            broker="1", quota_type=PRODUCE, user="", client_id="",
             tags=("a,b", "PRODUCE", ""),
-            usage=500.0,
-            throttle_time_seconds=1.5,
         ),
-        CallbackUsage(broker="1", quota_type=REQUEST, tags=("", "", "t"), usage=2.5),
-    )
+        usage=500.0,
+        throttle_time_seconds=1.5,
+    )  # fmt: skip
+    assert second.entity.tags == ("", "", "t")
+    assert second.usage == 2.5
     assert lines(snapshot, "kafka_quota_callback") == [
         'kafka_quota_callback_produce_bytes_per_second{broker="1",group="a,b",tag_quota_type="PRODUCE",tenant=""} 500.0',
         'kafka_quota_callback_request_threads{broker="1",group="",tag_quota_type="",tenant="t"} 2.5',
@@ -67,8 +68,9 @@ def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(kind: QuotaType) ->
     }
     for given_, expected in ((numbers, 0.0), (rate, None)):
         shown = World(limits(RULES)).collect_one(given_)
-        (usage,) = shown.callbacks.usages
-        assert usage.throttle_time_seconds == expected
+        (usage,) = shown.shown.tagged
+        assert usage.throttle_known == (expected is not None)
+        assert usage.throttle_time_seconds == 0.0
         rows = lines(shown, "kafka_quota_callback_throttle_time_seconds{")
         assert len(rows) == (expected is not None)
 
@@ -107,7 +109,7 @@ def test_numbers_move_and_beans_come_and_go() -> None:
     world = World()
     world.collect_one(tagged(PRODUCE, 1.0, tenant="a"), tagged(PRODUCE, 2.0, tenant="b"))  # fmt: skip
     snapshot = world.collect_one(tagged(PRODUCE, 3.0, tenant="b"))
-    assert [usage.usage for usage in snapshot.callbacks.usages] == [3.0]
+    assert [usage.usage for usage in snapshot.shown.tagged] == [3.0]
     gone = world.collect_one(entity(PRODUCE, "alice"))
     assert gone.callbacks == Callbacks()
     assert not gone.nodes[0].quota_callback
@@ -125,7 +127,7 @@ def test_too_many_tags_are_left_out_and_totals_stay_true() -> None:
     callbacks = snapshot.callbacks
     assert callbacks.labels == tuple(keys[:MOST_TAGS])
     assert callbacks.left_out == tuple(keys[MOST_TAGS:])
-    (usage,) = callbacks.usages
+    (usage,) = snapshot.shown.tagged
     assert (usage.usage, usage.throttle_time_seconds) == (3.0, 0.3)
 
 

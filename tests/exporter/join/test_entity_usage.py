@@ -107,14 +107,16 @@ def test_no_ratio_without_something_to_divide_by(limit: float | None) -> None:
 
 
 @pytest.mark.parametrize("tokens", [None, 7.0])
-def test_what_did_not_change_is_the_same_object(tokens: float | None) -> None:
-    """Who reads one snapshot after the other knows at a glance what there is to do; absent numbers are no change."""
+def test_an_earlier_snapshot_keeps_its_numbers(tokens: float | None) -> None:
+    """Both have the same entities, each its own numbers; what nobody measures is the same absence."""
     world = World(limits(RULES))
-    before = entity(MUTATION, "a", usage=25.0, tokens=tokens)
-    first = only(world.collect_one(before))
-    assert only(world.collect_one(before)) is first
-    more = entity(MUTATION, "a", usage=26.0, tokens=tokens)
-    assert (only(world.collect_one(more)).usage, first.usage) == (26.0, 25.0)
+    first, second = (
+        world.collect_one(entity(MUTATION, "a", usage=usage, tokens=tokens)).shown
+        for usage in (25.0, 26.0)
+    )
+    assert first.layout is second.layout
+    assert (first.usages[0].usage, second.usages[0].usage) == (25.0, 26.0)
+    assert (first.tokens is second.tokens) == (tokens is None)
 
 
 def test_a_throttle_makes_another_object() -> None:

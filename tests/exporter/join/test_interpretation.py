@@ -1,12 +1,17 @@
 """From a bean's name to an entity and back."""
 
+from array import array
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.join.world import World, entity, limits, only
 from tests.strategies import texts
 
-from quotascope.exporter.beans import Bean, Column, Layout
-from quotascope.exporter.join.interpretation import Interpreter, decoded, interpreted
+from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
+from quotascope.exporter.join import placing
+from quotascope.exporter.join.interpretation import decoded, interpreted
+from quotascope.exporter.mapping import Meaning
 from quotascope.exporter.sources.jolokia.protocol import column_of
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, mbean_name, sanitize
 
@@ -50,17 +55,34 @@ def test_a_tag_that_kafka_would_not_write_stays_as_it_is() -> None:
     assert decoded("svc%3Ateam%20a") == "svc:team a"
 
 
-def test_what_two_layouts_share_is_interpreted_once() -> None:
-    """When a client comes, the other thousands are not looked at again."""
+def test_what_two_layouts_share_is_interpreted_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """When a client comes, the other thousands are not looked at again, wherever their columns are now."""
     columns = [
         Column(Bean.of("kafka.server", {"type": "Fetch", "user": user}), "byte-rate")
         for user in "abc"
     ]
-    interpreter = Interpreter()
-    first = list(interpreter.found_in(Layout(tuple(columns[:2]))))
-    second = interpreter.found_in(Layout((columns[2], columns[1], columns[0])))
-    assert second[2] is first[0]
-    assert second[1] is first[1]
+    seen = []
+    monkeypatch.setattr(
+        placing,
+        "interpreted",
+        lambda column: seen.append(column) or interpreted(column),
+    )
+    kept = placing.Placing()
+    for now in (columns[:2], [columns[2], columns[1], columns[0]], columns[:1]):
+        table = BeanTable(
+            node_id="1",
+            layout=Layout(tuple(now)),
+            values=array("d", range(len(now))),
+        )
+        placed = kept.place([table], None)
+        users = [column.bean.get("user") for column in now]
+        found = [each.user for each in placed.layout.entities]
+        assert found == sorted(users)
+        places = placed.places[Meaning.USAGE].tolist()
+        assert [users[at] for at in places] == found
+    assert seen == columns
 
 
 def test_columns_of_no_use_say_nothing() -> None:

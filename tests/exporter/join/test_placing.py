@@ -1,13 +1,14 @@
 """Where numbers are and which limit they are under: worked out once."""
 
+from array import array
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.exporter.join.world import Rules, World, entity, limits, only
 from tests.strategies import examples
 
-from quotascope.exporter.beans import Bean, Column, Layout
-from quotascope.exporter.join.interpretation import Tags
-from quotascope.exporter.join.planner import Planner
+from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
+from quotascope.exporter.join.placing import Placing
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import Entity
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
@@ -19,31 +20,61 @@ RULES: Rules = {
 }
 
 
-def test_a_plan_is_kept_while_layout_and_limits_are() -> None:
-    """Limits that were read again and say the same change nothing."""
+def test_entities_are_kept_while_columns_and_limits_are() -> None:
+    """Limits that were read again and say the same change nothing; other ones change the entities that they limit."""
+    world = World(limits(RULES))
+    numbers = [entity(PRODUCE, "alice"), entity(MUTATION, "bob", tokens=1.0)]
+    first = world.collect_one(*numbers).shown.layout
+    world.limits = limits(RULES)
+    assert world.collect_one(*numbers).shown.layout is first
+    world.limits = limits({**RULES, PRODUCE: {QuotaEntity("alice"): 7.0}})
+    other = world.collect_one(*numbers).shown.layout
+    assert [each.limit for each in other.entities] == [7.0, 2.0]
+    assert other.entities[0] is not first.entities[0]
+    assert other.entities[1] is first.entities[1]
+    assert other.serials.tolist() == first.serials.tolist()
+    world.limits = None
+    unknown = world.collect_one(*numbers).shown.layout
+    assert world.collect_one(*numbers).shown.layout is unknown
+    assert [each.limit for each in unknown.entities] == [None, None]
+
+
+def test_a_node_that_comes_back_in_time_keeps_its_entities() -> None:
+    """It may be started again or hard to reach for five minutes; then it is forgotten."""
+    world = World(limits(RULES))
+    beans = [entity(PRODUCE, "alice")]
+    both = {"1": beans, "2": beans}
+    first = world.collect(both).shown.layout
+    world.collect({"1": beans})
+    assert len(world.collect({}, after=270.0).entities) == 0
+    assert world.collect(both).shown.layout.serials.tolist() == first.serials.tolist()
+    for after in (301.0, 15.0):
+        world.collect({"1": beans}, after=after)
+    again = world.collect(both).shown.layout
+    assert again.serials[0] == first.serials[0]
+    assert again.serials[1] != first.serials[1]
+
+
+def test_what_is_left_out_leaves_the_others_as_they_are() -> None:
+    """A bean that is left over from earlier rules changes nothing of those that count, whether it is there or not."""
+    world = World(limits(RULES))
+    known, stale = entity(PRODUCE, "alice"), entity(PRODUCE, "", "c", usage=1.0)
+    first = world.collect_one(known, stale).shown.layout
+    assert len(first) == 1
+    assert world.collect_one(known, stale).shown.layout is first
+    assert world.collect_one(known).shown.layout is first
+    more = world.collect_one(known, entity(PRODUCE, "bob")).shown.layout
+    assert more.entities[0] is first.entities[0]
+
+
+def test_other_settings_change_the_bucket() -> None:
+    """Its size depends on them."""
     world = World()
-    layout = world.table("1", entity(PRODUCE, "alice")).layout
-    planner = Planner("1")
-    first = planner.plan(layout, limits(RULES))
-    assert planner.plan(layout, limits(RULES)) is first
-    assert planner.plan(layout, limits({})) is not first
-    assert planner.plan(layout, None) is not first
-    unknown = planner.plan(layout, None)
-    assert planner.plan(layout, None) is unknown
-
-
-def test_other_settings_make_another_plan() -> None:
-    """The size of a bucket depends on them."""
-    layout = World().table("1", entity(MUTATION, "bob")).layout
-    planner = Planner("1")
-    first = planner.plan(layout, limits(RULES))
-    settings = NodeSettings(controller_quota_samples=5)
-    second = planner.plan(layout, limits(RULES, settings=settings))
-    bursts = [
-        plan.entities[MUTATION, "bob", ""].entity.burst_tokens
-        for plan in (first, second)
-    ]
-    assert bursts == [22.0, 10.0]
+    for samples, burst in ((11, 22.0), (5, 10.0)):
+        settings = NodeSettings(controller_quota_samples=samples)
+        world.limits = limits(RULES, settings=settings)
+        found = only(world.collect_one(entity(MUTATION, "bob", tokens=1.0)))
+        assert found.entity.burst_tokens == burst
 
 
 def test_entities_outlive_a_new_client() -> None:
@@ -123,20 +154,25 @@ PASSING = [
         max_size=6,
     )
 )
-def test_a_plan_after_changes_is_like_one_made_anew(
+def test_places_after_changes_are_like_those_found_at_first(
     steps: list[tuple[list[Column], list[int]]],
 ) -> None:
     """Whichever columns come, leave and change their places, each number is found, and entities stay the same objects."""
-    planner, known = Planner("1"), limits(RULES)
-    entities: dict[Tags, Entity] = {}
+    placing, known = Placing(), limits(RULES)
+    entities: dict[str, Entity] = {}
     for passing, moved in steps:
         columns = [*STEADY, *passing]
         for at in moved:
             columns[at], columns[-1] = columns[-1], columns[at]
         layout = Layout(tuple(columns))
-        plan, anew = planner.plan(layout, known), Planner("1").plan(layout, known)
-        assert (plan.entities, plan.node) == (anew.entities, anew.node)
-        assert list(plan.entities) == list(anew.entities)
-        now = {tags: places.entity for tags, places in plan.entities.items()}
-        assert all(now[tags] is entities[tags] for tags in now.keys() & entities.keys())
-        entities = now
+        table = BeanTable(node_id="1", layout=layout, values=array("d"))
+        now, first = placing.place([table], known), Placing().place([table], known)
+        assert list(now.layout.entities) == list(first.layout.entities)
+        assert now.places.keys() == first.places.keys()
+        for meaning, places in now.places.items():
+            assert places.tolist() == first.places[meaning].tolist()
+        assert now.nodes[0].places == first.nodes[0].places
+        assert placing.place([table], limits(RULES)) is now
+        found = {each.user: each for each in now.layout.entities}
+        assert all(found[each] is entities[each] for each in found.keys() & entities)
+        entities = found
