@@ -23,18 +23,19 @@ no evidence: a mutation quota for client-ids does not say whose clients they are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType, RuleTable
 from quotascope.metrics.entities import Name
 
 from ..limits import Limits
-from ..snapshot import CAUSES, Cause, Entity, Floats, Layout
+from ..snapshot import CAUSES, Cause, Columns, Entity
+from ..snapshot.layout import fixed
 from .recent import RecentRows
 from .standing import NO_RULES
 
@@ -50,33 +51,27 @@ class Causes:
         self._ruled = _Clients(())
 
     def find(
-        self,
-        layout: Layout,
-        read: Mapping[str, Floats],
-        limits: Limits | None,
-        at: float,
-        *,
-        controller_read: bool,
-    ) -> NDArray[np.int8]:
+        self, read: Columns, limits: Limits | None, at: float, *, controller_read: bool
+    ) -> Columns:
         """
-        By row the number in ``CAUSES``, that of None for what is not throttled.
+        What was read, with the cause of every throttled entity.
 
         Args:
-            layout: All entities of the cluster, controller mutations of the active controller only.
-            read: What they used, by the name of the column.
+            read: All of the cluster, controller mutations of the active controller only.
             limits: What is configured, None when unknown.
             at: Unix time in seconds.
             controller_read: Whether the active controller is among the nodes, so that a client
                 without a bucket is known to have made no controller mutations.
 
         """
-        self._remember(layout, read, at)
-        throttle = read["throttle_time"]
+        self._remember(read, at)
+        layout, throttle = read.layout, read.throttle_time
         causes = np.zeros(len(layout), np.int8)
         causes[layout.own] = (throttle[layout.own] > 0) * CAUSES.index(Cause.OWN)
         requests = layout.of_type(QuotaType.REQUEST)
         throttled = np.flatnonzero(causes[requests]) + requests.start
-        evidence = _Evidence(self._in_debt, self._mutating)
+        debtors = cache(lambda: _Clients(self._in_debt.clients()))
+        mutators = cache(lambda: _Clients(self._mutating.clients()))
         at_limit = self._at_limit.among(throttled).tolist()
         for row, full in zip(throttled.tolist(), at_limit, strict=True):
             entity = layout.entities[row]
@@ -85,34 +80,32 @@ class Causes:
                 cause = Cause.CONTROLLER_MUTATION
             elif full:
                 cause = Cause.OWN
-            elif evidence.debtors.share_a_name(entity):
+            elif debtors().share_a_name(entity):
                 cause = Cause.CONTROLLER_MUTATION
             elif limits is not None and not self._ruled_by(limits).overlap(entity):
                 cause = Cause.UNKNOWN if entity.limit is None else Cause.OWN
             elif limits is not None and entity.limit is None:
                 cause = Cause.CONTROLLER_MUTATION
-            elif controller_read and not evidence.mutators.overlap(entity):
+            elif controller_read and not mutators().overlap(entity):
                 cause = Cause.OWN
             else:
                 cause = Cause.UNKNOWN
             causes[row] = CAUSES.index(cause)
-        causes.setflags(write=False)
-        return causes
+        return replace(read, causes=fixed(causes))
 
-    def _remember(self, layout: Layout, read: Mapping[str, Floats], at: float) -> None:
+    def _remember(self, read: Columns, at: float) -> None:
+        layout = read.layout
         for recent in (self._mutating, self._in_debt, self._at_limit):
             recent.follow(layout, at)
         mutations = layout.of_type(QuotaType.CONTROLLER_MUTATION)
-        usage, in_debt = read["usage"][mutations], read["tokens"][mutations] < 0
+        usage, in_debt = read.usage[mutations], read.tokens[mutations] < 0
         # The rate lingers as long as throttles do: both are kept in two samples of 30 s.
         mutating = in_debt | np.isnan(usage) | (usage > 0)
         self._in_debt.note(np.flatnonzero(in_debt) + mutations.start, at)
         self._mutating.note(np.flatnonzero(mutating) + mutations.start, at)
         requests = layout.of_type(QuotaType.REQUEST)
-        bounds = layout.limits[requests]
-        with np.errstate(over="ignore"):
-            used = read["usage"][requests] / np.where(bounds > 0, bounds, np.nan)
-        self._at_limit.note(np.flatnonzero(used >= 1) + requests.start, at)
+        full = np.flatnonzero(read.utilization[requests] >= 1)
+        self._at_limit.note(full + requests.start, at)
 
     def _ruled_by(self, limits: Limits) -> _Clients:
         """The clients that mutation quotas are configured for."""
@@ -123,22 +116,6 @@ class Causes:
                 (_literal(rule.user), _literal(rule.client_id)) for rule in rules
             )
         return self._ruled
-
-
-class _Evidence:
-    """The clients that were in debt or made mutations within the last minute, put together when one of them is asked for."""
-
-    def __init__(self, in_debt: RecentRows, mutating: RecentRows) -> None:
-        self._in_debt = in_debt
-        self._mutating = mutating
-
-    @cached_property
-    def debtors(self) -> _Clients:
-        return _Clients(self._in_debt.clients())
-
-    @cached_property
-    def mutators(self) -> _Clients:
-        return _Clients(self._mutating.clients())
 
 
 class _Clients:

@@ -14,7 +14,6 @@ from quotascope.metrics import QuotaType
 from ..beans import BeanTable
 from ..limits import Limits
 from ..snapshot import (
-    Columns,
     Layout,
     LimitsHealth,
     Snapshot,
@@ -24,7 +23,8 @@ from ..snapshot import (
 from ..snapshot.layout import TYPES
 from .cause import Causes
 from .node_usage import NodeNumbers, NodeUsages, disagreements
-from .placing import Placed, Placing, Shown
+from .placing import Placed, Placing
+from .shown import Shown
 from .staleness import Staleness
 from .standing import active_controllers
 
@@ -69,10 +69,8 @@ class Join:
         )
         aside = self._staleness.uncounted(placed, values, leads, taken_at)
         shown = self._shown = self._show(placed, placed.read & ~aside)
-        read = shown.read(values)
-        causes = self._causes.find(
-            shown.layout,
-            read,
+        read = self._causes.find(
+            shown.read(values),
             placed.rules,
             taken_at,
             controller_read=any(leads.values()),
@@ -94,7 +92,7 @@ class Join:
         self._forget_nodes(list(leads), taken_at)
         return Snapshot(
             taken_at=taken_at,
-            shown=Columns(layout=shown.layout, causes=causes, detailed=None, **read),
+            shown=read,
             callbacks=placed.callbacks,
             nodes=usages,
             sources=sources,

@@ -13,9 +13,10 @@ from quotascope.metrics import QuotaType
 
 from ..limits import Limits, NodeSettings
 from ..mapping import MILLISECONDS, PERCENT, Meaning
-from ..snapshot import ConnectionUsage, Floats, LimitedRate, NodeUsage
+from ..snapshot import Columns, ConnectionUsage, Floats, LimitedRate, NodeUsage
 from .ip_limits import IpLimits
-from .placing import NodePlaces, Shown
+from .placing import NodeColumns
+from .shown import Shown
 
 _TOLERANCE: Final = 0.02
 """Of the limit, or of what was reported if that is more: the rate moves between the readings of two attributes."""
@@ -32,7 +33,7 @@ _EVENTS: Final = "controller events"
 class NodeNumbers:
     """What a node's table says of the node itself, in Kafka's units."""
 
-    node: NodePlaces
+    node: NodeColumns
     values: Floats
     """The numbers of the table."""
 
@@ -86,10 +87,8 @@ class NodeUsages:
             events = None
         queues = numbers.finite(Meaning.DELAY_QUEUE_SIZE)
         callback = None
-        if settings or numbers.node.sees_callback:
-            callback = (
-                numbers.node.sees_callback or known.quota_callback_class is not None
-            )
+        if settings or numbers.node.tags:
+            callback = bool(numbers.node.tags or known.quota_callback_class is not None)
         return NodeUsage(
             broker=node_id,
             delay_queue_size={QuotaType(kind): size for kind, size in queues.items()},
@@ -186,7 +185,7 @@ class HistogramSums:
         return total
 
 
-def disagreements(shown: Shown, read: Mapping[str, Floats]) -> dict[str, int]:
+def disagreements(shown: Shown, read: Columns) -> dict[str, int]:
     """
     By node how many entities are nearer to or farther from their limit than the node says; without nodes that say nothing (KIP-1373).
 
@@ -194,23 +193,16 @@ def disagreements(shown: Shown, read: Mapping[str, Floats]) -> dict[str, int]:
     limit and the one that was read from the Admin API.
     """
     layout = shown.layout
-    if Meaning.TOLD_UTILIZATION not in shown.places:
-        return {}
-    rows = np.flatnonzero(shown.places[Meaning.TOLD_UTILIZATION] >= 0)
-    reported, usage = read["told_utilization"][rows], read["usage"][rows]
-    limits = layout.limits[rows]
-    with np.errstate(over="ignore"):
-        ours = usage / np.where(limits > 0, limits, np.nan)
+    places = shown.places.get(Meaning.TOLD_UTILIZATION, np.empty(0))
+    rows = np.flatnonzero(places >= 0)
+    reported, ours = read.told_utilization[rows], read.utilization[rows]
     apart = np.abs(reported - ours) > _TOLERANCE * np.fmax(1.0, np.abs(reported))
-    unlike = np.isnan(reported) != np.isnan(ours)
-    differ = (apart | unlike) & ~np.isnan(usage)
-    nodes, size = layout.node_numbers[rows], len(layout.nodes)
-    found = np.bincount(nodes, differ, size).astype(int).tolist()
-    say = np.bincount(nodes, minlength=size).tolist()
+    apart |= np.isnan(reported) != np.isnan(ours)
+    apart &= ~np.isnan(read.usage[rows])
+    numbers = layout.node_numbers[rows]
     return {
-        node: count
-        for node, count, any_ in zip(layout.nodes, found, say, strict=True)
-        if any_
+        layout.nodes[number]: int(apart[numbers == number].sum())
+        for number in set(numbers.tolist())
     }
 
 

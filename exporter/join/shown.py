@@ -1,0 +1,102 @@
+"""From the numbers of the tables to the columns of a snapshot."""
+
+from __future__ import annotations
+
+from operator import is_not
+from typing import Any, Final
+
+import numpy as np
+
+from quotascope.metrics import QuotaType
+
+from ..mapping import MILLISECONDS, PERCENT, USAGE, Meaning
+from ..snapshot import Columns, Floats, Layout
+from ..snapshot.layout import TYPES, Rows, fixed
+from .placing import OF_ENTITIES, Placed
+
+UNLIMITED_TOKENS: Final = 9e15
+"""
+More tokens than any limit gives. A bucket without a limit grows by Long.MAX a second up to
+1e20: within a millisecond of losing its limit it holds this many.
+"""
+_USAGE: Final = np.array([USAGE[kind].divisor for kind in TYPES])
+_DIVISORS: Final = {
+    Meaning.THROTTLE_TIME: MILLISECONDS,
+    Meaning.THROTTLED_SECONDS: MILLISECONDS,
+    Meaning.TOLD_UTILIZATION: PERCENT,
+}
+"""From Kafka's units to ours; of usage by quota type."""
+
+
+class Shown:
+    """
+    The entities that are shown, and how to read what they used.
+
+    Args:
+        placed: Where the numbers are.
+        rows: The rows that are shown (ascending), None for all.
+        last: A layout of earlier: if the entities are the same, and their limits, it stays.
+
+    """
+
+    def __init__(self, placed: Placed, rows: Rows | None, last: Layout) -> None:
+        layout = placed.layout if rows is None else placed.layout.only(rows)
+        if len(layout) == len(last) and not any(
+            map(is_not, layout.entities, last.entities)
+        ):
+            layout = last
+        kept = np.arange(len(layout)) if rows is None else rows
+        here = np.full(len(placed.layout), -1)
+        here[kept] = np.arange(len(layout))
+        self.placed, self.rows, self.layout = placed, rows, layout
+        self.places = {meaning: at[kept] for meaning, at in placed.places.items()}
+        self._folded = {
+            meaning: (places[here[of] >= 0], here[of[here[of] >= 0]])
+            for meaning, (places, of) in placed.folded.items()
+        }
+        # NaN after a minute without a throttle is 0 where a node measures it: it has the column. Of controller mutations that holds
+        # beside a counter of an embedded engine only: under KRaft the column is there, and never more than NaN.
+        nowhere = np.full(len(layout), -1)
+        measured = self.places.get(Meaning.THROTTLE_TIME, nowhere) >= 0
+        measured &= (layout.types != TYPES.index(QuotaType.CONTROLLER_MUTATION)) | (
+            self.places.get(Meaning.THROTTLED_SECONDS, nowhere) >= 0
+        )
+        self._unthrottled = np.where(measured, 0.0, np.nan)
+
+    def read(self, values: Floats) -> Columns:
+        """What the entities used, without causes, out of all tables' numbers one after the other and a NaN."""
+        read: dict[str, Any] = dict.fromkeys(OF_ENTITIES.values(), self.layout.absent)
+        for meaning, places in self.places.items():
+            column = self._in_base_units(meaning, values[places], slice(None))
+            if meaning in self._folded:
+                self._fold(meaning, column, values)
+            if not np.isnan(column).all():
+                read[OF_ENTITIES[meaning]] = fixed(column)
+        causes = np.zeros(len(self.layout), np.int8)
+        return Columns(layout=self.layout, causes=fixed(causes), **read)
+
+    def _fold(self, meaning: Meaning, column: Floats, values: Floats) -> None:
+        """Add usages up where several entities of a callback are shown as one, and take the longest throttle."""
+        places, rows = self._folded[meaning]
+        each = self._in_base_units(meaning, values[places], rows)
+        column[rows] = np.nan
+        if meaning is Meaning.USAGE:
+            column[rows[~np.isnan(each)]] = 0.0
+            np.add.at(column, rows, np.nan_to_num(each))
+        else:
+            np.fmax.at(column, rows, each)
+
+    def _in_base_units(
+        self, meaning: Meaning, numbers: Floats, rows: Rows | slice
+    ) -> Floats:
+        """Kafka's numbers of some rows; what is not finite becomes NaN, or 0 where nothing was throttled."""
+        known = np.isfinite(numbers)
+        if meaning is Meaning.TOKENS:
+            known &= numbers < UNLIMITED_TOKENS
+            if self.placed.rules is not None:
+                known &= ~np.isnan(self.layout.limits[rows])
+        if meaning is Meaning.USAGE:
+            return np.where(known, numbers / _USAGE[self.layout.types[rows]], np.nan)
+        throttle = meaning is Meaning.THROTTLE_TIME
+        instead = self._unthrottled[rows] if throttle else np.nan
+        return np.where(known, numbers / _DIVISORS.get(meaning, 1.0), instead)
