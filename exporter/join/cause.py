@@ -72,6 +72,7 @@ class Causes:
         throttled = np.flatnonzero(causes[requests]) + requests.start
         debtors = cache(lambda: _Clients(self._in_debt.clients()))
         mutators = cache(lambda: _Clients(self._mutating.clients()))
+        ruled = None if limits is None else self._ruled_by(limits)
         at_limit = self._at_limit.among(throttled).tolist()
         for row, full in zip(throttled.tolist(), at_limit, strict=True):
             entity = layout.entities[row]
@@ -82,9 +83,9 @@ class Causes:
                 cause = Cause.OWN
             elif debtors().share_a_name(entity):
                 cause = Cause.CONTROLLER_MUTATION
-            elif limits is not None and not self._ruled_by(limits).overlap(entity):
+            elif ruled is not None and not ruled.overlap(entity):
                 cause = Cause.UNKNOWN if entity.limit is None else Cause.OWN
-            elif limits is not None and entity.limit is None:
+            elif ruled is not None and entity.limit is None:
                 cause = Cause.CONTROLLER_MUTATION
             elif controller_read and not mutators().overlap(entity):
                 cause = Cause.OWN

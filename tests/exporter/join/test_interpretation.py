@@ -10,8 +10,8 @@ from tests.strategies import texts
 
 from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
 from quotascope.exporter.join import placing
-from quotascope.exporter.join.interpretation import decoded, interpreted
-from quotascope.exporter.mapping import Meaning
+from quotascope.exporter.join.interpretation import Found, decoded, interpreted
+from quotascope.exporter.mapping import Attribute, Meaning
 from quotascope.exporter.sources.jolokia.protocol import column_of
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, mbean_name, sanitize
 
@@ -63,12 +63,13 @@ def test_what_two_layouts_share_is_interpreted_once(
         Column(Bean.of("kafka.server", {"type": "Fetch", "user": user}), "byte-rate")
         for user in "abc"
     ]
-    seen = []
-    monkeypatch.setattr(
-        placing,
-        "interpreted",
-        lambda column: seen.append(column) or interpreted(column),
-    )
+    seen: list[Column] = []
+
+    def look(column: Column) -> Found | None:
+        seen.append(column)
+        return interpreted(column)
+
+    monkeypatch.setattr(placing, "interpreted", look)
     kept = placing.Placing()
     for now in (columns[:2], [columns[2], columns[1], columns[0]], columns[:1]):
         table = BeanTable(
@@ -77,12 +78,27 @@ def test_what_two_layouts_share_is_interpreted_once(
             values=array("d", range(len(now))),
         )
         placed = kept.place([table], None)
-        users = [column.bean.get("user") for column in now]
+        users = [column.bean.get("user") or "" for column in now]
         found = [each.user for each in placed.layout.entities]
         assert found == sorted(users)
         places = placed.places[Meaning.USAGE].tolist()
         assert [users[at] for at in places] == found
     assert seen == columns
+
+
+def test_what_a_source_looked_up_is_not_looked_up_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A column brings along what it means; others are looked up when they are interpreted."""
+    name = mbean_name("kafka.server", "Fetch", [("user", "a")])
+    column = column_of((name, "byte-rate"))
+    assert column is not None
+    plain = Column(column.bean, column.attribute)
+    assert column == plain
+    expected = interpreted(plain)
+    monkeypatch.setattr(Attribute, "admits", lambda *_: False)
+    assert interpreted(column) == expected
+    assert interpreted(plain) is None
 
 
 def test_columns_of_no_use_say_nothing() -> None:

@@ -1,0 +1,79 @@
+"""Entities by row: what comes of a layout is what a new one would be."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotascope.exporter.snapshot import Entity, Layout
+from quotascope.exporter.snapshot.layout import order
+from quotascope.metrics import QuotaType
+
+entities = st.lists(
+    st.builds(
+        Entity,
+        broker=st.sampled_from(("1", "2", "10", "a")),
+        quota_type=st.sampled_from(QuotaType),
+        user=st.sampled_from(("", "bob", "é\n")),
+        client_id=st.just("c"),
+        limit=st.sampled_from((None, 1.0, np.inf)),
+        tags=st.sampled_from((None, None, ("t",), ("u",))),
+    ),
+    unique_by=order,
+    max_size=12,
+)
+DERIVED = ("serials", "types", "limits", "bursts")
+
+
+def check(layout: Layout) -> None:
+    """That it is what one of the same entities would be."""
+    fresh = Layout.of(layout.entities.tolist())
+    assert layout.entities.tolist() == fresh.entities.tolist()
+    for name in DERIVED:
+        values = getattr(layout, name)
+        np.testing.assert_array_equal(values, getattr(fresh, name))
+        assert not values.flags.writeable
+    assert [layout.nodes[number] for number in layout.node_numbers] == [
+        entity.broker for entity in layout.entities
+    ]
+    assert (layout.own, layout.tagged) == (fresh.own, fresh.tagged)
+
+
+def check_rows(layout: Layout, other: Layout) -> None:
+    """That each entity is found where it is in the other one."""
+    places = {entity.serial: row for row, entity in enumerate(other.entities)}
+    expected = [places.get(entity.serial, -1) for entity in layout.entities]
+    assert layout.rows_in(other).tolist() == expected
+    carried = layout.carry(np.arange(len(other), dtype=np.float64), other, -1.0)
+    assert carried.tolist() == expected
+
+
+@given(entities, st.data(), st.booleans())
+def test_a_layout_after_changes_is_like_a_new_one(
+    given_entities: list[Entity],
+    data: st.DataObject,
+    derived: bool,  # noqa: FBT001
+) -> None:
+    """Whoever leaves, comes, is left out or is limited otherwise, and whatever was asked of the layout before."""
+    came = data.draw(st.lists(st.sampled_from(given_entities), unique_by=order)) if given_entities else []  # fmt: skip
+    first = Layout.of(each for each in given_entities if each not in came)
+    rows = st.lists(st.booleans(), min_size=len(first), max_size=len(first))
+    gone = np.flatnonzero(data.draw(rows))
+    if derived:
+        check(first)
+    second = first.changed(gone, came)
+    limited = {
+        row: replace(entity, limit=7.0)
+        for row, entity in enumerate(second.entities)
+        if row % 2
+    }
+    third = second.under(limited)
+    fourth = third.only(np.arange(0, len(third), 3))
+    layouts = (first, second, third, fourth, Layout(()))
+    for layout in layouts:
+        check(layout)
+        for other in layouts:
+            check_rows(layout, other)
+    assert len(second) == len(first) - gone.size + len(came)
+    assert all(third.limits[row] == 7.0 for row in limited)
