@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import compress, count, product
-from operator import is_not, ne
+from operator import ne
 from typing import Final, Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -34,20 +34,6 @@ def difference(
 
     """
     return _ItemWalk(old, new, differs=ne, key=_itself).through()
-
-
-def replaced(old: Sequence[object], new: Sequence[object]) -> list[int]:
-    """The places whose item is not the same object in both, those that only one of them has included."""
-    places: list[int] = []
-    length = min(len(old), len(new))
-    for start in range(0, length, BLOCK):
-        ours, theirs = old[start : start + BLOCK], new[start : start + BLOCK]
-        if ours != theirs:
-            places += (start + place for place in _different(ours, theirs, is_not))
-    return [
-        *(place for place in places if place < length),
-        *range(length, max(len(old), len(new))),
-    ]
 
 
 class Walk(ABC, Generic[Item]):

@@ -7,23 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
-
-from quotascope.metrics import QuotaType
 
 from ..beans import BeanTable
 from ..limits import Limits
-from ..snapshot import (
-    Layout,
-    LimitsHealth,
-    Snapshot,
-    SourceHealth,
-    SourceRead,
-)
-from ..snapshot.layout import TYPES
+from ..snapshot import LimitsHealth, Snapshot, SourceHealth, SourceRead
 from .cause import Causes
-from .node_usage import NodeNumbers, NodeUsages, disagreements
-from .placing import Placed, Placing
+from .node_usage import NodeNumbers, NodeUsages
+from .placing import Placing
 from .shown import Shown
 from .staleness import Staleness
 from .standing import active_controllers
@@ -47,7 +37,8 @@ class Join:
         self._staleness = Staleness()
         self._causes = Causes()
         self._nodes = NodeUsages()
-        self._shown: Shown | None = None
+        placed = self._placing.place((), None)
+        self._shown = Shown(placed, np.empty(0, np.intp), placed.layout)
         self._read_at: dict[str, float] = {}
 
     def snapshot(
@@ -67,51 +58,29 @@ class Join:
             {numbers.node.node_id: numbers.leads for numbers in nodes},
             limits.active_controller if limits else None,
         )
-        aside = self._staleness.uncounted(placed, values, leads, taken_at)
-        shown = self._shown = self._show(placed, placed.read & ~aside)
-        read = self._causes.find(
-            shown.read(values),
+        stale = self._staleness.stale(placed, values, leads, taken_at)
+        rows = np.flatnonzero(placed.read & ~stale)
+        if self._shown.placed is not placed or not np.array_equal(
+            rows, self._shown.rows
+        ):
+            self._shown = Shown(placed, rows, self._shown.layout)
+        shown = self._causes.find(
+            self._shown.read(values),
             placed.rules,
             taken_at,
             controller_read=any(leads.values()),
         )
-        stale = _by_node_and_type(placed.layout, aside)
-        differ = disagreements(shown, read) if placed.rules is not None else {}
-        usages = tuple(
-            self._nodes.of(
-                numbers,
-                limits,
-                {
-                    kind: stale.get((node_id, kind), 0)
-                    for kind in _judged(placed, leads=leads[node_id] is not False)
-                },
-                differ.get(node_id),
-            )
-            for numbers, node_id in zip(nodes, leads, strict=True)
-        )
+        usages = self._nodes.of(nodes, limits, self._shown, shown, stale, leads)
         self._forget_nodes(list(leads), taken_at)
         return Snapshot(
             taken_at=taken_at,
-            shown=read,
+            shown=shown,
             callbacks=placed.callbacks,
             nodes=usages,
             sources=sources,
             limits=limits,
             limits_health=limits_health,
         )
-
-    def _show(self, placed: Placed, counts: NDArray[np.bool_]) -> Shown:
-        """What is shown, as it was as long as the tables have the same columns and the same entities count."""
-        last = self._shown
-        rows = None if counts.all() else np.flatnonzero(counts)
-        if last is not None and last.placed is placed:
-            if rows is None or last.rows is None:
-                same = rows is last.rows
-            else:
-                same = np.array_equal(rows, last.rows)
-            if same:
-                return last
-        return Shown(placed, rows, Layout(()) if last is None else last.layout)
 
     def _forget_nodes(self, read: Sequence[str], at: float) -> None:
         """Drop what is kept of nodes that were not read for long: in some clusters they get new ids again and again."""
@@ -123,25 +92,6 @@ class Join:
             if abs(at - then) > _NODE_SECONDS:
                 del self._read_at[node_id]
                 self._nodes.forget(node_id)
-
-
-def _by_node_and_type(
-    layout: Layout, rows: NDArray[np.bool_]
-) -> dict[tuple[str, QuotaType], int]:
-    """How many of some rows there are."""
-    both = layout.node_numbers[rows] * len(TYPES) + layout.types[rows]
-    found, counts = np.unique(both, return_counts=True)
-    return {
-        (layout.nodes[number // len(TYPES)], TYPES[number % len(TYPES)]): count
-        for number, count in zip(found.tolist(), counts.tolist(), strict=True)
-    }
-
-
-def _judged(placed: Placed, *, leads: bool) -> Sequence[QuotaType]:
-    """The quota types in which stale entities of a node are found."""
-    if placed.rules is not None:
-        return TYPES
-    return () if leads else (QuotaType.CONTROLLER_MUTATION,)
 
 
 def _one_for_each_node(

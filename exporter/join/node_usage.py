@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType
 
 from ..limits import Limits, NodeSettings
 from ..mapping import MILLISECONDS, PERCENT, Meaning
 from ..snapshot import Columns, ConnectionUsage, Floats, LimitedRate, NodeUsage
+from ..snapshot.layout import TYPES
 from .ip_limits import IpLimits
 from .placing import NodeColumns
 from .shown import Shown
@@ -69,12 +71,52 @@ class NodeUsages:
 
     def of(
         self,
+        nodes: Sequence[NodeNumbers],
+        limits: Limits | None,
+        shown: Shown,
+        read: Columns,
+        stale: NDArray[np.bool_],
+        leads: Mapping[str, bool | None],
+    ) -> tuple[NodeUsage, ...]:
+        """
+        The usage of each node.
+
+        Args:
+            nodes: What each said.
+            limits: What is configured, None when unknown.
+            shown: The entities that are shown.
+            read: What they used.
+            stale: By row of all entities whether it was read but does not count.
+            leads: By node whether it is the active controller, None when unknown.
+
+        """
+        rules, layout = shown.placed.rules, shown.placed.layout
+        counts = np.zeros((len(layout.nodes) + 1, len(TYPES)), np.intp)
+        np.add.at(counts, (layout.node_numbers[stale], layout.types[stale]), 1)
+        by_node = dict(zip(layout.nodes, counts.tolist(), strict=False))
+        differ = {} if rules is None else disagreements(shown, read)
+        usages = []
+        for numbers in nodes:
+            node_id = numbers.node.node_id
+            found = by_node.get(node_id, [0] * len(TYPES))
+            judged: Sequence[QuotaType] = TYPES if rules is not None else ()
+            if rules is None and leads[node_id] is False:
+                judged = (QuotaType.CONTROLLER_MUTATION,)
+            of_types = {kind: found[TYPES.index(kind)] for kind in judged}
+            usages.append(self._of_node(numbers, limits, of_types, differ.get(node_id)))
+        return tuple(usages)
+
+    def forget(self, node_id: str) -> None:
+        """Drop what is remembered of a node."""
+        self._sums.pop(node_id, None)
+
+    def _of_node(
+        self,
         numbers: NodeNumbers,
         limits: Limits | None,
         stale_entities: Mapping[QuotaType, int],
         utilization_disagreements: int | None,
     ) -> NodeUsage:
-        """The usage of one node."""
         node_id = numbers.node.node_id
         settings = limits.nodes.get(node_id) if limits else None
         known = settings or NodeSettings()
@@ -116,10 +158,6 @@ class NodeUsages:
                 numbers.of(Meaning.REMOTE_STORAGE_THROTTLE),
             ),
         )
-
-    def forget(self, node_id: str) -> None:
-        """Drop what is remembered of a node."""
-        self._sums.pop(node_id, None)
 
     def _connections(
         self, numbers: NodeNumbers, limits: Limits | None, settings: NodeSettings

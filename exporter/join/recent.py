@@ -13,6 +13,7 @@ from quotascope.metrics import QuotaType
 from ..snapshot import Entity, Floats, Layout
 from ..snapshot.layout import Rows
 
+_Name = tuple[str, QuotaType, str, str]
 Key = TypeVar("Key", bound=Hashable)
 
 LINGER_SECONDS: Final = 60.0
@@ -35,9 +36,9 @@ class Recent(Generic[Key]):
         """See ``key`` now."""
         self._seen[key] = at
 
-    def drop(self, key: Key) -> float | None:
-        """Never have seen ``key``. Returns when it was seen."""
-        return self._seen.pop(key, None)
+    def drop(self, key: Key) -> None:
+        """Never have seen ``key``."""
+        self._seen.pop(key, None)
 
     def forget(self, at: float) -> None:
         """Drop what is too long ago."""
@@ -53,9 +54,6 @@ class Recent(Generic[Key]):
     def __iter__(self) -> Iterator[Key]:
         return iter(self._seen)
 
-    def __len__(self) -> int:
-        return len(self._seen)
-
 
 class RecentRows:
     """
@@ -68,24 +66,27 @@ class RecentRows:
         self._layout = Layout(())
         self._seen: Floats = np.empty(0)
         """Unix time in seconds, -inf for never."""
-        self._left: Recent[tuple[str, QuotaType, str, str]] = Recent(LINGER_SECONDS)
+        self._left: dict[_Name, float] = {}
 
     def follow(self, layout: Layout, at: float) -> None:
         """Take another layout over, and drop what is too long ago at ``at``."""
         if layout is not self._layout:
-            last, self._layout = self._layout, layout
-            seen = layout.carry(self._seen, last, -np.inf).copy()
+            last, rows = self._layout, layout.rows_in(self._layout)
             gone = self._seen.copy()
-            rows = layout.rows_in(last)
             gone[rows[rows >= 0]] = -np.inf
             for row in np.flatnonzero(gone > -np.inf).tolist():
-                self._left.note(_name(last.entities[row]), gone[row])
-            for row in np.flatnonzero(rows < 0).tolist() if len(self._left) else ():
-                left = self._left.drop(_name(layout.entities[row]))
-                seen[row] = -np.inf if left is None else left
-            self._seen = seen
+                self._left[_name(last.entities[row])] = float(gone[row])
+            self._seen = layout.carry(self._seen, last, -np.inf).copy()
+            for row in np.flatnonzero(rows < 0).tolist() if self._left else ():
+                name = _name(layout.entities[row])
+                self._seen[row] = self._left.pop(name, -np.inf)
+            self._layout = layout
         self._seen[np.abs(at - self._seen) > LINGER_SECONDS] = -np.inf
-        self._left.forget(at)
+        self._left = {
+            name: seen
+            for name, seen in self._left.items()
+            if abs(at - seen) <= LINGER_SECONDS
+        }
 
     def note(self, rows: Rows, at: float) -> None:
         """See the entities of these rows now."""
@@ -108,5 +109,5 @@ class RecentRows:
             yield user, client_id
 
 
-def _name(entity: Entity) -> tuple[str, QuotaType, str, str]:
+def _name(entity: Entity) -> _Name:
     return entity.broker, entity.quota_type, entity.user, entity.client_id

@@ -34,22 +34,23 @@ class Shown:
 
     Args:
         placed: Where the numbers are.
-        rows: The rows that are shown (ascending), None for all.
+        rows: The rows that are shown (ascending).
         last: A layout of earlier: if the entities are the same, and their limits, it stays.
 
     """
 
-    def __init__(self, placed: Placed, rows: Rows | None, last: Layout) -> None:
-        layout = placed.layout if rows is None else placed.layout.only(rows)
+    def __init__(self, placed: Placed, rows: Rows, last: Layout) -> None:
+        layout = placed.layout
+        if len(rows) < len(layout):
+            layout = layout.only(rows)
         if len(layout) == len(last) and not any(
             map(is_not, layout.entities, last.entities)
         ):
             layout = last
-        kept = np.arange(len(layout)) if rows is None else rows
         here = np.full(len(placed.layout), -1)
-        here[kept] = np.arange(len(layout))
+        here[rows] = np.arange(len(rows))
         self.placed, self.rows, self.layout = placed, rows, layout
-        self.places = {meaning: at[kept] for meaning, at in placed.places.items()}
+        self.places = {meaning: at[rows] for meaning, at in placed.places.items()}
         self._folded = {
             meaning: (places[here[of] >= 0], here[of[here[of] >= 0]])
             for meaning, (places, of) in placed.folded.items()

@@ -18,9 +18,17 @@ from .placing import Placed
 from .recent import RecentRows
 from .standing import Standing, alike, standing_of
 
-_QUOTA_SAMPLES: Final = 11
-_MUTATION_RATE_SAMPLES: Final = 2
-_ROUNDING: Final = 1e-9
+_SAMPLES: Final = np.array(
+    [2 if kind is QuotaType.CONTROLLER_MUTATION else 11 for kind in TYPES]
+)
+"""Of a rate, by quota type."""
+_MOST_IDLE_RISE: Final = _SAMPLES / (_SAMPLES - 1) + 1e-9
+"""
+By how much a rate can rise without traffic, rounding included.
+
+With S samples Kafka's ``Rate`` divides by S - 1 to S windows, depending on the age of
+the oldest.
+"""
 
 
 class Staleness:
@@ -41,7 +49,7 @@ class Staleness:
         """By node the rules at the previous collection."""
         self._rose = RecentRows()
 
-    def uncounted(
+    def stale(
         self,
         placed: Placed,
         values: Floats,
@@ -49,7 +57,7 @@ class Staleness:
         at: float,
     ) -> NDArray[np.bool_]:
         """
-        By row whether it was read but does not count.
+        By row whether it was read but does not count: also mutations of a node that does not lead.
 
         Args:
             placed: Where the numbers are.
@@ -60,17 +68,17 @@ class Staleness:
         """
         self._follow(placed, at)
         layout = placed.layout
-        aside = np.zeros(len(layout), np.bool_)
+        stale = np.zeros(len(layout), np.bool_)
         mutations = layout.of_type(QuotaType.CONTROLLER_MUTATION)
         behind = np.array([leads.get(node) is False for node in layout.nodes], np.bool_)
-        aside[mutations] = behind[layout.node_numbers[mutations]]
-        aside &= placed.read
+        stale[mutations] = behind[layout.node_numbers[mutations]]
+        stale &= placed.read
         suspects = np.flatnonzero((self._standings != Standing.IN_USE) & placed.read)
         if suspects.size:
-            self._judge(suspects, aside, placed, values, at)
+            self._judge(suspects, stale, placed, values, at)
         for node in placed.nodes:
             self._read_under[node.node_id] = placed.rules
-        return aside
+        return stale
 
     def forget(self, node_id: str) -> None:
         """Drop what is remembered of a node."""
@@ -92,12 +100,12 @@ class Staleness:
     def _judge(
         self,
         suspects: Rows,
-        aside: NDArray[np.bool_],
+        stale: NDArray[np.bool_],
         placed: Placed,
         values: Floats,
         at: float,
     ) -> None:
-        """Put aside those of the suspects that are stale."""
+        """Find out which of the suspects are stale."""
         layout = placed.layout
         now = [
             values[placed.places[meaning][suspects]]
@@ -111,7 +119,7 @@ class Staleness:
         forwarded = (self._standings[suspects] == Standing.FORWARDED) & np.isfinite(
             now[1]
         )
-        judged = ~forwarded & ~aside[suspects]
+        judged = ~forwarded & ~stale[suspects]
         rises = now[0] > before[0] * _MOST_IDLE_RISE[layout.types[suspects]]
         rises |= now[1] > before[1]  # both are False for NaN
         comparable = np.array(
@@ -122,23 +130,4 @@ class Staleness:
         )[layout.node_numbers[suspects]]
         self._rose.drop(suspects[judged & ~comparable])
         self._rose.note(suspects[judged & comparable & rises], at)
-        aside[suspects] |= judged & ~self._rose.among(suspects)
-
-
-_MOST_IDLE_RISE: Final = np.array(
-    [
-        samples / (samples - 1) + _ROUNDING
-        for samples in (
-            _MUTATION_RATE_SAMPLES
-            if kind is QuotaType.CONTROLLER_MUTATION
-            else _QUOTA_SAMPLES
-            for kind in TYPES
-        )
-    ]
-)
-"""
-By how much a rate can rise without traffic, by quota type.
-
-With S samples Kafka's ``Rate`` divides by S - 1 to S windows, depending on the age of
-the oldest.
-"""
+        stale[suspects] |= judged & ~self._rose.among(suspects)

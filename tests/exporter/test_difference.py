@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.exporter.difference import difference, replaced
+from quotascope.exporter.difference import difference
 
 ITEMS = [object() for _ in range(400)]
 """More than are compared at once."""
@@ -42,19 +42,6 @@ def test_small_changes_are_found_as_such() -> None:
     """One that left, one that came, and one that was replaced leave all others where they are."""
     new = [*ITEMS[:100], object(), *ITEMS[100:200], *ITEMS[201:300], object()]
     assert difference(ITEMS, [*new, *ITEMS[301:]]) == ([200, 300], [100, 300])
-
-
-@given(old=lists | changed(), new=lists | changed())
-def test_replaced_are_places_with_other_items(
-    old: list[object], new: list[object]
-) -> None:
-    """A place that one of the lists does not have counts as well."""
-    longest = max(len(old), len(new))
-    assert replaced(old, new) == [
-        at
-        for at in range(longest)
-        if at >= min(len(old), len(new)) or old[at] is not new[at]
-    ]
 
 
 def test_items_are_compared_by_value() -> None:

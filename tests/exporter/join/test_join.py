@@ -64,7 +64,8 @@ def test_a_node_that_two_sources_read_counts_once() -> None:
 def test_nothing_read_is_a_snapshot_too() -> None:
     """Without a source there is something to say about limits."""
     snapshot = World(limits(RULES)).collect({})
-    assert not (snapshot.entities or snapshot.nodes or snapshot.sources)
+    assert not snapshot.entities
+    assert not [*snapshot.nodes, *snapshot.sources]
 
 
 def test_a_number_that_is_none_stays_away_from_the_node() -> None:

@@ -8,7 +8,7 @@ from tests.exporter.join.world import Rules, World, entity, limits, only
 from tests.strategies import examples
 
 from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
-from quotascope.exporter.join.placing import Placing
+from quotascope.exporter.join.placing import Placing, replaced
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import Entity
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
@@ -176,3 +176,23 @@ def test_places_after_changes_are_like_those_found_at_first(
         found = {each.user: each for each in now.layout.entities}
         assert all(found[each] is entities[each] for each in found.keys() & entities)
         entities = found
+
+
+ITEMS = [object() for _ in range(400)]
+"""More than are compared at once."""
+lists = st.lists(st.sampled_from(ITEMS), max_size=30) | st.lists(
+    st.tuples(st.integers(0, 399), st.sampled_from(ITEMS)), max_size=9
+).map(lambda changes: [dict(changes).get(at, each) for at, each in enumerate(ITEMS)])
+
+
+@given(old=lists, new=lists)
+def test_replaced_are_places_with_other_items(
+    old: list[object], new: list[object]
+) -> None:
+    """A place that one of the lists does not have counts as well."""
+    longest = max(len(old), len(new))
+    assert replaced(old, new) == [
+        at
+        for at in range(longest)
+        if at >= min(len(old), len(new)) or old[at] is not new[at]
+    ]
