@@ -51,8 +51,8 @@ class NodeNumbers:
         }
 
     def one(self, meaning: Meaning) -> float | None:
-        """What there is only one of; None when the node gave no number."""
-        return next(iter(self.finite(meaning).values()), None)
+        """What there is only one of, or the last one; None when the node gave no number."""
+        return _finite([nan, *self.of(meaning).values()][-1])
 
     @property
     def leads(self) -> bool | None:
