@@ -144,6 +144,8 @@ class Placing:
         self._tags: tuple[str, ...] = ()
         """The keys of the tags that are shown."""
         self._rules: Limits | None = None
+        self._read_again: Limits | None = None
+        """Those that were last found to say the same: to compare thousands of rules takes long."""
         self._placed: Placed | None = None
 
     def place(self, tables: Sequence[BeanTable], limits: Limits | None) -> Placed:
@@ -158,8 +160,8 @@ class Placing:
         read = [nodes[table.node_id] for table in tables]
         keys = sorted(set[str]().union(*(node.tags for node in read)))
         rules = deciding(limits, callback_seen=bool(keys))
-        if alike(rules, self._rules):
-            rules = self._rules
+        if rules is self._read_again or alike(rules, self._rules):
+            self._read_again, rules = rules, self._rules
             if last is not None and read == [*last.nodes]:
                 return last
         tags = tuple(keys[:MOST_TAGS])
@@ -173,7 +175,9 @@ class Placing:
             layout = _under(layout, rules)
         # Nothing is taken over before all is known.
         self._nodes, self._layout = nodes, layout
-        self._tags, self._rules = tags, rules
+        self._tags = tags
+        if rules is not self._rules:
+            self._rules = self._read_again = rules
         callbacks = Callbacks(labels=labels_of(tags), left_out=tuple(keys[MOST_TAGS:]))
         read = [nodes[table.node_id] for table in tables]
         self._placed = _placed(layout, read, rules, callbacks)

@@ -122,12 +122,12 @@ class Staleness:
         judged = ~forwarded & ~stale[suspects]
         rises = now[0] > before[0] * _MOST_IDLE_RISE[layout.types[suspects]]
         rises |= now[1] > before[1]  # both are False for NaN
-        comparable = np.array(
-            [
-                node in self._read_under and alike(self._read_under[node], placed.rules)
-                for node in layout.nodes
-            ]
-        )[layout.node_numbers[suspects]]
+        under = {
+            node.node_id: self._read_under.get(node.node_id) for node in placed.nodes
+        }
+        known = {node for node, then in under.items() if alike(then, placed.rules)}
+        comparable = np.array([node in known for node in layout.nodes])
+        comparable = comparable[layout.node_numbers[suspects]]
         self._rose.drop(suspects[judged & ~comparable])
         self._rose.note(suspects[judged & comparable & rises], at)
         stale[suspects] |= judged & ~self._rose.among(suspects)

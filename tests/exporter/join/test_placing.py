@@ -1,6 +1,7 @@
 """Where numbers are and which limit they are under: worked out once."""
 
 from array import array
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
 from quotascope.exporter.join.placing import Placing, replaced
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import Entity
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, RuleTable
 
 PRODUCE, MUTATION = QuotaType.PRODUCE, QuotaType.CONTROLLER_MUTATION
 RULES: Rules = {
@@ -37,6 +38,28 @@ def test_entities_are_kept_while_columns_and_limits_are() -> None:
     unknown = world.collect_one(*numbers).shown.layout
     assert world.collect_one(*numbers).shown.layout is unknown
     assert [each.limit for each in unknown.entities] == [None, None]
+
+
+def test_limits_that_are_read_again_are_compared_once() -> None:
+    """Not at each collection until they are read the next time: there may be thousands."""
+    compared = []
+
+    class Rules(dict[QuotaType, RuleTable]):
+        """Counts comparisons."""
+
+        def __eq__(self, other: object) -> bool:
+            compared.append(other)
+            return super().__eq__(other)
+
+        __hash__ = None
+
+    world = World()
+    for _ in range(3):
+        read = limits(RULES)
+        world.limits = replace(read, rules=Rules(read.rules))
+        for _ in range(4):
+            world.collect_one(entity(PRODUCE, "alice"))
+    assert len(compared) == 2
 
 
 def test_a_node_that_comes_back_in_time_keeps_its_entities() -> None:
