@@ -91,17 +91,18 @@ class NodeUsages:
 
         """
         rules, layout = shown.placed.rules, shown.placed.layout
-        counts = np.zeros((len(layout.nodes) + 1, len(TYPES)), np.intp)
+        counts = np.zeros((len(layout.nodes), len(TYPES)), np.intp)
         np.add.at(counts, (layout.node_numbers[stale], layout.types[stale]), 1)
-        by_node = dict(zip(layout.nodes, counts.tolist(), strict=False))
+        by_node = dict(zip(layout.nodes, counts.tolist(), strict=True))
         differ = {} if rules is None else disagreements(shown, read)
         usages = []
         for numbers in nodes:
             node_id = numbers.node.node_id
             found = by_node.get(node_id, [0] * len(TYPES))
-            judged: Sequence[QuotaType] = TYPES if rules is not None else ()
-            if rules is None and leads[node_id] is False:
-                judged = (QuotaType.CONTROLLER_MUTATION,)
+            judged: Sequence[QuotaType] = TYPES
+            if rules is None:
+                follows = leads[node_id] is False
+                judged = (QuotaType.CONTROLLER_MUTATION,) if follows else ()
             of_types = {kind: found[TYPES.index(kind)] for kind in judged}
             usages.append(self._of_node(numbers, limits, of_types, differ.get(node_id)))
         return tuple(usages)
