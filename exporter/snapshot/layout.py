@@ -89,7 +89,7 @@ class Layout:
         for row, entity in limited.items():
             entities[row] = entity
         layout = Layout(entities, self, np.arange(len(self)))
-        for name in ("serials", "types", "nodes", "node_numbers"):
+        for name in ("serials", "types", "stand_ins", "nodes", "node_numbers"):
             if name in self.__dict__:
                 layout.__dict__[name] = self.__dict__[name]
         return layout
@@ -160,6 +160,16 @@ class Layout:
     def limits_unknown(self) -> NDArray[np.bool_]:
         """Whether an entity may have a limit that is not known."""
         return self._derived("limits_unknown")
+
+    @cached_property
+    def ruled(self) -> Floats:
+        """1 where a configured rule decides, NaN elsewhere."""
+        return self._derived("ruled")
+
+    @cached_property
+    def stand_ins(self) -> NDArray[np.bool_]:
+        """``Entity.stands_in``."""
+        return self._derived("stand_ins")
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
@@ -251,6 +261,8 @@ _DERIVED: Final[Mapping[str, tuple[Callable[[Layout, Entity], Any], type[np.gene
     "limits": (lambda _, entity: np.nan if entity.limit is None else entity.limit, np.float64),
     "bursts": (lambda _, entity: np.nan if entity.burst_tokens is None else entity.burst_tokens, np.float64),
     "limits_unknown": (lambda _, entity: entity.limit is None and entity.resolution is None, np.bool_),
+    "ruled": (lambda _, entity: 1.0 if entity.resolution and entity.resolution.entity else np.nan, np.float64),
+    "stand_ins": (lambda _, entity: entity.stands_in, np.bool_),
     "node_numbers": (lambda layout, entity: layout._numbers_of_nodes[entity.broker], np.int32),  # noqa: SLF001 - of this module
 }  # fmt: skip
 """What is derived of each entity for an array of its name."""
