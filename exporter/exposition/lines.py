@@ -208,6 +208,7 @@ class EntityLines:
             inside = (before >= self._rows.start) & (before < self._rows.stop)
             before = np.where(inside, before - self._rows.start, -1)
             gone = np.delete(np.arange(len(lengths)), before[inside])
+            gone = gone[lengths[gone] > 0]
             known, sizes = taken(known, before), taken(sizes, before, 0)
             lengths = taken(lengths, before, 0)
             places = taken(ends, np.maximum.accumulate(before), 0)
