@@ -160,9 +160,9 @@ class EntityLines:
         self._rows = slice(0, 0)
         self._given: Floats | None = None
         self._values: Floats = np.empty(0)
-        self._lengths = np.empty(0, np.int64)
+        self._lengths = np.empty(0, np.int32)
         """Of each line, 0 where the entity has none."""
-        self._sizes = np.empty(0, np.int64)
+        self._sizes = np.empty(0, np.int8)
         """Of each number."""
 
     def pieces(self, view: View, last: Last) -> Pieces:
@@ -202,7 +202,8 @@ class EntityLines:
         known, sizes, places, gone = self._values, self._sizes, ends, _NOTHING
         if self._given is None:
             known = np.full(rows.stop - rows.start, np.nan)
-            lengths = sizes = places = np.zeros(len(known), np.int64)
+            places = np.zeros(len(known), np.int64)
+            lengths, sizes = places.astype(np.int32), places.astype(np.int8)
         elif change is not None:
             before = change.before[rows]
             inside = (before >= self._rows.start) & (before < self._rows.stop)
