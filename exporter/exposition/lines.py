@@ -64,7 +64,7 @@ class Names:
         look = np.ones(len(layout), np.bool_)
         self.marks = np.zeros(len(layout), np.int8)
         if last is not None and change is not None and len(layout):
-            self.marks = taken(last.marks, change.before, 0).astype(np.int8)
+            self.marks = taken(last.marks, change.before, 0).copy()
             # where it is another entity, or beside another one than before
             others = np.where(change.before < 0, -2, change.before)
             beside = np.concatenate([[-1], others[:-1]])
@@ -198,7 +198,7 @@ class EntityLines:
         self, layout: Layout, rows: slice, values: Floats, change: Change | None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[bytes]]:
         """From where to where the last lines are cut, ascending, and what comes there; places are counted from the first line."""
-        lengths, ends = self._lengths, np.cumsum(self._lengths)
+        lengths, ends = self._lengths, np.cumsum(self._lengths, dtype=np.int64)
         known, sizes, places, gone = self._values, self._sizes, ends, _NOTHING
         if self._given is None:
             known = np.full(rows.stop - rows.start, np.nan)
@@ -210,7 +210,7 @@ class EntityLines:
             before = np.where(inside, before - self._rows.start, -1)
             gone = np.delete(np.arange(len(lengths)), before[inside])
             gone = gone[lengths[gone] > 0]
-            known, sizes = taken(known, before), taken(sizes, before, 0)
+            known, sizes = taken(known, before, np.nan), taken(sizes, before, 0)
             lengths = taken(lengths, before, 0)
             places = taken(ends, np.maximum.accumulate(before), 0)
             if self._reader.by_rule:
