@@ -25,7 +25,8 @@ Pieces: TypeAlias = Iterable[bytes | memoryview]
 
 _SAME_NAME, _OTHER_RULE, _STRANGE = 1, 2, 4
 """Marks of an entity: beside its neighbor above, or by itself."""
-_NOTHING: Final = np.empty(0, np.intp)
+_SPELLED_OUT: Final = "\\ud"
+"""How ``encodable`` writes half of a surrogate pair."""
 _SMALL: Final = 2000
 """Pieces of fewer bytes are copied sooner than looked at in place."""
 
@@ -74,39 +75,39 @@ class Names:
         for row in np.flatnonzero(look).tolist():
             above = entities[row - 1] if row else None
             self.marks[row] = _marks(above, entities[row])
-        marked = np.bitwise_or.reduce(self.marks)
-        self._strange = bool(marked & _STRANGE)
-        self._other_rules = bool(marked & _OTHER_RULE)
-        self._by_name = (
-            np.cumsum(self.marks & _SAME_NAME == 0) if marked & _SAME_NAME else None
-        )
-        self._by_labels: dict[PerEntity, NDArray[np.intp]] = {}
+        self._series: dict[PerEntity, tuple[Rows, Rows] | None] = {}
 
-    def series(self, family: PerEntity) -> NDArray[np.intp] | None:
-        """A number for the series of each entity of the family's rows, None where each has one of its own."""
-        if self._strange or (family.by_rule and self._other_rules):
-            if family not in self._by_labels:
-                entities = self._layout.entities[family.rows(self._layout)].tolist()
-                known: dict[tuple[str, ...], int] = {}
-                numbers = [
-                    known.setdefault(tuple(map(encodable, labels)), len(known))
-                    for labels in map(family.labels, entities)
-                ]
-                self._by_labels[family] = np.array(numbers, np.intp)
-            return self._by_labels[family]
-        if not family.shared or self._by_name is None:
+    def series(self, family: PerEntity) -> tuple[Rows, Rows] | None:
+        """Which of a family's rows may share a series, and a number for the series of each; None where each has one of its own."""
+        if family not in self._series:
+            self._series[family] = self._sharing(family)
+        return self._series[family]
+
+    def _sharing(self, family: PerEntity) -> tuple[Rows, Rows] | None:
+        part = family.rows(self._layout)
+        marks, same = self.marks[part], _SAME_NAME if family.shared else 0
+        rows = _and_above(marks & (_STRANGE | same))
+        if not rows.size:
             return None
-        return self._by_name[family.rows(self._layout)]
+        numbers = np.cumsum(marks & same == 0)
+        unclear = _and_above(marks & _STRANGE)
+        if family.by_rule and (marks & _OTHER_RULE).any():
+            numbers, unclear = np.arange(len(marks)), rows
+        known: dict[tuple[str, ...], int] = {}
+        for row in unclear.tolist():
+            labels = family.labels(self._layout.entities[part.start + row])
+            key = tuple(map(encodable, labels))
+            numbers[row] = known.setdefault(key, numbers[row])
+        return rows, numbers[rows]
 
 
 def _marks(above: Entity | None, entity: Entity) -> int:
     names = entity.tags or (entity.user, entity.client_id)
-    plain = all(map(str.isascii, (entity.broker, *names)))
-    marks = (
-        0
-        if plain or all(encodable(name) == name for name in (entity.broker, *names))
-        else _STRANGE
-    )
+    marks = 0
+    for name in (entity.broker, *names):
+        # only these are written as others may be
+        if encodable(name) != name or _SPELLED_OUT in name:
+            marks = _STRANGE
     if (
         above is not None
         and (above.tags or (above.user, above.client_id)) == names
@@ -118,6 +119,13 @@ def _marks(above: Entity | None, entity: Entity) -> int:
         if above.resolution != entity.resolution:
             marks |= _OTHER_RULE
     return marks
+
+
+def _and_above(marked: NDArray[np.int8]) -> Rows:
+    """The rows that are marked, and those above them."""
+    chosen = marked != 0
+    chosen[:-1] |= chosen[1:]
+    return np.flatnonzero(chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +188,11 @@ class EntityLines:
             return (memoryview(last.text)[self.at : self.at + self.length],)
         values, series = given[rows], last.names.series(self._reader)
         if series is not None:
-            values = _first(values, series)
+            values = _first(values, *series)
         begin, stop = self.at, self.at + self.length
-        cuts = self._cuts(layout, rows, values, last.change)
-        self._rows, self._given, self._values = rows, given, values
+        places, gone = self._carry(rows, last.change)
+        cuts = self._patch(layout, values, places, gone)
+        self._given = given
         self.length = int(self._lengths.sum())
         return _spliced(last.text, begin, stop, *cuts)
 
@@ -194,60 +203,81 @@ class EntityLines:
             self._labels = labels
             self._start = line_starts(self._family.name, labels, self._cluster)
 
-    def _cuts(
-        self, layout: Layout, rows: slice, values: Floats, change: Change | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[bytes]]:
-        """From where to where the last lines are cut, ascending, and what comes there; places are counted from the first line."""
-        lengths, ends = self._lengths, np.cumsum(self._lengths, dtype=np.int64)
-        known, sizes, places, gone = self._values, self._sizes, ends, _NOTHING
+    def _carry(
+        self, rows: slice, change: Change | None
+    ) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """
+        Go on to the rows of this snapshot, with what there is of the last one.
+
+        Returns:
+            Where each entity's line ended, of new ones that of the one above; and from where to where were lines of
+            entities that are gone. Places are counted from the first line.
+
+        """
+        ends = np.cumsum(self._lengths, dtype=np.int64)
+        last, self._rows = self._rows, rows
         if self._given is None:
-            known = np.full(rows.stop - rows.start, np.nan)
-            places = np.zeros(len(known), np.int64)
-            lengths, sizes = places.astype(np.int32), places.astype(np.int8)
+            self._values = np.full(rows.stop - rows.start, np.nan)
+            ends = np.zeros(len(self._values), np.int64)
+            self._lengths, self._sizes = ends.astype(np.int32), ends.astype(np.int8)
         elif change is not None:
             before = change.before[rows]
-            inside = (before >= self._rows.start) & (before < self._rows.stop)
-            before = np.where(inside, before - self._rows.start, -1)
-            gone = np.delete(np.arange(len(lengths)), before[inside])
-            gone = gone[lengths[gone] > 0]
-            known, sizes = taken(known, before, np.nan), taken(sizes, before, 0)
-            lengths = taken(lengths, before, 0)
-            places = taken(ends, np.maximum.accumulate(before), 0)
+            inside = (before >= last.start) & (before < last.stop)
+            before = np.where(inside, before - last.start, -1)
+            gone = np.delete(np.arange(len(ends)), before[inside])
+            gone = gone[self._lengths[gone] > 0]
+            cut = ends[gone] - self._lengths[gone], ends[gone]
+            self._values = taken(self._values, before, np.nan)
+            self._lengths = taken(self._lengths, before, 0)
+            self._sizes = taken(self._sizes, before, 0)
             if self._reader.by_rule:
+                # neither the number nor the start of the line is kept
                 remade = change.remade[rows]
-                known = np.where(remade, np.inf, known)
-                sizes = np.where(remade, 0, sizes)
-        changed = np.flatnonzero(values.view(np.int64) != known.view(np.int64))
+                self._values = np.where(remade, np.inf, self._values)
+                self._sizes = np.where(remade, np.int8(0), self._sizes)
+            return taken(ends, np.maximum.accumulate(before), 0), cut
+        return ends, (ends[:0], ends[:0])
+
+    def _patch(
+        self,
+        layout: Layout,
+        values: Floats,
+        places: NDArray[np.int64],
+        gone: tuple[NDArray[np.int64], NDArray[np.int64]],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[bytes]]:
+        """From where to where the last lines are cut, ascending, and what comes there."""
+        changed = np.flatnonzero(values.view(np.int64) != self._values.view(np.int64))
         written = texts(values[changed])
-        news = np.fromiter(map(len, written), np.int64, len(written))
-        stops, olds = places[changed], sizes[changed]
+        lengths, sizes = self._lengths.copy(), self._sizes.copy()
+        stops, old_sizes = places[changed], sizes[changed]
+        grown = np.fromiter(map(len, written), np.int64, len(written))
+        sizes[changed] = grown
         # the number alone where there was a line and is one, else all of the line
-        whole = (olds == 0) | (news == 0)
-        starts = stops - np.where(whole, lengths[changed], olds)
-        sizes, lengths = sizes.copy(), lengths.copy()
-        sizes[changed] = news
-        for at in np.flatnonzero(whole & (news > 0)).tolist():
-            entity = layout.entities[rows.start + changed[at]]
+        whole = (old_sizes == 0) | (grown == 0)
+        starts = stops - np.where(whole, lengths[changed], old_sizes)
+        for at in np.flatnonzero(whole & (grown > 0)).tolist():
+            entity = layout.entities[self._rows.start + changed[at]]
             written[at] = self._start(self._reader.labels(entity)) + written[at]
-            news[at] = len(written[at])
-        lengths[changed] += news - (stops - starts)
-        if gone.size:
-            starts = np.concatenate([starts, ends[gone] - self._lengths[gone]])
-            stops = np.concatenate([stops, ends[gone]])
+            grown[at] = len(written[at])
+        lengths[changed] += grown - (stops - starts)
+        self._values, self._lengths, self._sizes = values, lengths, sizes
+        if gone[0].size:
+            starts = np.concatenate([starts, gone[0]])
+            stops = np.concatenate([stops, gone[1]])
+            written += [b""] * len(gone[0])
+            # where a line is gone, those that came stand before it
             order = np.argsort(starts, kind="stable")
             starts, stops = starts[order], stops[order]
-            written += [b""] * len(gone)
             written = [written[at] for at in order.tolist()]
-        self._sizes, self._lengths = sizes, lengths
         return starts, stops, written
 
 
-def _first(values: Floats, series: NDArray[np.intp]) -> Floats:
-    """The values but for those of series that an entity before has shown."""
-    finite = np.flatnonzero(np.isfinite(values))
-    shown = finite[np.unique(series[finite], return_index=True)[1]]
-    result = np.full(len(values), np.nan)
-    result[shown] = values[shown]
+def _first(values: Floats, rows: Rows, series: Rows) -> Floats:
+    """The values but for those of series that a row above shows already; only these rows share some."""
+    finite = np.isfinite(values[rows])
+    rows, first = rows[finite], np.unique(series[finite], return_index=True)[1]
+    result = values.copy()
+    result[np.delete(rows, first)] = np.nan
     return result
 
 
