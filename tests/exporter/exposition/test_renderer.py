@@ -28,6 +28,7 @@ from quotascope.exporter.exposition import (
     exposition,
     lines,
 )
+from quotascope.exporter.exposition.series import encodable
 from quotascope.exporter.snapshot import (
     CAUSES,
     Callbacks,
@@ -258,44 +259,35 @@ def test_crowd_in_which_little_changes() -> None:
             assert renderer.render(shown, NOW, text_format) == expected
 
 
-def test_only_what_came_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a crowd of which some left and came, lines are made for these alone, and names compared with their neighbors'."""
-    asked: list[str] = []
-
-    def noted(above: Entity | None, entity: Entity) -> int:
-        asked.append(entity.user)
-        return marks(above, entity)
-
-    def escaped(text: str) -> str:
-        asked.append(text)
-        return text
-
-    marks = lines._marks
+@pytest.mark.parametrize("strange", ["zoe", "\ud800"])
+def test_only_what_came_is_looked_at(
+    strange: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines are made for entities that came alone, and names compared with their neighbors' only, whatever another client calls itself."""
     renderer = Renderer()
     crowd = [usage(user=f"user-{at:03}", usage=0.5, limit=1.0) for at in range(300)]
-    before = snapshot(*crowd)
+    before = snapshot(*crowd, usage(user=strange, usage=0.5))
     renderer.render(before, NOW)
-    came = usage(user="user-100\u00e9", usage=1.5, limit=2.0).entity
-    layout = before.shown.layout.changed(np.array([7, 8, 250]), [came])
-    shown = replace(
-        before.shown, layout=layout, **{
-            name: layout.carry(getattr(before.shown, name), before.shown.layout, 0.25)
-            for name in NAMES
-        }, causes=np.zeros(len(layout), np.int8),
-    )  # fmt: skip
-    monkeypatch.setattr(lines, "_marks", noted)
-    monkeypatch.setattr(lines, "_escaped", escaped)
+    came = usage(user="user-100a", usage=1.5, limit=2.0).entity
+    old = before.shown.layout
+    layout = old.changed(np.array([7, 8, 250]), [came])
+    columns = {
+        name: layout.carry(getattr(before.shown, name), old, 0.25) for name in NAMES
+    }
+    asked: set[str] = set()
+
+    def noted(text: str) -> str:
+        asked.add(text)
+        return encodable(text)
+
+    monkeypatch.setattr(lines, "encodable", noted)
+    shown = Columns(layout=layout, **columns, causes=np.zeros(len(layout), np.int8))
     after = replace(before, shown=shown)
     written = renderer.render(after, NOW)
-    assert set(asked) == {
-        "user-009",
-        came.user,
-        "user-101",
-        "user-253",
-        "1",
-        "produce",
-        "",
-    } - {"user-253"} | {"user-251"}
+    users = {text for text in asked if text.startswith("user-")}
+    assert users == {"user-009", came.user, "user-101", "user-251"} | (
+        {"user-299"} if strange == "\ud800" else set()
+    )
     monkeypatch.undo()
     assert written == exposition(after, NOW)
 
@@ -321,8 +313,8 @@ def test_scrapes_at_the_same_time() -> None:
     assert answers == [exposition(each, NOW, kind) for each, kind in asked]
 
 
-def test_texts_that_somebody_reads_stay_as_they_were() -> None:
-    """The memory of a text is used again only when nobody holds it."""
+def test_texts_that_are_still_read_stay_as_they_were() -> None:
+    """The memory of a text is used again only when no scrape holds it."""
     renderer = Renderer()
     shown = [snapshot(*many(step)) for step in range(6)]
     texts = [renderer.render(each, NOW) for each in shown]
@@ -334,7 +326,7 @@ def test_texts_that_somebody_reads_stay_as_they_were() -> None:
     ]
 
 
-def test_memory_of_a_text_that_nobody_reads_is_used_again() -> None:
+def test_memory_of_a_text_that_is_no_longer_read_is_used_again() -> None:
     """Two texts take turns: the third is written where the first was."""
     renderer = Renderer()
     crowd = snapshot(*many(0, 3000))
@@ -347,6 +339,20 @@ def test_memory_of_a_text_that_nobody_reads_is_used_again() -> None:
     finally:
         tracemalloc.stop()
     assert most < size / 2
+
+
+def test_lines_are_kept_nowhere_but_in_the_text() -> None:
+    """What stays in memory is the last text, the one that the next is written over, and a few bytes for each line."""
+    crowd = snapshot(*many(1, 3000))
+    Renderer().render(crowd, NOW)  # what a layout derives is not the renderer's
+    tracemalloc.start()
+    try:
+        renderer = Renderer()
+        sizes = [len(renderer.render(crowd, NOW)) for _ in range(3)]
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert kept < 2.5 * sizes[-1]
 
 
 @pytest.mark.parametrize("both_at_first", [True, False])
