@@ -78,8 +78,8 @@ class _Collected(Collector):
             metric = Metric(
                 family.name.removesuffix("_total"), family.help, family.type.value
             )
-            for labels, value in found.pop(family.name, ()):
-                metric.add_sample(family.name, labels, value)
+            for each, value in found.pop(family.name, ()):
+                metric.add_sample(family.name, each, value)
             if metric.samples:
                 yield metric
         assert not found
