@@ -194,8 +194,7 @@ class Layout:
     def of_type(self, quota_type: QuotaType) -> slice:
         """The rows of one of Kafka's own quotas."""
         number = TYPES.index(quota_type)
-        first, last = np.searchsorted(self.types[self.own], [number, number + 1])
-        return slice(int(first), int(last))
+        return slice(*self._borders_of_types[number : number + 2])
 
     @cached_property
     def absent(self) -> Floats:
@@ -205,6 +204,11 @@ class Layout:
     @cached_property
     def _tagged(self) -> int:
         return bisect_left(self.entities, True, key=lambda each: each.tags is not None)  # noqa: FBT003 - what is looked for
+
+    @cached_property
+    def _borders_of_types(self) -> list[int]:
+        numbers = range(len(TYPES) + 1)
+        return list(map(int, np.searchsorted(self.types[self.own], numbers)))
 
     @cached_property
     def _sorted_serials(self) -> tuple[NDArray[np.int64], Rows]:
