@@ -35,7 +35,7 @@ from rich.progress import track
 from rich.table import Table
 
 from quotascope.exporter.config import OtlpProtocol
-from quotascope.exporter.exposition.collector import READERS
+from quotascope.exporter.exposition.families import READERS
 from quotascope.exporter.exposition.series import View, known, label_names
 from quotascope.exporter.otlp.encoding import Encoder, resource_of
 from quotascope.exporter.otlp.sender import Sender

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 import structlog
 
 from ..snapshot import Peaks, Snapshot
@@ -112,14 +113,12 @@ class PeakKeeper:
 
 def _peaks(total: Stretch, snapshot: Snapshot, slots: list[int]) -> Peaks:
     """Of the entities that this snapshot shows in detail only."""
-    utilization, burst_used = (
-        {
-            id(usage.entity): value
-            for slot, usage in zip(slots, snapshot.entities, strict=True)
-            if (value := values[slot]) > NEVER and usage.detailed
-        }
-        for values in (total.utilization, total.burst_used)
-    )
+    rows = len(snapshot.shown)
+    utilization, burst_used = np.full(rows, np.nan), np.full(rows, np.nan)
+    for row, (slot, usage) in enumerate(zip(slots, snapshot.entities, strict=True)):
+        for values, most in ((utilization, total.utilization), (burst_used, total.burst_used)):  # fmt: skip
+            if most[slot] > NEVER and usage.detailed:
+                values[row] = most[slot]
     present = {node.broker for node in snapshot.nodes}
     queues = total.delay_queue_size.items()
     return Peaks(

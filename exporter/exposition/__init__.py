@@ -1,10 +1,17 @@
 """From a snapshot to what Prometheus reads."""
 
-from .collector import SnapshotCollector
 from .compression import gzipped
 from .own import own_version
 from .renderer import Renderer
-from .text import OPENMETRICS, TEXT, Format, accepts_gzip, choose_format, exposition
+from .text import (
+    OPENMETRICS,
+    TEXT,
+    Format,
+    SnapshotCollector,
+    accepts_gzip,
+    choose_format,
+    exposition,
+)
 
 __all__ = [
     "OPENMETRICS",

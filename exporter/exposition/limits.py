@@ -1,63 +1,17 @@
-"""Series of the limits in force, once for each entity however many nodes report it, and of the configured rules."""
+"""Series of the configured rules, and how often they changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from quotascope.metrics import DefaultType, QuotaEntity, QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
 from ..limits import QUOTA_KEYS
-from ..snapshot import Entity, EntityUsage, Snapshot
-from .per_entity import PerEntity, by_name
 from .series import Reader, Row, View
 
 DEFAULT_NAME: Final = "<default>"
-
-
-def _limits_of(quota_type: QuotaType) -> PerEntity:
-    return PerEntity(
-        types=(quota_type,), labels=by_name, values=_limits, shared=True, fixed=True
-    )
-
-
-def _limits(usages: Sequence[EntityUsage], _: Snapshot) -> list[float | None]:
-    return [usage.entity.limit for usage in usages]
-
-
-def _bursts(usages: Sequence[EntityUsage], _: Snapshot) -> list[float | None]:
-    return [usage.entity.burst_tokens for usage in usages]
-
-
-def _has_rule(usages: Sequence[EntityUsage], _: Snapshot) -> list[float | None]:
-    return [
-        1.0 if usage.detailed and _rule(usage.entity) is not None else None
-        for usage in usages
-    ]
-
-
-def _deciding_rule(entity: Entity) -> tuple[str, ...]:
-    rule = _rule(entity)
-    labels = ("", "", "") if rule is None else rule_labels(rule)
-    return entity.quota_type.label, entity.user, entity.client_id, *labels
-
-
-def _rule(entity: Entity) -> QuotaEntity | None:
-    return entity.resolution.entity if entity.resolution else None
-
-
-def _configured(quota_type: QuotaType) -> Reader:
-    def read(view: View) -> Iterator[Row]:
-        limits = view.snapshot.limits
-        rules = limits.rules.get(quota_type) if limits else None
-        rows = [
-            (rule_labels(entity), in_base_unit(quota_type, bound))
-            for entity, bound in (rules or {}).items()
-        ]
-        yield from sorted(rows)
-
-    return read
 
 
 def rule_labels(entity: QuotaEntity) -> tuple[str, str, str]:
@@ -75,6 +29,19 @@ def dimension(name: str | DefaultType | None) -> str:
 def in_base_unit(quota_type: QuotaType, bound: float) -> float:
     """A bound in our unit: request time in threads instead of percent, all others as they are."""
     return bound / 100 if quota_type is QuotaType.REQUEST else bound
+
+
+def _configured(quota_type: QuotaType) -> Reader:
+    def read(view: View) -> Iterator[Row]:
+        limits = view.snapshot.limits
+        rules = limits.rules.get(quota_type) if limits else None
+        rows = [
+            (rule_labels(entity), in_base_unit(quota_type, bound))
+            for entity, bound in (rules or {}).items()
+        ]
+        yield from sorted(rows)
+
+    return read
 
 
 def _connection_limits(view: View) -> Iterator[Row]:
@@ -95,21 +62,7 @@ def _changes(view: View) -> Iterator[Row]:
         yield (key,), health.changes_total.get(key, 0)
 
 
-READERS: Mapping[Family, Reader] = {
-    catalog.PRODUCE_LIMIT: _limits_of(QuotaType.PRODUCE),
-    catalog.FETCH_LIMIT: _limits_of(QuotaType.FETCH),
-    catalog.REQUEST_LIMIT: _limits_of(QuotaType.REQUEST),
-    catalog.CONTROLLER_MUTATION_LIMIT: _limits_of(QuotaType.CONTROLLER_MUTATION),
-    catalog.CONTROLLER_MUTATION_BURST: PerEntity(
-        types=(QuotaType.CONTROLLER_MUTATION,),
-        labels=by_name,
-        values=_bursts,
-        shared=True,
-        fixed=True,
-    ),
-    catalog.RULE_INFO: PerEntity(
-        labels=_deciding_rule, values=_has_rule, shared=True, fixed=True
-    ),
+READERS: Final[Mapping[Family, Reader]] = {
     catalog.RULE_PRODUCE_LIMIT: _configured(QuotaType.PRODUCE),
     catalog.RULE_FETCH_LIMIT: _configured(QuotaType.FETCH),
     catalog.RULE_REQUEST_LIMIT: _configured(QuotaType.REQUEST),

@@ -1,14 +1,354 @@
-"""The lines of a family: what stands before the values, and no series twice."""
+"""The lines of a family, made of those of the last text: what did not change is taken over in pieces as large as can be."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
+from dataclasses import dataclass
+from itertools import chain
+from operator import is_not, itemgetter
+from typing import Final, TypeAlias
 
-from .series import encodable
+import numpy as np
+from numpy.typing import NDArray
 
-LineStart = Callable[[Sequence[str]], bytes]
+from quotascope.metrics.catalog import Family
+
+from ..snapshot import Entity, Floats, Layout, Snapshot
+from ..snapshot.layout import Rows, taken
+from .families import PerEntity
+from .number_text import texts
+from .series import Reader, View, encodable, label_names
+
+LineStart: TypeAlias = Callable[[Sequence[str]], bytes]
 """Makes the start of a line of label values."""
+Pieces: TypeAlias = Iterable[bytes | memoryview]
+
+_SAME_NAME, _OTHER_RULE, _STRANGE = 1, 2, 4
+"""Marks of an entity: beside its neighbor above, or by itself."""
+_SPELLED_OUT: Final = "\\ud"
+"""How ``encodable`` writes half of a surrogate pair."""
+_SMALL: Final = 2000
+"""Pieces of fewer bytes are copied sooner than looked at in place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How the entities of the last text became those of this one."""
+
+    before: Rows
+    """Where each was, -1 for new ones; ascending but for these."""
+    remade: NDArray[np.bool_]
+    """Which are other objects than before: their rule or limit is another one."""
+
+    @classmethod
+    def between(cls, old: Layout, new: Layout) -> Change | None:
+        """None where those that stayed are in another order, so that no line can be taken over in its place."""
+        before = new.rows_in(old)
+        stayed = np.flatnonzero(before >= 0)
+        were = before[stayed]
+        if (np.diff(were) <= 0).any():
+            return None
+        remade = np.zeros(len(new), np.bool_)
+        remade[stayed] = list(
+            map(is_not, new.entities[stayed].tolist(), old.entities[were].tolist())
+        )
+        return cls(before, remade)
+
+
+class Names:
+    """Which entities of a layout share a series; what is known of the last layout is not asked again."""
+
+    def __init__(
+        self, layout: Layout, last: Names | None = None, change: Change | None = None
+    ) -> None:
+        self._layout = layout
+        look = np.ones(len(layout), np.bool_)
+        self.marks = np.zeros(len(layout), np.int8)
+        if last is not None and change is not None and len(layout):
+            self.marks = taken(last.marks, change.before, 0).copy()
+            # where it is another entity, or beside another one than before
+            others = np.where(change.before < 0, -2, change.before)
+            beside = np.concatenate([[-1], others[:-1]])
+            look = (others != beside + 1) | change.remade
+            look[1:] |= change.remade[:-1]
+        entities = layout.entities
+        for row in np.flatnonzero(look).tolist():
+            above = entities[row - 1] if row else None
+            self.marks[row] = _marks(above, entities[row])
+        self._series: dict[PerEntity, tuple[Rows, Rows] | None] = {}
+
+    def series(self, family: PerEntity) -> tuple[Rows, Rows] | None:
+        """Which of a family's rows may share a series, and a number for the series of each; None where each has one of its own."""
+        if family not in self._series:
+            self._series[family] = self._sharing(family)
+        return self._series[family]
+
+    def _sharing(self, family: PerEntity) -> tuple[Rows, Rows] | None:
+        part = family.rows(self._layout)
+        marks, same = self.marks[part], _SAME_NAME if family.shared else 0
+        rows = _and_above(marks & (_STRANGE | same))
+        if not rows.size:
+            return None
+        numbers = np.cumsum(marks & same == 0)
+        unclear = _and_above(marks & _STRANGE)
+        if family.by_rule and (marks & _OTHER_RULE).any():
+            numbers, unclear = np.arange(len(marks)), rows
+        known: dict[tuple[str, ...], int] = {}
+        for row in unclear.tolist():
+            labels = family.labels(self._layout.entities[part.start + row])
+            key = tuple(map(encodable, labels))
+            numbers[row] = known.setdefault(key, numbers[row])
+        return rows, numbers[rows]
+
+
+def _marks(above: Entity | None, entity: Entity) -> int:
+    names = entity.tags or (entity.user, entity.client_id)
+    marks = 0
+    for name in (entity.broker, *names):
+        # only these are written as others may be
+        if encodable(name) != name or _SPELLED_OUT in name:
+            marks = _STRANGE
+    if (
+        above is not None
+        and (above.tags or (above.user, above.client_id)) == names
+        and above.quota_type is entity.quota_type
+    ):
+        marks |= _SAME_NAME
+        if above.broker == entity.broker:
+            marks |= _STRANGE
+        if above.resolution != entity.resolution:
+            marks |= _OTHER_RULE
+    return marks
+
+
+def _and_above(marked: NDArray[np.int8]) -> Rows:
+    """The rows that are marked, and those above them."""
+    chosen = marked != 0
+    chosen[:-1] |= chosen[1:]
+    return np.flatnonzero(chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """What there is of the last text, for the lines of all families."""
+
+    text: bytes
+    names: Names
+    change: Change | None
+    """None where the layout is the same."""
+
+
+class EntityLines:
+    """
+    The lines of a family with a series for each entity, as a part of one text after the other.
+
+    Kept are each line's length and that of its number, not the lines. A text is the last one with some parts cut out, and
+    others put in their place: numbers that changed, lines that came.
+
+    Args:
+        family: What is shown.
+        reader: Its column.
+        cluster: One more label of every series.
+
+    """
+
+    def __init__(self, family: Family, reader: PerEntity, cluster: str | None) -> None:
+        self._family = family
+        self._reader = reader
+        self._cluster = cluster
+        self._labels: tuple[str, ...] | None = None
+        self.at = 0
+        """Where the lines begin in the text; set by whatever writes them there."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Take nothing over from the last text."""
+        self.length = 0
+        """Of all lines, in bytes."""
+        self._rows = slice(0, 0)
+        self._given: Floats | None = None
+        self._values: Floats = np.empty(0)
+        self._lengths = np.empty(0, np.int32)
+        """Of each line, 0 where the entity has none."""
+        self._sizes = np.empty(0, np.int8)
+        """Of each number."""
+
+    def pieces(self, view: View, last: Last) -> Pieces:
+        """The lines of a snapshot; afterwards ``length`` is theirs."""
+        layout = view.snapshot.shown.layout
+        rows = self._reader.rows(layout)
+        given = layout.absent
+        if rows.start < rows.stop:
+            given = self._reader.values(view.snapshot)
+        if given is layout.absent:
+            self.forget()
+            return ()
+        self._name(view.snapshot)
+        begin, stop = self.at, self.at + self.length
+        kept = (memoryview(last.text)[begin:stop],)
+        same = last.change is None and self._given is not None
+        if same and given is self._given:
+            return kept
+        values, series = given[rows], last.names.series(self._reader)
+        if series is not None:
+            values = _first(values, *series)
+        if same and np.array_equal(values.view(np.int64), self._values.view(np.int64)):
+            return kept
+        places, gone = self._carry(rows, last.change)
+        cuts = self._patch(layout, values, places, gone)
+        self._given = given
+        self.length = int(self._lengths.sum())
+        return _spliced(last.text, begin, stop, *cuts)
+
+    def _name(self, snapshot: Snapshot) -> None:
+        labels = label_names(self._family, snapshot)
+        if labels != self._labels:
+            self.forget()
+            self._labels = labels
+            self._start = line_starts(self._family.name, labels, self._cluster)
+
+    def _carry(
+        self, rows: slice, change: Change | None
+    ) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """
+        Go on to the rows of this snapshot, with what there is of the last one.
+
+        Returns:
+            Where each entity's line ended, of new ones that of the one above; and from where to where were lines of
+            entities that are gone. Places are counted from the first line.
+
+        """
+        ends = np.cumsum(self._lengths, dtype=np.int64)
+        last, self._rows = self._rows, rows
+        if self._given is None:
+            self._values = np.full(rows.stop - rows.start, np.nan)
+            ends = np.zeros(len(self._values), np.int64)
+            self._lengths, self._sizes = ends.astype(np.int32), ends.astype(np.int8)
+        elif change is not None:
+            before = change.before[rows]
+            inside = (before >= last.start) & (before < last.stop)
+            before = np.where(inside, before - last.start, -1)
+            gone = np.delete(np.arange(len(ends)), before[inside])
+            gone = gone[self._lengths[gone] > 0]
+            cut = ends[gone] - self._lengths[gone], ends[gone]
+            self._values = taken(self._values, before, np.nan)
+            self._lengths = taken(self._lengths, before, 0)
+            self._sizes = taken(self._sizes, before, 0)
+            if self._reader.by_rule:
+                # neither the number nor the start of the line is kept
+                remade = change.remade[rows]
+                self._values = np.where(remade, np.inf, self._values)
+                self._sizes = np.where(remade, np.int8(0), self._sizes)
+            return taken(ends, np.maximum.accumulate(before), 0), cut
+        return ends, (ends[:0], ends[:0])
+
+    def _patch(
+        self,
+        layout: Layout,
+        values: Floats,
+        places: NDArray[np.int64],
+        gone: tuple[NDArray[np.int64], NDArray[np.int64]],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[bytes]]:
+        """From where to where the last lines are cut, ascending, and what comes there."""
+        changed = np.flatnonzero(values.view(np.int64) != self._values.view(np.int64))
+        written = texts(values[changed])
+        lengths, sizes = self._lengths.copy(), self._sizes.copy()
+        stops, old_sizes = places[changed], sizes[changed]
+        grown = np.fromiter(map(len, written), np.int64, len(written))
+        sizes[changed] = grown
+        # the number alone where there was a line and is one, else all of the line
+        whole = (old_sizes == 0) | (grown == 0)
+        starts = stops - np.where(whole, lengths[changed], old_sizes)
+        for at in np.flatnonzero(whole & (grown > 0)).tolist():
+            entity = layout.entities[self._rows.start + changed[at]]
+            written[at] = self._start(self._reader.labels(entity)) + written[at]
+            grown[at] = len(written[at])
+        lengths[changed] += grown - (stops - starts)
+        self._values, self._lengths, self._sizes = values, lengths, sizes
+        if gone[0].size:
+            starts = np.concatenate([starts, gone[0]])
+            stops = np.concatenate([stops, gone[1]])
+            written += [b""] * len(gone[0])
+            # where a line is gone, those that came stand before it
+            order = np.argsort(starts, kind="stable")
+            starts, stops = starts[order], stops[order]
+            written = [written[at] for at in order.tolist()]
+        return starts, stops, written
+
+
+def _first(values: Floats, rows: Rows, series: Rows) -> Floats:
+    """The values but for those of series that a row above shows already; only these rows share some."""
+    finite = np.isfinite(values[rows])
+    rows, first = rows[finite], np.unique(series[finite], return_index=True)[1]
+    result = values.copy()
+    result[np.delete(rows, first)] = np.nan
+    return result
+
+
+def _spliced(
+    text: bytes,
+    begin: int,
+    stop: int,
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+    written: list[bytes],
+) -> Pieces:
+    """A part of a text with others put in the places of some of its pieces."""
+    if begin == stop:
+        return written
+    begins = np.concatenate([[begin], begin + stops]).tolist()
+    ends = np.concatenate([begin + starts, [stop]]).tolist()
+    small = stop - begin < _SMALL * len(begins)
+    kept: Callable[[slice], bytes | memoryview] = (
+        text if small else memoryview(text)
+    ).__getitem__
+    return chain.from_iterable(
+        zip(map(kept, map(slice, begins, ends)), chain(written, (b"",)), strict=True)
+    )
+
+
+class RowLines:
+    """
+    The lines of a family that is read series by series; each line's start is kept for as long as its series is there.
+
+    Args:
+        family: What is shown.
+        reader: Reads its series.
+        cluster: One more label of every series.
+
+    """
+
+    def __init__(self, family: Family, reader: Reader, cluster: str | None) -> None:
+        self._family = family
+        self._reader = reader
+        self._cluster = cluster
+        self.at = self.length = 0
+        self._names: tuple[str, ...] = ()
+        self._labels: list[tuple[str, ...]] = []
+        self._starts: list[bytes] = []
+        self._values: list[float | None] = []
+        self._text = b""
+
+    def pieces(self, view: View, _last: Last) -> Pieces:
+        """The lines of a snapshot; afterwards ``length`` is theirs."""
+        rows = list(self._reader(view))
+        labels, values = [row[0] for row in rows], [row[1] for row in rows]
+        names = label_names(self._family, view.snapshot)
+        if (labels, values, names) != (self._labels, self._values, self._names):
+            known = {}
+            if names == self._names:
+                known = dict(zip(self._labels, self._starts, strict=True))
+            start = line_starts(self._family.name, names, self._cluster)
+            self._starts = [known.get(each) or start(each) for each in labels]
+            self._names, self._labels, self._values = names, labels, values
+            first: dict[bytes, bytes] = {}
+            numbers = texts(np.array(values, np.float64))
+            for begin, number in zip(self._starts, numbers, strict=True):
+                if number:
+                    first.setdefault(begin, begin + number)
+            self._text = b"".join(first.values())
+        self.length = len(self._text)
+        return (self._text,)
 
 
 def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> LineStart:
@@ -27,34 +367,17 @@ def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> Line
     places = {name: place for place, name in enumerate(labels)}
     names = sorted({*labels, *fixed})
     chosen = [places[name] for name in names if name not in fixed]
-    in_order = itemgetter(*chosen) if chosen else _none
+    in_order = itemgetter(*chosen) if chosen else lambda _values: ()
     pairs = ",".join(f'{name}="{fixed.get(name, "%s")}"' for name in names)
     template = f"\n{family}{{{pairs}}} " if names else f"\n{family} "
 
     def start(values: Sequence[str]) -> bytes:
-        if not _is_plain("".join(values)):
+        text = "".join(values)
+        if not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
             values = list(map(_escaped, values))
         return (template % in_order(values)).encode()
 
     return start
-
-
-def distinct(lines: Iterable[bytes]) -> Sequence[bytes]:
-    """Each series once: where it first comes, with its first value. Empty lines are left out."""
-    first: dict[bytes, bytes] = {}
-    for line in lines:
-        if line:
-            first.setdefault(line[: line.rindex(b" ")], line)
-    return list(first.values())
-
-
-def _none(_values: Sequence[str]) -> tuple[str, ...]:
-    return ()
-
-
-def _is_plain(text: str) -> bool:
-    """Whether it is the same when escaped."""
-    return text.isascii() and text.isprintable() and not ('"' in text or "\\" in text)
 
 
 def _escaped(label: str) -> str:

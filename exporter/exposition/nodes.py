@@ -1,28 +1,33 @@
-"""Series of what brokers and controllers say of themselves."""
+"""Series of what brokers and controllers report of themselves, and of the quotas beside the client quotas."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
+from typing import Final
 
 from quotascope.metrics import QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
-from ..snapshot import NodeUsage
-from .series import Reader, View
-
-_Row = tuple[tuple[str, ...], float | None]
+from ..snapshot import LimitedRate, NodeUsage
+from .series import Reader, Row, View
 
 
-def _of_node(value: Callable[[NodeUsage], float | None]) -> Reader:
-    def read(view: View) -> Iterator[_Row]:
+def _of_node(path: str) -> Reader:
+    """One series for each node, of an attribute of it."""
+    value: Callable[[NodeUsage], float | None] = attrgetter(path)
+
+    def read(view: View) -> Iterator[Row]:
         for node in view.nodes:
             yield (node.broker,), value(node)
 
     return read
 
 
-def _by_type(values: Callable[[NodeUsage], Mapping[QuotaType, float]]) -> Reader:
-    def read(view: View) -> Iterator[_Row]:
+def _by_type(path: str) -> Reader:
+    values: Callable[[NodeUsage], Mapping[QuotaType, float]] = attrgetter(path)
+
+    def read(view: View) -> Iterator[Row]:
         for quota_type in QuotaType:
             for node in view.nodes:
                 labels = (quota_type.label, node.broker)
@@ -31,28 +36,68 @@ def _by_type(values: Callable[[NodeUsage], Mapping[QuotaType, float]]) -> Reader
     return read
 
 
-def _by_request(values: Callable[[NodeUsage], Mapping[str, float]]) -> Reader:
-    def read(view: View) -> Iterator[_Row]:
+def _by_name(path: str) -> Reader:
+    """A series for each name that a mapping of the node has."""
+    values: Callable[[NodeUsage], Mapping[str, float]] = attrgetter(path)
+
+    def read(view: View) -> Iterator[Row]:
         for node in view.nodes:
-            for request, value in sorted(values(node).items()):
-                yield (node.broker, request), value
+            for name, value in sorted(values(node).items()):
+                yield (node.broker, name), value
 
     return read
 
 
-READERS: Mapping[Family, Reader] = {
-    catalog.DELAY_QUEUE_SIZE: _by_type(lambda node: node.delay_queue_size),
-    catalog.EXEMPT_REQUEST_THREADS: _of_node(lambda node: node.exempt_request_threads),
-    catalog.REQUEST_CAPACITY_THREADS: _of_node(
-        lambda node: node.request_capacity_threads
+def _of_rates(path: str, field: str) -> Reader:
+    """The same, of one field of the rates that it maps to."""
+    rates: Callable[[NodeUsage], Mapping[str, LimitedRate]] = attrgetter(path)
+    value: Callable[[LimitedRate], float | None] = attrgetter(field)
+
+    def read(view: View) -> Iterator[Row]:
+        for node in view.nodes:
+            for name, rate in sorted(rates(node).items()):
+                yield (node.broker, name), value(rate)
+
+    return read
+
+
+def _greatest_delay_queues(view: View) -> Iterator[Row]:
+    peaks = view.snapshot.peaks
+    if peaks is None:
+        return
+    for quota_type in QuotaType:
+        for node in view.nodes:
+            size = peaks.delay_queue_size.get((node.broker, quota_type))
+            yield (quota_type.label, node.broker), size
+
+
+_RATE, _LIMIT, _THROTTLE = "rate", "limit", "throttle_time_seconds"
+_LISTENERS, _IPS = "connections.listeners", "connections.ips"
+READERS: Final[Mapping[Family, Reader]] = {
+    catalog.DELAY_QUEUE_SIZE: _by_type("delay_queue_size"),
+    catalog.DELAY_QUEUE_SIZE_MAX: _greatest_delay_queues,
+    catalog.EXEMPT_REQUEST_THREADS: _of_node("exempt_request_threads"),
+    catalog.REQUEST_CAPACITY_THREADS: _of_node("request_capacity_threads"),
+    catalog.REQUEST_THROTTLED_SECONDS: _by_name("request_throttled_seconds"),
+    catalog.THROTTLING_ERRORS: _by_name("throttling_errors"),
+    catalog.CONTROLLER_EVENT_QUEUE_SECONDS: _of_node("controller_event_queue_seconds"),
+    catalog.CONTROLLER_EVENTS: _of_node("controller_events"),
+    catalog.STALE_ENTITIES: _by_type("stale_entities"),
+    catalog.UTILIZATION_DISAGREEMENTS: _of_node("utilization_disagreements"),
+    catalog.CALLBACK_DETECTED: _of_node("quota_callback"),
+    catalog.BROKER_CONNECTIONS_PER_SECOND: _of_node("connections.broker.rate"),
+    catalog.BROKER_CONNECTION_LIMIT: _of_node("connections.broker.limit"),
+    catalog.LISTENER_CONNECTIONS_PER_SECOND: _of_rates(_LISTENERS, _RATE),
+    catalog.LISTENER_CONNECTION_LIMIT: _of_rates(_LISTENERS, _LIMIT),
+    catalog.LISTENER_CONNECTION_THROTTLE_SECONDS: _of_rates(_LISTENERS, _THROTTLE),
+    catalog.IP_CONNECTIONS_PER_SECOND: _of_rates(_IPS, _RATE),
+    catalog.IP_CONNECTION_LIMIT: _of_rates(_IPS, _LIMIT),
+    catalog.IP_CONNECTION_THROTTLE_SECONDS: _by_name(
+        "connections.ip_throttle_time_seconds"
     ),
-    catalog.REQUEST_THROTTLED_SECONDS: _by_request(
-        lambda node: node.request_throttled_seconds
-    ),
-    catalog.THROTTLING_ERRORS: _by_request(lambda node: node.throttling_errors),
-    catalog.CONTROLLER_EVENT_QUEUE_SECONDS: _of_node(
-        lambda node: node.controller_event_queue_seconds
-    ),
-    catalog.CONTROLLER_EVENTS: _of_node(lambda node: node.controller_events),
-    catalog.STALE_ENTITIES: _by_type(lambda node: node.stale_entities),
+    catalog.REPLICATION_BYTES_PER_SECOND: _of_rates("replication", _RATE),
+    catalog.REPLICATION_LIMIT: _of_rates("replication", _LIMIT),
+    catalog.REMOTE_STORAGE_BYTES_PER_SECOND: _of_rates("remote_storage", _RATE),
+    catalog.REMOTE_STORAGE_LIMIT: _of_rates("remote_storage", _LIMIT),
+    catalog.REMOTE_STORAGE_THROTTLE_SECONDS: _of_rates("remote_storage", _THROTTLE),
 }

@@ -2,61 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isfinite, nan
+from math import isfinite
+from typing import Final
 
+import numpy as np
 import orjson
 
-_LEAST, _MOST = 1e-4, 1e6
-"""From the one up to the other orjson and Prometheus write the same digits."""
-_LEAST_REPR_EXPONENT = 1e16
-"""From here on ``repr`` writes an exponent by itself."""
+from ..snapshot import Floats
 
-_EXPONENTS = [b"e+%02d" % exponent for exponent in range(16)]
+_LEAST: Final = 1e-4
+"""Below, orjson and Prometheus write other exponents."""
+_LARGE: Final = 10.0 ** np.arange(6, 17)
+"""From the first of these Prometheus writes an exponent; from the last on ``repr`` does so by itself."""
+_EXPONENTS: Final = [b"e+%02d" % exponent for exponent in range(5, 17)]
 
 
-def texts(values: Sequence[float | None]) -> list[bytes]:
+def texts(values: Floats) -> list[bytes]:
     """
     The text of each number, equal to prometheus_client's ``floatToGoString``.
 
-    Empty for what is not shown: None, NaN and infinities. -0 is written as 0.
+    Empty for what is not shown: NaN and infinities. -0 is written as 0.
     """
-    if not values:
+    if not values.size:
         return []
-    floats = _floats(values)
-    written = orjson.dumps(floats)[1:-1].split(b",")
-    for place, value in enumerate(floats):
-        if not _LEAST <= value < _MOST:
-            written[place] = _rare(value, written[place])
+    written = orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
+    large = np.flatnonzero((values >= _LARGE[0]) & (values < _LARGE[-1]))
+    exponents = np.searchsorted(_LARGE, values[large], side="right")
+    for place, exponent in zip(large.tolist(), exponents.tolist(), strict=True):
+        # Go's %g, which has an exponent where Python's repr has none yet
+        text = written[place]
+        digits = text[:1] + b"." + text[1:].replace(b".", b"")
+        written[place] = digits.rstrip(b"0.") + _EXPONENTS[exponent]
+    alike = (values >= _LEAST) & (values < _LARGE[-1]) | (values.view(np.int64) == 0)
+    for place in np.flatnonzero(~alike).tolist():
+        written[place] = _rare(values.item(place), written[place])
     return written
 
 
-def _floats(values: Sequence[float | None]) -> list[float]:
-    if set(map(type, values)) == {float}:
-        return values if isinstance(values, list) else list(values)  # type: ignore[arg-type]
-    return [nan if value is None else float(value) for value in values]
-
-
 def _rare(value: float, written: bytes) -> bytes:
-    if _MOST <= value < _LEAST_REPR_EXPONENT:
-        return _large(written)
-    if 0 < value < _LEAST:
-        return _small(value, written)
     if value == 0:
         return b"0.0"
-    return repr(value).encode() if isfinite(value) else b""
-
-
-def _large(written: bytes) -> bytes:
-    """Go's ``%g``, which has an exponent where Python's ``repr`` has none yet."""
-    point = written.index(b".")
-    digits = written[1:point] + written[point + 1 :]
-    return (written[:1] + b"." + digits).rstrip(b"0.") + _EXPONENTS[point - 1]
-
-
-def _small(value: float, written: bytes) -> bytes:
-    """An exponent of at least two digits, where orjson has one or none."""
     mantissa, _, exponent = written.partition(b"e-")
-    if exponent:
+    if 0 < value < _LEAST and exponent:
+        # an exponent of at least two digits
         return written if len(exponent) > 1 else mantissa + b"e-0" + exponent
-    return repr(value).encode()
+    return repr(value).encode() if isfinite(value) else b""

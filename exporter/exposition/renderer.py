@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from io import BytesIO
-from itertools import chain, cycle
+from itertools import cycle
 from threading import Lock
 
-from quotascope.metrics.catalog import Family, families
+from quotascope.metrics.catalog import families
 
-from ..snapshot import Snapshot
-from .collector import READERS
-from .column import Column
-from .lines import line_starts
-from .order import Order
-from .per_entity import PerEntity
-from .rows import Rows
-from .series import Reader, View
+from ..snapshot import Layout, Snapshot
+from .families import READERS, PerEntity
+from .lines import Change, EntityLines, Last, Names, RowLines
+from .series import View
 from .text import OPENMETRICS, TEXT, Format, head
-
-_Lines = Callable[[View], list[Sequence[bytes]]]
-"""The lines of a family, in pieces, by quota type."""
 
 
 class Renderer:
     """
     Writes what ``exposition`` writes, to the byte, but much faster when it did so before.
 
-    It keeps the start of each line as long as its entity stays the same object, the text of each
-    number until it changes, and the text of each family that did not change; nothing of what is gone. The
-    text before the last one gives its memory to the next, if nobody holds it any more: new memory is a page fault
-    for each 4 KiB. Threads may share it.
+    It keeps the last text, and where in it which line is; nothing of what is gone. The text before the last one gives its
+    memory to the next, if no other holds it any more: new memory is a page fault for each 4 KiB. Threads may share it.
 
     Args:
         cluster: One more label of every series.
@@ -52,38 +42,50 @@ class Renderer:
         """The text of a snapshot. ``now`` is the Unix time in seconds that ages refer to."""
         with self._lock:
             try:
-                return self._rendered(snapshot, now, text_format)
+                return self._rendered(View(snapshot, now), text_format)
             except BaseException:
                 self._forget()
                 raise
 
     def _forget(self) -> None:
-        self._order = Order()
-        self._texts = cycle((BytesIO(), BytesIO()))
-        self._lines = {
-            family: self._lines_of(family, READERS[family]) for family in families()
-        }
+        self._text = b""
+        self._layout: Layout | None = None
+        self._names: Names | None = None
+        self._buffers = cycle((BytesIO(), BytesIO()))
+        self._lines: dict[object, EntityLines | RowLines] = {}
+        for family in families():
+            reader = READERS[family]
+            self._lines[family] = (
+                EntityLines(family, reader, self._cluster)
+                if isinstance(reader, PerEntity)
+                else RowLines(family, reader, self._cluster)
+            )
 
-    def _lines_of(self, family: Family, reader: Reader) -> _Lines:
-        if not isinstance(reader, PerEntity):
-            rows = Rows(family, reader, self._cluster)
-            return lambda view: [(rows.text(view),)]
-        start = line_starts(family.name, family.labels, self._cluster)
-        sections = [self._order.sections[kind] for kind in reader.types]
-        columns = [(Column(reader, start), section) for section in sections]
-        return lambda view: [column.text(of, view.snapshot) for column, of in columns]
-
-    def _rendered(self, snapshot: Snapshot, now: float, text_format: Format) -> bytes:
-        self._order.take(snapshot.entities)
-        sections = self._order.sections
-        by_type = {kind: section.usages for kind, section in sections.items()}
-        view = View(snapshot, now, by_type)
-        text = next(self._texts)
+    def _rendered(self, view: View, text_format: Format) -> bytes:
+        last = self._followed(view.snapshot.shown.layout)
+        text = next(self._buffers)
         text.seek(0)
         for family, above in self._heads[text_format].items():
-            lines = self._lines[family](view)
-            if any(map(any, lines)):
-                text.writelines(chain((above,), *lines, (b"\n",)))
+            lines = self._lines[family]
+            pieces = lines.pieces(view, last)
+            if lines.length:
+                text.write(above)
+                lines.at = text.tell()
+                text.writelines(pieces)
+                text.write(b"\n")
         text.write(text_format.end)
         text.truncate()
-        return text.getvalue()
+        self._text = text.getvalue()
+        return self._text
+
+    def _followed(self, layout: Layout) -> Last:
+        """Go on to the entities of another snapshot."""
+        change = None
+        if self._layout is not None and layout is not self._layout:
+            change = Change.between(self._layout, layout)
+            if change is None:
+                self._forget()
+        if self._names is None or change is not None:
+            self._names = Names(layout, self._names, change)
+        self._layout = layout
+        return Last(self._text, self._names, change)

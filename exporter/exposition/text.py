@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
-from prometheus_client.metrics_core import Metric
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+)
 from prometheus_client.openmetrics.exposition import (
     generate_latest as generate_openmetrics,
 )
 from prometheus_client.registry import Collector
 
-from quotascope.metrics.catalog import Family
+from quotascope.metrics.catalog import Family, FamilyType, families
 
 from ..snapshot import Snapshot
-from .collector import SnapshotCollector, empty_metric
+from .families import READERS
+from .series import Series, View, encodable, known, label_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,38 @@ OPENMETRICS: Final = Format(
 )
 
 
+class SnapshotCollector(Collector):
+    """
+    The families of the catalog for prometheus_client, filled from one snapshot, in the catalog's order.
+
+    Families without series are left out. ``cluster`` becomes one more label of every
+    series; ``now`` is the Unix time in seconds that ages refer to.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, now: float, cluster: str | None = None
+    ) -> None:
+        self._view = View(snapshot, now)
+        self._cluster = None if cluster is None else encodable(cluster)
+
+    def collect(self) -> Iterator[Metric]:
+        """The families that have something to show."""
+        for family in families():
+            series = list(known(READERS[family], self._view))
+            if series:
+                yield self._metric(family, series)
+
+    def _metric(self, family: Family, series: Iterable[Series]) -> Metric:
+        more = () if self._cluster is None else (self._cluster,)
+        labels = label_names(family, self._view.snapshot)
+        if self._cluster is not None:
+            labels = (*labels, "cluster")
+        metric = _empty_metric(family, labels)
+        for values, value in series:
+            metric.add_metric([*values, *more], value)
+        return metric
+
+
 def exposition(
     snapshot: Snapshot,
     now: float,
@@ -49,7 +86,7 @@ def exposition(
     """
     The text of a snapshot, written by prometheus_client.
 
-    ``now`` is the Unix time in seconds that ages refer to. Whoever asks again and again has a ``Renderer``.
+    ``now`` is the Unix time in seconds that ages refer to. For one snapshot after the other there is ``Renderer``.
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(SnapshotCollector(snapshot, now, cluster))
@@ -69,7 +106,15 @@ class _WithoutSeries(Collector):
         self._family = family
 
     def collect(self) -> list[Metric]:
-        return [empty_metric(self._family, ())]
+        return [_empty_metric(self._family, ())]
+
+
+def _empty_metric(
+    family: Family, labels: tuple[str, ...]
+) -> GaugeMetricFamily | CounterMetricFamily:
+    if family.type is FamilyType.COUNTER:
+        return CounterMetricFamily(family.name, family.help, labels=labels)
+    return GaugeMetricFamily(family.name, family.help, labels=labels)
 
 
 def choose_format(accept: str) -> Format:
@@ -77,7 +122,7 @@ def choose_format(accept: str) -> Format:
     The format that an ``Accept`` header prefers.
 
     OpenMetrics is for those who ask for version 1.0.0 of it, or for no version in
-    particular; text 0.0.4 is for everybody else.
+    particular; text 0.0.4 is for all others.
     """
     offers = {TEXT: 0.0, OPENMETRICS: 0.0}
     for media, parameters in _ranges(accept):

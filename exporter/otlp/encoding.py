@@ -33,9 +33,9 @@ from quotascope.metrics.catalog.otel_names import otel_name
 from quotascope.metrics.catalog.units import ucum
 
 from ..exposition import own_version
+from ..exposition.families import READERS, PerEntity
 from ..exposition.series import View, encodable, known, label_names
 from ..snapshot import Columns, Layout, Snapshot
-from .families import READERS, PerEntity
 from .starts import Starts
 
 _LENGTHS = 16

@@ -91,7 +91,7 @@ class Layout:
         for row, entity in limited.items():
             entities[row] = entity
         layout = Layout(entities, self, np.arange(len(self)))
-        for name in ("serials", "types", "nodes", "node_numbers"):
+        for name in ("serials", "types", "stand_ins", "nodes", "node_numbers"):
             if name in self.__dict__:
                 layout.__dict__[name] = self.__dict__[name]
         return layout
@@ -164,6 +164,16 @@ class Layout:
         return self._derived("limits_unknown")
 
     @cached_property
+    def ruled(self) -> Floats:
+        """1 where a configured rule decides, NaN elsewhere."""
+        return self._derived("ruled")
+
+    @cached_property
+    def stand_ins(self) -> NDArray[np.bool_]:
+        """``Entity.stands_in``."""
+        return self._derived("stand_ins")
+
+    @cached_property
     def nodes(self) -> tuple[str, ...]:
         """The nodes of all entities, each once; of a layout that came of another one, maybe some that have none any more."""
         return tuple(dict.fromkeys(entity.broker for entity in self.entities))
@@ -186,8 +196,7 @@ class Layout:
     def of_type(self, quota_type: QuotaType) -> slice:
         """The rows of one of Kafka's own quotas."""
         number = TYPES.index(quota_type)
-        first, last = np.searchsorted(self.types[self.own], [number, number + 1])
-        return slice(int(first), int(last))
+        return slice(*self._borders_of_types[number : number + 2])
 
     @cached_property
     def absent(self) -> Floats:
@@ -197,6 +206,11 @@ class Layout:
     @cached_property
     def _tagged(self) -> int:
         return bisect_left(self.entities, True, key=lambda each: each.tags is not None)  # noqa: FBT003 - what is looked for
+
+    @cached_property
+    def _borders_of_types(self) -> list[int]:
+        numbers = range(len(TYPES) + 1)
+        return list(map(int, np.searchsorted(self.types[self.own], numbers)))
 
     @cached_property
     def _sorted_serials(self) -> tuple[NDArray[np.int64], Rows]:
@@ -253,6 +267,8 @@ _DERIVED: Final[Mapping[str, tuple[Callable[[Layout, Entity], Any], type[np.gene
     "limits": (lambda _, entity: np.nan if entity.limit is None else entity.limit, np.float64),
     "bursts": (lambda _, entity: np.nan if entity.burst_tokens is None else entity.burst_tokens, np.float64),
     "limits_unknown": (lambda _, entity: entity.limit is None and entity.resolution is None, np.bool_),
+    "ruled": (lambda _, entity: 1.0 if entity.resolution and entity.resolution.entity else np.nan, np.float64),
+    "stand_ins": (lambda _, entity: entity.stands_in, np.bool_),
     "node_numbers": (lambda layout, entity: layout._numbers_of_nodes[entity.broker], np.int32),  # noqa: SLF001 - of this module
 }  # fmt: skip
 """What is derived of each entity for an array of its name."""

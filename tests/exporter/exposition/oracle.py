@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from math import isfinite
 
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
 from quotascope.exporter.snapshot import EntityUsage, LimitedRate, NodeUsage, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.metrics.catalog import families
 
+Key = tuple[str, tuple[tuple[str, str], ...]]
 Sample = tuple[str, tuple[tuple[str, str], ...], float]
 Row = tuple[str, dict[str, str], float | None]
 
@@ -43,13 +48,52 @@ LIMIT = {
 
 def samples(shown: Snapshot, now: float, cluster: str | None = None) -> set[Sample]:
     """What a page at ``now`` has to hold; of series that are alike the first by user, client-id and node counts."""
-    found: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+    return {
+        (name, labels, value)
+        for (name, labels), value in _series(shown, now, cluster).items()
+    }
+
+
+def page(
+    shown: Snapshot,
+    now: float,
+    cluster: str | None = None,
+    generate: Callable[[CollectorRegistry], bytes] = generate_latest,
+) -> bytes:
+    """The same as prometheus_client writes it: families as the catalog lists them, series in the order in which they are read here."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collected(_series(shown, now, cluster)))
+    return generate(registry)
+
+
+class _Collected(Collector):
+    def __init__(self, series: dict[Key, float]) -> None:
+        self._series = series
+
+    def collect(self) -> Iterator[Metric]:
+        found: dict[str, list[tuple[dict[str, str], float]]] = {}
+        for (name, labels), value in self._series.items():
+            found.setdefault(name, []).append((dict(labels), value))
+        for family in families():
+            metric = Metric(
+                family.name.removesuffix("_total"), family.help, family.type.value
+            )
+            for each, value in found.pop(family.name, ()):
+                metric.add_sample(family.name, each, value)
+            if metric.samples:
+                yield metric
+        assert not found
+
+
+def _series(shown: Snapshot, now: float, cluster: str | None) -> dict[Key, float]:
+    found: dict[Key, float] = {}
     more = {} if cluster is None else {"cluster": cluster}
     for name, labels, value in _rows(shown, now):
         if value is not None and isfinite(value):
             pairs = {key: _utf8(text) for key, text in {**labels, **more}.items()}
-            found.setdefault((name, tuple(sorted(pairs.items()))), float(value))
-    return {(*key, value) for key, value in found.items()}
+            key = name, tuple(sorted(pairs.items()))
+            found.setdefault(key, float(value) + 0.0)  # -0 is 0
+    return found
 
 
 def on_page(page: bytes) -> list[Sample]:
@@ -63,23 +107,28 @@ def on_page(page: bytes) -> list[Sample]:
 
 def _rows(shown: Snapshot, now: float) -> Iterator[Row]:
     ordered = sorted(
-        shown.entities,
-        key=lambda usage: (
-            usage.entity.user,
-            usage.entity.client_id,
-            _node(usage.entity.broker),
+        enumerate(shown.entities),
+        key=lambda each: (
+            list(QuotaType).index(each[1].entity.quota_type),
+            each[1].entity.user,
+            each[1].entity.client_id,
+            _node(each[1].entity.broker),
         ),
     )
-    for usage in ordered:
-        yield from _of_entity(usage, shown)
-    for node in shown.nodes:
-        yield from _of_node(node, shown)
+    for row, usage in ordered:
+        yield from _of_entity(usage, row, shown)
+    nodes = sorted(shown.nodes, key=lambda node: _node(node.broker))
+    for kind in QuotaType:
+        for node in nodes:
+            yield from _of_queue(node, kind, shown)
+    for node in nodes:
+        yield from _of_node(node)
     yield from _of_callbacks(shown)
     yield from _of_limits(shown)
     yield from _of_exporter(shown, now)
 
 
-def _of_entity(usage: EntityUsage, shown: Snapshot) -> Iterator[Row]:
+def _of_entity(usage: EntityUsage, row: int, shown: Snapshot) -> Iterator[Row]:
     entity = usage.entity
     kind = entity.quota_type
     name = {"user": entity.user, "client_id": entity.client_id}
@@ -93,7 +142,7 @@ def _of_entity(usage: EntityUsage, shown: Snapshot) -> Iterator[Row]:
     yield f"kafka_quota_{LIMIT[kind]}", name, entity.limit
     peaks = shown.peaks
     if peaks is not None:
-        most = peaks.utilization.get(id(entity))
+        most = float(peaks.utilization[row])
         yield "kafka_quota_utilization_max_ratio", typed, most
     if kind is MUTATION:
         mutation = "kafka_quota_controller_mutation"
@@ -102,7 +151,7 @@ def _of_entity(usage: EntityUsage, shown: Snapshot) -> Iterator[Row]:
         yield "kafka_quota_rejected_mutations_total", here, rejected
         yield f"{mutation}_burst_tokens", name, entity.burst_tokens
         if peaks is not None:
-            most = peaks.burst_used.get(id(entity))
+            most = float(peaks.burst_used[row])
             yield f"{mutation}_burst_used_max_ratio", here, most
     if not usage.detailed:
         return
@@ -121,20 +170,21 @@ def _of_entity(usage: EntityUsage, shown: Snapshot) -> Iterator[Row]:
         yield "kafka_quota_rule_info", rule, 1.0
 
 
-def _of_node(node: NodeUsage, shown: Snapshot) -> Iterator[Row]:
+def _of_queue(node: NodeUsage, kind: QuotaType, shown: Snapshot) -> Iterator[Row]:
+    typed = {"broker": node.broker, "quota_type": LABEL[kind]}
+    yield "kafka_quota_delay_queue_size", typed, node.delay_queue_size.get(kind)
+    yield "kafka_quota_stale_entities", typed, node.stale_entities.get(kind)
+    if shown.peaks is not None:
+        most = shown.peaks.delay_queue_size.get((node.broker, kind))
+        yield "kafka_quota_delay_queue_size_max", typed, most
+
+
+def _of_node(node: NodeUsage) -> Iterator[Row]:
     here = {"broker": node.broker}
-    for kind, label in LABEL.items():
-        typed = {**here, "quota_type": label}
-        size = node.delay_queue_size.get(kind)
-        yield "kafka_quota_delay_queue_size", typed, size
-        yield "kafka_quota_stale_entities", typed, node.stale_entities.get(kind)
-        if shown.peaks is not None:
-            most = shown.peaks.delay_queue_size.get((node.broker, kind))
-            yield "kafka_quota_delay_queue_size_max", typed, most
-    for request, seconds in node.request_throttled_seconds.items():
+    for request, seconds in sorted(node.request_throttled_seconds.items()):
         of = {**here, "request": request}
         yield "kafka_quota_request_throttled_seconds_total", of, seconds
-    for request, count in node.throttling_errors.items():
+    for request, count in sorted(node.throttling_errors.items()):
         of = {**here, "request": request}
         yield "kafka_quota_throttling_errors_total", of, count
     events, waited = node.controller_events, node.controller_event_queue_seconds
@@ -149,7 +199,7 @@ def _of_node(node: NodeUsage, shown: Snapshot) -> Iterator[Row]:
     broker = connections.broker
     yield "kafka_quota_broker_connections_per_second", here, broker.rate
     yield "kafka_quota_broker_connection_limit_per_second", here, broker.limit
-    for listener, seconds in connections.ip_throttle_time_seconds.items():
+    for listener, seconds in sorted(connections.ip_throttle_time_seconds.items()):
         of = {**here, "listener": listener}
         yield "kafka_quota_ip_connection_throttle_seconds", of, seconds
     yield from _named(here, "listener", connections.listeners, *_NAMES["listener"])
@@ -187,7 +237,7 @@ def _named(
     throttle: str | None = None,
 ) -> Iterator[Row]:
     assert isinstance(rates, dict)
-    for name, each in rates.items():
+    for name, each in sorted(rates.items()):
         assert isinstance(each, LimitedRate)
         of = {**here, label: name}
         yield f"kafka_quota_{rate}", of, each.rate
@@ -197,14 +247,22 @@ def _named(
 
 
 def _of_callbacks(shown: Snapshot) -> Iterator[Row]:
-    labels = shown.callbacks.labels
-    for usage in shown.callbacks.usages:
-        tags = dict(zip(labels, usage.tags, strict=True))
-        here, kind = {"broker": usage.broker, **tags}, usage.quota_type
-        typed = {**here, "quota_type": LABEL[kind]}
-        seconds = usage.throttle_time_seconds
+    ordered = sorted(
+        shown.shown.tagged,
+        key=lambda usage: (
+            _node(usage.entity.broker),
+            LABEL[usage.entity.quota_type],
+            usage.entity.tags,
+        ),
+    )
+    for usage in ordered:
+        entity, kind = usage.entity, usage.entity.quota_type
+        tags = dict(zip(shown.callbacks.labels, entity.tags or (), strict=True))
+        here = {"broker": entity.broker, **tags}
+        typed = {**here, "broker": entity.broker, "quota_type": LABEL[kind]}
+        known = usage.throttle_time_seconds if usage.throttle_known else None
         yield f"kafka_quota_callback_{USED[kind]}", here, usage.usage
-        yield "kafka_quota_callback_throttle_time_seconds", typed, seconds
+        yield "kafka_quota_callback_throttle_time_seconds", typed, known
 
 
 def _of_limits(shown: Snapshot) -> Iterator[Row]:
@@ -215,12 +273,18 @@ def _of_limits(shown: Snapshot) -> Iterator[Row]:
             rules = limits.rules.get(kind)
             bounds = {} if rules is None else dict(rules)
             yield "kafka_quota_rules", {"quota_key": key}, len(bounds)
-            for entity, bound in bounds.items():
-                value = bound / 100 if kind is REQUEST else bound
-                yield f"kafka_quota_rule_{LIMIT[kind]}", _rule(entity), value
+            scaled = [
+                (
+                    tuple(_rule(entity).items()),
+                    bound / 100 if kind is REQUEST else bound,
+                )
+                for entity, bound in bounds.items()
+            ]
+            for labels, value in sorted(scaled):
+                yield f"kafka_quota_rule_{LIMIT[kind]}", dict(labels), value
         rates = limits.connection_limits
         yield "kafka_quota_rules", {"quota_key": connections}, len(rates)
-        for ip, rate in rates.items():
+        for ip, rate in sorted(rates.items()):
             yield "kafka_quota_rule_connection_limit_per_second", {"ip": ip}, rate
     if health.configured:
         for key in (*KEYS.values(), connections):
@@ -236,6 +300,12 @@ def _of_exporter(shown: Snapshot, now: float) -> Iterator[Row]:
         yield "quotascope_source_duration_seconds", here, source.duration_seconds
         yield "quotascope_source_readings", here, source.readings
         yield "quotascope_source_dialect_info", dialect, 1
+        if source.up and source.read_at is not None:
+            age = max(0.0, now - source.read_at)
+            yield "quotascope_source_age_seconds", here, age
+        if source.stand_by_of is not None:
+            other = {**here, "broker": source.stand_by_of}
+            yield "quotascope_source_stand_by", other, 1
     for each in shown.discoveries:
         here = {"discovery": each.name}
         yield "quotascope_discovered_sources", here, each.targets
@@ -254,9 +324,9 @@ def _of_exporter(shown: Snapshot, now: float) -> Iterator[Row]:
         yield "quotascope_background_restarts_total", {"task": task}, count
     yield "quotascope_snapshot_age_seconds", {}, max(0.0, now - shown.taken_at)
     callbacks = shown.callbacks
-    own = len(shown.entities) - folds.stand_ins
+    every = [*shown.entities, *shown.shown.tagged]
     states = {
-        "exported": own + len(callbacks.usages) - callbacks.stand_ins,
+        "exported": sum(not usage.entity.stands_in for usage in every),
         "overflow": folds.overflow + callbacks.folded,
         "excluded": folds.excluded,
         "idle": folds.idle,

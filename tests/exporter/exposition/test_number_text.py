@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,7 +46,7 @@ EDGES = (
 )
 def test_text_is_that_of_the_client_library(values: list[float]) -> None:
     """Every number, whole or not, small or huge, reads as prometheus_client writes it."""
-    assert texts(values) == [
+    assert texts(np.array(values, np.float64)) == [
         floatToGoString(value).encode()  # type: ignore[no-untyped-call]
         for value in values
     ]
@@ -54,9 +55,10 @@ def test_text_is_that_of_the_client_library(values: list[float]) -> None:
 @pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf])
 def test_what_is_no_number_has_no_text(value: float | None) -> None:
     """An empty text stands for a series that is not shown, whatever stands beside it."""
-    assert texts([1.5, value, 2.5]) == [b"1.5", b"", b"2.5"]
+    values = np.array([1.5, value, 2.5], np.float64)
+    assert texts(values) == [b"1.5", b"", b"2.5"]
 
 
 def test_zero_has_no_sign() -> None:
     """A value that turns from 0 to -0 has not changed."""
-    assert texts([-0.0, 0.0]) == [b"0.0", b"0.0"]
+    assert texts(np.array([-0.0, 0.0])) == [b"0.0", b"0.0"]

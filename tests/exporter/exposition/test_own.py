@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -11,6 +12,7 @@ from tests.exporter.exposition.oracle import on_page
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.snapshot import (
     DiscoveryHealth,
+    EntityUsage,
     Folds,
     LimitsHealth,
     NodeUsage,
@@ -24,7 +26,8 @@ from quotascope.metrics import QuotaType
 LATER: Final = 40.0
 """Seconds from the snapshot to the scrape."""
 EVERYTHING: Final = snapshot(
-    *(usage(user=user, usage=1.0) for user in ("alice", "bob", "carol", "__overflow__")),
+    *(usage(user=user, usage=1.0) for user in ("alice", "bob", "carol")),
+    EntityUsage(entity=replace(usage(user="__overflow__").entity, stands_in=True)),
     sources=(
         health("one", duration_seconds=0.25, readings=31, read_at=NOW - 3),
         health("two", dialect="strimzi", up=False, duration_seconds=4.5, readings=0, read_at=NOW - 9),
@@ -45,7 +48,6 @@ EVERYTHING: Final = snapshot(
         overflow=16,
         excluded=17,
         idle=18,
-        stand_ins=1,
         series_dropped={"overflow": 19, "idle": 20, "detail": 21},
     ),
     nodes=(

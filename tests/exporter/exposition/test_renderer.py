@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import random
 import tracemalloc
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.exporter.examples import NOW, limits, snapshot, usage
-from tests.exporter.exposition.oracle import on_page, samples
+from tests.exporter.exposition.oracle import on_page, page, samples
 from tests.exporter.recorded import TAKEN_AT
 from tests.strategies import HOSTILE, examples, texts
 
@@ -23,124 +26,179 @@ from quotascope.exporter.exposition import (
     Format,
     Renderer,
     exposition,
+    lines,
 )
+from quotascope.exporter.exposition.series import encodable
 from quotascope.exporter.snapshot import (
-    Cause,
+    CAUSES,
+    Callbacks,
+    Columns,
     Entity,
     EntityUsage,
+    Floats,
+    Layout,
     NodeUsage,
     Peaks,
     Snapshot,
 )
+from quotascope.exporter.snapshot.columns import NAMES
+from quotascope.exporter.snapshot.layout import fixed
 from quotascope.metrics import DEFAULT, Level, QuotaEntity, QuotaType, Resolution
 
 FORMATS = (TEXT, OPENMETRICS)
 
-names = st.one_of(
-    st.sampled_from(("", "a", "b", "\ud800", "\\ud800", "%s", *HOSTILE)),
-    st.text(alphabet='ab"\\\n%{}é\udfff', max_size=4),
-)
-numbers = st.one_of(
-    st.none(),
-    st.floats(),
-    st.sampled_from((0.0, -0.0, 1.0, 1, 7, 1e6, 1e-5, -1e7, 2.5e9, math.nan)),
-)
-rules = st.one_of(
-    st.none(),
-    st.builds(
-        Resolution,
-        level=st.just(Level.USER),
-        entity=st.one_of(
-            st.none(), st.builds(QuotaEntity, st.one_of(names, st.just(DEFAULT)))
-        ),
-        bound=st.none(),
-    ),
-)
-entities = st.builds(
-    Entity,
-    broker=st.sampled_from(("1", "2", "10", "x")),
-    quota_type=st.sampled_from(QuotaType),
-    user=names,
-    client_id=names,
-    resolution=rules,
-    limit=numbers,
-    burst_tokens=numbers,
-)
-figures: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
-    {
-        "usage": numbers,
-        "throttle_time_seconds": st.sampled_from((0.0, 0.25, 3.0)),
-        "tokens": numbers,
-        "cause": st.one_of(st.none(), st.sampled_from(Cause)),
-        "throttled_seconds_total": numbers,
-        "throttled_requests_total": numbers,
-        "rejected_mutations_total": numbers,
-        "detailed": st.booleans(),
-    }
-)
+NAMES_OF_CLIENTS = ("", "a", "b", "\ud800", "\\ud800", "%s", "\udfff\u00e9", *HOSTILE)
+NUMBERS = (
+    0.0, -0.0, 1.0, 7.0, 0.1 + 0.2, 1e6, 999_999.5, 1234567.5, 1e-5, 1e-4, 3e-7, -1e7, 2.5e9, 1e16, 5e-324, math.inf, -math.inf,
+)  # fmt: skip
+LABELS = (("tenant",), ("tier",), ("tenant", "tier"), ())
+"""What a custom quota callback calls its tags, from snapshot to snapshot."""
 
 
-def peaks(shown: list[Entity]) -> st.SearchStrategy[Peaks | None]:
-    """Maxima of some of these, if there is sampling."""
-    some = st.dictionaries(st.sampled_from([*map(id, shown), 0]), st.floats())
-    return st.none() | st.builds(
-        Peaks,
-        utilization=some,
-        burst_used=some,
-        delay_queue_size=st.just({("2", QuotaType.FETCH): 3.0}),
-    )
+class History:
+    """
+    Random snapshots one after the other: entities come, go, stay, and change their numbers, rules and limits; with and without detail, maxima and callbacks.
 
+    From a seed rather than drawn one by one, which would take Hypothesis a hundred times as long as the test.
+    """
 
-@st.composite
-def histories(draw: st.DrawFn) -> list[Snapshot]:
-    """Snapshots that share entities and usages: these come, go, stay, change their place and their numbers."""
-    pool = draw(st.lists(entities, min_size=1, max_size=8))
-    history = []
-    last: dict[int, EntityUsage] = {}
-    for _ in range(draw(st.integers(1, 5))):
-        chosen = draw(st.lists(st.sampled_from(pool), max_size=8))
-        chosen = draw(
-            st.sampled_from((chosen, pool, pool[::-1], [*map(replace, pool)]))
-        )
-        usages = [
-            (draw(st.booleans()) and last.get(id(each)))
-            or EntityUsage(entity=each, **draw(figures))
-            for each in chosen
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)  # noqa: S311 - no secrets here
+        self.pick = self._random.choice
+        self._own = [self._entity(0) for _ in range(self._random.randint(1, 8))]
+        self._own += [
+            replace(each, serial=-1 - at) for at, each in enumerate(self._own[:2])
         ]
-        last |= {id(each.entity): each for each in usages}
-        node = NodeUsage(broker="2", throttling_errors={draw(names): 1.0})
-        rules = draw(st.sampled_from((None, limits(), limits(rules={}))))
-        shown = snapshot(
-            *usages, nodes=(node,), limits=rules, peaks=draw(peaks(chosen))
+        self._tagged = {
+            count: [self._entity(count) for _ in range(4)] for count in (1, 2)
+        }
+        self._layouts: dict[int, Layout] = {}
+        self._shown: list[Columns] = []
+
+    def _entity(self, tags: int) -> Entity:
+        pick = self.pick
+        return Entity(
+            broker=pick(("1", "2", "10", "x")),
+            quota_type=pick(tuple(QuotaType)),
+            user="" if tags else self._name(),
+            client_id="" if tags else self._name(),
+            resolution=None if tags else self._rule(),
+            limit=None if tags else self._number(),
+            burst_tokens=None if tags else self._number(),
+            tags=tuple(self._name() for _ in range(tags)) if tags else None,
+            stands_in=pick((True, False)),
         )
-        history.append(shown)
-    return history
+
+    def _name(self) -> str:
+        some = self._random.random() < 0.5  # so that many are equal, or nearly
+        return self.pick(NAMES_OF_CLIENTS[:6] if some else NAMES_OF_CLIENTS)
+
+    def _number(self) -> float | None:
+        return self.pick((None, self._random.random(), *NUMBERS))
+
+    def _rule(self) -> Resolution | None:
+        pick = self.pick
+        entity = pick((None, QuotaEntity(DEFAULT), QuotaEntity(self._name())))
+        return pick((None, Resolution(level=Level.USER, entity=entity, bound=None)))
+
+    def _some(self, items: Iterable[Any]) -> list[Any]:
+        share = self.pick((0.2, 0.5, 0.9))
+        return [each for each in items if self._random.random() < share]
+
+    def _layout(self, tags: int) -> Layout:
+        """The same one again, one that came of it, or one put together from scratch."""
+        pool = self._own + self._tagged.get(tags, [])
+        last = self._layouts.get(tags)
+        way = self.pick(("same", "changed", "remade", "scratch"))
+        if last is None or way == "scratch":
+            return Layout.of(self._some(pool))
+        if way == "changed":
+            gone = np.array(self._some(range(len(last))), np.intp)
+            return last.changed(gone, self._some(pool)[:3])
+        if way == "remade":  # other rules: other objects, of the same entities
+            limit, rule = self._number(), self._rule()
+            remade = {id(each) for each in self._some(last.entities)}
+            return Layout.of(
+                replace(each, limit=limit, resolution=rule)
+                if id(each) in remade and each.tags is None
+                else each
+                for each in last.entities
+            )
+        return last
+
+    def _column(self, layout: Layout, name: str | None = None) -> Floats:
+        """Some numbers as they once were, others as they never were, or none at all."""
+        if self._random.random() < 0.2:
+            return layout.absent
+        values = np.full(len(layout), np.nan)
+        if name is not None and self._shown:
+            once = self.pick(self._shown[-2:])
+            values = layout.carry(getattr(once, name), once.layout).copy()
+        for row in self._some(range(len(layout))):
+            number = self._number()
+            values[row] = np.nan if number is None else number
+        return fixed(values)
+
+    def next(self) -> Snapshot:
+        """One more of them."""
+        pick = self.pick
+        labels = pick(LABELS)
+        layout = self._layouts[len(labels)] = self._layout(len(labels))
+        size = len(layout)
+        causes = [self._random.randrange(len(CAUSES)) for _ in range(size)]
+        detail = np.array([pick((True, False)) for _ in range(size)], np.bool_)
+        shown = Columns(
+            layout=layout,
+            **{name: self._column(layout, name) for name in NAMES},
+            causes=np.array(causes, np.int8),
+            detailed=pick((None, detail)),
+        )
+        self._shown.append(shown)
+        queue = {QuotaType.FETCH: self._number() or 0.0}
+        maxima = Peaks(
+            utilization=self._column(layout),
+            burst_used=self._column(layout),
+            delay_queue_size={("2", QuotaType.FETCH): 3.0},
+        )
+        other = NodeUsage(broker="10", stale_entities={QuotaType.FETCH: 1})
+        node = NodeUsage(
+            broker="2", throttling_errors={self._name(): 1.0}, delay_queue_size=queue
+        )
+        return snapshot(
+            shown=shown,
+            nodes=pick(((), (other, node), (node,))),
+            limits=pick((None, limits(), limits(rules={}))),
+            peaks=pick((None, maxima)),
+            callbacks=Callbacks(labels=labels),
+        )
 
 
-@settings(max_examples=examples(60), deadline=None)
-@given(history=histories(), cluster=st.sampled_from((None, "prod", 'a"\\\n')))
-def test_series_are_those_of_the_snapshot(
-    history: list[Snapshot], cluster: str | None
-) -> None:
-    """Each family shows the field that it is about, under the labels of whom it is about, and nothing twice."""
-    renderer = Renderer(cluster)
-    for step, shown in enumerate(history):
-        page = on_page(renderer.render(shown, NOW + step))
-        assert len(page) == len(set(page))
-        assert set(page) == samples(shown, NOW + step, cluster)
+def broken(shown: Snapshot) -> Snapshot:
+    """One that cannot be written: found out when the lines of entities are done."""
+    node: Any = NodeUsage(broker="1", exempt_request_threads="no number")  # type: ignore[arg-type]
+    return replace(shown, nodes=(node,))
 
 
-@settings(max_examples=examples(100), deadline=None)
-@given(history=histories(), cluster=st.one_of(st.none(), texts))
-def test_bytes_are_those_of_the_client_library(
-    history: list[Snapshot], cluster: str | None
-) -> None:
-    """Whatever was shown before, both formats are equal to what prometheus_client writes."""
-    renderer = Renderer(cluster)
-    for step, shown in enumerate(history):
+@settings(max_examples=examples(150), deadline=None)
+@given(
+    seed=st.integers(0, 1 << 64),
+    cluster=st.sampled_from((None, "prod", 'a"\\\n')) | texts,
+)
+def test_bytes_are_those_of_the_client_library(seed: int, cluster: str | None) -> None:
+    """Whatever was shown, skipped or failed before, both formats are equal to what prometheus_client writes of the snapshot's own series."""
+    renderer, history = Renderer(cluster), History(seed)
+    for step in range(6):
+        shown = history.next()
+        way = history.pick(("render", "render", "render", "skip", "fail"))
+        if way == "skip":
+            continue
+        if way == "fail":
+            with pytest.raises(ValueError, match="could not convert"):
+                renderer.render(broken(shown), NOW)
         for text_format in FORMATS:
-            expected = exposition(shown, NOW + step, text_format, cluster)
+            expected = page(shown, NOW + step, cluster, text_format.generate)
             assert renderer.render(shown, NOW + step, text_format) == expected
+            assert exposition(shown, NOW + step, text_format, cluster) == expected
 
 
 @pytest.mark.parametrize("text_format", FORMATS)
@@ -154,8 +212,8 @@ def test_recorded_nodes_one_after_the_other(
         shown: Snapshot = request.getfixturevalue(name)
         expected = exposition(shown, TAKEN_AT, text_format, cluster)
         assert renderer.render(shown, TAKEN_AT, text_format) == expected
-        page = renderer.render(shown, TAKEN_AT)
-        assert set(on_page(page)) == samples(shown, TAKEN_AT, cluster)
+        written = on_page(renderer.render(shown, TAKEN_AT))
+        assert set(written) == samples(shown, TAKEN_AT, cluster)
 
 
 def many(step: int, count: int = 300) -> list[EntityUsage]:
@@ -201,26 +259,46 @@ def test_crowd_in_which_little_changes() -> None:
             assert renderer.render(shown, NOW, text_format) == expected
 
 
-@pytest.mark.parametrize("out_of_order", [None, 4])
-def test_sorted_crowd_of_a_single_node(out_of_order: int | None) -> None:
-    """As the join leaves it: clients of each type stand together, and come and go at any place among them."""
+@pytest.mark.parametrize("strange", ["zoe", "\ud800"])
+def test_only_what_came_is_looked_at(
+    strange: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines are made for entities that came alone, and names compared with their neighbors' only, whatever another client calls itself."""
     renderer = Renderer()
-    crowd = [
-        usage(user=f"user-{at:02}", quota_type=kind)
-        for kind in (QuotaType.PRODUCE, QuotaType.REQUEST)
-        for at in range(0, 60, 2)
-    ]
-    for step in range(10):
-        for at in (7 * step % 40, 45):
-            user = f"{crowd[at].entity.user}-{step}"
-            crowd.insert(
-                at + 1, usage(user=user, quota_type=crowd[at].entity.quota_type)
-            )
-            del crowd[at - 2]
-        if step == out_of_order:
-            crowd.insert(3, usage(user="a", quota_type=QuotaType.PRODUCE))
-        shown = snapshot(*crowd)
-        assert renderer.render(shown, NOW) == exposition(shown, NOW)
+    crowd = [usage(user=f"user-{at:03}", usage=0.5, limit=1.0) for at in range(300)]
+    before = snapshot(*crowd, usage(user=strange, usage=0.5))
+    renderer.render(before, NOW)
+    came = usage(user="user-100a", usage=1.5, limit=2.0).entity
+    old = before.shown.layout
+    layout = old.changed(np.array([7, 8, 250]), [came])
+    columns = {
+        name: layout.carry(getattr(before.shown, name), old, 0.25) for name in NAMES
+    }
+    asked: set[str] = set()
+
+    def noted(text: str) -> str:
+        asked.add(text)
+        return encodable(text)
+
+    monkeypatch.setattr(lines, "encodable", noted)
+    shown = Columns(layout=layout, **columns, causes=np.zeros(len(layout), np.int8))
+    after = replace(before, shown=shown)
+    written = renderer.render(after, NOW)
+    users = {text for text in asked if text.startswith("user-")}
+    assert users == {"user-009", came.user, "user-101", "user-251"} | (
+        {"user-299"} if strange == "\ud800" else set()
+    )
+    monkeypatch.undo()
+    assert written == exposition(after, NOW)
+
+
+def test_equal_entities_in_another_order() -> None:
+    """Lines of entities that changed their places are not those of the last text."""
+    first, second = usage(usage=1.0), usage(usage=2.0)
+    renderer = Renderer()
+    for crowd in ((first, second), (second, first), (first, second)):
+        shown = snapshot(*crowd, usage(user="bob", usage=3.0))
+        assert renderer.render(shown, NOW) == page(shown, NOW)
 
 
 def test_scrapes_at_the_same_time() -> None:
@@ -235,8 +313,8 @@ def test_scrapes_at_the_same_time() -> None:
     assert answers == [exposition(each, NOW, kind) for each, kind in asked]
 
 
-def test_texts_that_somebody_reads_stay_as_they_were() -> None:
-    """The memory of a text is used again only when nobody holds it."""
+def test_texts_that_are_still_read_stay_as_they_were() -> None:
+    """The memory of a text is used again only when no scrape holds it."""
     renderer = Renderer()
     shown = [snapshot(*many(step)) for step in range(6)]
     texts = [renderer.render(each, NOW) for each in shown]
@@ -248,7 +326,7 @@ def test_texts_that_somebody_reads_stay_as_they_were() -> None:
     ]
 
 
-def test_memory_of_a_text_that_nobody_reads_is_used_again() -> None:
+def test_memory_of_a_text_that_is_no_longer_read_is_used_again() -> None:
     """Two texts take turns: the third is written where the first was."""
     renderer = Renderer()
     crowd = snapshot(*many(0, 3000))
@@ -261,6 +339,20 @@ def test_memory_of_a_text_that_nobody_reads_is_used_again() -> None:
     finally:
         tracemalloc.stop()
     assert most < size / 2
+
+
+def test_lines_are_kept_nowhere_but_in_the_text() -> None:
+    """What stays in memory is the last text, the one that the next is written over, and a few bytes for each line."""
+    crowd = snapshot(*many(1, 3000))
+    Renderer().render(crowd, NOW)  # what a layout derives is not the renderer's
+    tracemalloc.start()
+    try:
+        renderer = Renderer()
+        sizes = [len(renderer.render(crowd, NOW)) for _ in range(3)]
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert kept < 2.5 * sizes[-1]
 
 
 @pytest.mark.parametrize("both_at_first", [True, False])
@@ -278,9 +370,8 @@ def test_failure_leaves_nothing_behind() -> None:
     """A scrape that failed half way does not spoil the next one."""
     renderer = Renderer()
     renderer.render(snapshot(*many(1)), NOW)
-    broken: Any = usage(user="broken", usage="no number")
     with pytest.raises(ValueError, match="could not convert"):
-        renderer.render(snapshot(*many(2), broken), NOW)
+        renderer.render(broken(snapshot(*many(2))), NOW)
     shown = snapshot(*many(3))
     assert renderer.render(shown, NOW) == exposition(shown, NOW)
 

@@ -16,7 +16,7 @@ from opentelemetry.sdk.metrics.export import (
 )
 from opentelemetry.sdk.resources import Resource
 
-from quotascope.exporter.exposition.collector import READERS
+from quotascope.exporter.exposition.families import READERS
 from quotascope.exporter.exposition.series import View, known, label_names
 from quotascope.exporter.otlp.encoding import scope, unix_ns
 from quotascope.exporter.snapshot import Snapshot

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
 
 from quotascope.exporter.exposition import SnapshotCollector, own_version
-from quotascope.exporter.exposition.collector import READERS
+from quotascope.exporter.exposition.families import READERS
 from quotascope.exporter.snapshot import Cause, LimitsHealth, NodeUsage, Snapshot
 from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import families

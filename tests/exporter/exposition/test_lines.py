@@ -1,27 +1,29 @@
 """The lines of families whose labels follow from the cluster, from one snapshot to the next."""
 
-from dataclasses import replace
-
 import pytest
 from tests.exporter.examples import NOW, snapshot
 
 from quotascope.exporter.exposition import TEXT, Renderer, exposition
-from quotascope.exporter.snapshot import Callbacks, CallbackUsage, Snapshot
+from quotascope.exporter.snapshot import Callbacks, Entity, EntityUsage, Snapshot
 from quotascope.metrics import QuotaType
 
 
 def under(*labels: str, usage: float = 1.0) -> Snapshot:
     """Two entities of a custom callback that has these tags."""
-    usages = tuple(
-        CallbackUsage(
-            broker="1",
-            quota_type=QuotaType.PRODUCE,
-            tags=(value,) * len(labels),
+    usages = [
+        EntityUsage(
+            entity=Entity(
+                broker="1",
+                quota_type=QuotaType.PRODUCE,
+                user="",
+                client_id="",
+                tags=(value,) * len(labels),
+            ),
             usage=usage,
         )
         for value in ("a", "b")
-    )
-    return replace(snapshot(), callbacks=Callbacks(labels=labels, usages=usages))
+    ]
+    return snapshot(*usages, callbacks=Callbacks(labels=labels))
 
 
 @pytest.mark.parametrize(
