@@ -104,7 +104,7 @@ class View:
 
     @cached_property
     def ruled(self) -> Mask:
-        """By identity: whether a rule is known that decides its limit."""
+        """By identity: whether a configured rule is known that decides."""
         found = (
             each.resolution is not None and each.resolution.entity is not None
             for each in self.layout.entities

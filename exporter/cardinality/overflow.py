@@ -162,7 +162,7 @@ def _column(values: Floats, layout: Layout) -> Floats:
 
 
 def _total(usages: Floats) -> float:
-    amounts = usages[~np.isnan(usages)].tolist()
+    amounts: list[float] = usages[~np.isnan(usages)].tolist()
     if not amounts:
         return nan
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
@@ -183,47 +184,34 @@ class Places:
         yielding = (held == first_rank) & open_since
         yielding &= first_weight > _CLEARLY_MORE * held_weight
         yielding |= held < first_rank
-        self._compete(view, able, holders[yielding], pressure, at)
+        weakest_first = np.lexsort((held_weight[yielding], held[yielding]))
+        weakest = holders[yielding][weakest_first]
+        self._compete(view, able, weakest, pressure, at)
 
     def _compete(
-        self, view: View, able: Ints, yielding: Ints, pressure: Pressure, at: float
+        self, view: View, able: Ints, weakest: Ints, pressure: Pressure, at: float
     ) -> None:
-        """
-        Move the strongest challengers in, in the place of the weakest that make way.
-
-        Args:
-            view: Of the snapshot.
-            able: Who could move somebody, the strongest first.
-            yielding: The numbers of those that make way for the strongest.
-            pressure: Of the snapshot.
-            at: Unix time in seconds.
-
-        """
+        """Let those that are ``able`` to move another one, the strongest first, take the places of the ``weakest``, which move for the first of them."""
         known, names = self._identities.known, self._identities.names
         rank, weight, since = known["rank"], known["weight"], known["since"]
-        challengers = iter(able.tolist())
+        challengers = iter(able)
         challenger = next(challengers)
-        weakest = sorted(
-            yielding.tolist(), key=lambda each: (rank[each], weight[each], names[each])
-        )
-        for holder in weakest:
-            now_rank, now_weight = (
-                pressure.rank[challenger],
-                pressure.weight[challenger],
-            )
-            if now_rank == rank[holder]:
-                if not _past(since[holder], at):
+        equals = groupby(weakest, lambda each: (rank[each], weight[each]))
+        for (held_rank, held_weight), group in equals:
+            for holder in sorted(group, key=names.__getitem__):
+                now, now_weight = pressure.rank[challenger], pressure.weight[challenger]
+                if now == held_rank and not _past(since[holder], at):
                     continue  # it does not make way yet
-                if not now_weight > _CLEARLY_MORE * weight[holder]:
+                if now < held_rank or (
+                    now == held_rank and now_weight <= _CLEARLY_MORE * held_weight
+                ):
                     return
-            elif now_rank < rank[holder]:
-                return
-            known["placed"][holder] = False
-            self._place(view.numbers[[challenger]], at, now_rank, now_weight)
-            following = next(challengers, None)
-            if following is None:
-                return
-            challenger = following
+                known["placed"][holder] = False
+                self._place(view.numbers[[challenger]], at, now, now_weight)
+                following = next(challengers, None)
+                if following is None:
+                    return
+                challenger = following
 
     def _silent(self, nodes: AbstractSet[str]) -> Mask:
         """By number: whether it may be there, but on a node that has not answered."""
@@ -256,10 +244,11 @@ class Places:
         of_node = view.layout.node_numbers[rows]
         for place, node in enumerate(view.layout.nodes):
             there = view.numbers[view.of_row[rows[of_node == place]]]
-            on[node] = np.union1d(on.get(node, there), there)
+            there = np.concatenate([on.get(node, there[:0]), there])
+            on[node] = there if node in nodes else np.unique(there)
         self._on = {node: each for node, each in on.items() if len(each)}
 
 
-def _past(since: Any, at: float) -> Any:
+def _past(since: Floats, at: float) -> Mask:
     """Whether what was decided then holds no more."""
-    return abs(at - since) >= HOLD_SECONDS
+    return np.abs(at - since) >= HOLD_SECONDS
