@@ -1,23 +1,29 @@
-"""Series of the maxima since the scraper's last scrape."""
+"""Series of the maxima of sampling."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isnan
 
 from quotascope.metrics import QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
-from ..snapshot import EntityUsage, Peaks, Snapshot
+from ..snapshot import EntityUsage, Floats, Peaks, Snapshot
 from .per_entity import PerEntity, Values, by_node, by_type_and_node
 from .series import Reader, Row, View
 
 
-def _greatest(of: Callable[[Peaks], Mapping[int, float]]) -> Values:
+def _greatest(of: Callable[[Peaks], Floats]) -> Values:
     def values(usages: Sequence[EntityUsage], snapshot: Snapshot) -> list[float | None]:
         if snapshot.peaks is None:
             return [None] * len(usages)
-        greatest = of(snapshot.peaks).get
-        return [greatest(id(usage.entity)) for usage in usages]
+        entities, column = snapshot.shown.layout.entities, of(snapshot.peaks)
+        greatest = {
+            id(entity): value
+            for entity, value in zip(entities, column.tolist(), strict=True)
+            if not isnan(value)
+        }
+        return [greatest.get(id(usage.entity)) for usage in usages]
 
     return values
 

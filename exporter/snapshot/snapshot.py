@@ -11,6 +11,7 @@ from ..limits import Limits, LimitsHealth
 from .callbacks import Callbacks
 from .columns import Columns, Usages
 from .health import DiscoveryHealth, PushHealth, ReloadHealth, Sampling
+from .layout import Floats
 from .node import NodeUsage
 from .source import SourceHealth
 
@@ -39,11 +40,11 @@ class Folds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peaks:
-    """The greatest values since the last scrape of the same scraper, this snapshot's included."""
+    """The greatest values of a rolling window, this snapshot's included."""
 
-    utilization: Mapping[int, float]
-    """By the identity of the entity, as ``id`` gives it: it holds in the snapshot that these are part of."""
-    burst_used: Mapping[int, float]
+    utilization: Floats
+    """By row of ``Snapshot.shown``, NaN where there is none: entities without details have none."""
+    burst_used: Floats
     """As ``utilization``."""
     delay_queue_size: Mapping[tuple[str, QuotaType], float]
     """By broker and quota type."""
@@ -70,7 +71,7 @@ class Snapshot:
     sampling: Sampling | None = None
     """None when only scrapes read."""
     peaks: Peaks | None = None
-    """For scrapers, when there is sampling."""
+    """None without sampling."""
     push: PushHealth | None = None
     """None when nothing is pushed."""
     reload: ReloadHealth | None = None
