@@ -197,7 +197,7 @@ class Cardinality:
             if name != "told_utilization" and column is not columns.layout.absent:
                 others += ~np.isnan(column)
         of_details = view.sum(details) + view.ruled
-        of_all = of_details + view.sum(others) + view.limits
+        of_all = of_details + view.sum(others) + view.of_limit
         series = {reason: np.where(out, of_all, 0) for reason, out in reasons.items()}
         return series | {"detail": np.where(bare, of_details, 0)}
 

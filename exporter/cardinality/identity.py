@@ -67,27 +67,16 @@ class View:
         """By identity: whether it is one of Kafka's own quotas, not a callback's."""
         return self.pools < len(TYPES)
 
-    @cached_property
-    def _rows(self) -> Ints:
-        """The rows of the layout, those of each identity together."""
-        return np.argsort(self.of_row, kind="stable")
-
-    @cached_property
-    def _starts(self) -> Ints:
-        return np.searchsorted(
-            self.of_row[self._rows], np.arange(len(self.numbers))
-        )  # fmt: skip
-
     def greatest(self, by_row: Floats) -> Floats:
         """By identity: the greatest value of its rows."""
-        if not len(self.numbers):
-            return by_row
-        return np.maximum.reduceat(by_row[self._rows], self._starts)
+        greatest = np.full(len(self.numbers), -np.inf)
+        np.maximum.at(greatest, self.of_row, by_row)
+        return greatest
 
     def sum(self, by_row: Ints) -> Ints:
         """By identity: the sum over its rows."""
-        weights = np.bincount(self.of_row, by_row, len(self.numbers))
-        return weights.astype(np.intp)
+        sums = np.bincount(self.of_row, by_row, len(self.numbers))
+        return sums.astype(np.intp)
 
     def any(self, by_row: Mask) -> Mask:
         """By identity: whether any of its rows is marked."""
@@ -96,19 +85,16 @@ class View:
         return marked
 
     @cached_property
-    def limits(self) -> Ints:
-        """By identity: how many series its limit has, which are the same on all nodes."""
-        layout = self.layout
-        limited = self.any(~np.isnan(layout.limits)).astype(np.intp)
-        return limited + self.any(~np.isnan(layout.bursts))
+    def of_limit(self) -> Ints:
+        """By identity: how many series there are of its limit and burst, which are the same on all nodes."""
+        limited, burst = ~np.isnan((self.layout.limits, self.layout.bursts))
+        return self.any(limited).astype(np.intp) + self.any(burst)
 
     @cached_property
     def ruled(self) -> Mask:
         """By identity: whether a configured rule is known that decides."""
-        found = (
-            each.resolution is not None and each.resolution.entity is not None
-            for each in self.layout.entities
-        )
+        rules = (each.resolution for each in self.layout.entities)
+        found = (each is not None and each.entity is not None for each in rules)
         return self.any(np.fromiter(found, np.bool_, len(self.layout)))
 
 
@@ -127,9 +113,7 @@ class Identities:
         """By number."""
         self._numbers: dict[tuple[int, Name], int] = {}
         self._free: list[int] = []
-        self._view = View(
-            layout=Layout(()), numbers=_none(), of_row=_none(), pools=np.empty(0, "i1")
-        )
+        self._view = self._ordered(Layout(()), np.empty(0, np.intp))
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -153,23 +137,21 @@ class Identities:
 
     def _ordered(self, layout: Layout, numbers: Ints) -> View:
         own, tagged = numbers[layout.own], numbers[layout.tagged]
-        # the order of a layout has the rows of an identity together, but for callbacks', which are sorted by node first
-        firsts = np.flatnonzero(np.diff(own, prepend=-1))
-        of_own = np.cumsum(np.diff(own, prepend=-1) != 0) - 1
+        # rows of an identity are together, but for those of callbacks, which are sorted by node first
+        begins = np.diff(own, prepend=-1) != 0
         found, of_tagged = np.unique(tagged, return_inverse=True)
         pools = self.known["pool"]
-        by_name = sorted(
-            range(len(found)), key=lambda at: (pools[found[at]], self.names[found[at]])
+        by_name = np.array(
+            sorted(
+                range(len(found)),
+                key=lambda at: (pools[found[at]], self.names[found[at]]),
+            ),
+            np.intp,
         )
-        places = np.empty(len(found), np.intp)
-        places[by_name] = np.arange(len(found))
-        ordered = np.concatenate([own[firsts], found[by_name]]).astype(np.intp)
-        return View(
-            layout=layout,
-            numbers=ordered,
-            of_row=np.concatenate([of_own, len(firsts) + places[of_tagged]]),
-            pools=pools[ordered],
-        )
+        of_own = np.cumsum(begins) - 1
+        of_row = np.append(of_own, begins.sum() + np.argsort(by_name)[of_tagged])
+        ordered = np.append(own[begins], found[by_name])
+        return View(layout=layout, numbers=ordered, of_row=of_row, pools=pools[ordered])
 
     def _number(self, entity: Entity) -> int:
         pool, name = TYPES.index(entity.quota_type), name_of(entity)
@@ -178,19 +160,15 @@ class Identities:
         number = self._numbers.get((pool, name))
         if number is None:
             if not self._free:
-                self._grow()
+                size, more = len(self.known), max(len(self.known) // 2, _SPARE)
+                self.known = np.append(self.known, np.repeat(_NEW, more))
+                self.names += [()] * more
+                self._free += range(size + more - 1, size - 1, -1)
             number = self._numbers[pool, name] = self._free.pop()
             self.names[number] = name
             self.known[number] = _NEW[0]
             self.known["pool"][number] = pool
         return number
-
-    def _grow(self) -> None:
-        size = len(self.known)
-        more = max(size // 2, _SPARE)
-        self.known = np.concatenate([self.known, np.repeat(_NEW, more)])
-        self.names += [()] * more
-        self._free += range(size + more - 1, size - 1, -1)
 
     def _forget(self, at: float) -> None:
         known = self.known
@@ -212,7 +190,3 @@ def name_of(entity: Entity) -> Name:
 def reserved(name: Name) -> bool:
     """Whether a real entity is called as those that stand for others."""
     return OVERFLOW in name
-
-
-def _none() -> Ints:
-    return np.empty(0, np.intp)

@@ -13,6 +13,7 @@ from quotascope.metrics.catalog import OVERFLOW
 
 from ..snapshot import Columns, Entity, Floats, Layout
 from ..snapshot.columns import NAMES
+from ..snapshot.layout import fixed, taken
 from .identity import POOLS, Ints, Mask, View
 
 _Key = tuple[str, QuotaType, tuple[str, ...] | None]
@@ -20,7 +21,7 @@ _Key = tuple[str, QuotaType, tuple[str, ...] | None]
 _NODE_SECONDS: Final = 3600.0
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class _Choice:
     """The layout that is shown, and where its rows come from: the same while the same rows are chosen."""
 
@@ -85,22 +86,20 @@ class Overflow:
         ):
             choice = self._choice = self._chosen(joined.layout, view, shown, folded, at)
         layout, rows = choice.layout, choice.rows
-        values = {}
-        for name in NAMES:
-            column = getattr(joined, name)
-            if column is joined.layout.absent or not len(column):
-                values[name] = np.full(len(rows), np.nan)
-            else:
-                values[name] = np.where(rows < 0, np.nan, column[rows])
-        for row, members in choice.folds:
-            values["usage"][row] = _total(joined.usage[members])
-            values["throttle_time"][row] = _longest(joined.throttle_time[members])
+        values = {name: taken(getattr(joined, name), rows, np.nan) for name in NAMES}
+        for name, fold in (("usage", _total), ("throttle_time", np.fmax.reduce)):
+            column = values[name] = values[name].copy()
+            for row, members in choice.folds:
+                column[row] = fold(getattr(joined, name)[members])
         bare_rows = (rows >= 0) & bare_rows[rows]
         return Columns(
             layout=layout,
-            causes=np.where(rows < 0, 0, joined.causes[rows]).astype(np.int8),
+            causes=taken(joined.causes, rows, 0),
             detailed=~bare_rows if bare_rows.any() else None,
-            **{name: _column(column, layout) for name, column in values.items()},
+            **{
+                name: layout.absent if np.isnan(column).all() else fixed(column)
+                for name, column in values.items()
+            },
         )
 
     def _chosen(
@@ -111,54 +110,37 @@ class Overflow:
         groups += view.pools[view.of_row[members]]
         order = np.argsort(groups, kind="stable")
         edges = np.flatnonzero(np.diff(groups[order]) != 0) + 1
-        by_serial = {}
-        stand_ins = []
+        stand_ins: dict[int, tuple[Entity, Ints]] = {}
         for rows in np.split(members[order], edges) if len(members) else []:
             entity = self._stand_in(joined.entities[rows[0]], at)
-            stand_ins.append(entity)
-            by_serial[entity.serial] = rows
+            stand_ins[entity.serial] = entity, rows
         for key, (_, needed_at) in [*self._stand_ins.items()]:
             if abs(at - needed_at) > _NODE_SECONDS:
                 del self._stand_ins[key]
-        layout = joined.changed(np.flatnonzero(~shown[view.of_row]), stand_ins)
+        gone = np.flatnonzero(~shown[view.of_row])
+        layout = joined.changed(gone, (entity for entity, _ in stand_ins.values()))
         rows = layout.rows_in(joined)
-        return _Choice(
-            joined=joined,
-            shown=shown,
-            folded=folded,
-            layout=layout,
-            rows=rows,
-            folds=[
-                (row, by_serial[layout.entities[row].serial])
-                for row in np.flatnonzero(rows < 0).tolist()
-            ],
-        )
+        places = np.flatnonzero(rows < 0).tolist()
+        folds = [(row, stand_ins[layout.entities[row].serial][1]) for row in places]
+        return _Choice(joined, shown, folded, layout, rows, folds)
 
     def _stand_in(self, member: Entity, at: float) -> Entity:
         tags = member.tags and (OVERFLOW,) * len(member.tags)
         name = OVERFLOW if tags is None else ""
         key = member.broker, member.quota_type, tags
-        entity, _ = self._stand_ins.get(key) or (
-            Entity(
+        if key not in self._stand_ins:
+            entity = Entity(
                 broker=member.broker,
                 quota_type=member.quota_type,
                 user=name,
                 client_id=name,
                 tags=tags,
                 stands_in=True,
-            ),
-            at,
-        )
+            )
+        else:
+            entity, _ = self._stand_ins[key]
         self._stand_ins[key] = entity, at
         return entity
-
-
-def _column(values: Floats, layout: Layout) -> Floats:
-    """Not writable, and the one object that stands for no value at all where there is none."""
-    if np.isnan(values).all():
-        return layout.absent
-    values.setflags(write=False)
-    return values
 
 
 def _total(usages: Floats) -> float:
@@ -169,8 +151,3 @@ def _total(usages: Floats) -> float:
         return fsum(amounts)
     except (OverflowError, ValueError):  # greater than any float, or inf - inf
         return sum(amounts)
-
-
-def _longest(throttles: Floats) -> float:
-    known = throttles[~np.isnan(throttles)]
-    return float(known.max()) if len(known) else nan
