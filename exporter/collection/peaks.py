@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from math import isfinite
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType
 
 from ..snapshot import Floats, Layout, Peaks, Snapshot
+from ..snapshot.layout import Rows, fixed, taken
 
 WINDOW_SECONDS: Final = 60.0
 """The longest that Prometheus usually waits from one scrape to the next."""
@@ -71,27 +74,36 @@ class _Window:
     """
     The greatest values of one column in each part of the window.
 
-    They are kept by serial, not by row: a node that is away for a moment takes its rows out of the layout, and nothing out of the window.
+    They are kept by serial of the entity, not by row: a node that is away for a moment takes its rows out of the layout, and
+    nothing out of the window.
     """
 
     def __init__(self) -> None:
-        self._serials = np.empty(0, np.int64)
-        """Ascending."""
+        self._places: dict[int, int] = {}
+        """Where each serial is in the parts, in their order."""
         self._parts = np.empty((_PARTS + 1, 0))
-        """By part, the current one first, and by serial; NaN where there was no value."""
-        self._layout: Layout | None = None
-        self._rows = self._places = np.empty(0, np.intp)
-        """The rows of the layout that can have a value, and where they are in the parts."""
+        """By part, the current one first, and by place; NaN where there was no value."""
+        self._layout = Layout(())
+        self._rows = self._places_of_rows = np.empty(0, np.intp)
+        """The rows of the layout that can have a value, and the place of each row, -1 for the others."""
 
     def turn(self) -> None:
-        """Begin a new part."""
+        """Begin a new part; entities that are gone and have no value in any are forgotten once they are a quarter."""
         self._parts = np.roll(self._parts, 1, axis=0)
         self._parts[0] = np.nan
+        kept: NDArray[np.bool_] = np.logical_or.reduce(np.isfinite(self._parts))
+        kept[self._places_of_rows[self._rows]] = True
+        if 4 * kept.sum() < 3 * len(kept):  # a few more are not worth the work
+            serials = compress(self._places, kept.tolist())
+            self._places = {serial: place for place, serial in enumerate(serials)}
+            self._parts = self._parts[:, kept]
+            places = np.where(kept, np.cumsum(kept) - 1, -1)
+            self._places_of_rows = taken(places, self._places_of_rows, -1)
 
     def update(
         self,
         values: Floats,
-        detailed: np.ndarray | None,
+        detailed: NDArray[np.bool_] | None,
         layout: Layout,
         bounds: Floats,
     ) -> Floats:
@@ -107,9 +119,10 @@ class _Window:
         """
         if layout is not self._layout:
             self._move(layout, np.flatnonzero(bounds > 0))
-        rows, places = self._rows, self._places
+        rows = self._rows
         if not len(rows):
             return layout.absent
+        places = self._places_of_rows[rows]
         now = values[rows]
         hidden = ~np.isfinite(now)
         if detailed is not None:
@@ -121,15 +134,15 @@ class _Window:
         greatest[rows] = np.fmax.reduce(self._parts)[places]
         if detailed is not None:
             greatest[~detailed] = np.nan
-        greatest.setflags(write=False)
-        return greatest
+        return fixed(greatest)
 
-    def _move(self, layout: Layout, rows: np.ndarray) -> None:
-        """Have places for these rows of another layout, and for all that had a value in the window."""
-        seen = ~np.isnan(self._parts).all(axis=0)
-        kept, serials = self._serials[seen], layout.serials[rows]
-        self._serials = np.union1d(kept, serials)
-        parts = np.full((_PARTS + 1, len(self._serials)), np.nan)
-        parts[:, np.searchsorted(self._serials, kept)] = self._parts[:, seen]
-        self._parts, self._layout, self._rows = parts, layout, rows
-        self._places = np.searchsorted(self._serials, serials)
+    def _move(self, layout: Layout, rows: Rows) -> None:
+        """Have a place for each of these rows of another layout, the old one where there is one."""
+        # a copy: what is carried is not writable
+        places = np.array(layout.carry(self._places_of_rows, self._layout, -1))
+        for row in rows[places[rows] < 0].tolist():
+            serial = int(layout.serials[row])
+            places[row] = self._places.setdefault(serial, len(self._places))
+        more = np.full((_PARTS + 1, len(self._places) - self._parts.shape[1]), np.nan)
+        self._parts = np.hstack([self._parts, more])
+        self._layout, self._rows, self._places_of_rows = layout, rows, places

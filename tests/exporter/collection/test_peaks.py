@@ -152,15 +152,16 @@ def test_burst_and_delay_queues() -> None:
 
 
 def test_names_that_come_and_go_take_no_memory() -> None:
-    """Of client ids that come and go no more are kept than the window has seen."""
+    """Of client ids that come and go no more are kept than the window has seen, and the one that stays keeps what is its own."""
     keeper = PeakKeeper(WINDOW)
     names = count()
     for at in range(0, 3_000, 5):
         many = [
             usage(client_id=str(next(names)), limit=1.0, usage=1.0) for _ in range(10)
         ]
-        keeper.update(snapshot(*many), at)
-    assert len(keeper._utilization._serials) <= 10 * (1.25 * WINDOW / 5 + 1)
+        peaks = keeper.update(snapshot(used(10 if at % 60 else 90), *many), at)
+        assert peaks.utilization.tolist() == [0.9] + [1.0] * len(many)
+    assert len(keeper._utilization._places) <= 10 * (1.25 * WINDOW / 5 + 1) * 4 / 3 + 30
 
 
 def test_each_maximum_is_of_its_own_column() -> None:
