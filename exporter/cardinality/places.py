@@ -244,8 +244,7 @@ class Places:
         of_node = view.layout.node_numbers[rows]
         for place, node in enumerate(view.layout.nodes):
             there = view.numbers[view.of_row[rows[of_node == place]]]
-            there = np.concatenate([on.get(node, there[:0]), there])
-            on[node] = there if node in nodes else np.unique(there)
+            on[node] = np.concatenate([on.get(node, there[:0]), there])
         self._on = {node: each for node, each in on.items() if len(each)}
 
 

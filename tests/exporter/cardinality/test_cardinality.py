@@ -295,6 +295,32 @@ def test_details_stay_for_a_while() -> None:
         assert (after, each.detailed) == (after, expected)
 
 
+def test_details_begin_when_an_entity_is_shown() -> None:
+    """One that was near its limit while it was folded has nothing to hold on to."""
+    kept = cardinality(max_entities=1, detail_above=0.5)
+    throttled = usage(user="t", throttle_time_seconds=1.0)
+    kept.apply(taken([throttled, usage(limit=10.0, usage=9.0)]))
+    (shown,) = kept.apply(taken([usage(limit=10.0, usage=1.0)], 15)).entities
+    assert (shown.entity.user, shown.detailed) == ("alice", False)
+
+
+def test_maxima_that_are_not_shown_are_counted() -> None:
+    """With sampling an entity under a limit has one series more."""
+    crowd = [usage(user=name, limit=10.0, usage=1.0) for name in "ab"]
+    for maxima, series in ((False, 4), (True, 5)):
+        kept = cardinality(max_entities=1, maxima=maxima)
+        dropped = kept.apply(taken(crowd)).folds.series_dropped
+        assert (maxima, dropped["overflow"]) == (maxima, series)
+
+
+def test_nodes_that_are_gone_leave_no_folds() -> None:
+    """In some clusters nodes get new ids again and again."""
+    kept = cardinality(max_entities=1)
+    for at in range(0, 36_000, 600):
+        kept.apply(taken([usage(user=u, broker=str(at), usage=1.0) for u in "ab"], at))
+    assert len(kept._overflow._stand_ins) <= 7
+
+
 def test_the_measured_are_told_from_the_stand_ins() -> None:
     """A terminal shows everybody, folded or not."""
     crowd = [usage(user=name, usage=1.0) for name in "abc"]

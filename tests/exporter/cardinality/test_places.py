@@ -148,6 +148,25 @@ def test_several_move_in_at_once() -> None:
     assert shown(bounds, 15, **crowd, e=near("e", 0.9)) == "cde"
 
 
+def test_a_place_that_does_not_make_way_yet_protects_no_other() -> None:
+    """Of those that a newcomer could push out some came a moment ago: it takes the next place."""
+    bounds = room(3)
+    assert shown(bounds, 0, x=5.0, y=5.0, c=3.0, z=0.1) == "cxy"
+    assert shown(bounds, 290, a=1.0, b=2.0, c=3.0, z=0.1) == "abc"
+    crowd = {"a": 1.0, "b": 2.0, "c": 3.0, "g": 100.0}
+    assert shown(bounds, 300, **crowd, n=near("n")) == "bgn"
+
+
+def test_a_place_is_kept_for_the_node_that_is_down() -> None:
+    """An entity that is gone from one node may be on another one, which has not answered for two scrapes."""
+    bounds = room(1)
+    here, there = (usage(user="a", broker=node, usage=2.0) for node in "12")
+    crowd = [here, there, *(usage(user=name, usage=1.0) for name in "bc")]
+    assert users(bounds.apply(taken(crowd, 0))) == ["a"]
+    assert shown(bounds, 15, "1", a=here, b=1.0, c=1.0) == "a"
+    assert shown(bounds, 30, "1", b=1.0, c=1.0) == ""
+
+
 def test_names_are_forgotten() -> None:
     """However many come and go, what is remembered is bounded by those that are there, and what was known of others is not theirs."""
     bounds = room(10)
