@@ -22,11 +22,12 @@ from math import nan
 from pathlib import Path
 from random import Random
 
+import numpy as np
 from opentelemetry.sdk.resources import Resource
 
 from quotascope.exporter.beans import Bean, BeanTable, Column
 from quotascope.exporter.cardinality import Cardinality
-from quotascope.exporter.collection.peaks import PeakKeeper
+from quotascope.exporter.collection.peaks import WINDOW_SECONDS, PeakKeeper
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.join import Join
@@ -98,7 +99,7 @@ class Exporter:
     def __init__(self) -> None:
         self._join = Join()
         self._cardinality = Cardinality(CONFIG)
-        self._peaks = PeakKeeper()
+        self._peaks = PeakKeeper(WINDOW_SECONDS)
         self._renderer = Renderer()
         self._encoder = Encoder(Resource({}), None, PUSH_BYTES, Starts(began_ns=0))
         self._limits = _limits()
@@ -107,18 +108,13 @@ class Exporter:
         """The snapshot at this time."""
         joined = self._join.snapshot(reads, self._limits, LimitsHealth(), at)
         shown = self._cardinality.apply(joined)
-        self._peaks.note(shown, at)
-        return shown
+        return replace(shown, peaks=self._peaks.update(shown, at))
 
     def scrape(self, reads: list[SourceRead], at: float) -> tuple[Snapshot, int]:
         """The snapshot at this time, and the bytes of its page."""
         shown = self.sample(reads, at)
-        self._push(self._shown_to("otlp", shown, at), at)
-        shown = self._shown_to("prometheus", shown, at)
+        self._push(shown, at)
         return shown, len(self._renderer.render(shown, at))
-
-    def _shown_to(self, scraper: str, shown: Snapshot, at: float) -> Snapshot:
-        return replace(shown, peaks=self._peaks.since_last(scraper, shown, at))
 
     def _push(self, shown: Snapshot, at: float) -> None:
         points = self._encoder.points(shown, at)
@@ -198,7 +194,9 @@ def main() -> None:
     started = time.perf_counter()
     for ids, mib, blocks, shown, size in run(given.ids, given.live, given.new, column):
         folds, callbacks = shown.folds, shown.callbacks
-        peaks = 0 if shown.peaks is None else len(shown.peaks.utilization)
+        peaks = 0
+        if shown.peaks is not None:
+            peaks = np.isfinite(shown.peaks.utilization).sum()
         print(  # noqa: T201
             f"{ids:>9,} ids: {mib:6.1f} MiB, {blocks:>9,} blocks; "
             f"{len(shown.measured):,} measured, {len(shown.entities):,} shown, {folds.overflow:,} folded, "

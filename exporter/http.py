@@ -21,7 +21,6 @@ from .snapshot import Snapshot
 log = structlog.get_logger()
 
 TIMEOUT_HEADER: Final = "X-Prometheus-Scrape-Timeout-Seconds"
-_LONGEST: Final = 40
 _LONGEST_TIMEOUT_SECONDS: Final = 300.0
 """No scraper waits longer; one that says so would only keep a collection going."""
 _SHORTEST_TIMEOUT_SECONDS: Final = 1.0
@@ -75,8 +74,6 @@ class Handlers:
         """One scrape, in the format and encoding that it asks for."""
         timeout = scrape_timeout(request.headers.get(TIMEOUT_HEADER), self._config)
         snapshot = await self._collection.snapshot(timeout)
-        if request.transport is not None:  # one that hung up has seen no maximum
-            snapshot = self._collection.shown_to(scraper_of(request), snapshot)
         chosen = choose_format(request.headers.get("Accept", ""))
         compressed = accepts_gzip(request.headers.get("Accept-Encoding", ""))
         body = await self._rendering.body(snapshot, chosen, compressed=compressed)
@@ -111,18 +108,6 @@ def scrape_timeout(header: str | None, config: CollectionConfig) -> float:
     allowed = max(allowed, _SHORTEST_TIMEOUT_SECONDS)
     wanted = max(allowed - config.margin_seconds, allowed / 2)
     return min(wanted, _LONGEST_TIMEOUT_SECONDS)
-
-
-def scraper_of(request: web.Request) -> str:
-    """
-    Who is asking, to keep maxima for: the address, and the name of the program.
-
-    A person with curl on the machine of Prometheus is thus another one than Prometheus. Who shares both, such as two
-    servers behind one address, can ask for ``/metrics?scraper=NAME``.
-    """
-    name = request.query.get("scraper", "")
-    program = request.headers.get("User-Agent", "").partition("/")[0]
-    return f"{request.remote} {program[:_LONGEST]} {name[:_LONGEST]}"
 
 
 @web.middleware

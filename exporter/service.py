@@ -81,6 +81,7 @@ class Exporter:
             cardinality=self._cardinality,
             patience_seconds=config.collection.timeout_seconds,
             own=self._own_health,
+            window_seconds=config.collection.sample_window_seconds,
         )
         self._handlers = Handlers(
             self.collection, config.collection, config.cluster, runbooks=runbooks
@@ -136,7 +137,9 @@ class Exporter:
         self._cardinality.configure(config.cardinality, maxima=_sampled(config))
         collection = config.collection
         self.collection.configure(
-            collection.max_age_seconds, collection.timeout_seconds
+            collection.max_age_seconds,
+            collection.timeout_seconds,
+            collection.sample_window_seconds,
         )
         self._handlers.configure(collection, config.cluster)
         if collection != sampled_before.collection:
@@ -213,7 +216,7 @@ class Exporter:
 
     def _begin_push(self) -> None:
         if self._push is not None:
-            self._push.start(self.url, lambda: self._snapshot_for("otlp"))
+            self._push.start(self.url, self.snapshot)
 
     def _own_health(self) -> OwnHealth:
         discovery, sampler, push = self._discovery, self._sampler, self._push
@@ -231,10 +234,6 @@ class Exporter:
     async def snapshot(self) -> Snapshot:
         """The state of the cluster now, as a scrape would see it."""
         return await self.collection.snapshot(self._config.collection.timeout_seconds)
-
-    async def _snapshot_for(self, scraper: str) -> Snapshot:
-        timeout = self._config.collection.timeout_seconds
-        return await self.collection.snapshot(timeout, scraper)
 
     async def _listen(self) -> None:
         grace = self._config.collection.timeout_seconds + 1

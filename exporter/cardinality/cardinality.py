@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
 
 from quotascope.metrics import QuotaType
-from quotascope.metrics.catalog import OVERFLOW
 
 from ..config import CardinalityConfig, Excluded
-from ..snapshot import Columns, EntityUsage, Folds, Snapshot
-from .callbacks import CallbackCap
-from .counters import Counters
-from .detail import Detail
-from .exclusion import Exclusion
-from .identity import Name, Names, Rows, identities, names_of
-from .idle import Idle
-from .overflow import Overflow, reserved
-from .pressure import pressure
-from .series import SeriesCount
-from .slots import Slots
-
-
-@dataclass(slots=True)
-class _Sorted:
-    """The usages of one snapshot by what becomes of them."""
-
-    nodes: frozenset[str]
-    """Those that have answered."""
-    shown: list[EntityUsage] = field(default_factory=list)
-    folded: list[EntityUsage] = field(default_factory=list)
-    dropped: list[EntityUsage] = field(default_factory=list)
-    entities: Counter[str] = field(default_factory=Counter)
-    series: Counter[str] = field(default_factory=Counter)
-    crowded: dict[QuotaType, int] = field(default_factory=dict)
-
-    def leave_out(self, rows: Rows, reason: str, series: int, *, fold: bool) -> None:
-        """Take these and their series off the page, for a reason that is counted."""
-        (self.folded if fold else self.dropped).extend(rows)
-        self.entities[reason] += len(rows)
-        self.series[reason] += series
+from ..snapshot import Columns, Folds, Layout, Snapshot
+from ..snapshot.columns import NAMES
+from .exclusion import ALLOWED, EXCLUDED, Exclusion
+from .identity import (
+    AWAY_SECONDS,
+    HOLD_SECONDS,
+    TYPES,
+    Identities,
+    Ints,
+    Mask,
+    View,
+    name_of,
+    reserved,
+)
+from .overflow import Overflow
+from .places import Places, Pressure
 
 
 class Cardinality:
@@ -50,7 +34,8 @@ class Cardinality:
 
     In this order: names that are excluded, identities that have been idle for long, identities beyond the
     cap, details of those far from their limit. What is excluded or beyond the cap is folded into one
-    entity for each node and quota type. The numbers of what is shown are not touched.
+    entity for each node and quota type. The numbers of what is shown are not touched. Only the cap concerns entities of
+    custom quota callbacks: their tags are no users and client ids, and their limits are not known.
 
     Args:
         config: The bounds.
@@ -59,134 +44,171 @@ class Cardinality:
     """
 
     def __init__(self, config: CardinalityConfig, *, maxima: bool = False) -> None:
-        self._idle: Idle | None = None
-        self._detail: Detail | None = None
+        self._identities = Identities()
+        self._places = Places(self._identities, config.max_entities)
+        self._exclusion = Exclusion(config)
         self._overflow = Overflow()
-        self._counters = Counters()
-        self._limit(config.max_entities)
-        self.configure(config, maxima=maxima)
+        self._config = config
+        self._maxima = maxima
+        self._idle_at = np.nan
+        """When idleness was judged last."""
+        self._fit: tuple[Layout, bool] = (Layout(()), True)
+        """The last layout, and whether each of its identities has a place in any case."""
 
     def configure(self, config: CardinalityConfig, *, maxima: bool = False) -> None:
-        """
-        Have other bounds from the next snapshot on.
-
-        Counters of what is folded go on. So does whatever was decided under a bound that stays the same.
-        """
-        self._series = SeriesCount(maxima=maxima)
-        self._folds_excluded = config.excluded is Excluded.OVERFLOW
+        """Have other bounds from the next snapshot on; what was decided under a bound that stays the same goes on."""
+        before, self._config, self._maxima = self._config, config, maxima
+        known = self._identities.known
         self._exclusion = Exclusion(config)
-        if config.max_entities != self._most:
-            self._limit(config.max_entities)
-        idle_after, detail_above = config.idle_after_seconds, config.detail_above
-        if idle_after != (self._idle and self._idle.after_seconds):
-            self._idle = None if idle_after is None else Idle(idle_after)
-        if detail_above != (self._detail and self._detail.above):
-            self._detail = None if detail_above is None else Detail(detail_above)
-
-    def _limit(self, most: int) -> None:
-        self._most = most
-        self._slots: dict[QuotaType, Slots[Name, EntityUsage]] = {
-            kind: Slots(most, pressure, _node) for kind in QuotaType
-        }
-        self._callbacks = CallbackCap(most)
+        known["verdict"] = 0
+        if config.max_entities != before.max_entities:
+            self._places = Places(self._identities, config.max_entities)
+            self._fit = (Layout(()), True)
+        if config.idle_after_seconds != before.idle_after_seconds:
+            known["judged_at"] = np.nan
+        if config.detail_above != before.detail_above:
+            known["near_at"] = np.nan
 
     def apply(self, joined: Snapshot) -> Snapshot:
         """The snapshot as it is shown; to be called once for each, in their order."""
-        self._forget(joined.taken_at)
-        result = self._sorted(joined)
-        totals = self._counters.update(result.shown + result.dropped, result.folded)
-        stand_ins = tuple(self._overflow.fold(result.folded, totals))
-        tagged, callbacks = self._callbacks.apply(
-            joined.shown.tagged, joined.callbacks, result.nodes, joined.taken_at
-        )
-        result.series["overflow"] += callbacks.series_dropped
+        columns, at = joined.shown, joined.taken_at
+        if self._shows_all(columns.layout, at):
+            self._places.show_all(columns.layout, at)
+            return replace(joined, folds=Folds(max_entities=self._config.max_entities))
+        self._places.settle()
+        view = self._identities.of(columns.layout, at)
+        pressure = Pressure.of(view, columns)
+        verdicts = self._exclusion.verdicts(self._identities, view)
+        allowed = verdicts == ALLOWED
+        idle = allowed & self._idle(view, columns, pressure, allowed, at)
+        candidates = allowed & ~idle
+        nodes = frozenset(node.broker for node in joined.nodes)
+        shown = self._places.chosen(view, candidates, pressure, nodes, at)
+        bare = shown & ~self._near(view, pressure, shown, at)
+        excluded = view.own & ~allowed
+        beyond = ~(shown | idle | excluded)
+        folded = beyond | excluded
+        if self._config.excluded is Excluded.DROP:
+            folded &= verdicts != EXCLUDED
+        reasons = {"overflow": beyond, "excluded": excluded, "idle": idle}
+        series = self._series(view, columns, reasons, bare)
+        own, tagged = view.own, ~view.own
         return replace(
             joined,
-            shown=Columns.of([*result.shown, *stand_ins, *tagged]),
-            joined=joined.shown,
-            callbacks=callbacks,
+            shown=self._overflow.columns(columns, view, shown, folded, bare, at),
+            joined=columns if bare.any() or not shown.all() else None,
             folds=Folds(
-                overflow=result.entities["overflow"],
-                excluded=result.entities["excluded"],
-                idle=result.entities["idle"],
-                series_dropped=dict(result.series),
-                crowded=result.crowded,
-                max_entities=self._most,
+                overflow=_rows(view, beyond & own),
+                excluded=_rows(view, excluded),
+                idle=_rows(view, idle),
+                series_dropped={
+                    reason: int(dropped.sum()) for reason, dropped in series.items()
+                },
+                crowded=_crowded(view, candidates & own, shown),
+                max_entities=self._config.max_entities,
+            ),
+            callbacks=replace(
+                joined.callbacks,
+                folded=_rows(view, beyond & tagged),
+                series_dropped=int(series["overflow"][tagged].sum()),
+                crowded=_crowded(view, candidates & tagged, shown),
             ),
         )
 
-    def _forget(self, at: float) -> None:
-        for part in (self._exclusion, self._overflow, self._counters):
-            part.forget(at)
-        if self._idle is not None:
-            self._idle.forget(at)
-        if self._detail is not None:
-            self._detail.forget(at)
-
-    def _sorted(self, joined: Snapshot) -> _Sorted:
-        result = _Sorted(frozenset(node.broker for node in joined.nodes))
-        if self._shows_all(joined.entities):
-            result.shown += joined.entities
-            for kind, slots in self._slots.items():
-                slots.show_all(
-                    partial(names_of, kind, joined.entities), joined.taken_at
-                )
-            return result
-        for kind, names in identities(joined.entities).items():
-            self._sift(kind, names, joined.taken_at, result)
-        return result
-
-    def _shows_all(self, usages: Sequence[EntityUsage]) -> bool:
+    def _shows_all(self, layout: Layout, at: float) -> bool:
         """Whether it is plain, without a look at each identity, that all are shown in full."""
-        judged = self._exclusion or self._idle is not None or self._detail is not None
-        if judged or any(slots.contested for slots in self._slots.values()):
+        config = self._config
+        if (
+            self._exclusion
+            or self._places.contested
+            or config.idle_after_seconds is not None
+            or config.detail_above is not None
+        ):
             return False
-        entities = [usage.entity for usage in usages]
-        kinds = [entity.quota_type for entity in entities]
-        if len(kinds) > self._most < max(map(kinds.count, QuotaType)):
-            return False
-        return not any(
-            OVERFLOW in (entity.user, entity.client_id) for entity in entities
-        )
+        last, fitted = self._fit
+        if layout is not last:
+            rows = layout.rows_in(last) < 0 if fitted else slice(None)
+            fresh = layout.entities[rows]
+            fits = not any(reserved(name_of(entity)) for entity in fresh)
+            if fits and len(layout) > config.max_entities:
+                pools = self._identities.of(layout, at).pools
+                fits = bool((np.bincount(pools) <= config.max_entities).all())
+            self._fit = layout, fits
+        return self._fit[1]
 
-    def _sift(self, kind: QuotaType, names: Names, at: float, result: _Sorted) -> None:
-        """Sort the identities of one quota type."""
-        candidates = {
-            name: rows
-            for name, rows in names.items()
-            if not self._kept_back(kind, name, rows, at, result)
-        }
-        slots = self._slots[kind]
-        chosen = slots.shown(candidates, result.nodes, at)
-        if len(chosen) < len(candidates):
-            result.crowded[kind] = len(candidates)
-        for name, rows in candidates.items():
-            if name in chosen:
-                self._show(kind, name, rows, at, result)
-            else:
-                result.leave_out(rows, "overflow", self._series.all(rows), fold=True)
+    def _idle(
+        self,
+        view: View,
+        columns: Columns,
+        pressure: Pressure,
+        allowed: Mask,
+        at: float,
+    ) -> Mask:
+        """
+        By identity: whether no node saw usage or a throttle for the configured time.
 
-    def _kept_back(
-        self, kind: QuotaType, name: Name, rows: Rows, at: float, result: _Sorted
-    ) -> bool:
-        if not self._exclusion.allows(name):
-            fold = self._folds_excluded or reserved(name)
-            result.leave_out(rows, "excluded", self._series.all(rows), fold=fold)
-            return True
-        if self._idle is not None and self._idle.idle(kind, name, rows, at):
-            result.leave_out(rows, "idle", self._series.all(rows), fold=False)
-            return True
-        return False
+        One that is new, or was away for long, counts as moving.
+        """
+        idle = np.zeros(len(view.numbers), np.bool_)
+        after_seconds = self._config.idle_after_seconds
+        if after_seconds is None:
+            return idle
+        known = self._identities.known
+        used = ~np.isnan(columns.usage) & (columns.usage != 0)
+        judged = allowed & view.own
+        numbers = view.numbers[judged]
+        judged_at, moved_at = known["judged_at"][numbers], known["moved_at"][numbers]
+        moves = view.any(used | pressure.throttled)[judged] | (moved_at > at)
+        moves |= (judged_at != self._idle_at) & ~(abs(at - judged_at) <= AWAY_SECONDS)
+        known["moved_at"][numbers[moves]] = at
+        known["judged_at"][numbers] = self._idle_at = at
+        idle[judged] = ~moves & (at - moved_at >= after_seconds)
+        return idle
 
-    def _show(
-        self, kind: QuotaType, name: Name, rows: Rows, at: float, result: _Sorted
-    ) -> None:
-        detail = self._detail
-        if detail is not None and not detail.deserves(kind, name, rows, at):
-            result.series["detail"] += self._series.details(rows)
-            rows = detail.without(rows)
-        result.shown += rows
+    def _near(self, view: View, pressure: Pressure, shown: Mask, at: float) -> Mask:
+        """By identity: whether it was throttled, or used so much of its limit, in the last five minutes, which deserves details."""
+        above = self._config.detail_above
+        if above is None:
+            return shown
+        known = self._identities.known
+        near = view.any(pressure.throttled | (pressure.used > above))
+        known["near_at"][view.numbers[near & shown]] = at
+        held = abs(at - known["near_at"][view.numbers]) <= HOLD_SECONDS
+        return held | ~view.own
+
+    def _series(
+        self, view: View, columns: Columns, reasons: Mapping[str, Mask], bare: Mask
+    ) -> dict[str, Ints]:
+        """
+        By reason, and by identity: how many series more there would be, as the exposition writes them.
+
+        Of the maxima of sampling those are counted that have a value now.
+        """
+        left_out = np.logical_or.reduce([bare, *reasons.values()])
+        if not left_out.any():
+            return dict.fromkeys((*reasons, "detail"), left_out.astype(np.intp))
+        ratios = ~np.isnan((columns.utilization, columns.burst_used))
+        details = (2 if self._maxima else 1) * ratios.sum(axis=0)
+        details += columns.causes > 0
+        details += np.isfinite(columns.told_utilization)
+        others = np.zeros(len(columns), np.intp)
+        for name in NAMES:
+            column = getattr(columns, name)
+            if name != "told_utilization" and column is not columns.layout.absent:
+                others += ~np.isnan(column)
+        of_details = view.sum(details) + view.ruled
+        of_all = of_details + view.sum(others) + view.of_limit
+        series = {reason: np.where(out, of_all, 0) for reason, out in reasons.items()}
+        return series | {"detail": np.where(bare, of_details, 0)}
 
 
-def _node(usage: EntityUsage) -> str:
-    return usage.entity.broker
+def _rows(view: View, chosen: Mask) -> int:
+    """How many entities these identities are."""
+    return int(chosen[view.of_row].sum())
+
+
+def _crowded(view: View, candidates: Mask, shown: Mask) -> dict[QuotaType, int]:
+    """How many identities there are, by quota type, where not all of them are shown."""
+    counts = np.bincount(view.pools[candidates] % len(TYPES), minlength=len(TYPES))
+    left = np.bincount(view.pools[candidates & ~shown] % len(TYPES))
+    return {TYPES[kind]: int(counts[kind]) for kind in np.flatnonzero(left)}

@@ -1,39 +1,64 @@
-"""Who may be shown at all."""
+"""Names that are not shown one by one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import numpy as np
+
 from ..config import CardinalityConfig
-from .dimension import Dimension
-from .identity import AWAY_SECONDS, Name
-from .lasting import Lasting
-from .overflow import reserved
+from ..patterns import matcher
+from .identity import TYPES, Identities, Name, View, reserved
+
+ALLOWED: Final = 1
+EXCLUDED: Final = 2
+RESERVED: Final = 3
+"""Called as the fold."""
 
 
 class Exclusion:
-    """Judges names by the configured patterns, each name once while it is there."""
+    """Judges names by the configured patterns, each name once while it is there. Raises ``ValueError`` for a wrong pattern."""
 
     def __init__(self, config: CardinalityConfig) -> None:
-        self._users = Dimension(config.include_users, config.exclude_users)
-        self._client_ids = Dimension(
-            config.include_client_ids, config.exclude_client_ids
-        )
-        self._known: Lasting[Name, bool] = Lasting(AWAY_SECONDS)
+        self._users = _allows(config.include_users, config.exclude_users)
+        self._client_ids = _allows(config.include_client_ids, config.exclude_client_ids)
 
     def __bool__(self) -> bool:
-        return bool(self._users or self._client_ids)
+        return self._users is not None or self._client_ids is not None
 
-    def forget(self, at: float) -> None:
-        """Drop names that are gone."""
-        self._known.forget(at)
+    def verdicts(self, identities: Identities, view: View) -> np.ndarray:
+        """By identity: one of the verdicts above."""
+        verdicts = identities.known["verdict"]
+        for number in view.numbers[verdicts[view.numbers] == 0]:
+            name = identities.names[number]
+            own = identities.known["pool"][number] < len(TYPES)
+            allowed = not own or self._allows(name)
+            verdicts[number] = ALLOWED if allowed else EXCLUDED
+            if reserved(name):
+                verdicts[number] = RESERVED
+        return verdicts[view.numbers]
 
-    def allows(self, name: Name) -> bool:
-        """Whether an entity of this name is shown one by one; one called as the fold never is."""
-        if reserved(name):
+    def _allows(self, name: Name) -> bool:
+        """An absent part of the name is no reason to exclude it."""
+        return all(
+            allows is None or not part or allows(part)
+            for allows, part in zip((self._users, self._client_ids), name, strict=True)
+        )
+
+
+def _allows(
+    include: Iterable[str], exclude: Iterable[str]
+) -> Callable[[str], bool] | None:
+    included, excluded = (
+        [matcher(pattern) for pattern in patterns] for patterns in (include, exclude)
+    )
+    if not included and not excluded:
+        return None
+
+    def allows(name: str) -> bool:
+        if included and not any(matches(name) for matches in included):
             return False
-        if not self:
-            return True
-        allowed = self._known.get(name)
-        if allowed is None:
-            allowed = self._users.allows(name[0]) and self._client_ids.allows(name[1])
-            self._known.set(name, allowed)
-        return allowed
+        return not any(matches(name) for matches in excluded)
+
+    return allows

@@ -1,47 +1,192 @@
-"""Entities as a user thinks of them: the same user and client id on all brokers."""
+"""Entities as a user thinks of them: the same user and client id, or the same tags, on all nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from quotascope.metrics import QuotaType
+from quotascope.metrics.catalog import OVERFLOW
 
-from ..snapshot import EntityUsage
+from ..snapshot import Entity, Floats, Layout
 
-Name = tuple[str, str]
-"""User and client id."""
-Rows = list[EntityUsage]
-"""One identity on all of its nodes."""
-Names = dict[Name, Rows]
-"""The identities of one quota type."""
+Mask = NDArray[np.bool_]
+"""By row, by identity or by number, as the name says."""
+Ints = NDArray[np.intp]
+Name = tuple[str, ...]
+"""User and client id, or tags."""
 
 HOLD_SECONDS: Final = 300.0
 """How long what was decided of an identity holds against what would change it soon again."""
+AWAY_SECONDS: Final = 120.0
+"""How long what is known of an identity is kept while no node has it."""
 
-AWAY_SECONDS: Final = 60.0
-"""How long what is known of a name is kept while nobody is called so."""
+TYPES: Final = tuple(QuotaType)
+POOLS: Final = 2 * len(TYPES)
+"""A pool has its own count of identities: there is one for each quota type, and as many for the entities of custom callbacks."""
+_SPARE: Final = 1000
+
+_KNOWN: Final = np.dtype(
+    [
+        ("pool", "i1"),
+        ("verdict", "i1"),  # of its name, as ``Exclusion`` says; 0 when it was not judged
+        ("judged_at", "f8"),  # for idleness
+        ("moved_at", "f8"),
+        ("near_at", "f8"),  # when it was throttled or near its limit last, while it was shown
+        ("placed", "?"),  # whether it has one of the places, as the next five say
+        ("since", "f8"),
+        ("seen_at", "f8"),
+        ("pressed_at", "f8"),
+        ("rank", "i1"),
+        ("weight", "f8"),
+    ]
+)  # fmt: skip
+_NEW: Final = np.array(
+    [(0, 0, np.nan, np.nan, np.nan, False, np.nan, np.nan, np.nan, 0, 0.0)], _KNOWN
+)
 
 
-def identities(usages: Iterable[EntityUsage]) -> dict[QuotaType, Names]:
-    """The usages of each identity, by quota type."""
-    found: dict[QuotaType, Names] = {kind: {} for kind in QuotaType}
-    for usage in usages:
-        entity = usage.entity
-        names = found[entity.quota_type]
-        name = (entity.user, entity.client_id)
-        rows = names.get(name)
-        if rows is None:
-            names[name] = [usage]
-        else:
-            rows.append(usage)
-    return found
+@dataclass(frozen=True, eq=False, kw_only=True)
+class View:
+    """The identities of one layout, ascending by pool and name: what is *by identity* is in this order."""
+
+    layout: Layout
+    numbers: Ints
+    """By identity: its number, which lasts."""
+    of_row: Ints
+    """By row of the layout: the place of its identity in ``numbers``."""
+    pools: NDArray[np.int8]
+    """By identity."""
+
+    @cached_property
+    def own(self) -> Mask:
+        """By identity: whether it is one of Kafka's own quotas, not a callback's."""
+        return self.pools < len(TYPES)
+
+    def greatest(self, by_row: Floats) -> Floats:
+        """By identity: the greatest value of its rows."""
+        greatest = np.full(len(self.numbers), -np.inf)
+        np.maximum.at(greatest, self.of_row, by_row)
+        return greatest
+
+    def sum(self, by_row: Ints) -> Ints:
+        """By identity: the sum over its rows."""
+        sums = np.bincount(self.of_row, by_row, len(self.numbers))
+        return sums.astype(np.intp)
+
+    def any(self, by_row: Mask) -> Mask:
+        """By identity: whether any of its rows is marked."""
+        marked = np.zeros(len(self.numbers), np.bool_)
+        marked[self.of_row[by_row]] = True
+        return marked
+
+    @cached_property
+    def of_limit(self) -> Ints:
+        """By identity: how many series there are of its limit and burst, which are the same on all nodes."""
+        limited, burst = ~np.isnan((self.layout.limits, self.layout.bursts))
+        return self.any(limited).astype(np.intp) + self.any(burst)
+
+    @cached_property
+    def ruled(self) -> Mask:
+        """By identity: whether a configured rule is known that decides."""
+        rules = (each.resolution for each in self.layout.entities)
+        found = (each is not None and each.entity is not None for each in rules)
+        return self.any(np.fromiter(found, np.bool_, len(self.layout)))
 
 
-def names_of(kind: QuotaType, usages: Iterable[EntityUsage]) -> list[Name]:
-    """The identities of one quota type, without their usages."""
-    entities = (usage.entity for usage in usages)
-    names = (
-        (each.user, each.client_id) for each in entities if each.quota_type is kind
-    )
-    return list(dict.fromkeys(names))
+class Identities:
+    """
+    Gives each identity a number, and keeps what is known of it in the row of that number.
+
+    An identity that is away keeps its number for as long as something that is known of it still counts; then another one gets it.
+    So what is kept is bounded by the identities of the last minutes, not by all that ever were.
+    """
+
+    def __init__(self) -> None:
+        self.known = np.empty(0, _KNOWN)
+        """By number: what other parts know of an identity."""
+        self.names: list[Name] = []
+        """By number."""
+        self._numbers: dict[tuple[int, Name], int] = {}
+        self._free: list[int] = []
+        self._view = self._ordered(Layout(()), np.empty(0, np.intp))
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def of(self, layout: Layout, at: float) -> View:
+        """The identities of a layout at ``at`` (Unix time in seconds); the same object while the layout is the same."""
+        last = self._view
+        if layout is last.layout:
+            return last
+        numbers = np.full(len(layout), -1, np.intp)
+        if len(last.layout):
+            before = layout.rows_in(last.layout)
+            known = before >= 0
+            numbers[known] = last.numbers[last.of_row[before[known]]]
+        for row in np.flatnonzero(numbers < 0):
+            numbers[row] = self._number(layout.entities[row])
+        self._view = self._ordered(layout, numbers)
+        if len(self) > 2 * len(self._view.numbers) + _SPARE:
+            self._forget(at)
+        return self._view
+
+    def _ordered(self, layout: Layout, numbers: Ints) -> View:
+        own, tagged = numbers[layout.own], numbers[layout.tagged]
+        # rows of an identity are together, but for those of callbacks, which are sorted by node first
+        begins = np.diff(own, prepend=-1) != 0
+        found, of_tagged = np.unique(tagged, return_inverse=True)
+        pools = self.known["pool"]
+        by_name = np.array(
+            sorted(
+                range(len(found)),
+                key=lambda at: (pools[found[at]], self.names[found[at]]),
+            ),
+            np.intp,
+        )
+        of_own = np.cumsum(begins) - 1
+        of_row = np.append(of_own, begins.sum() + np.argsort(by_name)[of_tagged])
+        ordered = np.append(own[begins], found[by_name])
+        return View(layout=layout, numbers=ordered, of_row=of_row, pools=pools[ordered])
+
+    def _number(self, entity: Entity) -> int:
+        pool, name = TYPES.index(entity.quota_type), name_of(entity)
+        if entity.tags is not None:
+            pool += len(TYPES)
+        number = self._numbers.get((pool, name))
+        if number is None:
+            if not self._free:
+                size, more = len(self.known), max(len(self.known) // 2, _SPARE)
+                self.known = np.append(self.known, np.repeat(_NEW, more))
+                self.names += [()] * more
+                self._free += range(size + more - 1, size - 1, -1)
+            number = self._numbers[pool, name] = self._free.pop()
+            self.names[number] = name
+            self.known[number] = _NEW[0]
+            self.known["pool"][number] = pool
+        return number
+
+    def _forget(self, at: float) -> None:
+        known = self.known
+        kept = known["placed"] | (abs(at - known["near_at"]) <= HOLD_SECONDS)
+        kept |= abs(at - known["judged_at"]) <= AWAY_SECONDS
+        kept[self._view.numbers] = True
+        for key, number in [*self._numbers.items()]:
+            if not kept[number]:
+                del self._numbers[key]
+                self.names[number] = ()
+                self._free.append(number)
+
+
+def name_of(entity: Entity) -> Name:
+    """The name of the identity that an entity belongs to."""
+    return (entity.user, entity.client_id) if entity.tags is None else entity.tags
+
+
+def reserved(name: Name) -> bool:
+    """Whether a real entity is called as those that stand for others."""
+    return OVERFLOW in name

@@ -1,84 +1,153 @@
-"""One entity for each node and quota type in place of all that are folded."""
+"""What is shown instead of all that were joined: some of the rows, and entities that stand for others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from math import fsum
+from dataclasses import dataclass, replace
+from math import fsum, nan
 from typing import Final
+
+import numpy as np
 
 from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
-from ..snapshot import Entity, EntityUsage
-from .counters import Totals
-from .lasting import Lasting
+from ..snapshot import Columns, Entity, Floats, Layout
+from ..snapshot.columns import NAMES
+from ..snapshot.layout import fixed, taken
+from .identity import POOLS, Ints, Mask, View
 
-Key = tuple[str, QuotaType]
-"""Node and quota type."""
-
+_Key = tuple[str, QuotaType, tuple[str, ...] | None]
+"""Node, quota type and tags."""
 _NODE_SECONDS: Final = 3600.0
 
 
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """The layout that is shown, and where its rows come from: the same while the same rows are chosen."""
+
+    joined: Layout
+    shown: Mask
+    """By identity, as the next."""
+    folded: Mask
+    layout: Layout
+    rows: Ints
+    """By row of ``layout``: the row in ``joined``, -1 for entities that stand for others."""
+    folds: list[tuple[int, Ints]]
+    """The row of an entity that stands for others, and the rows of these in ``joined``."""
+
+
 class Overflow:
-    """Folds usages; the entities that stand for them stay the same objects."""
+    """
+    Makes one entity for each node and quota type of what is folded.
+
+    These entities stay the same objects until their node has had none for an hour.
+    """
 
     def __init__(self) -> None:
-        self._entities: Lasting[Key, Entity] = Lasting(_NODE_SECONDS)
+        self._stand_ins: dict[_Key, tuple[Entity, float]] = {}
+        """With the time when they were last needed for a new choice."""
+        self._choice: _Choice | None = None
 
-    def forget(self, at: float) -> None:
-        """Drop nodes that are gone."""
-        self._entities.forget(at)
-
-    def fold(
-        self, usages: Iterable[EntityUsage], totals: dict[Key, Totals]
-    ) -> Iterator[EntityUsage]:
+    def columns(
+        self,
+        joined: Columns,
+        view: View,
+        shown: Mask,
+        folded: Mask,
+        bare: Mask,
+        at: float,
+    ) -> Columns:
         """
-        What stands for these usages.
+        What is shown instead of ``joined``, the same where all of it is.
 
-        Usage is their sum. The throttle time is the longest of them, for a sum of averages means
-        nothing. There is no limit, so no utilisation, rule or tokens, and no cause. Counters
-        are the given totals; a node that has some is shown even when it has nothing to fold now.
+        Usage of a fold is the sum of its members. Its throttle time is the longest of them, for a sum of averages means
+        nothing. It has no limit, so no utilization, rule or tokens, and no cause. It has no counters, which would fall
+        whenever a member leaves, as if there had been a restart; only embedded engines have any.
+
+        Args:
+            joined: All that were measured.
+            view: Their identities.
+            shown: By identity.
+            folded: By identity; what is neither shown nor folded is left out.
+            bare: By identity: whether its details are left out.
+            at: Unix time in seconds.
+
         """
-        groups: dict[Key, list[EntityUsage]] = {key: [] for key in totals}
-        for usage in usages:
-            entity = usage.entity
-            groups.setdefault((entity.broker, entity.quota_type), []).append(usage)
-        for key in sorted(groups, key=_order):
-            yield self._folded(key, groups[key], totals.get(key, {}))
-
-    def _folded(
-        self, key: Key, usages: list[EntityUsage], totals: Totals
-    ) -> EntityUsage:
-        amounts = [usage.usage for usage in usages if usage.usage is not None]
-        throttles = (usage.throttle_time_seconds for usage in usages)
-        return EntityUsage(
-            entity=self._entity(key),
-            usage=fsum(amounts) if amounts else None,
-            throttle_time_seconds=max(throttles, default=0.0),
-            throttle_known=not usages or any(usage.throttle_known for usage in usages),
-            throttled_seconds_total=totals.get("throttled_seconds_total"),
-            throttled_requests_total=totals.get("throttled_requests_total"),
-            rejected_mutations_total=totals.get("rejected_mutations_total"),
+        bare_rows = bare[view.of_row]
+        if shown.all():
+            self._choice = None
+            return replace(joined, detailed=~bare_rows) if bare.any() else joined
+        choice = self._choice
+        if (
+            choice is None
+            or choice.joined is not joined.layout
+            or not np.array_equal(choice.shown, shown)
+            or not np.array_equal(choice.folded, folded)
+        ):
+            choice = self._choice = self._chosen(joined.layout, view, shown, folded, at)
+        layout, rows = choice.layout, choice.rows
+        values = {name: taken(getattr(joined, name), rows, np.nan) for name in NAMES}
+        for name, fold in (("usage", _total), ("throttle_time", np.fmax.reduce)):
+            column = values[name] = values[name].copy()
+            for row, members in choice.folds:
+                column[row] = fold(getattr(joined, name)[members])
+        bare_rows = (rows >= 0) & bare_rows[rows]
+        return Columns(
+            layout=layout,
+            causes=taken(joined.causes, rows, 0),
+            detailed=~bare_rows if bare_rows.any() else None,
+            **{
+                name: layout.absent if np.isnan(column).all() else fixed(column)
+                for name, column in values.items()
+            },
         )
 
-    def _entity(self, key: Key) -> Entity:
-        entity = self._entities.get(key)
-        if entity is None:
+    def _chosen(
+        self, joined: Layout, view: View, shown: Mask, folded: Mask, at: float
+    ) -> _Choice:
+        members = np.flatnonzero(folded[view.of_row])
+        groups = joined.node_numbers[members].astype(np.intp) * POOLS
+        groups += view.pools[view.of_row[members]]
+        order = np.argsort(groups, kind="stable")
+        edges = np.flatnonzero(np.diff(groups[order]) != 0) + 1
+        stand_ins: dict[int, tuple[Entity, Ints]] = {}
+        for rows in np.split(members[order], edges) if len(members) else []:
+            entity = self._stand_in(joined.entities[rows[0]], at)
+            stand_ins[entity.serial] = entity, rows
+        for key, (_, needed_at) in [*self._stand_ins.items()]:
+            if abs(at - needed_at) > _NODE_SECONDS:
+                del self._stand_ins[key]
+        gone = np.flatnonzero(~shown[view.of_row])
+        layout = joined.changed(gone, (entity for entity, _ in stand_ins.values()))
+        rows = layout.rows_in(joined)
+        places = np.flatnonzero(rows < 0).tolist()
+        folds = [(row, stand_ins[layout.entities[row].serial][1]) for row in places]
+        return _Choice(joined, shown, folded, layout, rows, folds)
+
+    def _stand_in(self, member: Entity, at: float) -> Entity:
+        tags = member.tags and (OVERFLOW,) * len(member.tags)
+        name = OVERFLOW if tags is None else ""
+        key = member.broker, member.quota_type, tags
+        if key not in self._stand_ins:
             entity = Entity(
-                broker=key[0],
-                quota_type=key[1],
-                user=OVERFLOW,
-                client_id=OVERFLOW,
+                broker=member.broker,
+                quota_type=member.quota_type,
+                user=name,
+                client_id=name,
+                tags=tags,
                 stands_in=True,
             )
-            self._entities.set(key, entity)
+        else:
+            entity, _ = self._stand_ins[key]
+        self._stand_ins[key] = entity, at
         return entity
 
 
-def reserved(name: tuple[str, ...]) -> bool:
-    """Whether a real entity is called as those that stand for others."""
-    return OVERFLOW in name
-
-
-def _order(key: Key) -> tuple[str, str]:
-    return key[0], key[1].value
+def _total(usages: Floats) -> float:
+    amounts: list[float] = usages[~np.isnan(usages)].tolist()
+    if not amounts:
+        return nan
+    try:
+        return fsum(amounts)
+    except (OverflowError, ValueError):  # greater than any float, or inf - inf
+        return sum(amounts)

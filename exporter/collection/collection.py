@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ..cardinality import Cardinality
@@ -14,7 +14,7 @@ from ..join import Join
 from ..limits.refresh import LimitsKeeper
 from ..snapshot import OwnHealth, Snapshot, SourceRead
 from ..sources.source import Source
-from .peaks import PeakKeeper
+from .peaks import WINDOW_SECONDS, PeakKeeper
 from .reads import Reads, States
 
 _PATIENCE_SECONDS: Final = 9.0
@@ -51,6 +51,7 @@ class Collection:
         cardinality: What keeps the number of series in bounds; None shows all entities.
         patience_seconds: As above.
         own: How the exporter does beside, at the moment of a snapshot.
+        window_seconds: How far back maxima reach, when there is sampling.
 
     """
 
@@ -63,6 +64,7 @@ class Collection:
         cardinality: Cardinality | None = None,
         patience_seconds: float = _PATIENCE_SECONDS,
         own: Callable[[], OwnHealth] = OwnHealth,
+        window_seconds: float = WINDOW_SECONDS,
     ) -> None:
         self._roster = sources if isinstance(sources, Roster) else Roster(sources)
         self._limits = limits
@@ -74,7 +76,8 @@ class Collection:
         self._reads = Reads(clock)
         self._states = States()
         self._join = Join()
-        self._peaks = PeakKeeper()
+        self._window_seconds = window_seconds
+        self._peaks = PeakKeeper(window_seconds)
         self._run: _Run | None = None
         self._fresh_until = float("-inf")
         self.latest: Snapshot | None = None
@@ -82,38 +85,12 @@ class Collection:
         self.latest_began = float("-inf")
         """When its collection began, by the event loop's clock, which no one sets back."""
 
-    async def snapshot(
-        self, timeout_seconds: float, scraper: str | None = None
-    ) -> Snapshot:
+    async def snapshot(self, timeout_seconds: float) -> Snapshot:
         """
         A snapshot, within about ``timeout_seconds``.
 
-        Sources that have not answered by then are shown with their last numbers, or as down where there are none. With sampling, a ``scraper`` gets the maxima since it last called.
+        Sources that have not answered by then are shown with their last numbers, or as down where there are none.
         """
-        snapshot = await self._recent(timeout_seconds)
-        return snapshot if scraper is None else self.shown_to(scraper, snapshot)
-
-    def shown_to(self, scraper: str, snapshot: Snapshot) -> Snapshot:
-        """With sampling, the snapshot with the maxima since this scraper last got some; they begin anew."""
-        if snapshot.sampling is None:
-            return snapshot
-        at = asyncio.get_running_loop().time()
-        return replace(snapshot, peaks=self._peaks.since_last(scraper, snapshot, at))
-
-    def configure(self, max_age_seconds: float, patience_seconds: float) -> None:
-        """Have other bounds of time from the next collection on."""
-        self._max_age_seconds = max_age_seconds
-        self._patience_seconds = patience_seconds
-
-    async def close(self) -> None:
-        """End the collection under way and release the sources' connections."""
-        if self._run is not None:
-            self._run.task.cancel()
-            await asyncio.wait({self._run.task})
-        await self._reads.keep_only(())
-        await self._roster.close()
-
-    async def _recent(self, timeout_seconds: float) -> Snapshot:
         loop = asyncio.get_running_loop()
         if self.latest is not None and loop.time() < self._fresh_until:
             return self.latest
@@ -134,6 +111,24 @@ class Collection:
         if run.task.done():
             return run.task.result()
         return self._made(self._reads.so_far(), over=False)
+
+    def configure(
+        self, max_age_seconds: float, patience_seconds: float, window_seconds: float
+    ) -> None:
+        """Have other bounds of time from the next collection on; maxima of a window of another length begin from scratch."""
+        self._max_age_seconds = max_age_seconds
+        self._patience_seconds = patience_seconds
+        if window_seconds != self._window_seconds:
+            self._window_seconds = window_seconds
+            self._peaks = PeakKeeper(window_seconds)
+
+    async def close(self) -> None:
+        """End the collection under way and release the sources' connections."""
+        if self._run is not None:
+            self._run.task.cancel()
+            await asyncio.wait({self._run.task})
+        await self._reads.keep_only(())
+        await self._roster.close()
 
     def _begun(self, longest_seconds: float) -> _Run:
         loop = asyncio.get_running_loop()
@@ -163,8 +158,6 @@ class Collection:
         snapshot = self._made(reads, over=True)
         self.latest, self.latest_began = snapshot, began
         self._fresh_until = began + self._max_age_seconds
-        if snapshot.sampling is not None:
-            self._peaks.note(snapshot, loop.time())
         return snapshot
 
     def _made(self, reads: Sequence[SourceRead], *, over: bool) -> Snapshot:
@@ -173,6 +166,7 @@ class Collection:
         each = self._roster.once_each(reads)
         joined = self._join.snapshot(each, limits.limits, limits.health, self._clock())
         kept = self._cardinality.apply(joined) if self._cardinality else joined
+        now = asyncio.get_running_loop().time()
         return Snapshot(
             taken_at=joined.taken_at,
             shown=kept.shown,
@@ -185,6 +179,7 @@ class Collection:
             limits_health=joined.limits_health,
             discoveries=own.discoveries,
             sampling=own.sampling,
+            peaks=None if own.sampling is None else self._peaks.update(kept, now),
             push=own.push,
             reload=own.reload,
             restarts=own.restarts,

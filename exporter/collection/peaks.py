@@ -1,128 +1,148 @@
-"""The greatest values since each scraper's last scrape."""
+"""The greatest values of the last minute: what sampling between scrapes shows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import compress
+from math import isfinite
 from typing import Final
 
 import numpy as np
-import structlog
+from numpy.typing import NDArray
 
-from ..snapshot import Peaks, Snapshot
-from .slots import Slots
-from .stretch import NEVER, Stretch
+from quotascope.metrics import QuotaType
 
-MOST_SCRAPERS: Final = 8
-"""Of those that come when this many are remembered none is, so that nobody can push out the ones that are."""
-FORGET_AFTER_SECONDS: Final = 600.0
-"""A scraper that has not come for so long is forgotten; Prometheus calls a series stale after half of that."""
+from ..snapshot import Floats, Layout, Peaks, Snapshot
+from ..snapshot.layout import Rows, fixed, taken
 
-log = structlog.get_logger()
-
-
-@dataclass(slots=True)
-class _Scraper:
-    since: int
-    """Number of the first stretch after its last scrape."""
-    seen_at: float
+WINDOW_SECONDS: Final = 60.0
+"""The longest that Prometheus usually waits from one scrape to the next."""
+_PARTS: Final = 4
+"""The window moves on by a quarter of its length at a time."""
 
 
 class PeakKeeper:
     """
-    Remembers maxima for several scrapers, none of which takes anything from another.
+    Maxima over a rolling window, the same for every scraper.
 
-    Time is cut into stretches at each scrape; the maxima of a scraper are those of all stretches since its last one.
-    So a sample costs one pass over the entities however many scrapers there are, and memory is a number for each entity
-    and stretch, of which there are no more than scrapers. Times are steady ones in seconds.
+    The window reaches back by ``window_seconds`` at least, and by a quarter more at most. What is kept grows with the entities that were seen
+    in it, not with the number of scrapers. Times are steady ones in seconds.
+    """
+
+    def __init__(self, window_seconds: float) -> None:
+        self._part_seconds = window_seconds / _PARTS
+        self._part = 0
+        """The number of the current part of the window."""
+        self._utilization = _Window()
+        self._burst_used = _Window()
+        self._queues: list[dict[tuple[str, QuotaType], float]] = [{}]
+        """The greatest delay queues by part of the window, the current part first."""
+
+    def update(self, snapshot: Snapshot, at: float) -> Peaks:
+        """The maxima of the entities and nodes that this snapshot shows, its own values included; to be called once for each."""
+        part = int(at // self._part_seconds)
+        for _ in range(min(part - self._part, _PARTS + 1)):
+            self._utilization.turn()
+            self._burst_used.turn()
+            self._queues = [{}, *self._queues[:_PARTS]]
+        self._part = part
+        current = self._queues[0]
+        for node in snapshot.nodes:
+            for kind, size in node.delay_queue_size.items():
+                if isfinite(size):
+                    key = node.broker, kind
+                    current[key] = max(size, current.get(key, size))
+        present = {node.broker for node in snapshot.nodes}
+        queues: dict[tuple[str, QuotaType], float] = {}
+        for sizes in self._queues:
+            for key, size in sizes.items():
+                if key[0] in present:
+                    queues[key] = max(size, queues.get(key, size))
+        columns, layout = snapshot.shown, snapshot.shown.layout
+        shown = columns.detailed
+        return Peaks(
+            utilization=self._utilization.update(
+                columns.utilization, shown, layout, layout.limits
+            ),
+            burst_used=self._burst_used.update(
+                columns.burst_used, shown, layout, layout.bursts
+            ),
+            delay_queue_size=queues,
+        )
+
+
+class _Window:
+    """
+    The greatest values of one column in each part of the window.
+
+    They are kept by serial of the entity, not by row: a node that is away for a moment takes its rows out of the layout, and
+    nothing out of the window.
     """
 
     def __init__(self) -> None:
-        self._slots = Slots()
-        self._scrapers: dict[str, _Scraper] = {}
-        self._stretches: list[Stretch] = []
-        self._next = 0
-        self._full = False
-        self._noted: object = None
+        self._places: dict[int, int] = {}
+        """Where each serial is in the parts, in their order."""
+        self._parts = np.empty((_PARTS + 1, 0))
+        """By part, the current one first, and by place; NaN where there was no value."""
+        self._layout = Layout(())
+        self._rows = self._places_of_rows = np.empty(0, np.intp)
+        """The rows of the layout that can have a value, and the place of each row, -1 for the others."""
 
-    def note(self, snapshot: Snapshot, at: float) -> None:
-        """Take a new snapshot in; free while there is no scraper."""
-        self._forget(at)
-        if self._scrapers:
-            self._stretches[-1].add(snapshot, self._slots.of(snapshot.entities))
-            self._noted = snapshot.entities
-            self._prune(snapshot)
+    def turn(self) -> None:
+        """Begin a new part; entities that are gone and have no value in any are forgotten once they are a quarter."""
+        self._parts = np.roll(self._parts, 1, axis=0)
+        self._parts[0] = np.nan
+        kept: NDArray[np.bool_] = np.logical_or.reduce(np.isfinite(self._parts))
+        kept[self._places_of_rows[self._rows]] = True
+        if 4 * kept.sum() < 3 * len(kept):  # a few more are not worth the work
+            serials = compress(self._places, kept.tolist())
+            self._places = {serial: place for place, serial in enumerate(serials)}
+            self._parts = self._parts[:, kept]
+            places = np.where(kept, np.cumsum(kept) - 1, -1)
+            self._places_of_rows = taken(places, self._places_of_rows, -1)
 
-    def since_last(self, scraper: str, snapshot: Snapshot, at: float) -> Peaks:
-        """The maxima since this scraper's last call, those of ``snapshot`` included; its first call begins them."""
-        self._forget(at)
-        slots = self._slots.of(snapshot.entities)
-        known = self._scrapers.get(scraper)
-        since = self._next if known is None else known.since
-        total = Stretch(-1)
-        for stretch in self._stretches:
-            if stretch.number >= since:
-                total.absorb(stretch)
-        if since == self._next or self._noted is not snapshot.entities:
-            total.add(snapshot, slots)
-        self._noted = None
-        self._remember(scraper, at)
-        return _peaks(total, snapshot, slots)
+    def update(
+        self,
+        values: Floats,
+        detailed: NDArray[np.bool_] | None,
+        layout: Layout,
+        bounds: Floats,
+    ) -> Floats:
+        """
+        Take values in, and give the greatest of the window by row of the layout.
 
-    def _remember(self, scraper: str, at: float) -> None:
-        if scraper not in self._scrapers and len(self._scrapers) >= MOST_SCRAPERS:
-            if not self._full:
-                log.warning("too many scrapers to keep maxima for", most=MOST_SCRAPERS)
-            self._full = True
-            return
-        self._stretches.append(Stretch(self._next))
-        self._scrapers[scraper] = _Scraper(self._next, at)
-        self._next += 1
-        self._join_stretches()
+        Args:
+            values: By row.
+            detailed: By row: which values count; None for all.
+            layout: Theirs.
+            bounds: By row: what the values are parts of; without one there is no value.
 
-    def _join_stretches(self) -> None:
-        """Make one of stretches between which no scraper's time begins, and drop those before all."""
-        begins = {scraper.since for scraper in self._scrapers.values()}
-        joined: list[Stretch] = []
-        for stretch in self._stretches:
-            if stretch.number in begins:
-                joined.append(stretch)
-            elif joined:
-                joined[-1].absorb(stretch)
-        self._stretches = joined
+        """
+        if layout is not self._layout:
+            self._move(layout, np.flatnonzero(bounds > 0))
+        rows = self._rows
+        if not len(rows):
+            return layout.absent
+        places = self._places_of_rows[rows]
+        now = values[rows]
+        hidden = ~np.isfinite(now)
+        if detailed is not None:
+            hidden |= ~detailed[rows]
+        now[hidden] = np.nan
+        current = self._parts[0]
+        current[places] = np.fmax(current[places], now)
+        greatest = np.full(len(layout), np.nan)
+        greatest[rows] = np.fmax.reduce(self._parts)[places]
+        if detailed is not None:
+            greatest[~detailed] = np.nan
+        return fixed(greatest)
 
-    def _forget(self, at: float) -> None:
-        late = [
-            name
-            for name, scraper in self._scrapers.items()
-            if at - scraper.seen_at > FORGET_AFTER_SECONDS
-        ]
-        for name in late:
-            del self._scrapers[name]
-        if late:
-            self._full = False
-            self._join_stretches()
-
-    def _prune(self, snapshot: Snapshot) -> None:
-        """Names that come and go between two scrapes must not add up."""
-        if not self._slots.crowded(len(snapshot.entities)):
-            return
-        old = self._slots.keep_only(snapshot.entities)
-        for stretch in self._stretches:
-            stretch.renumber(old)
-
-
-def _peaks(total: Stretch, snapshot: Snapshot, slots: list[int]) -> Peaks:
-    """Of the entities that this snapshot shows in detail only."""
-    rows = len(snapshot.shown)
-    utilization, burst_used = np.full(rows, np.nan), np.full(rows, np.nan)
-    for row, (slot, usage) in enumerate(zip(slots, snapshot.entities, strict=True)):
-        for values, most in ((utilization, total.utilization), (burst_used, total.burst_used)):  # fmt: skip
-            if most[slot] > NEVER and usage.detailed:
-                values[row] = most[slot]
-    present = {node.broker for node in snapshot.nodes}
-    queues = total.delay_queue_size.items()
-    return Peaks(
-        utilization=utilization,
-        burst_used=burst_used,
-        delay_queue_size={key: size for key, size in queues if key[0] in present},
-    )
+    def _move(self, layout: Layout, rows: Rows) -> None:
+        """Have a place for each of these rows of another layout, the old one where there is one."""
+        # a copy: what is carried is not writable
+        places = np.array(layout.carry(self._places_of_rows, self._layout, -1))
+        for row in rows[places[rows] < 0].tolist():
+            serial = int(layout.serials[row])
+            places[row] = self._places.setdefault(serial, len(self._places))
+        more = np.full((_PARTS + 1, len(self._places) - self._parts.shape[1]), np.nan)
+        self._parts = np.hstack([self._parts, more])
+        self._layout, self._rows, self._places_of_rows = layout, rows, places

@@ -89,8 +89,12 @@ class CollectionConfig(Section):
     )
     sample_every_seconds: Seconds | None = Field(
         default=None,
-        description="Reads the brokers this often between scrapes as well, and shows the maxima since the scraper's last scrape. Without it only scrapes read.",
+        description="Reads the brokers this often between scrapes as well, and shows maxima, which reach back by sample_window_seconds. Without it only scrapes read.",
         examples=[5.0],
+    )
+    sample_window_seconds: Seconds = Field(
+        default=60.0,
+        description="How far back these maxima reach, the same for every scraper; Prometheus's scrape interval at least, or peaks between two scrapes are lost.",
     )
     margin_seconds: float = Field(
         default=0.5,

@@ -40,10 +40,10 @@ class Folds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peaks:
-    """The greatest values since the last scrape of the same scraper, this snapshot's included."""
+    """The greatest values of a rolling window, this snapshot's included."""
 
     utilization: Floats
-    """By row of ``Snapshot.shown``, NaN where there is none."""
+    """By row of ``Snapshot.shown``, NaN where there is none: entities without details have none."""
     burst_used: Floats
     """As ``utilization``."""
     delay_queue_size: Mapping[tuple[str, QuotaType], float]
@@ -71,7 +71,7 @@ class Snapshot:
     sampling: Sampling | None = None
     """None when only scrapes read."""
     peaks: Peaks | None = None
-    """For scrapers, when there is sampling."""
+    """None without sampling."""
     push: PushHealth | None = None
     """None when nothing is pushed."""
     reload: ReloadHealth | None = None

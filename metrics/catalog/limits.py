@@ -70,7 +70,7 @@ TOLD_UTILIZATION = gauge(
 
 UTILIZATION_MAX = gauge(
     "kafka_quota_utilization_max_ratio",
-    "Greatest utilisation that was seen since this scraper's last scrape. Only with sampling between scrapes.",
+    "Greatest utilization of the last minute (collection.sample_window_seconds), the same for every scraper. Only with sampling between scrapes.",
     TYPED_USAGE_LABELS,
     "ratio",
     "computed from samples",
@@ -86,7 +86,7 @@ BURST_USED = gauge(
 
 BURST_USED_MAX = gauge(
     "kafka_quota_controller_mutation_burst_used_max_ratio",
-    "Greatest used part of the burst that was seen since this scraper's last scrape: above 1 the bucket was in debt. Only with sampling between scrapes.",
+    "Greatest used part of the burst in the last minute (collection.sample_window_seconds), the same for every scraper: above 1 the bucket was in debt. Only with sampling between scrapes.",
     USAGE_LABELS,
     "ratio",
     "computed from samples",

@@ -14,7 +14,7 @@ DELAY_QUEUE_SIZE = gauge(
 
 DELAY_QUEUE_SIZE_MAX = gauge(
     "kafka_quota_delay_queue_size_max",
-    "Most connections that were seen muted at once by this kind of quota since this scraper's last scrape. Only with sampling between scrapes.",
+    "Most connections that were muted at once by this kind of quota in the last minute (collection.sample_window_seconds), the same for every scraper. Only with sampling between scrapes.",
     ("quota_type", "broker"),
     "connections",
     "samples of queue-size",

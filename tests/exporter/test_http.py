@@ -3,10 +3,9 @@ from __future__ import annotations
 import asyncio
 import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable
-from unittest.mock import Mock
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
+from aiohttp.test_utils import TestClient, TestServer
 from aiohttp.web import Application, Request
 from structlog.testing import capture_logs
 from tests.exporter.examples import NOW, ScriptedSource
@@ -75,29 +74,6 @@ async def test_metrics_as_text(serve: Serve) -> None:
     assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert "Content-Encoding" not in answer.headers
     assert SERIES in (await answer.text()).splitlines()
-
-
-@pytest.mark.parametrize("hung_up", [True, False])
-async def test_who_hung_up_has_seen_no_maximum(
-    hung_up: bool,  # noqa: FBT001 - a case
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A scrape that nobody waits for any more leaves the maxima to the next one."""
-    shown_to: list[str] = []
-
-    def note(scraper: str, snapshot: Snapshot) -> Snapshot:
-        shown_to.append(scraper)
-        return snapshot
-
-    collection = Collection([ScriptedSource()], NoLimits(), 0, clock=lambda: NOW)
-    monkeypatch.setattr(collection, "shown_to", note)
-    connection = None if hung_up else Mock()
-    request = make_mocked_request(
-        "GET", "/", transport=connection, protocol=Mock(transport=connection)
-    )
-    await Handlers(collection, CONFIG, clock=lambda: NOW).metrics(request)
-    assert bool(shown_to) is not hung_up
-    await collection.close()
 
 
 async def test_metrics_as_openmetrics_and_gzip(serve: Serve) -> None:

@@ -51,7 +51,7 @@ def waiting(scope: Scope) -> Row:
 def _muted(scope: Scope) -> Graph:
     return graph(
         "Connections waiting, by broker",
-        "Connections that each broker has muted at that moment, by quota, and the most that were seen between two scrapes where the exporter samples.",
+        "Connections that each broker has muted at that moment, by quota, and the most of the last minute where the exporter samples between scrapes.",
         "short",
         of(scope, catalog.DELAY_QUEUE_SIZE, "broker", "quota_type"),
         line(

@@ -77,7 +77,7 @@ def utilization_and_delay(scope: Scope) -> Row:
 def _share(scope: Scope) -> Graph:
     return graph(
         "Share of the limit, by broker",
-        "Usage divided by limit on each broker: from 100 % on Kafka delays. The peak is the most that was seen between two scrapes where the exporter samples.",
+        "Usage divided by limit on each broker: from 100 % on Kafka delays. The peak is the most of the last minute where the exporter samples between scrapes.",
         "percentunit",
         line(
             _per_broker(scope, catalog.UTILIZATION, "quota_type"),

@@ -117,7 +117,7 @@ def _tokens(scope: Scope) -> Graph:
 def _burst_used(scope: Scope) -> Graph:
     return graph(
         "Share of the burst that is used up",
-        "1 is an empty bucket, more is debt; and the most that was seen between two scrapes where the exporter samples.",
+        "1 is an empty bucket, more is debt; and the most of the last minute where the exporter samples between scrapes.",
         "percentunit",
         line(of(scope, catalog.BURST_USED), WHO),
         line(of(scope, catalog.BURST_USED_MAX), f"{WHO}, peak"),

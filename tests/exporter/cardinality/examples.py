@@ -24,10 +24,12 @@ def cardinality(*, maxima: bool = False, **config: Any) -> Cardinality:
     return Cardinality(CardinalityConfig(**config), maxima=maxima)
 
 
-def taken(usages: Iterable[EntityUsage], after: float = 0.0) -> Snapshot:
-    """A snapshot so many seconds after the first one."""
+def taken(
+    usages: Iterable[EntityUsage], after: float = 0.0, up: Iterable[str] | None = None
+) -> Snapshot:
+    """A snapshot so many seconds after the first one; the nodes ``up`` have answered, by default those that have entities."""
     usages = tuple(usages)
-    brokers = sorted({usage.entity.broker for usage in usages})
+    brokers = up or sorted({usage.entity.broker for usage in usages})
     nodes = tuple(NodeUsage(broker=broker) for broker in brokers)
     return snapshot(*usages, nodes=nodes, taken_at=NOW + after)
 
@@ -49,8 +51,8 @@ def folds(shown: Snapshot) -> list[EntityUsage]:
 
 
 def with_maxima(shown: Snapshot) -> Snapshot:
-    """The snapshot as the first scrape of somebody sees it when there is sampling."""
-    return replace(shown, peaks=PeakKeeper().since_last("somebody", shown, 0.0))
+    """The snapshot when there is sampling, and it is the first one."""
+    return replace(shown, peaks=PeakKeeper(60.0).update(shown, 0.0))
 
 
 def page(shown: Snapshot) -> dict[tuple[str, Labels], float]:

@@ -11,7 +11,14 @@ from tests.exporter.cardinality.examples import cardinality, page, taken
 from tests.exporter.examples import usage
 from tests.exporter.exposition.pages import lines
 
-from quotascope.exporter.snapshot import Callbacks, CallbackUsage, NodeUsage, Snapshot
+from quotascope.exporter.snapshot import (
+    Callbacks,
+    Columns,
+    Entity,
+    EntityUsage,
+    NodeUsage,
+    Snapshot,
+)
 from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
@@ -20,39 +27,43 @@ whole = st.integers(0, 100).map(float)
 values = st.sampled_from(("a", "b", "c", "d", "e", OVERFLOW))
 
 
-def callbacks(*usages: CallbackUsage, after: float = 0.0) -> Snapshot:
+def callbacks(*usages: EntityUsage, after: float = 0.0) -> Snapshot:
     """A snapshot of these so many seconds after the first one."""
     nodes = tuple(NodeUsage(broker=broker) for broker in ("1", "2"))
     joined = taken((), after)
     return replace(
-        joined, nodes=nodes, callbacks=Callbacks(labels=LABELS, usages=usages)
+        joined,
+        nodes=nodes,
+        shown=Columns.of(usages),
+        callbacks=Callbacks(labels=LABELS),
     )
 
 
 def tagged(
     tenant: str, amount: float | None, throttle: float = 0.0, broker: str = "1"
-) -> CallbackUsage:
+) -> EntityUsage:
     """What a tenant produced."""
-    return CallbackUsage(
-        broker=broker,
-        quota_type=QuotaType.PRODUCE,
-        tags=(tenant, "gold"),
+    return EntityUsage(
+        entity=entity(broker, QuotaType.PRODUCE, (tenant, "gold")),
         usage=amount,
         throttle_time_seconds=throttle,
     )
 
 
+def entity(broker: str, kind: QuotaType, tags: tuple[str, ...]) -> Entity:
+    """One that a callback tells apart."""
+    return Entity(broker=broker, quota_type=kind, user="", client_id="", tags=tags)
+
+
 @st.composite
-def crowds(draw: st.DrawFn) -> list[CallbackUsage]:
+def crowds(draw: st.DrawFn) -> list[EntityUsage]:
     """Entities of two brokers and two quota types."""
     kinds = st.sampled_from((QuotaType.PRODUCE, QuotaType.REQUEST))
     brokers = st.sampled_from(("1", "2"))
     keys = draw(st.sets(st.tuples(brokers, kinds, values, values), max_size=30))
     return [
-        CallbackUsage(
-            broker=broker,
-            quota_type=kind,
-            tags=(tenant, tier),
+        EntityUsage(
+            entity=entity(broker, kind, (tenant, tier)),
             usage=draw(st.none() | whole),
             throttle_time_seconds=draw(whole),
         )
@@ -63,15 +74,17 @@ def crowds(draw: st.DrawFn) -> list[CallbackUsage]:
 def sums(shown: Snapshot) -> dict[tuple[str, QuotaType], float]:
     """The sum of usages by node and quota type."""
     added: dict[tuple[str, QuotaType], float] = defaultdict(float)
-    for each in shown.callbacks.usages:
-        added[each.broker, each.quota_type] += each.usage or 0.0
+    for each in shown.shown.tagged:
+        added[each.entity.broker, each.entity.quota_type] += each.usage or 0.0
     return added
 
 
 def test_within_the_cap_nothing_changes() -> None:
     """A callback of usual size is shown as it is."""
     joined = callbacks(tagged("a", 1.0), tagged("b", 2.0))
-    assert cardinality(max_entities=2).apply(joined).callbacks == joined.callbacks
+    shown = cardinality(max_entities=2).apply(joined)
+    assert shown.callbacks == joined.callbacks
+    assert shown.shown is joined.shown
 
 
 def test_what_is_beyond_the_cap_is_one_entity() -> None:
@@ -101,15 +114,14 @@ def test_what_is_beyond_the_cap_is_one_entity() -> None:
 
 def test_the_count_is_their_own() -> None:
     """Users and client ids take no room from what a callback tells apart, nor the other way round."""
-    joined = replace(
-        callbacks(tagged("a", 1.0)), entities=(usage(user="u", usage=1.0),)
-    )
+    crowd = (usage(user="u", usage=1.0), tagged("a", 1.0))
+    joined = callbacks(*crowd)
     shown = cardinality(max_entities=1).apply(joined)
     assert page(shown) == page(joined)
 
 
 @given(crowd=crowds(), most=st.integers(1, 4))
-def test_sums_are_those_of_all(crowd: list[CallbackUsage], most: int) -> None:
+def test_sums_are_those_of_all(crowd: list[EntityUsage], most: int) -> None:
     """No usage gets lost, and what has no number gets none."""
     joined = callbacks(*crowd)
     shown = cardinality(max_entities=most).apply(joined)
@@ -118,34 +130,30 @@ def test_sums_are_those_of_all(crowd: list[CallbackUsage], most: int) -> None:
 
 @given(crowd=crowds(), most=st.integers(1, 4))
 def test_every_series_that_is_not_shown_is_counted(
-    crowd: list[CallbackUsage], most: int
+    crowd: list[EntityUsage], most: int
 ) -> None:
     """The page without a cap has as many series more as the counts say."""
-    unbounded = [each for each in crowd if OVERFLOW not in each.tags]
+    unbounded = [each for each in crowd if OVERFLOW not in (each.entity.tags or ())]
     before = set(page(callbacks(*unbounded)))
     shown = cardinality(max_entities=most).apply(callbacks(*unbounded))
     after = {each for each in page(shown) if ("tenant", OVERFLOW) not in each[1]}
     assert after <= before
-    assert len(before - after) == shown.folds.series_dropped["overflow"]
-    assert (
-        len(unbounded)
-        == shown.callbacks.folded
-        + len(shown.callbacks.usages)
-        - shown.callbacks.stand_ins
-    )
+    assert len(before - after) == shown.folds.series_dropped.get("overflow", 0)
+    alone = [each for each in shown.shown.tagged if not each.entity.stands_in]
+    assert len(unbounded) == shown.callbacks.folded + len(alone)
 
 
 @given(moments=st.lists(crowds(), max_size=6), most=st.integers(1, 4))
 def test_no_more_than_the_cap_are_shown(
-    moments: list[list[CallbackUsage]], most: int
+    moments: list[list[EntityUsage]], most: int
 ) -> None:
     """Neither at first nor later, and a tenant called as the fold is part of it."""
     kept = cardinality(max_entities=most)
     for number, crowd in enumerate(moments):
-        shown = kept.apply(callbacks(*crowd, after=15 * number)).callbacks
+        shown = kept.apply(callbacks(*crowd, after=15 * number)).shown
+        found = [each.entity for each in shown.tagged]
         for kind in QuotaType:
-            names = {each.tags for each in shown.usages if each.quota_type is kind}
+            names = {each.tags for each in found if each.quota_type is kind}
             assert len(names - {(OVERFLOW, OVERFLOW)}) <= most
-        assert len({(e.broker, e.quota_type, e.tags) for e in shown.usages}) == len(
-            shown.usages
-        )
+        keys = {(each.broker, each.quota_type, each.tags) for each in found}
+        assert len(keys) == len(found)

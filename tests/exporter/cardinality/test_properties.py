@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from copy import copy
 from dataclasses import replace
-from math import nan
+from itertools import pairwise
+from math import isnan, nan
 from random import Random
 from typing import Any
 
@@ -19,9 +20,11 @@ from tests.exporter.cardinality.examples import (
     taken,
     with_maxima,
 )
+from tests.exporter.cardinality.plain import Plain
 from tests.exporter.examples import usage
 from tests.strategies import texts
 
+from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.snapshot import Cause, EntityUsage, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 from quotascope.metrics.catalog import OVERFLOW
@@ -32,17 +35,16 @@ SUMMED = (
     "kafka_quota_request_threads",
     "kafka_quota_controller_mutations_per_second",
 )
-COUNTED = (
-    "throttled_seconds_total",
-    "throttled_requests_total",
-    "rejected_mutations_total",
-)
 RULES = QuotaRules({QuotaEntity("u0", None): 8.0})
 Key = tuple[str, QuotaType, str, str]
 
 names = st.sampled_from(("", "u0", "u1", "u2", "u3", OVERFLOW)) | texts
 whole = st.integers(0, 64).map(float)
-keys = st.tuples(st.sampled_from("12"), st.sampled_from(QuotaType), names, names)
+few = st.sampled_from((0.0, 0.0, 0.0, 0.5, 2.0))
+nodes = st.sampled_from("12")
+kinds = st.sampled_from(QuotaType)
+labels = st.tuples(st.sampled_from((*"abcd", OVERFLOW)), st.sampled_from("xy"))
+keys = st.tuples(nodes, kinds, names, names)
 
 
 @st.composite
@@ -171,7 +173,7 @@ def test_every_series_that_is_not_shown_is_counted(
     assert len(before - after) == sum(shown.folds.series_dropped.values())
     folded = shown.folds.overflow + shown.folds.excluded
     assert len(shown.measured) == len(unbounded)
-    assert len(shown.left_out) == folded
+    assert len(shown.entities) - len(folds(shown)) == len(unbounded) - folded
 
 
 def is_fold(series: tuple[str, Labels]) -> bool:
@@ -180,64 +182,68 @@ def is_fold(series: tuple[str, Labels]) -> bool:
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> list[list[EntityUsage]]:
-    """Some entities that count from moment to moment, not always all of them."""
-    members = sorted(draw(st.sets(keys, min_size=1, max_size=8)), key=str)
-    totals = dict.fromkeys(members, 0.0)
-    moments = []
-    for _ in range(draw(st.integers(1, 6))):
-        moment = []
-        for key in members:
-            totals[key] += draw(whole)
-            counters: dict[str, Any] = dict.fromkeys(COUNTED, totals[key])
-            moment.append(replace(draw(entity_usages(key)), **counters))
-        moments.append(moment)
+def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
+    """Times, the nodes that have answered, and entities of which some come and go; their limits and those of callbacks change, too."""
+    members = draw(st.lists(keys, min_size=1, max_size=25, unique=True))
+    tagged = draw(st.lists(st.tuples(nodes, kinds, labels), max_size=8, unique=True))
+    serials: dict[object, int] = {}
+    at, moments = 0.0, []
+    for _ in range(draw(st.integers(1, 8))):
+        up = draw(st.sampled_from(("12", "12", "1")))
+        crowd = [draw(entity_usages(key)) for key in members if key[0] in up]
+        for node, kind, tags in tagged:
+            entity = usage(kind, "", broker=node).entity
+            crowd.append(
+                EntityUsage(
+                    entity=replace(entity, tags=tags),
+                    usage=draw(st.none() | whole),
+                    throttle_time_seconds=draw(few),
+                )
+            )  # fmt: skip
+        there = [each for each in crowd if draw(st.integers(0, 9))]
+        for each in there:
+            entity = each.entity
+            key = (*key_of(each), entity.tags)
+            serial = serials.setdefault(key, entity.serial)
+            each.entity = replace(entity, serial=serial)
+            if each.told_utilization is not None and isnan(each.told_utilization):
+                each.told_utilization = None  # as columns have it
+        moments.append((at, up, there))
+        at += draw(st.sampled_from((0.0, 15.0, 15.0, 15.0, 150.0, 300.0)))
     return moments
 
 
-def fold_totals(shown: Snapshot) -> dict[Key, float]:
-    """The counters of the folds."""
-    return {key_of(each): each.throttled_requests_total or 0.0 for each in folds(shown)}
-
-
 @given(history=histories(), config=configs)
-def test_counters_of_folds_never_go_back(
-    history: list[list[EntityUsage]], config: dict[str, Any]
+def test_what_is_shown_follows_plainly(
+    history: list[tuple[float, str, list[EntityUsage]]], config: dict[str, Any]
 ) -> None:
-    """Whoever comes, leaves or disappears, nothing looks like a restart."""
+    """Row by row, fold by fold and count by count: what one gets that goes from identity to identity."""
+    if any(at > before + 15 for (before, *_), (at, *_) in pairwise(history)):
+        # for how long one that is away is remembered is a case of its own
+        config.pop("idle_after_seconds", None)
     kept = cardinality(**config)
-    before: dict[Key, float] = {}
-    for number, crowd in enumerate(history):
-        here = crowd if number % 2 else crowd[: len(crowd) // 2 + 1]
-        now = fold_totals(kept.apply(taken(here, 150 * number)))
-        assert all(now[key] >= value for key, value in before.items() if key in now)
-        before |= now
+    plain = Plain(CardinalityConfig(**config))
+    for at, up, crowd in history:
+        shown = kept.apply(taken(crowd, at, up))
+        expected = plain.apply(crowd, set(up), at)
+        found = [*shown.entities, *shown.shown.tagged]
+        alone = [each for each in found if not each.entity.stands_in]
+        assert sorted(alone, key=str) == sorted(expected.shown, key=str)
+        assert {fold_of(each) for each in found if each.entity.stands_in} == (
+            expected.folds()
+        )
+        folds, callbacks = shown.folds, shown.callbacks
+        left = {"overflow": folds.overflow + callbacks.folded}
+        left |= {"excluded": folds.excluded, "idle": folds.idle}
+        assert Counter(left) == expected.entities
+        crowded = {(False, kind): count for kind, count in folds.crowded.items()}
+        crowded |= {(True, kind): count for kind, count in callbacks.crowded.items()}
+        assert crowded == expected.crowded
 
 
-@given(history=histories(), config=configs)
-def test_growth_is_that_of_all_entities(
-    history: list[list[EntityUsage]], config: dict[str, Any]
-) -> None:
-    """Folds and the series that go on grow together as much as all entities did."""
-    config.pop("idle_after_seconds", None)
-    kept = cardinality(**config)
-    own: dict[Key, float] = {}
-    folded: dict[Key, float] = {}
-    for number, crowd in enumerate(history):
-        shown = kept.apply(taken(crowd, 150 * number))
-        now = {
-            key_of(each): each.throttled_requests_total or 0.0
-            for each in shown.measured
-            if each not in shown.left_out
-        }
-        grew = sum(now[key] - own[key] for key in now.keys() & own.keys())
-        totals = fold_totals(shown)
-        grew += sum(totals.values()) - sum(folded.values())
-        if number:
-            assert grew == counted(crowd) - counted(history[number - 1])
-        own, folded = now, totals
-
-
-def counted(crowd: list[EntityUsage]) -> float:
-    """What all of them have counted."""
-    return sum(each.throttled_requests_total or 0.0 for each in crowd)
+def fold_of(each: EntityUsage) -> tuple[object, ...]:
+    """What stands for others, as ``Outcome.folds`` gives it."""
+    entity = each.entity
+    pool = entity.tags is not None, entity.quota_type
+    throttle = each.throttle_time_seconds if each.throttle_known else None
+    return pool, entity.broker, each.usage, throttle

@@ -13,13 +13,11 @@ from tests.exporter.join.world import Numbers, World, entity, limits
 from quotascope.exporter.beans import Bean, Column
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics import QuotaEntity, QuotaType
-from quotascope.metrics.catalog import OVERFLOW
 
 PRODUCE = QuotaType.PRODUCE
 RULES = {PRODUCE: {QuotaEntity(user): 100.0 for user in "abcd"}}
 Moment = Mapping[str, Mapping[str, float]]
 """How often each user was throttled so far, by node."""
-Totals = Mapping[tuple[str, str], float]
 
 growths = st.fixed_dictionaries(
     {node: st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9)) for node in "12"}
@@ -65,15 +63,6 @@ def _count(user: str, count: float) -> Numbers:
     return {Column(bean, "throttle-count"): count}
 
 
-def counters(shown: Snapshot) -> dict[tuple[str, str], float]:
-    """The counters of a page, by node and user."""
-    return {
-        (each.entity.broker, each.entity.user): each.throttled_requests_total
-        for each in shown.entities
-        if each.throttled_requests_total is not None
-    }
-
-
 @given(history=histories(), again=st.integers(1, 2))
 def test_the_same_tables_again_change_nothing(
     history: list[Moment], again: int
@@ -88,40 +77,25 @@ def test_the_same_tables_again_change_nothing(
 
 
 @given(history=histories(), early=st.lists(st.sampled_from(("", "1", "2", "12"))))
-def test_counters_are_right_whatever_was_told_before(
+def test_sums_are_right_whatever_was_answered_before(
     history: list[Moment], early: list[str]
 ) -> None:
-    """None goes back in any answer, and those of complete answers together grow by what all nodes counted."""
+    """In each answer, partial or complete, the shown and the folds together have used what the users of its nodes have."""
     exporter = Exporter()
-    highest: dict[tuple[str, str], float] = defaultdict(float)
-    before: Totals = {}
     for number, moment in enumerate(history):
         for nodes in early[number::3]:
-            rises(highest, counters(exporter.answer(moment, nodes, 0)))
-        now = counters(exporter.answer(moment, "12", 15))
-        rises(highest, now)
-        if number:
-            grew = growth(before, now)
-            assert grew == counted(moment) - counted(history[number - 1])
-        before = now
+            assert used(exporter.answer(moment, nodes, 0)) == expected(moment, nodes)
+        assert used(exporter.answer(moment, "12", 15)) == expected(moment, "12")
 
 
-def rises(highest: dict[tuple[str, str], float], told: Totals) -> None:
-    """No counter is below what it was."""
-    for key, value in told.items():
-        assert value >= highest[key]
-        highest[key] = value
+def used(shown: Snapshot) -> dict[str, float]:
+    """The sum of usages by node."""
+    sums: dict[str, float] = defaultdict(float)
+    for each in shown.entities:
+        sums[each.entity.broker] += each.usage or 0.0
+    return dict(sums)
 
 
-def growth(before: Totals, now: Totals) -> float:
-    """What Prometheus adds up: series that are new begin at what they show, the folds at nothing."""
-    return sum(
-        value - before.get(key, 0.0)
-        for key, value in now.items()
-        if key in before or key[1] == OVERFLOW
-    )
-
-
-def counted(moment: Moment) -> float:
-    """What all users have counted."""
-    return sum(sum(users.values()) for users in moment.values())
+def expected(moment: Moment, nodes: str) -> dict[str, float]:
+    """The same, of all users."""
+    return {node: float(sum(map(ord, moment[node]))) for node in nodes if moment[node]}

@@ -68,7 +68,7 @@ async def test_failure_is_told_and_does_not_count() -> None:
 
 
 async def test_scrapes_see_what_samples_saw() -> None:
-    """From the source to the scraper: with sampling there are maxima, for those who say who they are."""
+    """From the source to the scraper: with sampling there are maxima."""
     source = ScriptedSource()
     samplers: list[Sampler] = []
     collection = Collection(
@@ -77,12 +77,11 @@ async def test_scrapes_see_what_samples_saw() -> None:
         max_age_seconds=0,
         own=lambda: OwnHealth(sampling=samplers[0].sampling if samplers else None),
     )
-    assert (await collection.snapshot(60, "a")).peaks is None
+    assert (await collection.snapshot(60)).peaks is None
     samplers.append(Sampler(collection, 5.0, 9.0))
-    taken = await collection.snapshot(60, "a")
+    taken = await collection.snapshot(60)
     assert taken.peaks is not None
     assert taken.sampling == Sampling()
-    assert (await collection.snapshot(60)).peaks is None
     await collection.close()
 
 

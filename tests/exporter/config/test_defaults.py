@@ -69,6 +69,7 @@ server.max_requests 40
 collection.max_age_seconds 1.0
 collection.timeout_seconds 9.0
 collection.sample_every_seconds None
+collection.sample_window_seconds 60.0
 collection.margin_seconds 0.5
 cardinality.max_entities 10000
 cardinality.include_users ()

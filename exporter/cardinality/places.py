@@ -1,0 +1,253 @@
+"""Which identities are shown when there are more than there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+
+from ..snapshot import Columns, Floats, Layout
+from .identity import HOLD_SECONDS, POOLS, Identities, Ints, Mask, View
+
+QUIET: Final = 0
+"""Rank. Weight: the largest usage of one node."""
+NEAR: Final = 1
+"""Rank: close to the limit. Weight: utilization, or the part of the burst that is used."""
+THROTTLED: Final = 2
+"""Rank: throttled or in token debt. Weight: the longest throttle, in seconds."""
+
+_NEAR_RATIO: Final = 0.5
+_CLEARLY_MORE: Final = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Pressure:
+    """How much entities and identities matter to a reader who looks at quotas."""
+
+    throttled: Mask
+    """By row: whether it was throttled lately, or mutations are refused now."""
+    used: Floats
+    """By row: the part of the limit or of the burst that is used, the larger one; 0 where there is none."""
+    rank: Floats
+    """By identity: that of the node where it is highest."""
+    weight: Floats
+    """By identity: what orders within the rank."""
+
+    @classmethod
+    def of(cls, view: View, columns: Columns) -> Pressure:
+        """The pressure of what these columns hold."""
+        delayed = np.fmax(columns.throttle_time, 0.0)
+        throttled = (delayed > 0) | (columns.tokens < 0)
+        used = np.fmax(np.fmax(columns.utilization, columns.burst_used), 0.0)
+        near = used >= _NEAR_RATIO
+        rank = np.where(throttled, THROTTLED, np.where(near, NEAR, QUIET)).astype("f8")
+        quiet = np.fmax(columns.usage, 0.0)
+        weight = np.where(throttled, delayed, np.where(near, used, quiet))
+        highest = view.greatest(rank)
+        counting = np.where(rank == highest[view.of_row], weight, -np.inf)
+        return cls(throttled, used, highest, view.greatest(counting))
+
+
+class Places:
+    """
+    Keeps who is shown from one snapshot to the next: each pool has so many places.
+
+    An identity that is shown stays so unless another has a higher rank (throttled, near its limit, neither)
+    than it had in the last five minutes, or, after five minutes, more than twice its weight. One
+    whose node is down keeps its place as long, so that a moment of that changes nothing.
+    What is decided does not depend on the order of the entities.
+
+    Args:
+        identities: Keeps who has a place, and since when.
+        most: How many places there are.
+
+    """
+
+    def __init__(self, identities: Identities, most: int) -> None:
+        self._identities = identities
+        self._most = most
+        self._contested = np.zeros(POOLS, np.bool_)
+        """By pool: whether there was not a place for each a short while ago."""
+        self._all: tuple[Layout, float] | None = None
+        """What was shown last, and when, if that was all."""
+        self._on: dict[str, Ints] = {}
+        """The numbers of those with a contested place by the nodes where they were last seen."""
+        self._seen: tuple[Layout, AbstractSet[str], Mask] | None = None
+        """Of what ``_on`` was made."""
+        identities.known["placed"] = False
+
+    @property
+    def contested(self) -> bool:
+        """Whether it matters who has a place."""
+        return bool(self._contested.any())
+
+    def show_all(self, layout: Layout, at: float) -> None:
+        """There is room for each entity of this layout at ``at`` (Unix time in seconds), and no place is contested."""
+        self._all = layout, at
+
+    def chosen(
+        self,
+        view: View,
+        candidates: Mask,
+        pressure: Pressure,
+        nodes: AbstractSet[str],
+        at: float,
+    ) -> Mask:
+        """By identity: those of the candidates that are shown at ``at`` (Unix time in seconds), when these nodes have answered."""
+        known = self._identities.known
+        placed, pools = known["placed"], known["pool"]
+        there = np.zeros(len(known), np.bool_)
+        there[view.numbers[candidates]] = True
+        away = placed & ~there
+        returning = away & self._silent(nodes) & ~_past(known["seen_at"], at)
+        counts = np.bincount(view.pools[candidates], minlength=POOLS)
+        # one who comes back finds the place even where all others fit meanwhile
+        awaited = np.bincount(pools[returning], minlength=POOLS) > 0
+        self._contested = (counts > self._most) | awaited
+        placed[away & ~returning] = False
+        wanted = self._contested[view.pools]
+        self._place(view.numbers[candidates & ~wanted], at)
+        self._observe(view, np.flatnonzero(candidates & wanted), pressure, at)
+        for pool in np.flatnonzero(self._contested):
+            inside = candidates & (view.pools == pool)
+            outside = np.flatnonzero(inside & ~placed[view.numbers])
+            holders = np.flatnonzero(placed & (pools == pool))
+            self._admit(view, outside, holders, pressure, at)
+        holding = candidates & placed[view.numbers]
+        self._note_nodes(view, holding & wanted, nodes)
+        return np.where(counts[view.pools] > self._most, holding, candidates)
+
+    def settle(self) -> None:
+        """Give places to all that were shown last, if that was all; to be called before places are contested."""
+        if self._all is not None:
+            layout, at = self._all
+            numbers = self._identities.of(layout, at).numbers
+            self._identities.known["placed"] = False
+            self._place(numbers, at)
+            self._all = None
+
+    def _place(
+        self, numbers: Ints, at: float, rank: object = QUIET, weight: object = 0.0
+    ) -> None:
+        known: Any = self._identities.known
+        known["placed"][numbers] = True
+        for moment in ("since", "seen_at", "pressed_at"):
+            known[moment][numbers] = at
+        known["rank"][numbers] = rank
+        known["weight"][numbers] = weight
+
+    def _observe(self, view: View, there: Ints, pressure: Pressure, at: float) -> None:
+        """The highest rank of the last minutes counts, and the weight that it came with."""
+        known = self._identities.known
+        there = there[known["placed"][view.numbers[there]]]
+        known["seen_at"][view.numbers[there]] = at
+        numbers = view.numbers[there]
+        higher = pressure.rank[there] >= known["rank"][numbers]
+        there = there[higher | _past(known["pressed_at"][numbers], at)]
+        numbers = view.numbers[there]
+        known["rank"][numbers] = pressure.rank[there]
+        known["weight"][numbers] = pressure.weight[there]
+        known["pressed_at"][numbers] = at
+
+    def _admit(
+        self, view: View, outside: Ints, holders: Ints, pressure: Pressure, at: float
+    ) -> None:
+        """Give free places to the strongest outside, and let the others compete."""
+        rank, weight = pressure.rank, pressure.weight
+        room = self._most - len(holders)
+        if room and len(outside):
+            # of equal ones the last by name
+            weakest_first = np.lexsort((outside, weight[outside], rank[outside]))
+            split = max(0, len(outside) - room)
+            entering = outside[weakest_first[split:]]
+            numbers = view.numbers[entering]
+            self._place(numbers, at, rank[entering], weight[entering])
+            outside = outside[weakest_first[:split]]
+            holders = np.concatenate([holders, numbers])
+        if not len(outside):
+            return
+        known = self._identities.known
+        held, held_weight = known["rank"][holders], known["weight"][holders]
+        open_since = _past(known["since"][holders], at)
+        least = np.full(THROTTLED + 1, np.inf)
+        np.minimum.at(least, held[open_since], held_weight[open_since])
+        higher = rank[outside] > held.min()
+        more = weight[outside] > _CLEARLY_MORE * least[rank[outside].astype(np.intp)]
+        able = outside[higher | more]
+        if not len(able):
+            return
+        able = able[np.lexsort((able, weight[able], rank[able]))][::-1]
+        first_rank, first_weight = rank[able[0]], weight[able[0]]
+        yielding = (held == first_rank) & open_since
+        yielding &= first_weight > _CLEARLY_MORE * held_weight
+        yielding |= held < first_rank
+        weakest_first = np.lexsort((held_weight[yielding], held[yielding]))
+        weakest = holders[yielding][weakest_first]
+        self._compete(view, able, weakest, pressure, at)
+
+    def _compete(
+        self, view: View, able: Ints, weakest: Ints, pressure: Pressure, at: float
+    ) -> None:
+        """Let those that are ``able`` to move another one, the strongest first, take the places of the ``weakest``, which move for the first of them."""
+        known, names = self._identities.known, self._identities.names
+        rank, weight, since = known["rank"], known["weight"], known["since"]
+        challengers = iter(able)
+        challenger = next(challengers)
+        equals = groupby(weakest, lambda each: (rank[each], weight[each]))
+        for (held_rank, held_weight), group in equals:
+            for holder in sorted(group, key=names.__getitem__):
+                now, now_weight = pressure.rank[challenger], pressure.weight[challenger]
+                if now == held_rank and not _past(since[holder], at):
+                    continue  # it does not make way yet
+                if now < held_rank or (
+                    now == held_rank and now_weight <= _CLEARLY_MORE * held_weight
+                ):
+                    return
+                known["placed"][holder] = False
+                self._place(view.numbers[[challenger]], at, now, now_weight)
+                following = next(challengers, None)
+                if following is None:
+                    return
+                challenger = following
+
+    def _silent(self, nodes: AbstractSet[str]) -> Mask:
+        """By number: whether it may be there, but on a node that has not answered."""
+        silent = np.zeros(len(self._identities.known), np.bool_)
+        for node, numbers in self._on.items():
+            if node not in nodes:
+                silent[numbers] = True
+        return silent
+
+    def _note_nodes(self, view: View, holding: Mask, nodes: AbstractSet[str]) -> None:
+        """Remember where they were seen: on the nodes that have answered now, on the others when those last did."""
+        known = self._identities.known
+        kept = known["placed"] & self._contested[known["pool"]]
+        self._on = {node: each[kept[each]] for node, each in self._on.items()}
+        seen = self._seen
+        if (
+            seen is not None
+            and (seen[0], seen[1]) == (view.layout, nodes)
+            and np.array_equal(seen[2], holding)
+        ):
+            return
+        self._seen = view.layout, nodes, holding
+        now = np.zeros(len(known), np.bool_)
+        now[view.numbers[holding]] = True
+        on = {
+            node: each[~now[each]] if node in nodes else each
+            for node, each in self._on.items()
+        }
+        rows = np.flatnonzero(holding[view.of_row])
+        of_node = view.layout.node_numbers[rows]
+        for place, node in enumerate(view.layout.nodes):
+            there = view.numbers[view.of_row[rows[of_node == place]]]
+            on[node] = np.concatenate([on.get(node, there[:0]), there])
+        self._on = {node: each for node, each in on.items() if len(each)}
+
+
+def _past(since: Floats, at: float) -> Mask:
+    """Whether what was decided then holds no more."""
+    return np.abs(at - since) >= HOLD_SECONDS
