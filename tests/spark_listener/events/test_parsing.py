@@ -78,6 +78,15 @@ def test_attempt_of_a_task() -> None:
     assert record.attempt.began == 1.0
 
 
+def test_the_first_partition_is_number_0() -> None:
+    """Which is a number like others, whatever index the task has among those that are repeated."""
+    event = started(partition=0)
+    event["Task Info"]["Index"] = 3
+    record = parse(event)
+    assert isinstance(record, TaskStarted)
+    assert record.attempt.partition == 0
+
+
 @pytest.mark.parametrize("unknown", [None, -1])
 def test_partition_of_an_old_event(unknown: int | None) -> None:
     """Before Spark 3.3 the index has to do."""
