@@ -31,6 +31,7 @@ from quotascope.spark_listener.events import (
     UnreadableEvent,
     parse,
 )
+from quotascope.spark_listener.events.progress import phases
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -210,3 +211,11 @@ def test_odd_event(data: st.DataObject) -> None:
         parse(event)
     except UnreadableEvent:
         return
+
+
+def test_phases_are_seconds_by_name() -> None:
+    """Spark tells ms. A name is kept up to 100 characters, of at most 50 phases; what is no number is none."""
+    told = {"x" * 200: 1_500, "addBatch": 250, "planning": None, "late": float("inf")}
+    assert phases({"durationMs": told}) == {"x" * 100: 1.5, "addBatch": 0.25}
+    many = {str(number): 1_000 for number in range(60)}
+    assert [*phases({"durationMs": many})] == [str(number) for number in range(50)]

@@ -58,3 +58,10 @@ def test_long_tables_are_cut(tmp_path: Path) -> None:
     ]
     path.write_text("\n".join([*lines, *more]) + "\n")
     assert "and 7 more" in drawn(path)
+
+
+@pytest.mark.parametrize("width", [70, 80, 120])
+def test_causes_are_not_broken(tmp_path: Path, width: int) -> None:
+    """They are words to search for: one among the causes, two each of stages and of waits; names give way."""
+    text = drawn(log(tmp_path / "app-1", "-" + "x" * 60), width)
+    assert text.count("kafka_timeout_throttled") == 5
