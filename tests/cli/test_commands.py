@@ -8,13 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 from tests.cli.conftest import Serve
 from tests.cli.test_transcripts import Cluster, run
 
-from quotascope.cli.ingest import print_counts
-from quotascope.cli.request_topic import _told
+from quotascope.cli.ingest import _tell, print_counts
+from quotascope.cli.recommend import _floor
+from quotascope.cli.request_topic import _tell_waits, _told
+from quotascope.clients.accounting import ThrottleAccount
 from quotascope.clients.topic_admin import TopicFound
+from quotascope.metrics import QuotaType
 from quotascope.pipeline.ingest import Report
 from quotascope.pipeline.request_topic import Ensured
 
@@ -157,3 +161,71 @@ def test_files_that_were_not_read_are_named_up_to_ten(
         assert len(lines) == min(count, 10) + (count > 10)
         assert lines[0].endswith(" was not read: a link")
         assert ("11 files and folders were not read" in errors) is (count > 10)
+
+
+def test_waits_of_a_topics_creation_are_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In seconds and on standard error; nothing where there was none."""
+    account = ThrottleAccount()
+    _tell_waits(account)
+    assert capsys.readouterr() == ("", "")
+    for ms in (1_000, 500):
+        account.client("alice", "topics", "admin").told(ms)
+    _tell_waits(account)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "to wait 1.5 s in all" in err
+    assert err.endswith("were repeated: 0\n")
+
+
+def test_broken_files_are_told_apart_from_the_counts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """On standard error, each in one line whatever its name is; and the command fails."""
+    report = Report(read=3, kept=2, duplicates=1, broken={"a\nb.gz": "cut off"})
+    with pytest.raises(typer.Exit) as ended:
+        _tell(report)
+    assert ended.value.exit_code == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("3 lines: 2 requests added, ")
+    assert "b.gz" not in out
+    assert err.count("\n") == 1
+    assert err.startswith("quotascope: ")
+    assert err.endswith("b.gz: cut off\n")
+
+
+def test_counts_alone_are_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    """With nothing on standard error."""
+    _tell(Report(read=1, kept=1))
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("producer_byte_rate=77000", (QuotaType.PRODUCE, 77_000.0)),
+        ("request_percentage=1.5", (QuotaType.REQUEST, 1.5)),
+    ],
+)
+def test_a_floor_is_a_key_and_a_limit(
+    text: str, found: tuple[QuotaType, float]
+) -> None:
+    """The keys are Kafka's."""
+    assert _floor(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("producer_byte_rate=a lot", "--floor takes KEY=LIMIT, not 'producer_byte_rate=a lot'"),
+        ("producer_byte_rate", "--floor takes KEY=LIMIT, not 'producer_byte_rate'"),
+        ("byte_rate=1", "'byte_rate' is none of producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate"),
+        ("x" * 99, f"'{'x' * 60}' is none of producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate"),
+    ],
+)  # fmt: skip
+def test_a_floor_that_is_none_is_refused(text: str, told: str) -> None:
+    """With what was given, as far as it can be read at a glance."""
+    with pytest.raises(typer.BadParameter) as refused:
+        _floor(text)
+    assert refused.value.message == told

@@ -159,5 +159,7 @@ def test_spans_are_those_of_clocks(name: str, begins: dt.datetime) -> None:
     """Seconds, minutes and hours of UTC."""
     at = dt.datetime(2023, 11, 14, 22, 13, 20, 999_000, dt.UTC)
     ms = int(at.timestamp() * 1_000)
-    made = rollup(history_of(requests({"timestamp": ms, "completed": ms})), WIDTHS[name])
+    made = rollup(
+        history_of(requests({"timestamp": ms, "completed": ms})), WIDTHS[name]
+    )
     assert {row["start"] for row in made.to_pylist()} == {begins.timestamp() * 1_000}

@@ -58,13 +58,13 @@ def test_recovery_is_from_the_first_throttle_of_a_burst_to_its_end(
     book_throttle(ledger, 0, kind, 1_000, 500)
     book_throttle(ledger, 0, kind, 3_000, 500)
     for other in {*KINDS, NO_KIND} - {kind}:
-        enter_free(ledger, 0, other, False, 4_000)
+        enter_free(ledger, 0, other, timed=False, now_ms=4_000)
     assert _figure(ledger, kind, RECOVERY_MS) == 0
-    enter_free(ledger, 0, kind, False, 6_000)
+    enter_free(ledger, 0, kind, timed=False, now_ms=6_000)
     assert _figure(ledger, kind, RECOVERY_MS) == 5_000
-    enter_free(ledger, 0, kind, False, 60_000)
+    enter_free(ledger, 0, kind, timed=False, now_ms=60_000)
     book_throttle(ledger, 0, kind, 70_000, 500)
-    enter_free(ledger, 0, kind, False, 71_000)
+    enter_free(ledger, 0, kind, timed=False, now_ms=71_000)
     assert _figure(ledger, kind, RECOVERY_MS) == 5_000
 
 
@@ -72,6 +72,6 @@ def test_bursts_of_quotas_go_on_side_by_side(ledger: Ledger) -> None:
     """A request that costs thread time ends that of the request quota as well."""
     for number, kind in enumerate(KINDS, 1):
         book_throttle(ledger, 0, kind, 1_000 * number, 500)
-    enter_free(ledger, 0, FETCH, True, 10_000)
+    enter_free(ledger, 0, FETCH, timed=True, now_ms=10_000)
     found = [_figure(ledger, kind, RECOVERY_MS) for kind in KINDS]
     assert found == [0, 8_000, 7_000, 0]

@@ -100,7 +100,7 @@ def test_all_bars_are_within_the_picture(axes: Axes) -> None:
     edges = [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in bars]
     assert 0.5 < min(upper for upper, _ in edges) - top < 1.5
     assert 0.5 < bottom - max(lower for _, lower in edges) < 1.5
-    assert all(0 <= bar.get_x() and bar.get_x() + bar.get_width() <= 60 for bar in bars)
+    assert all(bar.get_x() >= 0 and bar.get_x() + bar.get_width() <= 60 for bar in bars)
     rows = sorted(set(edges))
     assert all(upper < below for (_, upper), (below, _) in pairwise(rows))
     assert list(axes.get_xticks()) == [0, 10, 20, 30, 40, 50, 60]
