@@ -15,10 +15,16 @@ def _account(*totals: ClientTotals) -> Any:
     return SimpleNamespace(throttles=[("", each) for each in totals])
 
 
-@pytest.mark.parametrize("count", ["throttled_ms", "responses", "quota_retries"])
-def test_any_count_is_worth_a_row(count: str) -> None:
+@pytest.mark.parametrize(
+    "some",
+    [
+        ClientTotals(CLIENT, throttled_ms=1),
+        ClientTotals(CLIENT, responses=1),
+        ClientTotals(CLIENT, quota_retries=1),
+    ],
+)
+def test_any_count_is_worth_a_row(some: ClientTotals) -> None:
     """A throttle time, a response that told one, or a call that was repeated; a client without any is none that waited."""
-    some = ClientTotals(CLIENT)._replace(**{count: 1})
     account = _account(ClientTotals(CLIENT), some)
     assert [totals for _, totals in waits(account)] == [some]
 
