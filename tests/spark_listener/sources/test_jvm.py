@@ -1,8 +1,12 @@
 """The sources that reach into the driver's JVM, with a stand-in at py4j's border."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from unittest.mock import MagicMock
 
 import pytest
@@ -12,9 +16,11 @@ from quotascope.spark_listener.sources.callbacks import CallbackSource
 from quotascope.spark_listener.sources.pull import source as pull
 from quotascope.spark_listener.sources.pull.batches import Batch
 from quotascope.spark_listener.sources.pull.handles import Handles
+from quotascope.spark_listener.sources.pull.listener import QueueingListener
 
 TASK_START = "org.apache.spark.scheduler.SparkListenerTaskStart"
 TASK_END = "org.apache.spark.scheduler.SparkListenerTaskEnd"
+JOB_END = "org.apache.spark.scheduler.SparkListenerJobEnd"
 
 
 class _Bus:
@@ -86,6 +92,140 @@ def test_an_array_holds_its_values() -> None:
     gateway = MagicMock()
     gateway.new_array = lambda _kind, length: [None] * length
     assert Handles(gateway).array("int", "a", "b", "c") == ["a", "b", "c"]
+
+
+class _Function:
+    """A method handle, as Python has it."""
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self._call = call
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._call(*arguments)
+
+    def bindTo(self, first: Any) -> _Function:  # noqa: N802 - Java's name
+        return _Function(partial(self._call, first))
+
+
+class _Functions:
+    """As `Handles`, but what it makes runs here."""
+
+    def kind(self, name: str) -> MagicMock:
+        return MagicMock(newInstance=_Count, jvm_name=name)
+
+    def array(self, _kind: Any, *values: Any) -> list[Any]:
+        return [*values]
+
+    def method(self, _owner: str, name: str, *_types: str) -> _Function:
+        return _Function(lambda of, *given: getattr(of, name)(*given))
+
+    def static(self, *_names: str) -> _Function:
+        return _Function(lambda one, other: one == other)  # Objects.equals
+
+    def constant(self, _kind: str, value: Any) -> _Function:
+        return _Function(lambda: value)
+
+    def cast(self, function: _Function, *_types: str) -> _Function:
+        return function
+
+    def bind(self, function: _Function, _position: int, value: Any) -> _Function:
+        return function.bindTo(value)
+
+    def ignoring(self, function: _Function, *kinds: str) -> _Function:
+        return _Function(lambda *given: function(*given[len(kinds) :]))
+
+    def of(self, outer: _Function, inner: _Function) -> _Function:
+        return _Function(lambda *given: outer(inner(*given)))
+
+    def either(self, test: _Function, then: _Function, other: _Function) -> _Function:
+        return _Function(lambda *given: then(*given) if test(*given) else other(*given))
+
+    def is_a(self, name: str) -> _Function:
+        return _Function(lambda found: found.getClass() == name)
+
+    def guarded(self, function: _Function, fallback: _Function) -> _Function:
+        def call(*given: Any) -> Any:
+            try:
+                return function(*given)
+            except Exception as error:  # noqa: BLE001 - as Java's Throwable
+                return fallback(error, *given)
+
+        return _Function(call)
+
+
+class _Count:
+    """A counter of Spark's."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def inc(self) -> None:
+        """One more."""
+        self.count += 1
+
+
+class _Places:
+    """Java's queue of so many places."""
+
+    def __init__(self, places: int) -> None:
+        self.held: list[Any] = []
+        self._places = places
+
+    def offer(self, event: Any) -> bool:
+        """Whether there was a place."""
+        if len(self.held) == self._places:
+            return False
+        self.held.append(event)
+        return True
+
+
+def _started(stage_attempt: int, number: int) -> Any:
+    task = SimpleNamespace(attemptNumber=lambda: number)
+    return SimpleNamespace(getClass=lambda: TASK_START, stageAttemptId=lambda: stage_attempt, taskInfo=lambda: task)  # fmt: skip
+
+
+def _ended(reason: str) -> Any:
+    told = SimpleNamespace(getClass=lambda: reason)
+    return SimpleNamespace(getClass=lambda: TASK_END, reason=lambda: told)
+
+
+FIRST, REPEATED, RESUBMITTED = _started(0, 0), _started(0, 1), _started(1, 0)
+SUCCEEDED = _ended("org.apache.spark.Success$")
+FAILED = _ended("org.apache.spark.ExceptionFailure")
+OTHER = SimpleNamespace(getClass=lambda: JOB_END)
+UNWANTED = SimpleNamespace(getClass=lambda: "org.apache.spark.Other")
+EVENTS = [FIRST, SUCCEEDED, REPEATED, RESUBMITTED, FAILED, OTHER, UNWANTED]
+
+
+@pytest.mark.parametrize(
+    ("thin", "places", "kept", "skipped", "refused"),
+    [
+        (True, 99, [REPEATED, RESUBMITTED, FAILED, OTHER], 2, 0),
+        (False, 99, [FIRST, SUCCEEDED, REPEATED, RESUBMITTED, FAILED, OTHER], 0, 0),
+        (True, 3, [REPEATED, RESUBMITTED, FAILED], 2, 1),
+        (False, 1, [FIRST], 0, 5),
+    ],
+)
+def test_the_queue_holds_what_is_worth_it(
+    monkeypatch: pytest.MonkeyPatch,
+    thin: bool,  # noqa: FBT001 - a case
+    places: int,
+    kept: list[Any],
+    skipped: int,
+    refused: int,
+) -> None:
+    """First starts and successes are only counted when `thin`, what nobody wants not at all, and what finds no place is lost."""
+    monkeypatch.setattr(QueueingListener, "_handler", lambda _self, _jvm, made: made)
+    jvm, functions = MagicMock(), _Functions()
+    jvm.java.util.concurrent.LinkedBlockingQueue = _Places
+    jvm.java.lang.reflect.Proxy.newProxyInstance = lambda *given: given[-1]
+    names = {TASK_START, TASK_END, JOB_END}
+    wanted = SimpleNamespace(contains=names.__contains__)
+    made: Any = QueueingListener(cast("Handles", functions), jvm, capacity=places, wanted=wanted, thin=thin)  # fmt: skip
+    for event in EVENTS:
+        made.java(event)
+    assert made.queue.held == kept
+    assert (made.skipped.java.count, made.refused.java.count) == (skipped, refused)
 
 
 def _calling(monkeypatch: pytest.MonkeyPatch) -> tuple[CallbackSource, Remembered]:
