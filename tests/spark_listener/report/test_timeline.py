@@ -10,7 +10,7 @@ from tests.spark_listener.report.throttled import log
 from quotascope.spark_listener.report import read_account
 from quotascope.spark_listener.report.colours import CAUSES
 from quotascope.spark_listener.report.drawing import drawing
-from quotascope.spark_listener.report.timeline import ticks, timeline
+from quotascope.spark_listener.report.timeline import Span, _place, ticks, timeline
 
 
 def test_lanes(tmp_path: Path) -> None:
@@ -58,7 +58,9 @@ def test_lanes_for_which_there_is_no_room(tmp_path: Path) -> None:
         (60.0, [0, 10, 20, 30, 40, 50, 60]),
         (0.001, 1),
         (7_322.0, [0, 1_800, 3_600, 5_400, 7_200]),
+        (40_000.0, [0, 7_200, 14_400, 21_600, 28_800, 36_000]),
         (90_000.0, 5),
+        (500_000.0, [0, 86_400, 172_800, 259_200, 345_600, 432_000]),
         (1e12, 9),
     ],
 )
@@ -70,6 +72,20 @@ def test_ticks(whole: float, expected: list[float] | int) -> None:
     else:
         assert 1 <= len(found) <= 9
     assert found[-1] <= whole
+
+
+def test_overlaps_are_in_rows_up_to_eight() -> None:
+    """What ends before another begins shares its row; beyond eight, the last row takes what has no place."""
+    spans = [
+        Span(began=0, ended=10 + number, colour="", throttled=0, title=str(number))
+        for number in range(11)
+    ]
+    after = Span(began=12.5, ended=20, colour="", throttled=0, title="after")
+    rows: list[list[Span]] = []
+    for span in (*spans, after):
+        _place(rows, span)
+    titles = [[span.title for span in row] for row in rows]
+    assert titles == [["0", "after"], *([str(n)] for n in range(1, 7)), ["7", "8", "9", "10"]]  # fmt: skip
 
 
 def test_each_cause_has_its_colour() -> None:
