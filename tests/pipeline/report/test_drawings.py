@@ -3,14 +3,18 @@
 import math
 import re
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 from xml.etree.ElementTree import Element
 
 import pytest
 
 from quotascope.metrics import QuotaType
 from quotascope.pipeline.report.bar_chart import Bar, bar_chart
+from quotascope.pipeline.report.charts import _legend
 from quotascope.pipeline.report.heat_map import heat_map
 from quotascope.pipeline.report.line_chart import Limit, line_chart
+from quotascope.pipeline.report.scales import round_times
 from quotascope.pipeline.report.usage import Usage
 
 DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
@@ -167,3 +171,39 @@ def test_limits_are_lines_at_their_value() -> None:
         assert 0 < float(line.attrib["x1"]) <= float(line.attrib["x2"]) < width
         assert 0 < float(line.attrib["y1"]) <= float(line.attrib["y2"]) < height
     assert all(0 < float(text.attrib["y"]) < height for text in svg.iter("text"))
+
+
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("length", "step"),
+    [
+        (8 * SECOND, SECOND),
+        (4 * MINUTE, 30 * SECOND),
+        (8 * MINUTE, MINUTE),
+        (4 * HOUR, 30 * MINUTE),
+        (8 * HOUR, HOUR),
+        (4 * DAY, 12 * HOUR),
+        (8 * DAY, DAY),
+        (8 * 7 * DAY, 7 * DAY),
+        (8 * 365 * DAY, 365 * DAY),
+    ],
+)
+def test_moments_are_those_of_clocks(length: int, step: int) -> None:
+    """Steps that divide a minute, an hour, a day; as fine as eight of them reach."""
+    assert [*round_times(0, length)] == [step * n for n in range(length // step + 1)]
+    (first, *_) = round_times(1, length)
+    assert first == step
+
+
+def test_the_legend_draws_limits_as_the_chart_does() -> None:
+    """In the colour of the candidate, dashed from the ninth on; equal limits share a line."""
+    summary: Any = SimpleNamespace(group=SimpleNamespace(kind=QuotaType.PRODUCE))
+    drawn: Any = SimpleNamespace(usage=USAGE)
+    limits = [Limit(name=f"c{n}", value=value, colour=n) for n, value in ((0, 1_000.0), (7, 2_000.0), (8, 3_000.0), (9, 3_000.0))]  # fmt: skip
+    keys = [each for each in _legend(summary, drawn, limits) if isinstance(each, Element)]  # fmt: skip
+    marks = [path for key in keys for path in key.iter("path") if "limit" in path.attrib["class"]]  # fmt: skip
+    assert [(mark.attrib["class"], mark.get("stroke-dasharray")) for mark in marks] == [("limit s0", ""), ("limit s7", ""), ("limit s1", "6 4")]  # fmt: skip
+    told = ["".join(key.itertext()).strip() for key in keys]
+    assert told == ["used, mean", "peak", "1 kB/s: c0", "2 kB/s: c7", "3 kB/s: c8, c9"]
