@@ -85,7 +85,7 @@ def main() -> None:
     """Run the command line; mistakes and failures become one message and an exit code."""
     _never_fail_to_encode()
     try:
-        app()
+        app(prog_name="quotascope")
     except Exception as error:
         from quotascope.exporter.untrusted import one_line
 

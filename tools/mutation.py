@@ -45,7 +45,7 @@ COMPARISONS = (
     "tests/alerts/test_files.py::test_generated_files_are_current",
     "tests/cli/test_transcripts.py",
     "tests/dashboards/test_generated.py",
-    "tests/dashboards/test_layout.py",
+    "tests/dashboards/test_layout.py::test_rows_panels_and_columns_are_as_laid_out",
     "tests/exporter/exposition/test_golden.py",
     "tests/facts/test_defaults.py",
     "tests/test_docs.py",
@@ -96,6 +96,7 @@ def main() -> int:
     """0 when at least ``--goal`` percent of the sample were caught, else 1."""
     options = _options()
     copies = _copies(options.jobs)
+    _check_comparisons(copies[0])
     reached = _reached(options.map or _recorded(copies[0]))
     sample = [
         mutant
@@ -144,6 +145,13 @@ def _copies(count: int) -> list[Path]:
         shutil.rmtree(other, ignore_errors=True)
         shutil.copytree(first, other, symlinks=True)
     return [first, *others]
+
+
+def _check_comparisons(copy: Path) -> None:
+    """What fails without any mutant notices none."""
+    command = [*_pytest(copy, ()), *(str(copy / each) for each in COMPARISONS)]
+    if subprocess.run(command, cwd=copy, check=False).returncode:
+        raise SystemExit("quotascope: the comparisons fail without any mutant")
 
 
 def _copy(target: Path) -> Path:
@@ -236,9 +244,10 @@ def _reached(data: Path) -> _Reached:
 
 
 def _in_checkout(path: str) -> str:
-    """The path below the checkout, of which the tests ran in a copy: its longest end that is a file there."""
+    """The path below the checkout, of which the tests ran in a copy: from the name of its room on."""
     parts = Path(path).parts
-    ends = (Path(*parts[place:]) for place in range(1, len(parts)))
+    rooms = (place for place, part in enumerate(parts) if part in FLOORS)
+    ends = (Path(*parts[place:]) for place in rooms)
     return str(next((end for end in ends if (ROOT / end).exists()), path))
 
 
@@ -281,11 +290,12 @@ def _sample(room: str, count: int, chooser: random.Random) -> Iterator[MutationS
 
 
 def _can_be_made(mutant: MutationSpec) -> bool:
-    """False where the operator finds no way to change the place, or fails at it, as at names with a dot."""
+    """False where the operator finds no way to change the place, fails at it, as at names with a dot, or makes no Python of it."""
     operator = cosmic_ray.plugins.get_operator(mutant.operator_name)()
     source = mutant.module_path.read_text("utf-8")
     try:
-        return mutate_code(source, operator, mutant.occurrence) is not None
+        code = mutate_code(source, operator, mutant.occurrence)
+        return code is not None and ast.parse(code) is not None
     except Exception:  # noqa: BLE001 - whatever the operator did not expect
         return False
 
@@ -363,7 +373,8 @@ def _judged(
 
 def _verdict(mutant: MutationSpec, copy: Path, reached: _Reached) -> Verdict:
     path = mutant.module_path.relative_to(ROOT)
-    tests = reached.tests(str(path), mutant.start_pos[0], mutant.end_pos[0])
+    first, last = _statement(mutant)
+    tests = reached.tests(str(path), first, last)
     outcome, diff = "unreached", ""
     for markers in (UNIT, "real") if path.parts[0] in ASKED_WHOLE else (UNIT,):
         if tests and outcome in ("unreached", "survived"):
@@ -375,6 +386,19 @@ def _verdict(mutant: MutationSpec, copy: Path, reached: _Reached) -> Verdict:
     return Verdict(
         path.parts[0], str(path), mutant.start_pos[0], mutant.operator_name, outcome, len(tests), diff
     )  # fmt: skip
+
+
+def _statement(mutant: MutationSpec) -> tuple[int, int]:
+    """The lines of the innermost statement around a mutant: of a table, only the first one is known to be run."""
+    lines = mutant.start_pos[0], mutant.end_pos[0]
+    tree = ast.parse(mutant.module_path.read_text("utf-8"))
+    around = [
+        (node.lineno, node.end_lineno or node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and not hasattr(node, "body")
+    ]
+    spans = [span for span in around if span[0] <= lines[0] and lines[1] <= span[1]]
+    return min(spans, key=lambda span: span[1] - span[0], default=lines)
 
 
 def _tried(

@@ -38,11 +38,6 @@ class Comparison:
         """The throttle in the answer."""
         return max(self.request.told_ms, 0)
 
-    @property
-    def error_ms(self) -> int:
-        """Predicted less reported."""
-        return self.prediction.total_ms - self.reported_ms
-
     def counted_by(self, kind: QuotaType) -> bool:
         """Whether a quota has to do with the request."""
         if kind is QuotaType.REQUEST:

@@ -66,6 +66,18 @@ async def test_fills_no_more_than_the_terminal(width: int, height: int) -> None:
     assert max(map(len, lines)) <= width
 
 
+async def test_as_many_rows_as_there_is_room_for() -> None:
+    """Beside a heading, a blank line, and a line about the whole: not one less, and one at least."""
+    snapshot = await demo_after(10)
+    every = len(ranking(snapshot.measured))
+    for height in range(1, every + 10):
+        text = rendered(view(snapshot, 100, height), 100).rstrip("\n")
+        lines = text.split("\n")
+        rows = [line for line in lines[:-1] if re.search(r" (produce|fetch|request|mutation)", line)]  # fmt: skip
+        assert lines[-1].startswith("muted now: ")
+        assert len(rows) == min(max(1, height - 4), every)
+
+
 async def test_tells_how_many_rows_do_not_fit() -> None:
     """What is left out is counted."""
     snapshot = await demo_after(10)

@@ -92,3 +92,20 @@ def test_programs_are_told_the_same() -> None:
     assert fetch["measured_as"] == {"user": "alice", "client_id": None}
     names = [level["rule_client_id"] for level in fetch["levels"]]
     assert names == [None, "<default>", "", None, "<default>", "", None, "<default>"]
+
+
+def test_levels_stand_in_rows_below_quota_types() -> None:
+    """From the left edge on, as wide as the longest cell, two blanks after each column; numbers end below each other."""
+    lines = [line.rstrip() for line in printed("alice", "etl").splitlines()]
+    assert lines[2:12] == [
+        "                                                             controller",
+        "#  a quota for                      produce  fetch  request    mutation",
+        "1  user 'alice', client-id 'etl'        > 1      -        -           -",
+        "2  user 'alice', default client-id        -      -        -           -",
+        "3  user 'alice'                           -      -        -           -",
+        "4  default user, client-id 'etl'          -      -        -           -",
+        "5  default user, default client-id        -      -        -           -",
+        "6  default user                           -      -        -           -",
+        "7  client-id 'etl'                        -      -        -           -",
+        "8  default client-id                      -      -        -           -",
+    ]

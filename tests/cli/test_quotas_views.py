@@ -51,6 +51,8 @@ def test_an_affected_address_is_shown_with_its_limits() -> None:
             IpImpact(ip="10.0.0.1", usage=12.0, before=inf, after=10.0),
             IpImpact(ip="10.0.0.2", usage=None, before=None, after=10.0),
             IpImpact(ip="10.0.0.3", usage=0.0, before=20.0, after=inf),
+            IpImpact(ip="10.0.0.4", usage=7.0, before=5.0, after=None),
+            IpImpact(ip="10.0.0.5", usage=None, before=inf, after=inf),
         ],
     )
     lines = [
@@ -60,6 +62,8 @@ def test_an_affected_address_is_shown_with_its_limits() -> None:
     assert "ip 10.0.0.1 connect 12.0 conn/s unlimited 10.0 conn/s 120%" in lines
     assert "ip 10.0.0.2 connect ? ? 10.0 conn/s ?" in lines
     assert "ip 10.0.0.3 connect 0.00 conn/s 20.0 conn/s unlimited -" in lines
+    assert "ip 10.0.0.4 connect 7.00 conn/s 5.00 conn/s ? ?" in lines
+    assert "ip 10.0.0.5 connect ? unlimited unlimited -" in lines
 
 
 def test_nobody_and_too_many_are_told() -> None:

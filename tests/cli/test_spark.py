@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 import zipfile
@@ -128,3 +129,13 @@ def test_progress_is_on_the_terminal_only(tmp_path: Path) -> None:
     os.close(ours)
     assert result.stdout.startswith(b"{")
     assert "reading" in seen
+
+
+def test_without_a_command_the_commands_are_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what each does, and not only that one is missing."""
+    run(monkeypatch, "spark")
+    out, err = capsys.readouterr()
+    assert re.search(r"^.? *report  ", out + err, re.MULTILINE)
+    assert "Missing command" not in out + err

@@ -260,6 +260,33 @@ def test_rows_are_full_and_follow_each_other(dashboards: Dashboards) -> None:
             top += 1 if row["collapsed"] else 1 + panels[0]["gridPos"]["h"]
 
 
+def test_rows_are_as_high_as_what_they_hold(dashboards: Dashboards) -> None:
+    """A number takes four lines, graphs eight; tables have room for at least three lines below their titles and no more than nine in all."""
+    for dashboard in dashboards.values():
+        for row, panels in _rows(dashboard):
+            kinds = {panel["type"] for panel in panels}
+            (height,) = {panel["gridPos"]["h"] for panel in panels}
+            if kinds == {"stat"}:
+                assert height == 4, row["title"]
+            elif kinds == {"timeseries"}:
+                assert height == 8, row["title"]
+            else:
+                assert 6 <= height <= 9, row["title"]
+
+
+def test_fixed_widths_hold_their_titles(dashboards: Dashboards) -> None:
+    """A letter of a title takes at most eight pixels; widths go in steps of ten and leave room for the names, which have no fixed one."""
+    for _, panel in _of(dashboards, "table"):
+        overrides = panel["fieldConfig"]["overrides"]
+        for override in overrides:
+            title = override["matcher"]["options"]
+            looks = {one["id"]: one["value"] for one in override["properties"]}
+            width = looks.get("custom.width")
+            if width is not None:
+                assert width % 10 == 0, title
+                assert 8 * len(title) <= width <= 230, title
+
+
 def test_panels_are_numbered_in_reading_order(dashboards: Dashboards) -> None:
     """From 1 on: what stands in somebody's link stays true."""
     for dashboard in dashboards.values():

@@ -29,6 +29,14 @@ def test_jitter_stays_within_its_part(seed: int, elapsed_ms: int) -> None:
     assert 180 <= rhythm.next_ms(elapsed_ms, dice(seed)) - elapsed_ms <= 220
 
 
+def test_jitter_takes_all_of_its_part() -> None:
+    """Of 200 requests some come nearly as early, and some nearly as late, as they may."""
+    rhythm, random = Rhythm(every_ms=200, jitter=0.1), dice(1)
+    found = [rhythm.next_ms(0, random) for _ in range(200)]
+    assert min(found) < 184
+    assert max(found) > 216
+
+
 @pytest.mark.parametrize(
     ("elapsed_ms", "next_ms"),
     [(50, 150), (949, 1_049), (950, 5_050), (1_049, 5_050), (5_050, 5_150)],

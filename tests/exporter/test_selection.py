@@ -78,6 +78,32 @@ def test_orders(order: Order, names: list[str]) -> None:
     assert users(Selection(order=order, show=Show.ALL)) == names
 
 
+def test_of_equals_the_other_figure_decides() -> None:
+    """Of equal use the longer delay comes first, of equal delays the greater use."""
+    rows = [
+        usage(user="little", usage=10.0, limit=100.0, throttle_time_seconds=2.0),
+        usage(user="much", usage=90.0, limit=100.0, throttle_time_seconds=2.0),
+        usage(user="longest", usage=10.0, limit=100.0, throttle_time_seconds=5.0),
+    ]
+    for order, users_in_order in (
+        (Order.DELAY, ["longest", "much", "little"]),
+        (Order.USED, ["much", "longest", "little"]),
+    ):
+        found = in_order(rows, Selection(order=order))
+        assert [each.entity.user for each in found] == users_in_order
+
+
+@pytest.mark.parametrize("order", [Order.USAGE, Order.LIMIT, Order.TOKENS])
+def test_no_number_is_no_zero(order: Order) -> None:
+    """An entity whose number is not known comes after one whose number is 0."""
+    bucket = QuotaType.CONTROLLER_MUTATION
+    known = usage(bucket, "zero", usage=0.0, limit=0.0, tokens=0.0)
+    unknown = usage(bucket, "unknown")
+    for rows in ([known, unknown], [unknown, known]):
+        found = in_order(rows, Selection(order=order))
+        assert [each.entity.user for each in found] == ["zero", "unknown"]
+
+
 def test_the_emptiest_bucket_comes_first() -> None:
     """And who has none afterwards, in both directions."""
     assert users(Selection(order=Order.TOKENS))[0] == "erin"

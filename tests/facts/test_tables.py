@@ -11,14 +11,20 @@ from quotascope.clients.throttling import (
     first_waiting_version,
     has_throttle_time,
 )
-from quotascope.clients.throttling.mutation import THROTTLING_QUOTA_EXCEEDED
+from quotascope.clients.throttling.mutation import (
+    THROTTLING_QUOTA_EXCEEDED,
+    RetryOptions,
+)
+from quotascope.exporter.limits import NodeSettings
 from quotascope.metrics import (
     CLIENT_QUOTA_KEYS,
     INVALID_REQUEST,
     IP_QUOTA_KEYS,
     KafkaRelease,
+    MetricConfig,
     MutationApi,
     QuotaType,
+    WindowConfig,
 )
 from quotascope.metrics.kafka_release import METADATA_LEVELS
 from quotascope.pipeline.history.exempt import EXEMPT_APIS, EXEMPT_ON_CONTROLLERS
@@ -173,6 +179,26 @@ def test_keys_of_quotas(release: KafkaRelease) -> None:
     assert clients == known["client_quotas"]
     assert {kind.quota_key for kind in QuotaType} == set(clients)
     assert {key: kind.name for key, kind in IP_QUOTA_KEYS.items()} == known["ip_quotas"]
+
+
+@releases
+def test_defaults_of_windows(release: KafkaRelease) -> None:
+    """Where a broker or a client configures nothing, Kafka's own values hold here, too."""
+    defaults = facts(release)["defaults"]
+    settings, windows, metric = NodeSettings(), WindowConfig(), MetricConfig()
+    for config, ours in {
+        "quota.window.num": windows.samples,
+        "quota.window.size.seconds": windows.window_seconds,
+        "controller.quota.window.num": settings.controller_quota_samples,
+        "controller.quota.window.size.seconds": settings.controller_quota_window_seconds,
+        "metrics.num.samples": metric.samples,
+        "metrics.sample.window.ms": metric.time_window_ms,
+        "default.api.timeout.ms": RetryOptions().timeout_ms,
+    }.items():
+        assert ours == defaults[config]
+    assert settings.quota_window_seconds == defaults["quota.window.size.seconds"]
+    same = {name: value for name, value in defaults.items() if name.endswith((".window.num", ".window.size.seconds"))}  # fmt: skip
+    assert set(same.values()) == {windows.samples, windows.window_seconds}
 
 
 @releases

@@ -81,6 +81,21 @@ def test_a_refused_connection_leaves_no_trace(registry: Registry) -> None:
     assert quotas.counts.total == 0
 
 
+def test_a_wait_of_one_ms_is_a_refusal(registry: Registry) -> None:
+    """
+    The shortest wait there is, and the connection is taken back all the same.
+
+    Where 2000/s are allowed, the 2001st of a second is (2001 - 2000) / 2000 s too early: half a millisecond, which is rounded up.
+    """
+    quotas = make(registry)
+    quotas.update_ip_rate(IP, 2_000)
+    assert connect(quotas, 2_010) == 2_000
+    assert rate(registry, ip=IP) == 2_000
+    name = "ip-connection-accept-throttle-time"
+    assert rate(registry, name, listener="CLIENT") == 1
+    assert quotas.counts.total == 2_000
+
+
 def test_a_broker_past_its_limit_makes_acceptors_wait(registry: Registry) -> None:
     """Until the rate is back at its limit; the connection itself counts."""
     quotas = make(registry, max_rate=4)

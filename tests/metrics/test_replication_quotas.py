@@ -38,6 +38,15 @@ def test_refuses_a_rate_that_is_no_long(quotas: ReplicationQuotas, text: str) ->
         quotas.apply_broker_configs({LEADER_RATE: text}, {})
 
 
+def test_a_refusal_quotes_60_characters_of_a_long_text(
+    quotas: ReplicationQuotas,
+) -> None:
+    """Enough to find it, and no more."""
+    with pytest.raises(InvalidConfig) as caught:
+        quotas.apply_broker_configs({LEADER_RATE: "x" * 10_000}, {})
+    assert str(caught.value).count("x") == 60
+
+
 def test_topics_mark_replicas(quotas: ReplicationQuotas) -> None:
     """Leader and follower apart; a config that is gone takes its marks along."""
     configs = {LEADER_REPLICAS: "0:1,1:2", FOLLOWER_REPLICAS: "*"}

@@ -37,6 +37,7 @@ def test_an_empty_document_is_an_empty_mapping() -> None:
     [
         ("a: [", "line 1: not valid YAML"),
         ("a: 1\na: 2\n", "line 2: the key 'a' is there twice"),
+        (f"{'x' * 70}: 1\n" * 2, f"line 2: the key '{'x' * 60}' is there twice"),
         ("a: \x00", "is not valid YAML"),
         ("a: 2026-13-45", "line 1: not valid YAML: this is no timestamp"),
         ("a: &x [*x]", "this alias repeats too much, or what it is in"),

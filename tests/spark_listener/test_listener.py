@@ -58,6 +58,14 @@ def test_lag_is_that_of_the_latest_source() -> None:
     assert listener.snapshot().lag_seconds == 0.0
 
 
+def test_a_source_that_fails_is_not_late() -> None:
+    """Nor early: the lag is that of the others, and 0 where there are none."""
+    broken, late = _Source("a"), _Source("b", late=0.5)
+    broken.error = OSError("gone")
+    assert _listener(broken).collect().lag_seconds == 0.0
+    assert _listener(broken, late).collect().lag_seconds == 0.5
+
+
 def test_thread_fetches_by_itself() -> None:
     """Without being asked."""
     source = _Source()

@@ -8,6 +8,7 @@ from quotascope.cli.top.choices import (
     ESCAPE,
     HOME,
     PAGE_DOWN,
+    PAGE_UP,
     UP,
     Choices,
     Kind,
@@ -46,6 +47,22 @@ def test_scrolling_ends_at_the_top() -> None:
     assert after(DOWN, UP, "k").first == 0
     assert after(PAGE_DOWN, HOME).first == 0
     assert after(PAGE_DOWN, "s").first == 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "rows"),
+    [
+        ((UP, "k"), -1),
+        ((DOWN, "j"), 1),
+        ((PAGE_UP,), -10),
+        ((PAGE_DOWN, " "), 10),
+        ((HOME,), -50),
+        (("x", "\n"), 0),
+    ],
+)
+def test_keys_scroll_by_rows_and_pages(keys: tuple[str, ...], rows: int) -> None:
+    """Letters as arrows, the space bar as the key for the next page; others not at all."""
+    assert {Choices(first=50).pressed(key).first for key in keys} == {50 + rows}
 
 
 @pytest.mark.parametrize("keys", ["q", "/x"])

@@ -5,7 +5,12 @@ from typing import Any, cast
 import kafka
 import pytest
 from kafka import errors
-from kafka.protocol.admin import CreateTopicsResponse
+from kafka.protocol.admin import (
+    CreatePartitionsResponse,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
 
 from quotascope.clients.accounting import ThrottleAccount
 from quotascope.clients.throttled_admin.kafka_python import ThrottleAwareAdmin
@@ -100,3 +105,63 @@ def test_wrong_arguments_are_the_librarys_to_tell() -> None:
         Scripted().create_topics([])
     with pytest.raises(ValueError, match="exclude each other"):
         Scripted().create_topics(["a"], validate_only=True, wait_for_metadata=True)
+
+
+class Deleting(Scripted):
+    """A broker's answers to what deletes topics and extends them, and whether the library was asked to raise errors itself."""
+
+    raises: tuple[bool, ...] = ()
+
+    def run(self, _send: Any, request: Any, *rest: Any) -> Any:
+        """As the library's event loop, with the next thing of the list."""
+        self.sent.append([topic.name for topic in request.topics])
+        self.raises += (rest[-1],)
+        throttle_ms, codes = self._script.pop(0)
+        self._answered = (6, throttle_ms)
+        if isinstance(request, DeleteTopicsRequest):
+            deleted = DeleteTopicsResponse.DeletableTopicResult
+            return DeleteTopicsResponse(
+                version=6,
+                throttle_time_ms=throttle_ms,
+                responses=[
+                    deleted(name=name, error_code=code, error_message=None)
+                    for name, code in codes.items()
+                ],
+            )
+        extended = CreatePartitionsResponse.CreatePartitionsTopicResult
+        return CreatePartitionsResponse(
+            version=3,
+            throttle_time_ms=throttle_ms,
+            results=[
+                extended(name=name, error_code=code, error_message=None)
+                for name, code in codes.items()
+            ],
+        )
+
+
+def test_deletions_that_a_quota_refused_are_sent_again() -> None:
+    """They alone; an error in the answer is not the library's to raise, or nothing would be tried again."""
+    admin = Deleting((1, {"a": 0, "b": 89}), (0, {"b": 0}))
+    result = admin.delete_topics(["a", "b"])
+    assert [each["error_code"] for each in result["topics"]] == [0, 0]
+    assert admin.sent == [["a", "b"], ["b"]]
+    assert admin.raises == (False, False)
+    assert admin.account.totals()[0].quota_retries == 1
+
+
+def test_extensions_that_a_quota_refused_are_sent_again() -> None:
+    """As deletions are."""
+    admin = Deleting((1, {"a": 0, "b": 89}), (0, {"b": 0}))
+    result = admin.create_partitions({"a": 2, "b": 3})
+    assert [each.error_code for each in result.results] == [0, 0]
+    assert admin.sent == [["a", "b"], ["b"]]
+    assert admin.raises == (False, False)
+
+
+def test_an_error_of_a_deletion_is_raised() -> None:
+    """In the end, unless it is asked not to be."""
+    unknown = (0, {"a": 3})  # UNKNOWN_TOPIC_OR_PARTITION
+    with pytest.raises(errors.UnknownTopicOrPartitionError):
+        Deleting(unknown).delete_topics(["a"])
+    (told,) = Deleting(unknown).delete_topics(["a"], raise_errors=False)["topics"]
+    assert told["error_code"] == 3

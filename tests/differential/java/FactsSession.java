@@ -2,8 +2,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.message.ApiMessageType;
+import org.apache.kafka.common.metrics.MetricConfig;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.MessageUtil;
@@ -11,7 +13,7 @@ import org.apache.kafka.common.requests.AbstractResponse;
 import org.apache.kafka.server.common.MetadataVersion;
 import org.apache.kafka.server.config.QuotaConfig;
 
-/** What a release says of itself, as JSON in one line: APIs, errors, keys of quotas, levels of the metadata version. */
+/** What a release says of itself, as JSON in one line: APIs, errors, keys of quotas, levels of the metadata version, defaults. */
 final class FactsSession implements Replay.Session {
     @Override
     public String apply(String operation, Line line) {
@@ -30,7 +32,20 @@ final class FactsSession implements Replay.Session {
         }
         return object(Map.of("apis", object(apis), "errors", object(errors), "metadata_versions", object(levels),
             "latest_production", text(MetadataVersion.latestProduction().toString()),
-            "client_quotas", object(types(QuotaConfig.userAndClientQuotaConfigs())), "ip_quotas", object(types(QuotaConfig.ipConfigs()))));
+            "client_quotas", object(types(QuotaConfig.userAndClientQuotaConfigs())), "ip_quotas", object(types(QuotaConfig.ipConfigs())),
+            "defaults", object(defaults())));
+    }
+
+    /** What holds where a configuration of a broker, a metric or an Admin client says nothing. */
+    private static Map<String, String> defaults() {
+        Map<String, String> values = new TreeMap<>();
+        QuotaConfig.CONFIG_DEF.defaultValues().forEach((name, value) -> values.put(name, value instanceof Number ? value.toString() : "null"));
+        MetricConfig metric = new MetricConfig();
+        values.put("metrics.num.samples", Integer.toString(metric.samples()));
+        values.put("metrics.sample.window.ms", Long.toString(metric.timeWindowMs()));
+        Object patience = AdminClientConfig.configDef().defaultValues().get(AdminClientConfig.DEFAULT_API_TIMEOUT_MS_CONFIG);
+        values.put(AdminClientConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, patience.toString());
+        return values;
     }
 
     private static String api(ApiKeys api) {

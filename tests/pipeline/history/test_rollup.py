@@ -1,10 +1,12 @@
 """Sums by second, minute and hour are those of the rows, to the last digit."""
 
+import datetime as dt
 from collections import defaultdict
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.pipeline.history.requests import START_MS, requests
@@ -119,3 +121,45 @@ def test_network_time_counts_when_the_response_left() -> None:
     ).to_pylist()
     found = [(row["start"] - START_MS, row["requests"], row["amount"]) for row in made]
     assert found == [(0, 1, 500), (1_000, 0, 250)]
+
+
+@pytest.mark.parametrize(
+    ("told_ms", "refused", "throttled", "throttle_ms"),
+    [
+        (None, False, 0, 0),
+        (0, False, 0, 0),
+        (1, False, 1, 1),
+        (7, False, 1, 7),
+        (0, True, 1, 0),
+        (7, True, 1, 7),
+        (-5, False, 0, 0),
+    ],
+)
+def test_any_wait_and_any_refusal_is_a_throttle(
+    told_ms: int | None,
+    refused: bool,  # noqa: FBT001 - a case
+    throttled: int,
+    throttle_ms: int,
+) -> None:
+    """One ms is one; a negative time, which Kafka sent when it did not fit, made nobody wait."""
+    row = requests({"throttle_ms": told_ms, "quota_violated": refused})
+    (made,) = totals(rollup(history_of(row), 3_600_000)).to_pylist()
+    assert (made["throttled"], made["throttle_ms"]) == (throttled, throttle_ms)
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("seconds", dt.datetime(2023, 11, 14, 22, 13, 20, tzinfo=dt.UTC)),
+        ("minutes", dt.datetime(2023, 11, 14, 22, 13, tzinfo=dt.UTC)),
+        ("hours", dt.datetime(2023, 11, 14, 22, tzinfo=dt.UTC)),
+    ],
+)
+def test_spans_are_those_of_clocks(name: str, begins: dt.datetime) -> None:
+    """Seconds, minutes and hours of UTC."""
+    at = dt.datetime(2023, 11, 14, 22, 13, 20, 999_000, dt.UTC)
+    ms = int(at.timestamp() * 1_000)
+    made = rollup(
+        history_of(requests({"timestamp": ms, "completed": ms})), WIDTHS[name]
+    )
+    assert {row["start"] for row in made.to_pylist()} == {begins.timestamp() * 1_000}

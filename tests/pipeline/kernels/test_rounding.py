@@ -48,7 +48,7 @@ def test_rate(rate: float, limit: float, span: int, expected: int) -> None:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(0.5, 1), (-0.5, 0), (1.4999, 1), (2.5, 3), (-2.5, -2), (0.49999999999999994, 0), (float("nan"), 0), (1e300, 2**63 - 1), (-1e300, -(2**63))],
+    [(0.5, 1), (-0.5, 0), (1.4999, 1), (2.5, 3), (-2.5, -2), (0.49999999999999994, 0), (float("nan"), 0), (1e300, 2**63 - 1), (-1e300, -(2**63)), (2.0**63, 2**63 - 1), (-(2.0**63), -(2**63)), (2.0**63 - 1024, 2**63 - 1024)],
 )  # fmt: skip
 def test_rounded(way: str, value: float, expected: int) -> None:
     """Plain and compiled, halves go up, NaN to 0, and what 64 bits do not hold stops at their end."""

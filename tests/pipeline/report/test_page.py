@@ -16,7 +16,7 @@ from tests.pipeline.report.results import (
 
 from quotascope.metrics import QuotaType
 from quotascope.pipeline.report.summary import Group
-from quotascope.pipeline.report.whatif_page import headline, whatif_page
+from quotascope.pipeline.report.whatif_page import _row, headline, whatif_page
 from quotascope.pipeline.whatif.mode import Mode
 
 ALICE = Group(QuotaType.PRODUCE, "alice", "app1")
@@ -44,6 +44,22 @@ def test_page_tells_all() -> None:
         "upper bounds",
     ):
         assert words in text, words
+
+
+def test_figures_of_a_client() -> None:
+    """Each in its unit: results hold ms, bytes and shares."""
+    row = throttled(
+        90_000,
+        candidate="tight",
+        limit=2_000.0,
+        requests=1_234,
+        throttled_requests=56,
+        longest_throttle_ms=1_500,
+        delayed_bytes=2_500_000,
+        rejected_mutations=1_000,
+        recovery_ms=125_000,
+    )
+    assert [*_row(row)] == ["tight", "2 kB/s", "user client", "1,234", "56", "1 min 30 s", "10 %", "1.50 s", "2.5 MB", "1,000", "2 min 5 s"]  # fmt: skip
 
 
 def test_page_holds_nothing_that_runs() -> None:

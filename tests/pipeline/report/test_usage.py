@@ -63,3 +63,15 @@ def test_hours_that_were_not_seen_are_told_from_idle_ones() -> None:
     assert list(hours[:2]) == [100.0, 0.0]
     assert hours[5] == 0.0
     assert all(math.isnan(hour) for hour in [*hours[2:5], *hours[6:]])
+
+
+def test_pieces_stand_at_their_times() -> None:
+    """From the whole second before the span on; seconds without usage are missing."""
+    starts = MONDAY + np.array([0, 3_000, 4_000])
+    amounts = np.array([1_100, 2_200, 0])
+    span = (MONDAY + 250, MONDAY + 10_000)
+    drawn = usage(QuotaType.PRODUCE, starts, amounts, span)
+    assert (drawn.begin_ms, drawn.end_ms, drawn.piece_ms) == (MONDAY, MONDAY + 10_000, 1_000)  # fmt: skip
+    assert [*drawn.times_ms] == [MONDAY, MONDAY + 3_000, MONDAY + 4_000]
+    assert [*drawn.peak] == [100.0, 300.0, 300.0]
+    assert [*drawn.mean] == []

@@ -21,7 +21,7 @@ from quotascope.pipeline.ingest import Options, Report, Tables
 from quotascope.pipeline.ingest.committing import next_run
 from quotascope.pipeline.ingest.parts import Staged
 from quotascope.pipeline.request_log.parsing import Source, parse_lines
-from quotascope.pipeline.spark import arrow, ingest, stream
+from quotascope.pipeline.spark import arrow, ingest, stream, whatif
 from quotascope.pipeline.table import Table, run_here
 from quotascope.pipeline.table.retrying import ATTEMPTS
 
@@ -270,3 +270,60 @@ def test_how_a_stream_ends(
     with pytest.raises(PipelineError) as raised:
         stream.stream(query, {}, str(tmp_path), "/c")
     assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+@pytest.mark.parametrize("default", [None, "file:///"])
+def test_links_out_of_a_folder_are_refused(
+    tmp_path: Path, scheme: str, default: str | None
+) -> None:
+    """Spark would follow them. Without a setting, paths are of this machine (Hadoop: `fs.defaultFS`)."""
+    folder, secret = tmp_path / "logs", tmp_path / "secret.log"
+    folder.mkdir()
+    secret.write_bytes(line())
+    (folder / "link.log").symlink_to(secret)
+    settings = {} if default is None else {"spark.hadoop.fs.defaultFS": default}
+    spark: Any = SimpleNamespace(conf=settings)
+    with pytest.raises(UnreadableLog, match=r"link\.log: a link out"):
+        ingest.ingest(spark, [f"{scheme}{folder}"], str(tmp_path / "usage"))
+
+
+def test_folders_elsewhere_are_not_looked_into_here(tmp_path: Path) -> None:
+    """A path without a scheme is of the cluster's file system where one is set."""
+    (tmp_path / "link.log").symlink_to("/etc/hostname")
+    spark: Any = SimpleNamespace(conf={"spark.hadoop.fs.defaultFS": "hdfs://nn:8020"})
+    ingest._check_links(spark, [str(tmp_path)], Options())
+
+
+@pytest.mark.parametrize("missing", ["--history", "--candidates", "--into"])
+def test_what_if_as_a_program_needs_its_files(
+    capsys: pytest.CaptureFixture[str], missing: str
+) -> None:
+    """It says which is missing, and ends as programs do that were called wrongly."""
+    given = {"--history": "h", "--candidates": "c.yaml", "--into": "r.parquet"}
+    del given[missing]
+    with pytest.raises(SystemExit) as ended:
+        whatif.main([word for pair in given.items() for word in pair])
+    assert ended.value.code == 2
+    assert f"the following arguments are required: {missing}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error",
+    [PermissionError(13, "Permission denied", "r.parquet"), NotWritten("r", "full")],
+)
+def test_what_if_as_a_program_says_what_went_wrong(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+) -> None:
+    """In one line, with an exit code that scripts see."""
+
+    def refuse(_: Path) -> None:
+        raise error
+
+    monkeypatch.setattr(whatif, "read_candidates", refuse)
+    words = ["--history", "h", "--candidates", "c.yaml", "--into", "r.parquet"]
+    assert whatif.main(words) == 1
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", f"{error}\n")

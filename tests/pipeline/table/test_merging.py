@@ -10,6 +10,7 @@ from tests.pipeline.table.rows import LAYOUT, SCHEMA, rows
 from quotascope.pipeline.table.merging import merged
 from quotascope.pipeline.table.order import sorted_by
 from quotascope.pipeline.table.partitions import partitions_of
+from quotascope.pipeline.table.writing import gathered
 
 Row = tuple[str, str | None, int, int]
 
@@ -80,3 +81,16 @@ def test_order_of_more_values_than_one_number_holds() -> None:
     )
     same = partitions_of(far, LAYOUT) * 0
     assert sorted_by(far, LAYOUT.order, same).tolist() == [3, 2, 1, 0]
+
+
+def test_groups_end_when_they_are_full() -> None:
+    """By rows or by bytes, whatever comes first; each begins to count at none. The last may be smaller."""
+    ones = [pa.record_batch({"a": pa.array([n], pa.int64())}) for n in range(7)]
+
+    def sizes(most_rows: int, most_bytes: int) -> list[int]:
+        return [len(group) for group in gathered(ones, most_rows, most_bytes)]
+
+    assert sizes(2, 1_000) == [2, 2, 2, 1]
+    assert sizes(1_000, 3 * 8) == [3, 3, 1]
+    assert sizes(1, 1) == [1] * 7
+    assert sizes(1_000, 1_000) == [7]

@@ -1,9 +1,12 @@
 """On which side of a window's end a request fell is read from the answers that follow."""
 
+import pytest
 from tests.pipeline.validation.requests import T0, request
 
 from quotascope.pipeline.validation.borders import Move, explained, moved
+from quotascope.pipeline.validation.broker import ReplayedBroker
 from quotascope.pipeline.validation.moments import Moments
+from quotascope.pipeline.validation.rules import Rules
 
 EARLIER = Move(first=True, earlier_ms=1)
 LATER = Move(first=False, earlier_ms=-1)
@@ -50,3 +53,32 @@ def test_two_answers_have_to_be_put_right() -> None:
     assert explained({4, 5}, set(), moments) == {"s"}
     assert explained({4, 5}, {5}, moments) == frozenset()
     assert explained({4, 5, 99}, {4, 5}, moments) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("error_ms", "found"),
+    [(0, {}), (1, {1: 1}), (4, {1: 4}), (5, {}), (-1, {2: 1}), (-2, {2: 2}), (-3, {})],
+)
+def test_a_windows_beginning_lies_within_its_handlers_time(
+    error_ms: int, found: dict[int, int]
+) -> None:
+    """Of 3 ms, and one for the log's rounding; what is longer is no matter of clocks. Shorter by two ms at most, the answer's own moment is off."""
+    moments = Moments()
+    moments.charged("s", T0, request(1, thread_ns=3_000_000))
+    moments.answered("s", T0, request(2, decided_ms=T0 + 10), error_ms)
+    assert moments.found == found
+
+
+def test_the_first_answer_settles_a_window() -> None:
+    """Later ones are held against it, by the two ms that their own moments may be off."""
+    moments = Moments()
+    moments.charged("s", T0, request(1, thread_ns=3_000_000))
+    for line, error_ms in ((2, 3), (3, 3), (4, 4), (5, 1), (6, 0), (7, 6)):
+        moments.answered("s", T0, request(line, decided_ms=T0 + line), error_ms)
+    assert moments.found == {1: 3, 4: -1, 5: 2}
+
+
+def test_no_quota_has_anything_against_a_request_at_first() -> None:
+    """Without rules and before anything came from a controller, all throttles are 0."""
+    decided = ReplayedBroker(Rules(quotas={}), {}, T0).decide(request(), None)
+    assert (decided.bytes_ms, decided.request_ms, decided.mutation_ms) == (0, 0, 0)

@@ -13,6 +13,7 @@ from tests.spark_listener.recordings import (
 )
 
 from quotascope.spark_listener.events import Cause, classify
+from quotascope.spark_listener.events.chain import Raised, python_chain
 
 PYTHON = "org.apache.spark.api.python.PythonException"
 CASES = {  # the causes of the failed attempts, as tests/spark_listener/recorded/README.md tells them
@@ -273,6 +274,28 @@ def test_no_message_is_kept() -> None:
     """Messages may hold passwords: of a failure only the names of classes are known."""
     failure = classify(python_failure("ValueError: password=hunter2"))
     assert "hunter2" not in repr(failure)
+
+
+def test_margins_of_a_group_are_taken_away_and_no_more() -> None:
+    """Python draws one before each line, further right in a group within a group; what a message holds stays."""
+    text = """  + Exception Group Traceback (most recent call last):
+  |   File "job.py", line 3, in send
+  | ExceptionGroup: both (2 sub-exceptions)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "job.py", line 1, in send
+    | ValueError: a  | b  | c
+    +---------------- 2 ----------------
+    | Traceback (most recent call last):
+    |   File "job.py", line 2, in send
+    | OSError: no
+    +------------------------------------
+"""
+    assert {*python_chain(text)} == {
+        Raised("ExceptionGroup", "both (2 sub-exceptions)"),
+        Raised("ValueError", "a  | b  | c"),
+        Raised("OSError", "no"),
+    }
 
 
 TEXTS = st.text(st.sampled_from("\n\t :.$+|aA\u2028\ud800"), max_size=200) | st.lists(

@@ -31,6 +31,7 @@ from quotascope.spark_listener.events import (
     UnreadableEvent,
     parse,
 )
+from quotascope.spark_listener.events.progress import phases
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -76,6 +77,15 @@ def test_attempt_of_a_task() -> None:
     assert (record.attempt.partition, record.attempt.number) == (5, 2)
     assert record.attempt.task == 77
     assert record.attempt.began == 1.0
+
+
+def test_the_first_partition_is_number_0() -> None:
+    """Which is a number like others, whatever index the task has among those that are repeated."""
+    event = started(partition=0)
+    event["Task Info"]["Index"] = 3
+    record = parse(event)
+    assert isinstance(record, TaskStarted)
+    assert record.attempt.partition == 0
 
 
 @pytest.mark.parametrize("unknown", [None, -1])
@@ -201,3 +211,11 @@ def test_odd_event(data: st.DataObject) -> None:
         parse(event)
     except UnreadableEvent:
         return
+
+
+def test_phases_are_seconds_by_name() -> None:
+    """Spark tells ms. A name is kept up to 100 characters, of at most 50 phases; what is no number is none."""
+    told = {"x" * 200: 1_500, "addBatch": 250, "planning": None, "late": float("inf")}
+    assert phases({"durationMs": told}) == {"x" * 100: 1.5, "addBatch": 0.25}
+    many = {str(number): 1_000 for number in range(60)}
+    assert [*phases({"durationMs": many})] == [str(number) for number in range(50)]

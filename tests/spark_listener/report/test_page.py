@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 from tests.spark_listener.report.throttled import HOSTILE, log
 from tests.strategies import examples
 
-from quotascope.spark_listener.report import page, read_account
+from quotascope.spark_listener.report import page, read_account, story
+from quotascope.spark_listener.report.document import document
 
 KNOWN = {
     "html",
@@ -73,15 +76,30 @@ class Reader(HTMLParser):
         self.kinds: set[str] = set()
         self.attributes: set[str] = set()
         self.told: list[str] = []
+        self.rows: list[list[str]] = []
+        """Of all tables, the cells."""
+        self._in_cell = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element begins."""
         self.kinds.add(tag)
         self.attributes |= {name for name, _ in attrs}
+        if tag == "tr":
+            self.rows.append([])
+        elif tag == "td":
+            self.rows[-1].append("")
+            self._in_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        """An element ends."""
+        if tag == "td":
+            self._in_cell = False
 
     def handle_data(self, data: str) -> None:
         """Text."""
         self.told.append(data)
+        if self._in_cell:
+            self.rows[-1][-1] += data
 
 
 def read(text: str) -> Reader:
@@ -122,6 +140,23 @@ def test_page_tells_all(tmp_path: Path) -> None:
         assert words in told
 
 
+def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
+    """What each attempt noted, how long it took, and the sums of that; ms are told as seconds."""
+    found = read(page(read_account(log(tmp_path / "app-1"))))
+    assert [row for row in found.rows if row] == [
+        ["", "alice", "billing", "write", "", "4 s", "4", "2 s", "1"],
+        ["clicks", "alice", "clicks-reader", "read", "", "1.50 s", "4", "0.75 s", "1"],
+        ["kafka_quota", "1", "0"],
+        ["kafka_timeout_throttled", "2", "1"],
+        ["executor_lost", "1", "0"],
+        ["0.0", "foreachPartition", "", "1 kafka_timeout_throttled, 1 kafka_quota, 1 executor_lost", "4 s", "3"],
+        ["2.0", "start", "clicks", "1 kafka_timeout_throttled", "1.50 s", "1"],
+        ["clicks", "0", "8 s", "9,000", "2,500"],
+        ["0.0", "0", "0", "kafka_timeout_throttled", "cimpl.KafkaException", "", "4 s", "2 s", "7 s"],
+        ["2.0", "0", "0", "kafka_timeout_throttled", "cimpl.KafkaException", "clicks", "1.50 s", "0.75 s", "5 s"],
+    ]  # fmt: skip
+
+
 def test_page_of_an_application_without_trouble(tmp_path: Path) -> None:
     """It says so."""
     path = log(tmp_path / "app-1")
@@ -142,3 +177,51 @@ def test_any_name(tmp_path: Path, name: str) -> None:
     """Names of any characters make a page that can be written and read."""
     text = page(read_account(log(tmp_path / "app-1", name)))
     assert read(text.encode().decode()).kinds <= KNOWN
+
+
+def test_programs_get_the_same_figures(tmp_path: Path) -> None:
+    """In seconds, none of them rounded."""
+    told = json.loads(document(read_account(log(tmp_path / "app-1"))))
+    span = (told["began"], told["ended"], told["finished"])
+    assert span == (1_700_000_000, 1_700_000_060, True)
+    assert (told["throttled_seconds"], told["throttled_complete"]) == (5.5, False)
+    clients = [[*each.values()] for each in told["throttles"]]
+    assert clients == [
+        ["", "alice", "billing", "write", 4, 4, 2, 1],
+        ["clicks", "alice", "clicks-reader", "read", 1.5, 4, 0.75, 1],
+    ]
+    causes = [[*each.values()] for each in told["causes"]]
+    assert causes == [
+        ["kafka_quota", 1, 0],
+        ["kafka_timeout_throttled", 2, 1],
+        ["executor_lost", 1, 0],
+    ]
+    (query,) = told["queries"]
+    assert (query["max_offsets_behind"], query["avg_offsets_behind"]) == (9_000, 2_500.5)  # fmt: skip
+    assert query["phases"] == {"triggerExecution": 8}
+    names = ("stage", "attempt", "throttled_seconds", "longest_seconds", "seconds")
+    waits = [[each[name] for name in names] for each in told["longest_waits"]]
+    assert waits == [[0, 0, 4, 2, 7], [2, 0, 1.5, 0.75, 5]]
+    assert [each["throttled_seconds"] for each in told["stages_hit"]] == [4, 1.5]
+    assert [each["failed"] for each in told["stages_hit"]] == [False, False]
+    assert told["unknown_attempts"] == 2
+
+
+def test_bars_are_shares_of_the_longest_wait(tmp_path: Path) -> None:
+    """4 s fill theirs, 1.5 s are 37.5 % of it."""
+    text = page(read_account(log(tmp_path / "app-1")))
+    bars = re.findall(r'class="share"[^>]*><rect[^>]*?\bwidth="([^"]+)"', text)
+    assert [*map(float, bars)] == [100, 37.5]
+
+
+def test_what_is_not_listed_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four failed attempts two are listed; sums are of all, and where nothing is left out nothing is said."""
+    said = "are counted but not listed one by one"
+    path = log(tmp_path / "app-1")
+    assert said not in page(read_account(path))
+    monkeypatch.setattr(story, "_MOST_ATTEMPTS", 2)
+    account = read_account(path)
+    assert f"2 stages, attempts or batches {said}" in page(account)
+    assert account.throttled_ms == 5_500

@@ -8,6 +8,7 @@ from tests.spark_listener.recordings import STREAMING, log_of
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.job import Job
 from quotascope.spark_listener.properties import Settings
+from quotascope.spark_listener.sources import choice
 from quotascope.spark_listener.sources.choice import Choice
 from quotascope.spark_listener.sources.event_log import LogPlace
 
@@ -28,7 +29,7 @@ def _opened(
 ) -> tuple[list[str], list[str]]:
     """The names of what was opened, and of what could not be."""
     unusable: list[SourceUnusable] = []
-    choice = Choice(
+    made = Choice(
         context=context,
         session=session,
         log=log,
@@ -36,7 +37,7 @@ def _opened(
         settings=Settings(source=source),
         report=unusable.append,
     )
-    opened = choice.open()
+    opened = made.open()
     for each in opened:
         each.close()
     return [each.name for each in opened], [each.source for each in unusable]
@@ -89,3 +90,27 @@ def test_source_that_was_asked_for_is_alone() -> None:
 def test_source_that_was_asked_for_in_vain_is_replaced(source: str) -> None:
     """By the best that works."""
     assert _opened(source) == (["streaming"], [source])
+
+
+@pytest.mark.parametrize("successes", [False, True])
+def test_successes_are_fetched_when_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+    successes: bool,  # noqa: FBT001 - a case
+) -> None:
+    """`spark.quotascope.successes`: else they are counted in the JVM and left there. The queue is as long as set."""
+    given: list[dict[str, Any]] = []
+
+    def pull(*_: Any, **options: Any) -> SimpleNamespace:
+        given.append(options)
+        return SimpleNamespace(name="pull", close=lambda: None)
+
+    monkeypatch.setattr(choice, "PullSource", pull)
+    Choice(
+        context=SimpleNamespace(),
+        session=SESSION,
+        log=None,
+        job=Job("app"),
+        settings=Settings(source="pull", successes=successes, queue_capacity=123),
+        report=lambda _: None,
+    ).open()
+    assert [(each["thin"], each["capacity"]) for each in given] == [(not successes, 123)]  # fmt: skip

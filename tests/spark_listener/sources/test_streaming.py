@@ -108,3 +108,18 @@ def test_session_without_streams_cannot_be_used() -> None:
     """The reason is told."""
     with pytest.raises(SourceUnusable, match=r"streaming: .*no attribute 'streams'"):
         StreamingSource(SimpleNamespace(), Remembered())
+
+
+def test_a_server_that_is_gone_does_not_hold_the_program() -> None:
+    """What waits for it beyond our patience ends with the program."""
+    gone = threading.Event()
+
+    def ask() -> None:
+        gone.wait(30)
+
+    with pytest.raises(TimeoutError, match="Spark does not answer"):
+        streaming._within(0.01, ask)
+    (waiting,) = [t for t in threading.enumerate() if t.name == "quotascope-streaming"]
+    assert waiting.daemon
+    gone.set()
+    waiting.join(30)

@@ -145,6 +145,33 @@ def test_a_note_is_of_bounded_length_and_its_sums_are_true() -> None:
     assert note.totals[-1].client == (OVERFLOW, OVERFLOW, "read")
 
 
+def test_counted_together_means_added_up() -> None:
+    """Each count is a sum, but for the longest single wait, which is a maximum."""
+    name = clipped("n" + "\U0001f600" * 150)
+    totals = tuple(
+        ClientTotals(
+            Client(name, f"{name}{number}", "read"),
+            throttled_ms=1,
+            responses=2,
+            longest_ms=number,
+            quota_retries=4,
+        )
+        for number in range(40)
+    )
+    note = read(text_of(ATTEMPT, Note("", totals)), ATTEMPT)
+    assert note is not None
+    rest = note.totals[-1]
+    together = 40 - (len(note.totals) - 1)
+    assert together > 2
+    assert rest == ClientTotals(
+        Client(OVERFLOW, OVERFLOW, "read"),
+        throttled_ms=together,
+        responses=2 * together,
+        longest_ms=39,
+        quota_retries=4 * together,
+    )
+
+
 def test_a_flood_does_not_hide_the_note_after_it() -> None:
     """A huge message of a stranger, full of guesses, stands before the note on its exception."""
     guesses = [text_of(Attempt(3, 1, task), NOTE) for task in range(1_000, 2_000)]

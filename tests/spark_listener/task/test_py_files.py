@@ -213,3 +213,11 @@ def test_it_makes_no_types_that_old_pythons_have_not(archive: Path) -> None:
     found = {name: Subscripts(ast.parse(packed.read(name))).found for name in modules}
     assert {name: each for name, each in found.items() if each} == {}
     assert Subscripts(ast.parse("from x import Y\ndef f(a: Y[int]): Y[str]")).found == ["Y[str]"]  # fmt: skip
+
+
+def test_the_same_content_is_the_same_file(tmp_path: Path) -> None:
+    """Entries have no time of their own but the first that a zip can name: the start of 1980."""
+    write_py_files(tmp_path / "tasks.zip", accumulator=7)
+    with zipfile.ZipFile(tmp_path / "tasks.zip") as archive:
+        times = {entry.date_time for entry in archive.infolist()}
+    assert times == {(1980, 1, 1, 0, 0, 0)}

@@ -1,13 +1,14 @@
 import itertools
 import logging
 import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pyspark import accumulators
 
 from quotascope.clients.accounting import ThrottleAccount
-from quotascope.spark_listener.task import Throttles, throttle_scope, throttles
+from quotascope.spark_listener.task import Throttles, attempt, throttle_scope, throttles
 
 
 class Context:
@@ -140,3 +141,22 @@ def test_driver_that_has_lost_its_jvm_still_counts(
         account.client("alice", "etl", "write").told(7)
     assert [(query, each.throttled_ms) for query, each in made.totals()] == [("", 7)]
     assert "ConnectionRefusedError" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("properties", "query"),
+    [({"sql.streaming.queryId": "q"}, "q"), ({"sql.streaming.queryId": ""}, ""), ({}, "")],
+)  # fmt: skip
+def test_the_streaming_query_of_a_driver(
+    monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], query: str
+) -> None:
+    """Spark names it in a local property of the thread that runs foreachBatch."""
+    context = SimpleNamespace(getLocalProperty=properties.get)
+    monkeypatch.setattr(attempt, "active_context", lambda: context)
+    assert attempt.query_of_thread() == query
+
+
+def test_no_streaming_query_without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no error either."""
+    monkeypatch.setattr(attempt, "active_context", lambda: None)
+    assert attempt.query_of_thread() == ""
