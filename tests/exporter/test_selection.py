@@ -89,7 +89,7 @@ def test_of_equals_the_other_figure_decides() -> None:
         (Order.DELAY, ["longest", "much", "little"]),
         (Order.USED, ["much", "longest", "little"]),
     ):
-        found = in_order(rows, Selection(order=order))
+        found = in_order(Columns.of(rows).usages, Selection(order=order))
         assert [each.entity.user for each in found] == users_in_order
 
 
@@ -100,7 +100,7 @@ def test_no_number_is_no_zero(order: Order) -> None:
     known = usage(bucket, "zero", usage=0.0, limit=0.0, tokens=0.0)
     unknown = usage(bucket, "unknown")
     for rows in ([known, unknown], [unknown, known]):
-        found = in_order(rows, Selection(order=order))
+        found = in_order(Columns.of(rows).usages, Selection(order=order))
         assert [each.entity.user for each in found] == ["zero", "unknown"]
 
 
