@@ -39,7 +39,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every command end with this exception."""
 
-    def app() -> None:
+    def app(*, prog_name: str) -> None:
+        assert prog_name == "quotascope"
         raise error
 
     monkeypatch.setattr(main_module, "app", app)
