@@ -82,8 +82,10 @@ class Shown:
         each = self._in_base_units(meaning, values[places], rows)
         column[rows] = np.nan
         if meaning is Meaning.USAGE:
+            # by size, so that a sum is the same whichever came first
+            sizes = np.lexsort((each, rows))
             column[rows[~np.isnan(each)]] = 0.0
-            np.add.at(column, rows, np.nan_to_num(each))
+            np.add.at(column, rows[sizes], np.nan_to_num(each[sizes]))
         else:
             np.fmax.at(column, rows, each)
 

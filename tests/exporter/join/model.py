@@ -6,6 +6,7 @@ It shares no code with the join: names of beans, units, precedence and times sta
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, isnan, nan
@@ -363,14 +364,16 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
 
 
 def _callbacks(nodes: Sequence[Seen], keys: Sequence[str]) -> list[EntityUsage]:
-    """One for all that differ in none of these tags: usages added up, and the longest throttle."""
+    """One for all that differ in none of these tags: usages added up, the least first, and the longest throttle."""
     found: dict[tuple[object, ...], EntityUsage] = {}
+    amounts: dict[tuple[object, ...], list[float]] = defaultdict(list)
     for seen in nodes:
         for (kind, tags), given in seen.callbacks.items():
             numbers = _finite(given)
             values = tuple(dict(tags).get(key, "") for key in keys)
+            place = _node_place(seen.node_id), kind.label, values
             usage = found.setdefault(
-                (_node_place(seen.node_id), kind.label, values),
+                place,
                 EntityUsage(
                     entity=Entity(
                         broker=seen.node_id, quota_type=kind,
@@ -380,8 +383,9 @@ def _callbacks(nodes: Sequence[Seen], keys: Sequence[str]) -> list[EntityUsage]:
                 ),
             )  # fmt: skip
             if USED[kind] in numbers:
-                amount = numbers[USED[kind]] / (100.0 if kind is REQUEST else 1.0)
-                usage.usage = (usage.usage or 0.0) + amount
+                unit = 100.0 if kind is REQUEST else 1.0
+                amounts[place].append(numbers[USED[kind]] / unit)
+                usage.usage = sum(sorted(amounts[place]))
             if "throttle-time" in (numbers if kind is MUTATION else given):
                 wait = numbers.get("throttle-time", 0.0) / 1000
                 if usage.throttle_known:
