@@ -69,17 +69,3 @@ def test_script_sets_what_is_recommended(
     expected: dict[Entity, dict[str, float]] = {QuotaEntity(*pair): {"producer_byte_rate": 120_000.0} for pair in NAMES.items()}  # fmt: skip
     assert after == QuotaSet({**before, **expected})
     assert not (tmp_path / "ran").exists()
-
-
-def test_request_log_is_switched_on_and_off(kafka: Cluster) -> None:
-    """By the commands of docs/whatif.md, while the broker runs."""
-    page = (Path(__file__).parents[3] / "docs" / "whatif.md").read_text(
-        encoding="utf-8"
-    )
-    commands = re.findall(r"^kafka-configs.sh [^\n]*broker-loggers(?:[^\n]*\\\n)+[^\n]*", page, re.MULTILINE)  # fmt: skip
-    assert len(commands) == 2
-    for command, level in zip(commands, ("DEBUG", "WARN"), strict=True):
-        words = shlex.split(command.replace("\\\n", " "))
-        run_tool(kafka, words[0], *words[3:])
-        told = run_tool(kafka, words[0], "--describe", "--entity-type", "broker-loggers", "--entity-name", "1")  # fmt: skip
-        assert f"kafka.request.logger={level} " in told
