@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import java
 from tests.cluster.quotas import Quotas
-from tests.cluster.tools import CLASSES, run_tool
+from tests.cluster.tools import CLASSES
 from tests.pipeline.recommend.rows import produced
 from tests.pipeline.runs.folders import make_folder
 
