@@ -73,12 +73,15 @@ def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     def replaced(link: re.Match[str]) -> str:
         text, target, anchor = link[1], link[2], link[3] or ""
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+        if not (ROOT / path).exists():
+            return link[0]  # mkdocs reports it
         if path == "docs/configuration.yaml":
-            path = "docs/configuration.md"
-        elif not (ROOT / path).exists():
-            return link[0]
-        there = MOVED.get(path, path.removeprefix("docs/"))
-        if there == path and path not in MOVED:
+            there = "configuration.md"
+        elif path in MOVED:
+            there = MOVED[path]
+        elif path.startswith("docs/") and (ROOT / path).is_file():
+            there = path.removeprefix("docs/")
+        else:
             return text
         start = posixpath.dirname(page.file.src_uri) or "."
         return f"[{text}]({posixpath.relpath(there, start)}{anchor})"
