@@ -94,8 +94,9 @@ requirements: .venv/ready-dev ## Write deploy/requirements.txt: what the exporte
 mutation: .venv/ready-dev ## Small mistakes in the code, and which of them the unit tests notice; one room: make mutation ARGS='--room quotas --sample 50'
 	@$(BIN)/python -m tools.mutation $(ARGS)
 
-docs: .venv/ready-dev ## Write what is generated: pages in docs/, rules, dashboards
+docs: .venv/ready-dev ## Write what is generated (pages in docs/, rules, dashboards), and the site of docs/ to build/site
 	$(BIN)/python tools/generate_docs.py
+	$(BIN)/mkdocs build --strict
 
 format: .venv/ready-dev ## Format the code
 	$(BIN)/ruff format .

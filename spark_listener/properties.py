@@ -76,7 +76,7 @@ PROPERTIES: tuple[Property, ...] = (
         name="successes",
         default="false",
         read=values.flag,
-        meaning="Fetch successful tasks, too, and not only count them. No number needs it.",
+        meaning="Fetch successful tasks as well, instead of only counting them. No metric needs it.",
     ),
     Property(
         name="eventLog",
@@ -124,7 +124,7 @@ PROPERTIES: tuple[Property, ...] = (
         name="http.host",
         default="`spark.driver.host`",
         read=values.text,
-        meaning="What Prometheus is told to call the driver.",
+        meaning="The host name of the driver in the entry for Prometheus.",
     ),
     Property(
         name="fileSd.path",

@@ -1,14 +1,22 @@
-"""The generated pages in docs/ are what the code would write."""
+"""The generated pages in docs/ are what the code would write, and the site of docs/ has no dead link."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
+LOADED = re.compile(
+    r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=\"?(?:https?:)?//[^>]*>"
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,3 +37,63 @@ def test_page_is_up_to_date(generator: ModuleType, name: str) -> None:
     """A change of the catalogue or of the configuration's models is followed by ``make docs``."""
     page = ROOT / "docs" / name
     assert page.read_text(encoding="utf-8") == generator.pages()[page], "run: make docs"
+
+
+def build(config: Path, site: Path) -> subprocess.CompletedProcess[str]:
+    """The build of a site as `make docs` does it."""
+    arguments = [
+        "build",
+        "--strict",
+        "--config-file",
+        str(config),
+        "--site-dir",
+        str(site),
+    ]
+    return subprocess.run(
+        [sys.executable, "-m", "mkdocs", *arguments],
+        env={**os.environ, "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_site_is_complete(tmp_path: Path) -> None:
+    """No dead link or anchor, each page in the navigation; runbooks and commands are pages; nothing is loaded from another host."""
+    done = build(ROOT / "mkdocs.yml", tmp_path)
+    assert done.returncode == 0, done.stderr
+    pages = {path.relative_to(tmp_path).as_posix(): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")}  # fmt: skip
+    runbooks = {f"runbooks/{path.stem}.html" for path in (ROOT / "alerts" / "runbooks").glob("*.md")}  # fmt: skip
+    assert runbooks
+    assert runbooks <= pages.keys()
+    assert all(f'href="{runbook}"' in pages["alerts.html"] for runbook in runbooks)
+    assert 'id="quotascope-quotas-set"' in pages["commands.html"]
+    assert "--measure-only" in pages["commands.html"]
+    assert [found for text in pages.values() for found in LOADED.findall(text)] == []
+
+
+def test_dead_links_and_lost_pages_fail_the_build(tmp_path: Path) -> None:
+    """By the settings of mkdocs.yml, each of the three is named."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "index.md").write_text(
+        "# Home\n\n[a](gone.md) [b](#no-such-part) [c](../pyproject.toml)\n"
+    )
+    (docs / "lost.md").write_text("# Lost\n")
+    config = tmp_path / "mkdocs.yml"
+    config.write_text(
+        f"INHERIT: {ROOT / 'mkdocs.yml'}\ndocs_dir: docs\nhooks: []\nplugins: []\nnav: [index.md]\n"
+    )
+    done = build(config, tmp_path / "site")
+    assert done.returncode != 0
+    for text in ("gone.md", "#no-such-part", "../pyproject.toml", "lost.md"):
+        assert text in done.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
+)
+def test_links_of_the_root_lead_somewhere(name: str) -> None:
+    """Those of the README as well, which is no page of the site."""
+    targets = LINK.findall((ROOT / name).read_text(encoding="utf-8"))
+    assert [target for target in targets if not (ROOT / target).exists()] == []

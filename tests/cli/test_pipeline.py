@@ -56,7 +56,7 @@ def test_documented_commands_run_as_they_stand(tried: tuple[Path, str]) -> None:
         assert (folder / page).read_text(encoding="utf-8").startswith("<!doctype html>")
     with (folder / "whatif.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {row["candidate"] for row in rows} >= {"as it was", "everybody by user producer_byte_rate=20000"}  # fmt: skip
+    assert {row["candidate"] for row in rows} >= {"as it was", "each user producer_byte_rate=20000"}  # fmt: skip
 
 
 def test_candidate_of_twice_as_much_frees_the_client(tried: tuple[Path, str]) -> None:

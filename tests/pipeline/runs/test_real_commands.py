@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import java
 from tests.cluster.quotas import Quotas
-from tests.cluster.tools import CLASSES, run_tool
+from tests.cluster.tools import CLASSES
 from tests.pipeline.recommend.rows import produced
 from tests.pipeline.runs.folders import make_folder
 
@@ -69,17 +68,3 @@ def test_script_sets_what_is_recommended(
     expected: dict[Entity, dict[str, float]] = {QuotaEntity(*pair): {"producer_byte_rate": 120_000.0} for pair in NAMES.items()}  # fmt: skip
     assert after == QuotaSet({**before, **expected})
     assert not (tmp_path / "ran").exists()
-
-
-def test_request_log_is_switched_on_and_off(kafka: Cluster) -> None:
-    """By the commands of docs/whatif.md, while the broker runs."""
-    page = (Path(__file__).parents[3] / "docs" / "whatif.md").read_text(
-        encoding="utf-8"
-    )
-    commands = re.findall(r"^kafka-configs.sh [^\n]*broker-loggers(?:[^\n]*\\\n)+[^\n]*", page, re.MULTILINE)  # fmt: skip
-    assert len(commands) == 2
-    for command, level in zip(commands, ("DEBUG", "WARN"), strict=True):
-        words = shlex.split(command.replace("\\\n", " "))
-        run_tool(kafka, words[0], *words[3:])
-        told = run_tool(kafka, words[0], "--describe", "--entity-type", "broker-loggers", "--entity-name", "1")  # fmt: skip
-        assert f"kafka.request.logger={level} " in told

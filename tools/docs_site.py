@@ -1,0 +1,89 @@
+"""
+Adds to the site of ``docs/`` what is not in that folder: runbooks, files of the root, the configuration, the help of each command.
+
+mkdocs calls its ``on_`` functions (``hooks`` in mkdocs.yml). A link that leaves ``docs/`` becomes a link within the site, or plain text where the
+site has no such page. mkdocs reports a link to a file that does not exist.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from mkdocs.structure.files import File
+from typer.testing import CliRunner
+
+from quotascope.cli.main import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+RUNBOOKS = "alerts/runbooks"
+MOVED = {
+    **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")},
+    **{f"{RUNBOOKS}/{path.name}": f"runbooks/{path.name}" for path in sorted((ROOT / RUNBOOKS).glob("*.md"))},
+}  # fmt: skip
+"""Files outside of ``docs/`` by their path, and where the site has them."""
+LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add the pages that are not in ``docs/``."""
+    for path, page in MOVED.items():
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / path)))
+    reference = (Path(config.docs_dir) / "configuration.yaml").read_text("utf-8")
+    text = f"# Configuration\n\n`quotascope config example` prints this file.\n\n```yaml\n{reference}```\n"
+    files.append(File.generated(config, "configuration.md", content=text))
+    files.append(File.generated(config, "commands.md", content=commands_page()))
+    return files
+
+
+def commands_page() -> str:
+    """The help of each command, as the terminal shows it."""
+    parts = ["# Commands", ""]
+    variables = {"COLUMNS": "110", "NO_COLOR": "1", "TERM": "dumb"}
+    for words in _commands(typer.main.get_command(app), ()):
+        shown = CliRunner().invoke(app, [*words, "--help"], env=variables).output
+        lines = (line.rstrip() for line in shown.strip("\n").splitlines())
+        parts += [f"## quotascope {' '.join(words)}", "", "```text", *lines, "```", ""]
+    return "\n".join(parts)
+
+
+def _commands(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:  # noqa: ANN401 typer's commands are groups or not
+    children = getattr(command, "commands", {})
+    if not children:
+        yield words
+    for name, child in sorted(children.items()):
+        yield from _commands(child, (*words, name))
+
+
+def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
+    """Make each link that leaves the folder of its file one of the site."""
+    places = {new: old for old, new in MOVED.items()}
+    source = places.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+
+    def replaced(link: re.Match[str]) -> str:
+        text, target, anchor = link[1], link[2], link[3] or ""
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+        if not (ROOT / path).exists():
+            return link[0]  # mkdocs reports it
+        if path == "docs/configuration.yaml":
+            there = "configuration.md"
+        elif path in MOVED:
+            there = MOVED[path]
+        elif path.startswith("docs/") and (ROOT / path).is_file():
+            there = path.removeprefix("docs/")
+        else:
+            return text
+        start = posixpath.dirname(page.file.src_uri) or "."
+        return f"[{text}]({posixpath.relpath(there, start)}{anchor})"
+
+    return LINK.sub(replaced, markdown)
