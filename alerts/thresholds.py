@@ -58,14 +58,14 @@ CLIENT_TIMEOUT: Final = Threshold(
     value=30.0,
     unit="s",
     meaning="average throttle time of an entity in the last minute",
-    reason="The default request.timeout.ms of Java clients. Beyond delivery.timeout.ms (2 minutes) producers lose records.",
+    reason="This is the default request.timeout.ms of Java clients. Beyond delivery.timeout.ms (2 minutes) producers lose records.",
     change="Set it to the shortest request timeout of your clients.",
 )
 SPIKE: Final = Threshold(
     value=25.0,
     unit="s/s",
     meaning="throttle time of all clients of a cluster, per second",
-    reason="It is the number of connections that only wait.",
+    reason="25 s/s are 25 connections that only wait.",
     change="Set it to the number of connections of your three largest applications.",
 )
 SPIKE_FACTOR: Final = Threshold(
@@ -87,7 +87,7 @@ MANY_ENTITIES: Final = Threshold(
     unit="entities",
     meaning="entities throttled at the same time",
     reason="So many at once points to a change of a limit or broker.",
-    change="Set it to a tenth of your usual entities, at least 10.",
+    change="Set it to a tenth of the usual number of entities, at least 10.",
 )
 MANY_ENTITIES_FACTOR: Final = Threshold(
     value=3.0,
@@ -149,7 +149,7 @@ EXEMPT_CAPACITY: Final = Threshold(
     value=0.4,
     unit="ratio",
     meaning="request time that no quota counts, as a share of the broker's threads",
-    reason="Clients get less than half of the handlers' time.",
+    reason="Beyond it, clients get less than half of the request handlers' time.",
     change="Raise it on brokers that mostly replicate.",
 )
 CONNECTION_THROTTLE: Final = Threshold(
@@ -177,7 +177,7 @@ HEAVY_BYTES: Final = Threshold(
     value=10_000_000.0,
     unit="bytes/s",
     meaning="traffic of an entity or cluster, above which shares are compared",
-    reason="A tenth of a 1 Gbit/s network.",
+    reason="This is about a tenth of a 1 Gbit/s network.",
     change="Set it to a tenth of your brokers' network or disk rate.",
 )
 HEAVY_SHARE: Final = Threshold(
@@ -212,14 +212,14 @@ LIMITS_AGE: Final = Threshold(
     value=900.0,
     unit="s",
     meaning="age of the configured limits",
-    reason="Thirty failed reads in a row at the default interval.",
+    reason="This is thirty failed reads in a row at the default interval.",
     change="Keep it above ten times kafka.refresh_interval_seconds.",
 )
 SNAPSHOT_AGE: Final = Threshold(
     value=300.0,
     unit="s",
     meaning="age of the values that the exporter shows",
-    reason="Several scrapes showed old values.",
+    reason="After five minutes, several scrapes have shown old values.",
     change="Keep it above three times collection.max_age_seconds.",
 )
 DISCOVERY_FAILURES: Final = Threshold(

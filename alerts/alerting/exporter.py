@@ -198,7 +198,7 @@ def _callback(levels: Levels) -> Alert:
         summary="Brokers decide about quotas by their own code.",
         description=f"{WHOLE} brokers have a client.quota.callback.class: what Kafka's configured quotas say is not what they enforce, so limits and utilisation are not shown for its clients.",
         dashboard=Dashboard.EXPORTER,
-        spared="None: while this fires, alerts on limits are silent.",
+        spared="Nothing. While it fires, alerts on limits are silent.",
     )
 
 

@@ -104,5 +104,5 @@ def _beyond_timeouts() -> Alert:
         description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after {CLIENT_TIMEOUT.value:g} s: producers may lose records, consumers may leave their group.",
         dashboard=Dashboard.ENTITY,
         thresholds=(CLIENT_TIMEOUT,),
-        spared="A single long throttle; request quotas with their default limit of one second per throttle.",
+        spared="A single long throttle; request quotas, whose throttles are at most one second by default.",
     )
