@@ -13,58 +13,48 @@ from .thresholds import thresholds
 _HEAD = """\
 # Alerts
 
-Rules for Prometheus, with a runbook for each alert. This page is written from `alerts/` by `make docs`; do not edit it.
+Alerting and recording rules for Prometheus 2.42 or newer, with a runbook for each alert. `make docs` generates this page from `alerts/`.
 
 ```
 quotascope alerts write DIR --exporter-url https://quotascope.corp --grafana-url https://grafana.corp
 ```
 
-writes `quotascope-recording.yaml` and `quotascope-alerts.yaml` for `rule_files` of Prometheus (2.42 or newer); the alerts need the recording rules. Nothing
-else goes into `DIR`, so that `rule_files` may take all of it (`DIR/*.yaml`). All files are replaced or none: a full disk leaves the rules as they were.
-Other files are written where an option asks for them:
+writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both with `rule_files` (`DIR/*.yaml`); the alerts need the recording rules. More options:
 
-| option | what it writes |
+| option | writes |
 |---|---|
-| `--prometheus-rule FILE` | the same rules for the Prometheus operator: `kubectl apply -f` it, with the labels that your Prometheus selects rules by |
-| `--alertmanager FILE` | an example of how the alerts can be sent: grouped by alert and cluster, and kept back where another alert says it all |
-| `--runbooks DIR` | the runbooks in Markdown, for a wiki. In this repository: `alerts/runbooks/` |
+| `--prometheus-rule FILE` | the same rules for the Prometheus operator; add the labels that your Prometheus selects rules by |
+| `--alertmanager FILE` | an example of routes and inhibition rules for Alertmanager |
+| `--runbooks DIR` | the runbooks in Markdown (in this repository: `alerts/runbooks/`) |
 
-Earlier versions wrote the first two into `DIR`, where Prometheus refuses them as rules. `alerts write` names such files and leaves them alone, for they may be in use.
+Remove Alertmanager and operator files that earlier versions wrote into `DIR`: Prometheus refuses them as rules. `alerts write` lists them.
 
 ## Links
 
-An alert has a link only where you say where it leads; `alerts write` names the options that you left out.
+Alerts have links only if you give these options:
 
 | option | link |
 |---|---|
-| `--exporter-url URL` | `runbook_url`, to the exporter, which serves the runbooks itself: `URL/runbooks/KafkaQuotaNearLimit`, and all of them at `URL/runbooks/` |
-| `--runbook-url URL` | `runbook_url`, to a place of your own; `{alert}` stands for the name of the alert |
-| `--grafana-url URL` | `dashboard_url`, to the [dashboard](dashboards.md) about it, for the cluster, client or broker of the alert |
+| `--exporter-url URL` | `runbook_url` to the runbooks that the exporter serves at `URL/runbooks/` |
+| `--runbook-url URL` | `runbook_url` to another place; `{alert}` stands for the name of the alert |
+| `--grafana-url URL` | `dashboard_url` to the [dashboard](dashboards.md) of the cluster, client or broker |
 
-`--exporter-url` is the address at which people reach the exporter, behind the same login and TLS as its [page](page.md). It is not taken from the label `instance`: that is
-an address within the network of Prometheus, often of a pod, and does not say whether it is `http` or `https`. `quotascope dashboards` takes `--exporter-url` and
-`--runbook-url` as well.
+`--exporter-url` is the address that people use, with the same login and TLS as the [page](page.md).
 
-## What they are for
+## Before you use them
 
-- **critical** wakes somebody up: many clients suffer now. **warning** is a ticket for the day. **info** is good to know.
-- A throttled client is no emergency: the quota does what it is for. Only what hits many clients at once, unusually, is critical.
-- Several clusters in one Prometheus are told apart by the label `cluster` (`--cluster-label`), which every rule keeps. It can come from the exporter
-  (`cluster:` in its configuration) or from Prometheus, and need not exist.
-- Two exporters of one cluster, for availability, count once; each has its own alerts about itself, by `instance`. Scrape each by its own address, not through
-  a load balancer: counters of two processes in one series look like restarts. Of two Prometheus servers with the same rules, let Alertmanager drop the
-  label that tells them apart (`alert_relabel_configs`).
-- Scrape and evaluate at least once a minute. Rates are over five minutes. With 10,000 users and client-ids on ten brokers, evaluate once a minute, and not more
-  often: [what it costs](benchmarks.md#rules-and-dashboards-in-prometheus).
-- What is *usual* needs data: in the first half hour the critical alerts are silent, and in the first week they know less than later. A spike of yesterday is
-  part of what is usual at the same time today.
-- A scrape each minute is enough for all of them, without [samples in between](scrape-interval.md): they compare averages of many minutes, counters, and
-  throttle times, which linger for 30 to 60 s. No alert is about bursts of seconds: what these reach is on the dashboards, where the exporter samples. Of clients that
-  are throttled for less than a second at a time, a look at the delay queues each minute may miss all; when five in a row find nobody waiting,
-  `KafkaQuotaManyClientsThrottled` is silent. Scrape every 15 s where such clients matter at night.
-- What the exporter folds into `__overflow__` ([cardinality](cardinality.md)) is part of sums and counts as one throttled client; no alert is about it by name.
-- Clients of a custom quota callback count for `KafkaQuotaThrottleSpike` and `KafkaQuotaManyClientsThrottled`. Alerts on single clients need users and client ids.
-- Alerts on Spark jobs get their data from the Spark listener.
+- **Severity**: critical means that many clients suffer now, warning is a task for the day, info is good to know. A throttled client is no emergency,
+  because the quota works as configured.
+- **Interval**: scrape and evaluate once a minute; rates are over five minutes. Scrape every 15 s if clients that are throttled for less than a second matter for
+  `KafkaQuotaManyClientsThrottled`. The alerts do not need [samples](scrape-interval.md). See also [the cost](benchmarks.md#rules-and-dashboards-in-prometheus).
+- **Baselines** need data: critical alerts are silent in the first half hour and less exact in the first week. A spike of yesterday is part of today's baseline.
+- **Clusters** in one Prometheus are separated by the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus. It may be
+  missing.
+- **Two exporters** of a cluster count once. Scrape each by its own address, not through a load balancer. With two Prometheus servers, drop the label that
+  separates them in Alertmanager (`alert_relabel_configs`).
+- **Overflow**: `__overflow__` ([cardinality](cardinality.md)) counts as one throttled client. Clients of a custom quota callback count only for
+  `KafkaQuotaThrottleSpike` and `KafkaQuotaManyClientsThrottled`.
+- **Spark**: alerts on jobs need the [Spark listener](spark-metrics.md).
 """
 
 
@@ -77,7 +67,7 @@ def alerts_page() -> str:
 
 def _alerts() -> Iterator[str]:
     yield "## All alerts\n"
-    yield "| alert | severity | for | it fires when | no false alarm from |"
+    yield "| alert | severity | for | fires when | does not fire for |"
     yield "|---|---|---|---|---|"
     for alert in alerts(Site()):
         runbook = f"[{alert.name}](../alerts/runbooks/{alert.name}.md)"
@@ -87,14 +77,14 @@ def _alerts() -> Iterator[str]:
 
 def _wait(alert: Alert) -> str:
     return (
-        alert.wait if alert.keep is None else f"{alert.wait}, goes on for {alert.keep}"
+        alert.wait if alert.keep is None else f"{alert.wait}, keeps firing {alert.keep}"
     )
 
 
 def _gaps() -> Iterator[str]:
-    yield "## What agents do not tell\n"
-    yield "Some agents leave something out ([dialects](dialects.md)). Alerts that need it never fire then; others know less.\n"
-    yield "| missing | with | silent | know less |"
+    yield "## What agents leave out\n"
+    yield "Alerts that need a value that your agent does not report ([dialects](dialects.md)) never fire or are less exact.\n"
+    yield "| missing | agents | never fire | less exact |"
     yield "|---|---|---|---|"
     for gap in GAPS:
         dialects = ", ".join(f"`{name}`" for name in gap.dialects)
@@ -103,8 +93,8 @@ def _gaps() -> Iterator[str]:
 
 def _thresholds() -> Iterator[str]:
     yield "## Thresholds\n"
-    yield "All of them are in `alerts/thresholds.py`; dashboards draw the same ones.\n"
-    yield "| threshold | value | what is compared | why | when to change it | alerts |"
+    yield "They are defined in `alerts/thresholds.py`; dashboards draw the same values.\n"
+    yield "| threshold | value | compared with | reason | when to change it | alerts |"
     yield "|---|---|---|---|---|---|"
     for name, threshold in thresholds():
         users = [

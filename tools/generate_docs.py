@@ -26,23 +26,23 @@ DASHBOARDS = DOCS.parent / "dashboards" / "generated"
 _HEAD = """\
 # Metrics
 
-Every family that `quotascope serve` exposes. This page is written from `metrics/catalog/` by `make docs`; do not edit it.
+All metrics of `quotascope serve`. `make docs` generates this page from `metrics/catalog/`.
 
-- Base units: seconds, bytes, ratios. Request time is counted in **threads**: 1 is one thread busy all the time, Kafka's 100 percent.
-- No NaN and no timestamps: what a broker does not tell is absent.
-- `user` and `client_id` are decoded names; a dimension that the quota does not have is the empty string.
-- `broker` is the node id, of a controller too. Limits have no `broker`: each broker applies them by itself, so utilisation is per broker.
+- Names end with the unit: seconds, bytes, ratios, and for request time **threads**: 1 is one thread that is busy all the time, Kafka's 100 percent.
+- A value that a broker does not report is absent. There are no NaN values and no timestamps.
+- `user` and `client_id` are decoded names, empty if the quota does not have that dimension.
+- `broker` is the node id of a broker or controller. Client limits have no `broker`, because each broker applies them by itself.
 - `quota_type` is `produce`, `fetch`, `request` or `controller_mutation`.
 - `level` is the shape of the deciding rule, strongest first: `user_client`, `user_default_client`, `user`, `default_user_client`,
-  `default_user_default_client`, `default_user`, `client`, `default_client`. In `rule_user` and `rule_client_id` a default reads `<default>`.
-- `direction` is `leader`, `follower` or `alter_log_dirs` of replication, `copy` or `fetch` of the remote storage. The limits beside those of
-  clients (connections, replication, remote storage) have a `broker`, for each can have its own. Which agents tell their usage: [dialects](dialects.md).
-- *tags* are those of a custom quota callback, a label for each: [callbacks](jmx-exporter.md#custom-quota-callbacks).
-- When `cluster` is configured, every series has the label `cluster` as well.
+  `default_user_default_client`, `default_user`, `client`, `default_client`. In `rule_user` and `rule_client_id` a default is `<default>`.
+- `direction` is `leader`, `follower` or `alter_log_dirs` for replication, `copy` or `fetch` for remote storage.
+- *tags* are the tags of a [custom quota callback](jmx-exporter.md#custom-quota-callbacks), one label each.
+- `cluster` is a label of every series if it is configured.
+- [Dialects](dialects.md) shows which agents report what.
 """
 _TITLES = {
-    "kafka_quota_": "What Kafka says, and what follows from it",
-    "quotascope_": "The exporter itself",
+    "kafka_quota_": "Kafka's quotas",
+    "quotascope_": "The exporter",
 }
 
 
@@ -71,7 +71,8 @@ def metrics_page() -> str:
     parts = [_HEAD.rstrip()]
     ordered = sorted(families(), key=_prefix)
     for prefix, group in groupby(ordered, key=_prefix):
-        parts.extend(["", f"## {_TITLES[prefix]}", *_table(group)])
+        table = _table(group, sources=prefix == "kafka_quota_")
+        parts.extend(["", f"## {_TITLES[prefix]}", *table])
     return "\n".join(parts) + "\n"
 
 
@@ -79,16 +80,19 @@ def _prefix(family: Family) -> str:
     return next(prefix for prefix in _TITLES if family.name.startswith(prefix))
 
 
-def _table(group: Iterator[Family]) -> Iterator[str]:
+def _table(group: Iterator[Family], *, sources: bool) -> Iterator[str]:
+    """The families as a table; their sources say something only where these are Kafka's."""
+    head = ["family", "type", "labels", "meaning", *(["source"] if sources else [])]
     yield ""
-    yield "| family | type | unit | labels | meaning | source |"
-    yield "|---|---|---|---|---|---|"
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
     for family in group:
         named = [f"`{label}`" for label in family.labels]
         labels = ", ".join([*named, "*tags*"] if family.open_labels else named)
-        cells = [f"`{family.name}`", family.type.value, family.unit, labels]
-        row = [*cells, _cell(family.help), _cell(family.source)]
-        yield f"| {' | '.join(row)} |"
+        cells = [f"`{family.name}`", family.type.value, labels, _cell(family.help)]
+        if sources:
+            cells.append(_cell(family.source))
+        yield f"| {' | '.join(cells)} |"
 
 
 def _cell(text: str) -> str:

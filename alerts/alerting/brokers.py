@@ -48,7 +48,7 @@ def _queue(levels: Levels) -> Alert:
         description=f"Broker {{{{ $labels.broker }}}} has muted {WHOLE} connections because of {{{{ $labels.quota_type }}}} quotas, and half an hour ago far fewer.",
         dashboard=Dashboard.BROKERS,
         thresholds=(DELAY_QUEUE, DELAY_QUEUE_GROWTH),
-        spared="Waves of minutes: the queue must be long now, too. Queues that are long but steady: some clients always run at their limit. What was not read half an hour ago, as in the first 40 minutes: nobody knows whether it grew.",
+        spared="Waves of minutes; long but steady queues; the first 40 minutes of data.",
     )
 
 
@@ -70,7 +70,7 @@ def _request_time() -> Alert:
         description=f"The threads of broker {{{{ $labels.broker }}}} that serve requests have been busy for {PERCENT} of their time, for more than 15 minutes: all clients get slower, throttled or not.",
         dashboard=Dashboard.BROKERS,
         thresholds=(REQUEST_CAPACITY,),
-        spared="Peaks of minutes. Without a request quota brokers do not measure request time, and this is silent.",
+        spared="Peaks of minutes. Silent without a request quota, because brokers then do not measure request time.",
     )
 
 
@@ -93,5 +93,5 @@ def _exempt(levels: Levels) -> Alert:
         description=f"Replication and other work between brokers takes {PERCENT} of the threads of broker {{{{ $labels.broker }}}}: no quota of clients can free them.",
         dashboard=Dashboard.BROKERS,
         thresholds=(EXEMPT_CAPACITY,),
-        spared="A broker that catches up after a restart, for less than 15 minutes.",
+        spared="A broker that catches up after a restart.",
     )

@@ -55,7 +55,7 @@ def _spike(levels: Levels) -> Alert:
         description=f"Brokers make clients wait for {ROUGH} s in every second, as if that many connections did nothing but wait: at least {SPIKE_FACTOR.value:g} times as much as is usual at this time, and at least {SPIKE_ENTITIES.value:g} clients are hit.",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(SPIKE, SPIKE_FACTOR, SPIKE_ENTITIES),
-        spared="Nightly jobs and busy Mondays, which the baseline knows; one greedy client; Kafka's averages, which linger when nobody waits any more: the counter of waited time and the delay queues do not. Silent in the first half hour of data, when nothing is usual yet.",
+        spared="Nightly jobs and busy Mondays, which are in the baseline; single clients; Kafka's averages after the last throttle. Silent in the first half hour of data.",
     )
 
 
@@ -80,7 +80,7 @@ def _many_entities(levels: Levels) -> Alert:
         description=f"{WHOLE} clients are throttled at the same time: more than {MANY_ENTITIES_FACTOR.value:g} times as many as is usual at this time. So many at once point to a changed limit or a slow broker, not to the clients.",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(MANY_ENTITIES, MANY_ENTITIES_FACTOR),
-        spared="Clusters where dozens are throttled every day or every night; averages that linger after the last throttle, when all delay queues are empty.",
+        spared="Clusters that throttle dozens of clients every day; Kafka's averages after the last throttle.",
     )
 
 

@@ -28,7 +28,7 @@ def configuration(levels: Levels) -> Group:
                 summary="A quota was set, changed or removed.",
                 description="Limits of {{ $labels.quota_key }} were changed within the last 10 minutes. The exporter's log has the old and the new values.",
                 dashboard=Dashboard.OVERVIEW,
-                spared="A restart of the exporter, which counts from 0 again.",
+                spared="A restart of the exporter.",
             ),
         ),
     )

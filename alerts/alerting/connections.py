@@ -37,7 +37,7 @@ def _listener(levels: Levels) -> Alert:
         description=f"Listener {{{{ $labels.listener }}}} of broker {{{{ $labels.broker }}}} waits {DURATION} on average before it takes the next connection: everybody who connects there waits, whoever opens the many.",
         dashboard=Dashboard.BROKERS,
         thresholds=(CONNECTION_THROTTLE,),
-        spared="The minutes after a restart, when all clients connect again.",
+        spared="The minutes after a restart.",
     )
 
 
@@ -57,5 +57,5 @@ def _address(levels: Levels) -> Alert:
         description=f"Listener {{{{ $labels.listener }}}} of broker {{{{ $labels.broker }}}} has refused connections of some addresses for more than 15 minutes, each after {DURATION}: they open more than their limit allows.",
         dashboard=Dashboard.BROKERS,
         thresholds=(IP_CONNECTION_THROTTLE,),
-        spared="A program that restarts: it is done within 15 minutes.",
+        spared="A program that restarts.",
     )

@@ -63,7 +63,7 @@ def _absent(levels: Levels) -> Alert:
         summary="No quotascope exporter of a cluster can be scraped.",
         description="There are no series of quotascope: either it does not run, or Prometheus cannot reach it. Until it does, no other alert on quotas can fire.",
         dashboard=Dashboard.EXPORTER,
-        spared="A restart of the exporter; one of two exporters of a cluster that is gone. A cluster that was taken down is forgotten after a day.",
+        spared="A restart of the exporter; one of two exporters down. A cluster that was taken down resolves after a day.",
     )
 
 
@@ -106,7 +106,7 @@ def _limits_stale(levels: Levels) -> Alert:
         description="The exporter {{ $labels.instance }} could not read the configured quotas from Kafka's Admin API for many minutes: limits, rules and utilisation are old or missing.",
         dashboard=Dashboard.EXPORTER,
         thresholds=(LIMITS_AGE,),
-        spared="Single failures; exporters that were told of no Admin API.",
+        spared="Single failures; exporters without the Admin API.",
     )
 
 
@@ -123,7 +123,7 @@ def _disagreement(levels: Levels) -> Alert:
         summary="A broker and quotascope do not agree on how much of a quota is used.",
         description=f"For {WHOLE} clients broker {{{{ $labels.broker }}}} tells another utilisation than the exporter {{{{ $labels.instance }}}} computes: one of the two has old limits.",
         dashboard=Dashboard.EXPORTER,
-        spared="The minutes after a change of limits. Brokers that do not tell utilisation, which are all before KIP-1373.",
+        spared="The minutes after a change of limits; brokers without KIP-1373.",
     )
 
 
@@ -163,7 +163,7 @@ def _no_series(levels: Levels) -> Alert:
         summary="quotascope reads the brokers, but finds no client under a quota.",
         description="For an hour the exporter {{ $labels.instance }} has found no client that is measured against a quota: Kafka measures clients only when a quota of that kind is configured.",
         dashboard=Dashboard.EXPORTER,
-        spared="Brokers that cannot be read, which is another alert; clusters that are quiet for less than the hour after which Kafka forgets a client.",
+        spared="Brokers that cannot be read (another alert); clusters that are quiet for less than an hour.",
     )
 
 
@@ -179,7 +179,7 @@ def _series_dropped(levels: Levels) -> Alert:
         summary="quotascope sees more clients than it may show.",
         description=f"The exporter {{{{ $labels.instance }}}} folds clients into one, because there are more than its limit allows: {WHOLE} series are not shown one by one, and no alert names these clients.",
         dashboard=Dashboard.EXPORTER,
-        spared="What was left out on purpose: excluded names, idle clients, details far from the limit.",
+        spared="Names, idle clients and details that you chose to leave out.",
     )
 
 
@@ -198,7 +198,7 @@ def _callback(levels: Levels) -> Alert:
         summary="Brokers decide about quotas by their own code.",
         description=f"{WHOLE} brokers have a client.quota.callback.class: what Kafka's configured quotas say is not what they enforce, so limits and utilisation are not shown for its clients.",
         dashboard=Dashboard.EXPORTER,
-        spared="None: as long as this fires, alerts on limits say nothing.",
+        spared="Nothing. While it fires, alerts on limits are silent.",
     )
 
 
@@ -217,7 +217,7 @@ def _discovery(levels: Levels) -> Alert:
         description="The exporter {{ $labels.instance }} failed again and again to discover brokers ({{ $labels.discovery }}): new ones are not read, and those that are gone are not forgotten.",
         dashboard=Dashboard.EXPORTER,
         thresholds=(DISCOVERY_FAILURES,),
-        spared="Single failures: what was found before stays.",
+        spared="Single failures.",
     )
 
 
@@ -238,7 +238,7 @@ def _push(levels: Levels) -> Alert:
         summary="quotascope cannot push to the OpenTelemetry collector.",
         description="For a quarter of an hour no push of the exporter {{ $labels.instance }} has arrived: what reads quotas from the collector is blind. What Prometheus scrapes is not touched.",
         dashboard=Dashboard.EXPORTER,
-        spared="Single failures among pushes that arrive; exporters that do not push.",
+        spared="Single failures; exporters that do not push.",
     )
 
 
@@ -254,5 +254,5 @@ def _reload(levels: Levels) -> Alert:
         summary="quotascope works with an old configuration.",
         description="The exporter {{ $labels.instance }} was told to read its configuration again and could not use it: the one before stays in force, and a restart would fail.",
         dashboard=Dashboard.EXPORTER,
-        spared="A mistake that is mended within minutes; files that were changed without telling the exporter.",
+        spared="A mistake that is corrected within minutes; changed files without a reload.",
     )

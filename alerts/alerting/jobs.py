@@ -60,7 +60,7 @@ def _retries(levels: Levels) -> Alert:
         description=f"About {WHOLE} task attempts of Spark job {{{{ printf `%q` $labels.app }}}} were repeated within 30 minutes because of a quota ({{{{ $labels.cause }}}}): a task that fails too often ends its job.",
         dashboard=Dashboard.SPARK,
         thresholds=(SPARK_RETRIES,),
-        spared="Single failures, and those that have other causes.",
+        spared="Single failures; failures with other causes.",
     )
 
 
@@ -95,5 +95,5 @@ def _stalled(levels: Levels) -> Alert:
         description=f"{_JOB} has told no progress for {DURATION}, and Kafka's quotas made it wait in the last 10 minutes.",
         dashboard=Dashboard.SPARK,
         thresholds=(SPARK_STALLED,),
-        spared="Queries that stand still for other reasons, or that are slow without quotas.",
+        spared="Queries that stand still without throttles.",
     )

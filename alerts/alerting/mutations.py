@@ -49,7 +49,7 @@ def _exhausted(levels: Levels) -> Alert:
         description=f"The token bucket of {ENTITY} for partition mutations was in debt for {PERCENT} of the last 15 minutes: its requests to create, extend or delete topics are refused or delayed.",
         dashboard=Dashboard.MUTATIONS,
         thresholds=(TOKENS_DEBT,),
-        spared="One large request, which may overdraw the bucket and recovers by itself. Clients without a limit have no tokens; a controller that stepped down takes its own along.",
+        spared="One large request; clients without a limit; a controller that stepped down.",
     )
 
 
@@ -73,5 +73,5 @@ def _rising(levels: Levels) -> Alert:
         description=f"{ROUGH} requests {{{{ $labels.request }}}} per second are answered with THROTTLING_QUOTA_EXCEEDED, more than {REJECTIONS_FACTOR.value:g} times as many as yesterday (KRaft counts each twice): a client repeats them without waiting.",
         dashboard=Dashboard.MUTATIONS,
         thresholds=(REJECTIONS, REJECTIONS_FACTOR),
-        spared="Clients that wait as they are told; refusals that are part of every day.",
+        spared="Clients that wait between attempts; refusals that happen every day.",
     )

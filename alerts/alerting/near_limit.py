@@ -37,7 +37,7 @@ def _near(levels: Levels) -> Alert:
         description=f"In the last half hour {ENTITY} used {PERCENT} of its {{{{ $labels.quota_type }}}} quota on its busiest broker: its next peak will be throttled.",
         dashboard=Dashboard.ENTITY,
         thresholds=(NEAR_LIMIT,),
-        spared="Peaks: the average of half an hour counts. Clients that are gone, or have no limit, have no utilisation.",
+        spared="Peaks within half an hour; clients that left or have no limit.",
     )
 
 
@@ -61,5 +61,5 @@ def _predicted(levels: Levels) -> Alert:
         description=f"If the trend of the last six hours goes on, {ENTITY} will use {PERCENT} of its {{{{ $labels.quota_type }}}} quota in three hours' time.",
         dashboard=Dashboard.ENTITY,
         thresholds=(PREDICTION, NEAR_LIMIT),
-        spared="Clients known for less than four hours; small numbers, whose trend is noise; those that are near the limit already.",
+        spared="Clients known for less than four hours; small values; clients that are near the limit already.",
     )

@@ -42,7 +42,7 @@ def replication(levels: Levels) -> Group:
                 description=f"{WHOLE} brokers have limited the replication of throttled replicas ({{{{ $labels.direction }}}}) for a day: most likely a reassignment ended without `--verify`, which takes the throttle off. Replicas that fall behind may never catch up.",
                 dashboard=Dashboard.BROKERS,
                 thresholds=(REPLICATION_DAY,),
-                spared="Reassignments that take hours; the limit between log directories, which is often set for good.",
+                spared="Reassignments of some hours; the limit between log directories.",
             ),
         ),
     )

@@ -56,7 +56,7 @@ def _bandwidth(levels: Levels, quota_type: str, name: str, what: str) -> Alert:
         description=f"{what} of {ENTITY} have been delayed for more than 15 minutes, by {DURATION} on average: it wants more than its {quota_type} quota.",
         dashboard=Dashboard.ENTITY,
         thresholds=(THROTTLED, PERSISTENT),
-        spared="Bursts: who is below half of the limit on average; a throttle that lingers in Kafka's average of a minute. Waits for the controller's mutation quota, which Kafka counts as request throttle.",
+        spared="Bursts below half of the limit; Kafka's averages after the last throttle; the controller mutation quota.",
     )
 
 
@@ -80,7 +80,7 @@ def _mutation() -> Alert:
         description=f"Requests of {ENTITY} to create, extend or delete topics have been delayed for more than 15 minutes, by {DURATION} on average: it wants more partition mutations than its quota.",
         dashboard=Dashboard.MUTATIONS,
         thresholds=(MUTATION_THROTTLED,),
-        spared="A single large request, after which one wait is normal.",
+        spared="A single large request.",
     )
 
 
@@ -104,5 +104,5 @@ def _beyond_timeouts() -> Alert:
         description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after {CLIENT_TIMEOUT.value:g} s: producers may lose records, consumers may leave their group.",
         dashboard=Dashboard.ENTITY,
         thresholds=(CLIENT_TIMEOUT,),
-        spared="A single long throttle: it is out of Kafka's average after a minute. Request quotas, whose throttles never exceed a second by default.",
+        spared="A single long throttle; request quotas, whose throttles are at most one second by default.",
     )

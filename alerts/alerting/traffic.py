@@ -66,7 +66,7 @@ def _heavy(levels: Levels) -> Alert:
         description=f"With {BYTES}, {ENTITY} has more than {HEAVY_SHARE.value:.0%} of the cluster's traffic, and no {{{{ $labels.quota_type }}}} limit holds it back: if it doubles, everybody feels it.",
         dashboard=Dashboard.ENTITY,
         thresholds=(HEAVY_BYTES, HEAVY_SHARE),
-        spared="All of them while the limits could not be read, or where a callback decides; what is folded into one entity; clusters without traffic to speak of.",
+        spared="Times when limits cannot be read; custom callbacks; the overflow entity; clusters with little traffic.",
     )
 
 
@@ -111,7 +111,7 @@ def _proxy(levels: Levels) -> Alert:
         description=f"User {{{{ printf `%q` $labels.user }}}} has {PERCENT} of the measured traffic. If it stands for many applications, such as behind a proxy, one quota holds all of them back together.",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(PROXY_SHARE, HEAVY_BYTES, PROXY_USERS),
-        spared="Clusters with one or two users, or without traffic to speak of.",
+        spared="Clusters with one or two users, or little traffic.",
     )
 
 
@@ -132,7 +132,7 @@ def _system_user(levels: Levels) -> Alert:
         description=f"Requests of {ENTITY} are delayed by {DURATION} on average. It looks like a part of the platform, and nobody set this {{{{ $labels.quota_type }}}} limit for it: a default rule did.",
         dashboard=Dashboard.ENTITY,
         thresholds=(SYSTEM_THROTTLED,),
-        spared="Programs that have a rule of their own: somebody decided that.",
+        spared="Programs with a rule of their own.",
     )
 
 

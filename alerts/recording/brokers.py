@@ -73,7 +73,7 @@ def _capacity_used(levels: Levels) -> Record:
             grouped(above(series(recorded.BROKER_CAPACITY), 0)),
             levels.broker,
         ),
-        meaning="Part of these threads that clients and the broker itself use.",
+        meaning="Share of these threads that clients and the broker use.",
     )
 
 
@@ -83,7 +83,7 @@ def _delay_queue(levels: Levels) -> Record:
         expr=aggregate(
             "max", levels.of("quota_type", "broker"), select(catalog.DELAY_QUEUE_SIZE)
         ),
-        meaning="Connections that the broker has muted, by type of quota.",
+        meaning="Connections that the broker has muted, by quota type.",
     )
 
 
@@ -96,5 +96,5 @@ def _throttled(levels: Levels) -> Record:
     return Record(
         name=recorded.BROKER_THROTTLED_RATE,
         expr=aggregate("sum", levels.broker, once),
-        meaning="Throttle time told to clients per second: about the number of connections that only wait.",
+        meaning="Throttle time of clients per second: about the number of connections that only wait.",
     )

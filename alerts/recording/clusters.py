@@ -25,7 +25,7 @@ def clusters(levels: Levels) -> Group:
                 expr=aggregate(
                     "sum", levels.cluster, series(recorded.BROKER_THROTTLED_RATE)
                 ),
-                meaning="Throttle time told to clients per second, on all brokers.",
+                meaning="Throttle time of clients per second, on all brokers.",
             ),
             _throttled_entities(levels),
             Record(
@@ -35,7 +35,7 @@ def clusters(levels: Levels) -> Group:
                     levels.of("quota_type"),
                     series(recorded.BROKER_DELAY_QUEUE),
                 ),
-                meaning="Connections that brokers have muted, by type of quota.",
+                meaning="Connections that brokers have muted, by quota type.",
             ),
             _rejections(levels),
         ),
@@ -51,17 +51,17 @@ def baselines(levels: Levels) -> Group:
             Record(
                 name=recorded.CLUSTER_THROTTLED_BASELINE,
                 expr=_usual(levels, recorded.CLUSTER_THROTTLED_RATE),
-                meaning="The usual throttle time per second: the highest of the average of the day before and the peaks of the hours around this time yesterday and a week ago.",
+                meaning="Usual throttle time per second: the highest of the last day's average and the peaks around this time yesterday and a week ago.",
             ),
             Record(
                 name=recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE,
                 expr=_usual(levels, recorded.CLUSTER_THROTTLED_ENTITIES),
-                meaning="The usual number of throttled entities, in the same way.",
+                meaning="Usual number of throttled entities, computed in the same way.",
             ),
             Record(
                 name=recorded.CLUSTER_REJECTIONS_BASELINE,
                 expr=_over("avg_over_time", recorded.CLUSTER_REJECTIONS, _DAY, _RECENT),
-                meaning="Refusals per second by request, on average of the day before.",
+                meaning="Refusals per second by request, average of the day before.",
             ),
         ),
     )
@@ -82,7 +82,7 @@ def _throttled_entities(levels: Levels) -> Record:
             "or",
             nobody,
         ),
-        meaning=f"Entities throttled by {THROTTLED.value:g} s or more on average; 0 when there are none. Of a custom callback, those of one broker and quota type: the highest.",
+        meaning=f"Entities throttled by {THROTTLED.value:g} s or more on average, 0 if there are none. For a custom callback: the highest count of a broker and quota type.",
     )
 
 
@@ -101,7 +101,7 @@ def _rejections(levels: Levels) -> Record:
     return Record(
         name=recorded.CLUSTER_REJECTIONS,
         expr=aggregate("sum", labels, once),
-        meaning="Answers with THROTTLING_QUOTA_EXCEEDED per second, by request; KRaft counts each twice.",
+        meaning="Refusals (THROTTLING_QUOTA_EXCEEDED) per second, by request; KRaft counts each twice.",
     )
 
 

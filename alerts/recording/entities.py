@@ -56,12 +56,12 @@ def trends() -> Group:
             Record(
                 name=recorded.ENTITY_UTILIZATION_RECENT,
                 expr=call("avg_over_time", recent),
-                meaning="Utilisation on the busiest broker, on average of half an hour; of those that left, too, for that long.",
+                meaning="Average utilization of 30 minutes on the busiest broker; also of entities that left in that time.",
             ),
             Record(
                 name=recorded.ENTITY_UTILIZATION_PREDICTED,
                 expr=in_three_hours(history),
-                meaning="Utilisation on the busiest broker in three hours if the trend of the last six goes on; of those that left, too, for that long.",
+                meaning="Utilization on the busiest broker in three hours by the trend of the last six; also of entities that left in that time.",
             ),
         ),
     )
@@ -71,7 +71,7 @@ def _throttle(levels: Levels) -> Record:
     return Record(
         name=recorded.ENTITY_THROTTLE,
         expr=aggregate("max", levels.typed, by_deciding_quota(levels)),
-        meaning="Throttle time on the worst broker, of the throttled only; `quota_type` is the quota that decides, also where Kafka counts a wait for the controller as request throttle.",
+        meaning="Throttle time above 0 on the worst broker; `quota_type` is the quota that causes it.",
     )
 
 
@@ -79,7 +79,7 @@ def _utilization(levels: Levels) -> Record:
     return Record(
         name=recorded.ENTITY_UTILIZATION,
         expr=aggregate("max", levels.typed, select(catalog.UTILIZATION)),
-        meaning="Utilisation on the busiest broker: each broker applies the limit by itself.",
+        meaning="Utilization on the busiest broker.",
     )
 
 
@@ -87,7 +87,7 @@ def _headroom() -> Record:
     return Record(
         name=recorded.ENTITY_HEADROOM,
         expr=operation("1", "-", series(recorded.ENTITY_UTILIZATION)),
-        meaning="What is left on the busiest broker, as a part of the limit; negative above it.",
+        meaning="Unused share of the limit on the busiest broker; negative above the limit.",
     )
 
 
@@ -112,7 +112,7 @@ def _user_bytes(levels: Levels) -> Record:
     return Record(
         name=recorded.USER_BYTES,
         expr=aggregate("sum", labels, both),
-        meaning="Bytes per second produced and fetched by a user with all client ids; no user: those that are known by their client id only.",
+        meaning="Bytes per second produced and fetched by a user with all client ids; an empty user: entities without a user.",
     )
 
 

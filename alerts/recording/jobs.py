@@ -24,7 +24,7 @@ def jobs(levels: Levels) -> Group:
             Record(
                 name=recorded.APP_THROTTLED_RATE,
                 expr=aggregate("sum", levels.of("app", "query", "side"), once),
-                meaning="Throttle time told to the Kafka clients of a Spark job per second, by query and side.",
+                meaning="Throttle time of the Kafka clients of a Spark job per second, by query and side.",
             ),
         ),
     )

@@ -23,11 +23,11 @@ _SHOWN = {("kafka",), ("sources",)}
 _HEAD = f"""\
 The configuration of quotascope: every key, its default, and what it means.
 
-Keys behind a # without a space have no default; what they show is an example. ${{NAME}} in a value
-is replaced by that environment variable ($${{ stands for itself). Each value outside of `sources`
-can also be given as an environment variable, such as {variable(("server", "port"))} for
-server.port, and the most common ones as flags; a flag goes before the environment, and that
-before this file. `quotascope config check FILE` tells what is wrong with a file.
+A key after a # without a space has no default; its value is an example. ${{NAME}} in a value is
+replaced by that environment variable ($${{ is a literal ${{). Environment variables also set values
+outside of `sources`: {variable(("server", "port"))} sets server.port. Flags set the most common
+ones. Flags override the environment, which overrides this file.
+`quotascope config check FILE` reports all errors in a file.
 """
 
 

@@ -9,21 +9,21 @@ CLIENT_SIDE_LABELS = ("user", "client_id", "side")
 
 CLIENT_THROTTLED_SECONDS = counter(
     "kafka_client_throttled_seconds_total",
-    "Seconds of throttle time that brokers told this client.",
+    "Seconds of throttle time that brokers reported to this client.",
     CLIENT_SIDE_LABELS,
     "seconds",
     "throttle_time_ms of the responses",
 )
 CLIENT_THROTTLED_RESPONSES = counter(
     "kafka_client_throttled_responses_total",
-    "Responses to this client that told a throttle time.",
+    "Responses with a throttle time to this client.",
     CLIENT_SIDE_LABELS,
     "responses",
     "responses with throttle_time_ms above 0",
 )
 CLIENT_THROTTLE_MAX_SECONDS = gauge(
     "kafka_client_throttle_max_seconds",
-    "Longest throttle time that this client was told in the last minute, or in up to two.",
+    "Longest throttle time that brokers reported to this client in the last minute, or in up to two.",
     CLIENT_SIDE_LABELS,
     "seconds",
     "throttle_time_ms of the responses",

@@ -12,14 +12,14 @@ CLIENT_LABELS = ("app", "query", "side", "user", "client_id")
 
 SPARK_THROTTLED_SECONDS = counter(
     "spark_kafka_throttled_seconds_total",
-    "Seconds of throttle time that brokers told the Kafka clients of this job.",
+    "Seconds of throttle time that brokers reported to the Kafka clients of this job.",
     CLIENT_LABELS,
     "seconds",
     "throttle_time_ms of the responses",
 )
 SPARK_THROTTLED_RESPONSES = counter(
     "spark_kafka_throttled_responses_total",
-    "Responses to the Kafka clients of this job that told a throttle time.",
+    "Responses with a throttle time to the Kafka clients of this job.",
     CLIENT_LABELS,
     "responses",
     "responses with throttle_time_ms above 0",
@@ -40,7 +40,7 @@ SPARK_ADMIN_QUOTA_RETRIES = counter(
 )
 SPARK_UNKNOWN_ATTEMPTS = counter(
     "spark_kafka_unknown_attempts_total",
-    "Task attempts of this job that ended without telling what their Kafka clients were told: the throttle times lack theirs.",
+    "Task attempts of this job that ended without reporting the throttle times of their Kafka clients, which are missing from the totals.",
     ("app",),
     "attempts",
     "SparkListenerTaskEnd",
@@ -89,7 +89,7 @@ SPARK_QUERY_BATCH_DURATION_SECONDS = gauge(
 )
 SPARK_QUERY_PROGRESS_AGE_SECONDS = gauge(
     "spark_query_progress_age_seconds",
-    "Time since this streaming query last told its progress.",
+    "Time since this streaming query last reported its progress.",
     ("app", "query"),
     "seconds",
     "QueryProgressEvent",

@@ -26,7 +26,7 @@ def test_every_alert_has_its_row() -> None:
     assert rows == {
         f"[{name}](../alerts/runbooks/{name}.md)": [
             alert.severity,
-            f"{alert.wait}, goes on for {alert.keep}" if alert.keep else alert.wait,
+            f"{alert.wait}, keeps firing {alert.keep}" if alert.keep else alert.wait,
         ]
         for name, alert in SPECIFIED.items()
     }
@@ -45,9 +45,9 @@ def test_every_threshold_has_its_row() -> None:
     assert rows["SPIKE_FACTOR"][-1] == "ThrottleSpike"
 
 
-def test_what_agents_do_not_tell_has_its_rows() -> None:
+def test_what_agents_leave_out_has_its_rows() -> None:
     """As the page about dialects has them."""
-    rows = {row[0]: row[1] for row in tables()["What agents do not tell"]}
+    rows = {row[0]: row[1] for row in tables()["What agents leave out"]}
     lacking = {what: dialects for what, dialects in missing().items() if dialects}
     del lacking["waits of the controller's events"]
     assert rows == {
