@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from aiohttp import web
 
 from .limits import Limits
+from .load import WebSettings
+from .names import is_allowed
 
 if TYPE_CHECKING:
     from aiohttp.web_request import BaseRequest
@@ -85,12 +87,11 @@ class Connection(web.RequestHandler):
         guests: Whom it reports to.
         put_headers: Completes the headers of an answer, here of those to what is not HTTP.
         limits: The deadlines.
-        admits: Whether the client may come in, once TLS says who it is.
+        settings: Those of the web config file, as they are now: whose certificates are allowed.
 
     """
 
     __slots__ = (
-        "_admits",
         "_between",
         "_body_left",
         "_deadline",
@@ -98,6 +99,7 @@ class Connection(web.RequestHandler):
         "_limits",
         "_put_headers",
         "_release",
+        "_settings",
         "_taking",
         "_wire",
     )
@@ -108,7 +110,7 @@ class Connection(web.RequestHandler):
         guests: Guests,
         put_headers: Callable[[CIMultiDict[str]], None],
         limits: Limits,
-        admits: Callable[[asyncio.BaseTransport], bool],
+        settings: Callable[[], WebSettings],
     ) -> None:
         super().__init__(
             server,
@@ -125,7 +127,7 @@ class Connection(web.RequestHandler):
         self._guests = guests
         self._put_headers = put_headers
         self._limits = limits
-        self._admits = admits
+        self._settings = settings
         self._between = False
         self._body_left: int | None = None
         self._release: Callable[[], None] | None = None
@@ -137,7 +139,8 @@ class Connection(web.RequestHandler):
         """TLS, if there is some, is settled."""
         # kept apart: aiohttp forgets its own before the last of an answer is sent
         self._wire = cast("asyncio.Transport", transport)
-        if not self._admits(transport):
+        tls = self._settings().config.tls_server_config
+        if tls is not None and not is_allowed(transport, tls.client_allowed_sans):
             self.cut()
             return
         super().connection_made(transport)

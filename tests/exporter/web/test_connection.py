@@ -261,11 +261,9 @@ async def test_the_end_loses_no_connection_that_was_just_accepted(
 
     monkeypatch.setattr(socket.socket, "accept", noted)
     async with serving() as served:
-        door = served.front._door
-        assert door is not None
         with socket.create_connection(
             ("127.0.0.1", int(served.url.rpartition(":")[2]))
         ):
-            door._accept(door._sockets[0])
+            served.front._accept(served.front._sockets[0])
             await served.front.close()
     assert [each.fileno() for each in accepted] == [-1]
