@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -23,31 +24,34 @@ Drop: TypeAlias = Callable[[], None]
 
 class Guests:
     """
-    Connections: some whose request is being answered, and some that wait.
+    The connections that there are: some whose request is being answered, and some that wait.
 
     They wait for a handshake, for the rest of a request, or for the next one. When all places are taken, a new
-    connection gets that of whoever waited longest, so that nobody can keep others out by waiting. Places of requests
-    are given to nobody.
+    connection gets that of the one that waited longest, so that waiting keeps no other out. The place of a connection
+    whose request is being answered is never given away.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._waiting: dict[Guest, Drop] = {}  # the longest first
-        self._asking: dict[Guest, Drop] = {}
+        self._drops: dict[Guest, Drop] = {}
+        """Of all."""
+        self._waiting: dict[Guest, None] = {}
+        """Some of them, the longest first."""
 
     @property
     def asking(self) -> int:
         """How many requests are being answered."""
-        return len(self._asking)
+        return len(self._drops) - len(self._waiting)
 
     def __len__(self) -> int:
-        return len(self._waiting) + len(self._asking)
+        return len(self._drops)
 
     def enter(self, guest: Guest, drop: Drop) -> bool:
         """A new connection, which ``drop`` ends; False when there is no room for it."""
-        if len(self) >= self._most and not self.make_room():
+        if len(self._drops) >= self._most and not self.make_room():
             return False
-        self._waiting[guest] = drop
+        self._drops[guest] = drop
+        self._waiting[guest] = None
         return True
 
     def make_room(self) -> bool:
@@ -55,37 +59,35 @@ class Guests:
         if not self._waiting:
             return False
         longest = next(iter(self._waiting))
-        self._waiting.pop(longest)()
+        del self._waiting[longest]
+        self._drops.pop(longest)()
         return True
 
     def asks(self, guest: Guest) -> None:
         """Its request has come."""
-        drop = self._waiting.pop(guest, None)
-        if drop is not None:
-            self._asking[guest] = drop
+        self._waiting.pop(guest, None)
 
     def waits(self, guest: Guest) -> None:
-        """Its answer is taken."""
-        drop = self._asking.pop(guest, None)
-        if drop is not None:
-            self._waiting[guest] = drop
+        """Its answer is taken; it waits from now on, if it is still there."""
+        if guest in self._drops:
+            self._waiting.setdefault(guest)
 
     def leave(self, guest: Guest) -> None:
-        """It is gone."""
+        """The connection has ended."""
         self._waiting.pop(guest, None)
-        self._asking.pop(guest, None)
+        self._drops.pop(guest, None)
 
 
 class Connection(web.RequestHandler):
     """
     aiohttp's connection with deadlines, of which aiohttp itself has none for a request's head and for an answer.
 
-    Whoever misses one is cut off: an ordinary end would wait for what is still to be sent.
+    A client that misses one is cut off: an ordinary end would wait for what is still to be sent.
 
     Args:
         server: aiohttp's server.
-        guests: Whom it reports to.
-        put_headers: Completes the headers of an answer, here of those to what is not HTTP.
+        guests: The places of connections, one of which is its own.
+        put_headers: Completes the headers of an answer; here of the answers to what is not HTTP.
         limits: The deadlines.
         settings: Those of the web config file, as they are now: whose certificates are allowed.
 
@@ -96,9 +98,9 @@ class Connection(web.RequestHandler):
         "_body_left",
         "_deadline",
         "_guests",
+        "_held",
         "_limits",
         "_put_headers",
-        "_release",
         "_settings",
         "_taking",
         "_wire",
@@ -130,13 +132,14 @@ class Connection(web.RequestHandler):
         self._settings = settings
         self._between = False
         self._body_left: int | None = None
-        self._release: Callable[[], None] | None = None
+        self._held = ExitStack()
+        """What is held until the answer to the request at hand is taken."""
         self._wire: asyncio.Transport | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._taking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """TLS, if there is some, is settled."""
+        """The handshake of TLS, if there is one, is over: the client may go on if its certificate is allowed."""
         # kept apart: aiohttp forgets its own before the last of an answer is sent
         self._wire = cast("asyncio.Transport", transport)
         tls = self._settings().config.tls_server_config
@@ -165,7 +168,7 @@ class Connection(web.RequestHandler):
         Of a ``body`` that follows a little is taken and ignored, so that the client reads the answer.
         """
         self._between = False
-        self._cancel_deadline()
+        self._within(None)
         self._guests.asks(self)
         if body:
             self._body_left = self._limits.body_bytes
@@ -175,7 +178,7 @@ class Connection(web.RequestHandler):
         if self._wire is None:
             release()
         else:
-            self._release = release
+            self._held.callback(release)
 
     async def finish_response(
         self,
@@ -187,7 +190,7 @@ class Connection(web.RequestHandler):
         try:
             finished = await super().finish_response(request, resp, start_time)
         finally:
-            self._taken()
+            self._held.close()
         if self._wire is not None:  # the client may have gone meanwhile
             self._guests.waits(self)
             self._between = True
@@ -200,17 +203,19 @@ class Connection(web.RequestHandler):
         self._taking = self._loop.call_later(self._limits.taking_seconds, self.cut)
 
     def resume_writing(self) -> None:
-        """It took most of it."""
+        """The client took most of what was written."""
         super().resume_writing()
-        self._cancel_taking()
+        if self._taking is not None:
+            self._taking.cancel()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """It is over."""
-        self._cancel_deadline()
-        self._cancel_taking()
+        """The connection has ended, whichever side ended it: it gives back all that it held."""
+        self._within(None)
+        if self._taking is not None:
+            self._taking.cancel()
         self._guests.leave(self)
         self._wire = None
-        self._taken()
+        self._held.close()
         super().connection_lost(exc)
 
     def handle_error(
@@ -243,21 +248,10 @@ class Connection(web.RequestHandler):
         if self._wire is not None:
             self._wire.abort()
 
-    def _taken(self) -> None:
-        release, self._release = self._release, None
-        if release is not None:
-            release()
-
-    def _within(self, seconds: float) -> None:
-        self._cancel_deadline()
-        self._deadline = self._loop.call_later(seconds, self.cut)
-
-    def _cancel_deadline(self) -> None:
+    def _within(self, seconds: float | None) -> None:
+        """Cut the client off so many seconds from now, instead of when it was to be; None for never."""
         if self._deadline is not None:
             self._deadline.cancel()
-            self._deadline = None
-
-    def _cancel_taking(self) -> None:
-        if self._taking is not None:
-            self._taking.cancel()
-            self._taking = None
+        self._deadline = (
+            None if seconds is None else self._loop.call_later(seconds, self.cut)
+        )

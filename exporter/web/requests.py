@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import ipaddress
@@ -68,8 +69,8 @@ class Requests:
         self._hosts = {"localhost", *(n.lower().rstrip(".") for n in allowed_hosts)}
         self._passwords = Passwords()
         self._bucket = _Bucket(clock)
-        self._scrapes = _Places(most)
-        self._pages = _Places(most)
+        self._most = most
+        self._scrapes, self._pages = asyncio.Semaphore(most), asyncio.Semaphore(most)
         self._other_host = Occasional("requests for another host were refused")
         self._wrong_login = Occasional("logins were refused")
         self._busy = Occasional("too many passwords to check at once")
@@ -93,7 +94,9 @@ class Requests:
         for name, value in DEFAULTS.items():
             headers.setdefault(name, value)
         configured = self._settings().config.http_server_config.headers
-        headers.update({name: value for name, value in configured.items() if value})
+        for name, value in configured.items():
+            if value:
+                headers[name] = value
 
     async def _refused(self, request: web.Request) -> web.Response | None:
         """The answer to a request that may not come in; nothing but its head has cost anything until then."""
@@ -133,17 +136,17 @@ class Requests:
         if not self._bucket.take(self._settings().config.rate_limit):
             return refusal(429, "the rate limit is reached", _MOMENTS_LATER)
         places = self._scrapes if request.path in SCRAPES else self._pages
-        if not places.free:
-            text = f"{places.most} such requests are being answered already"
+        if places.locked():
+            text = f"{self._most} such requests are being answered already"
             return refusal(503, text, _MOMENTS_LATER)
-        places.free -= 1
+        await places.acquire()  # at once, for one is free
         try:
             return await handler(request)
         finally:  # an answer is made to its end, though its client hung up
             if isinstance(request.protocol, Connection):
-                request.protocol.until_taken(places.give_back)
+                request.protocol.until_taken(places.release)
             else:
-                places.give_back()
+                places.release()
 
 
 def refusal(
@@ -195,17 +198,6 @@ def credentials(header: str) -> tuple[str, bytes] | None:
         return (user.decode(), password) if colon else None
     except (binascii.Error, ValueError):
         return None
-
-
-class _Places:
-    """How many more requests of a kind may be answered now."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.free = most
-
-    def give_back(self) -> None:
-        self.free += 1
 
 
 class _Bucket:
