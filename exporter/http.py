@@ -124,15 +124,15 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
 
 
 _Key: TypeAlias = tuple[int, Format, bool]
-"""Which snapshot, in which format, compressed or not."""
+"""The snapshot by its id, its format, and whether it is compressed."""
 
 
 class Rendering:
     """
     Bodies of answers, made in threads, so that a large cluster's text does not keep health checks waiting.
 
-    Whoever asks for what is being made already waits for that; nothing is kept once it is made. ``clock`` gives Unix
-    time in seconds.
+    A scrape that asks for what is being made already waits for that; nothing is kept once it is made. ``clock`` gives
+    Unix time in seconds.
     """
 
     def __init__(self, renderer: Renderer, clock: Callable[[], float]) -> None:
@@ -147,17 +147,16 @@ class Rendering:
         key = id(snapshot), text_format, compressed
         task = self._under_way.get(key)
         if task is None:
-            # it holds the snapshot, whose identity is that of no other one as long
-            made = self._compressed if compressed else self._text
-            task = asyncio.create_task(made(snapshot, text_format))
+            write, now = self._renderer.render, self._clock()
+            # it holds the snapshot, so that no other one has its id while this is under way
+            task = asyncio.create_task(
+                self._compressed(snapshot, text_format)
+                if compressed
+                else asyncio.to_thread(write, snapshot, now, text_format)
+            )
             self._under_way[key] = task
             task.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await asyncio.shield(task)  # the others still want it
-
-    async def _text(self, snapshot: Snapshot, text_format: Format) -> bytes:
-        return await asyncio.to_thread(
-            self._renderer.render, snapshot, self._clock(), text_format
-        )
 
     async def _compressed(self, snapshot: Snapshot, text_format: Format) -> bytes:
         text = await self.body(snapshot, text_format, compressed=False)

@@ -44,7 +44,7 @@ class Exporter:
 
     ``async with`` starts it and ends it; it owns the sources, the limits source, the discovery and the push, and
     closes them. ``refresh_seconds`` is the pause between two reads of the limits,
-    ``limits_timeout_seconds`` the longest one of them; ``runbooks`` are served as they are given, Markdown by the name of the
+    ``limits_timeout_seconds`` how long one of them may take; ``runbooks`` are served as they are given, Markdown by the name of the
     alert; ``reloads`` reads the configuration again, where that can be done. Raises ``ConfigError`` when the web config file cannot be used.
     """
 
@@ -91,8 +91,10 @@ class Exporter:
         """Where it answers, once started; the address of this machine when it listens on all."""
 
     async def __aenter__(self) -> Self:
+        # requests that wait for a collection when the end comes are answered
+        grace = self._config.collection.timeout_seconds + 1
         try:
-            await self._listen()
+            self.url = await self._front.open(self._handlers.app(), grace)
         except BaseException:
             await self._end()
             raise
@@ -113,21 +115,23 @@ class Exporter:
         called once it was started, and again only when it has returned.
         """
         before, config = self.parts, parts.config
-        finds_anew = parts.finders is not before.finders
+        finders_changed = parts.finders is not before.finders
         if parts.push is not None and parts.push is not self._push:
             parts.push.open(self.url)
         discovery = self._discovery
-        if finds_anew:  # last, for from here on collections wait for its first look
+        if (
+            finders_changed
+        ):  # last, for from here on collections wait for its first look
             discovery = (
                 discovery_of(config, parts.finders, self._roster)
                 if parts.finders
                 else None
             )
 
-        sampled_before, self._config, self.parts = self._config, config, parts
+        self._config, self.parts = config, parts
         gone: list[tuple[str, Callable[[], Awaitable[None]]]] = []
         await self._roster.fix(parts.sources)
-        if finds_anew and self._discovery is not None:
+        if finders_changed and self._discovery is not None:
             gone.append(("discovery", self._discovery.close))
         await self._switch_discovery(discovery, parts)
         limits = self._limits_source
@@ -142,12 +146,12 @@ class Exporter:
             collection.sample_window_seconds,
         )
         self._handlers.configure(collection, config.cluster)
-        if collection != sampled_before.collection:
+        if collection != before.config.collection:
             await self._background.stop("samples")
             self._begin_samples()
         await self._switch_push(parts.push)
         for what, close in gone:
-            await _closed(what, close)
+            await _close_part(what, close)
 
     async def _switch_discovery(self, now: Discovery | None, parts: Parts) -> None:
         """Have what was found before until other finders have looked."""
@@ -187,7 +191,7 @@ class Exporter:
         if push is before:
             return
         if before is not None:
-            await _closed("push", before.close)
+            await _close_part("push", before.close)
         if push is not None and before is not None:
             push.resume(before)
         self._begin_push()
@@ -235,10 +239,6 @@ class Exporter:
         """The state of the cluster now, as a scrape would see it."""
         return await self.collection.snapshot(self._config.collection.timeout_seconds)
 
-    async def _listen(self) -> None:
-        grace = self._config.collection.timeout_seconds + 1
-        self.url = await self._front.open(self._handlers.app(), grace)
-
     async def _first_collection(self) -> None:
         try:
             snapshot = await self.snapshot()
@@ -246,23 +246,25 @@ class Exporter:
             log.exception("the first collection failed")
             return
         for finding in diagnose(snapshot):
-            if finding.severity is Severity.WARNING:  # errors were told when they arose
+            if (
+                finding.severity is Severity.WARNING
+            ):  # errors were logged when they arose
                 log.warning(finding.text, advice=finding.advice)
         log.info("ready", entities=len(snapshot.measured), nodes=len(snapshot.nodes))
 
     async def _end(self) -> None:
-        await _closed("server", self._front.close)
+        await _close_part("server", self._front.close)
         if self._push is not None:
-            await _closed("push", self._push.close)
+            await _close_part("push", self._push.close)
         await self._background.close()
-        await _closed("collection", self.collection.close)
+        await _close_part("collection", self.collection.close)
         if self._discovery is not None:
-            await _closed("discovery", self._discovery.close)
+            await _close_part("discovery", self._discovery.close)
         if self._limits_source is not None:
-            await _closed("limits", self._limits_source.close)
+            await _close_part("limits", self._limits_source.close)
 
 
-async def _closed(what: str, close: Callable[[], Awaitable[None]]) -> None:
+async def _close_part(what: str, close: Callable[[], Awaitable[None]]) -> None:
     """Close one part; a failure is no reason to keep it, or to leave others open."""
     try:
         await close()
