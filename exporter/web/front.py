@@ -124,6 +124,7 @@ class Front:
         task.add_done_callback(arrived)
 
     async def _let_in(self, accepted: socket.socket) -> None:
+        """Give the connection a place, or close it where none is free; then make the handshake."""
         connection = Connection(
             self._server,
             self._guests,

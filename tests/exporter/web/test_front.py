@@ -100,6 +100,30 @@ async def test_a_port_that_is_taken() -> None:
         await front.close()
 
 
+async def test_an_application_that_cannot_be_set_up_keeps_no_port(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What listened already is closed with the front."""
+    opened: list[socket.socket] = []
+    create = socket.create_server
+
+    def noted(*place: Any, **options: Any) -> socket.socket:
+        opened.append(create(*place, **options))
+        return opened[-1]
+
+    async def broken(_app: web.Application) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(socket, "create_server", noted)
+    app = web.Application()
+    app.on_startup.append(broken)
+    front = Front(ServerConfig(address="127.0.0.1", port=0))
+    with pytest.raises(ZeroDivisionError):
+        await front.open(app, 1.0)
+    await front.close()
+    assert [each.fileno() for each in opened] == [-1]
+
+
 @pytest.mark.parametrize("address", ["nobody.invalid", "a" * 100, "a..b"])
 async def test_a_host_that_there_is_not(address: str) -> None:
     """The same for a name that nobody knows, or that is none."""
