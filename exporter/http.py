@@ -29,9 +29,9 @@ _SHORTEST_TIMEOUT_SECONDS: Final = 1.0
 
 class Handlers:
     """
-    The pages, all of them read from snapshots but the runbooks, which are Markdown by the name of the alert.
+    What answers each path: ``/metrics``, the pages and health checks, all from snapshots, and the runbooks.
 
-    ``clock`` gives Unix time in seconds.
+    ``runbooks`` are Markdown by the name of the alert; ``clock`` gives Unix time in seconds.
     """
 
     def __init__(

@@ -154,7 +154,7 @@ class Exporter:
             await _close_part(what, close)
 
     async def _switch_discovery(self, now: Discovery | None, parts: Parts) -> None:
-        """Have what was found before until other finders have looked."""
+        """Read what was found before until the new finders have looked."""
         config, before = parts.config, self._discovery
         common = config.discovery.source
         if now is before:

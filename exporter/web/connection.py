@@ -1,4 +1,4 @@
-"""One connection, whose client must ask, and take the answer, in time; and all of them, which share the places that there are."""
+"""Connections: the deadlines of each, in which its client must ask and take the answer, and the places that all of them share."""
 
 from __future__ import annotations
 

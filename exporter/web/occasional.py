@@ -15,7 +15,7 @@ _EVERY_SECONDS: Final = 60.0
 
 class Occasional:
     """
-    Tells of an event at once, and then at most once a minute, with how often it happened since.
+    Logs an event at once, and then at most once a minute, with how often it happened since.
 
     Args:
         event: What happened.
@@ -34,12 +34,12 @@ class Occasional:
         self._level = level
         self._clock = clock
         self._count = 0
-        self._told_at = float("-inf")
+        self._logged_at = float("-inf")
 
     def happened(self, **details: object) -> None:
-        """It happened; ``details`` are of this time, and told when there is a line."""
+        """It happened; ``details`` are of this time, and logged when there is a line."""
         self._count += 1
         at = self._clock()
-        if at - self._told_at >= _EVERY_SECONDS:
+        if at - self._logged_at >= _EVERY_SECONDS:
             getattr(log, self._level)(self._event, times=self._count, **details)
-            self._count, self._told_at = 0, at
+            self._count, self._logged_at = 0, at
