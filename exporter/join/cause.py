@@ -25,17 +25,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType, RuleTable
 from quotascope.metrics.entities import Name
 
 from ..limits import Limits
-from ..snapshot import CAUSES, Cause, Columns, Entity
-from ..snapshot.layout import fixed
+from ..snapshot import CAUSES, Cause, Columns, Entity, Layout
+from ..snapshot.layout import Rows, fixed
 from .recent import RecentRows
 from .standing import NO_RULES
 
@@ -48,7 +48,10 @@ class Causes:
         self._in_debt = RecentRows()
         self._at_limit = RecentRows()
         self._rules: RuleTable = NO_RULES
-        self._ruled = _Clients(())
+        self._ruled = self._debtors = self._mutators = _Clients(())
+        self._evidence: tuple[object, ...] = ()
+        self._found: NDArray[np.int8] = np.empty(0, np.int8)
+        """By row what was inferred of this evidence, -1 where nothing yet."""
 
     def find(
         self, read: Columns, limits: Limits | None, at: float, *, controller_read: bool
@@ -70,29 +73,53 @@ class Causes:
         causes[layout.own] = (throttle[layout.own] > 0) * CAUSES.index(Cause.OWN)
         requests = layout.of_type(QuotaType.REQUEST)
         throttled = np.flatnonzero(causes[requests]) + requests.start
-        debtors = cache(lambda: _Clients(self._in_debt.clients()))
-        mutators = cache(lambda: _Clients(self._mutating.clients()))
-        ruled = None if limits is None else self._ruled_by(limits)
-        at_limit = self._at_limit.among(throttled).tolist()
-        for row, full in zip(throttled.tolist(), at_limit, strict=True):
+        settings = {} if limits is None else limits.nodes
+        windows = np.array(
+            [
+                settings[node].quota_window_seconds if node in settings else np.inf
+                for node in layout.nodes
+            ]
+        )
+        proven = throttle[throttled] > windows[layout.node_numbers[throttled]]
+        causes[throttled[proven]] = CAUSES.index(Cause.CONTROLLER_MUTATION)
+        unclear = throttled[~proven & ~self._at_limit.among(throttled)]
+        if unclear.size:
+            ruled = None if limits is None else self._ruled_by(limits)
+            causes[unclear] = self._inferred(
+                layout, unclear, ruled, controller_read=controller_read
+            )
+        return replace(read, causes=fixed(causes))
+
+    def _inferred(
+        self,
+        layout: Layout,
+        rows: Rows,
+        ruled: _Clients | None,
+        *,
+        controller_read: bool,
+    ) -> NDArray[np.int8]:
+        """The causes by rules 3 to 5; each row is looked at once as long as the evidence is the same."""
+        seen = self._in_debt.seen(), self._mutating.seen()
+        evidence = layout, ruled, controller_read, seen
+        if evidence != self._evidence:
+            self._evidence = evidence
+            self._debtors = _Clients(self._in_debt.clients())
+            self._mutators = _Clients(self._mutating.clients())
+            self._found = np.full(len(layout), -1, np.int8)
+        for row in rows[self._found[rows] < 0].tolist():
             entity = layout.entities[row]
-            settings = limits.nodes.get(entity.broker) if limits else None
-            if settings and throttle[row] > settings.quota_window_seconds:
-                cause = Cause.CONTROLLER_MUTATION
-            elif full:
-                cause = Cause.OWN
-            elif debtors().share_a_name(entity):
+            if self._debtors.share_a_name(entity):
                 cause = Cause.CONTROLLER_MUTATION
             elif ruled is not None and not ruled.overlap(entity):
                 cause = Cause.UNKNOWN if entity.limit is None else Cause.OWN
             elif ruled is not None and entity.limit is None:
                 cause = Cause.CONTROLLER_MUTATION
-            elif controller_read and not mutators().overlap(entity):
+            elif controller_read and not self._mutators.overlap(entity):
                 cause = Cause.OWN
             else:
                 cause = Cause.UNKNOWN
-            causes[row] = CAUSES.index(cause)
-        return replace(read, causes=fixed(causes))
+            self._found[row] = CAUSES.index(cause)
+        return self._found[rows]
 
     def _remember(self, read: Columns, at: float) -> None:
         layout = read.layout

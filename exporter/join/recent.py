@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import Final, Generic, TypeVar
+from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,45 +14,9 @@ from ..snapshot import Entity, Floats, Layout
 from ..snapshot.layout import Rows
 
 _Name = tuple[str, QuotaType, str, str]
-Key = TypeVar("Key", bound=Hashable)
 
 LINGER_SECONDS: Final = 60.0
 """How long a throttle stays in Kafka's averages: 2 x 30 s."""
-
-
-class Recent(Generic[Key]):
-    """
-    When each key was last seen, for as long as that matters.
-
-    Times are Unix times in seconds. A clock that is set back makes nothing recent
-    for longer than ``seconds``.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._seen: dict[Key, float] = {}
-
-    def note(self, key: Key, at: float) -> None:
-        """See ``key`` now."""
-        self._seen[key] = at
-
-    def drop(self, key: Key) -> None:
-        """Never have seen ``key``."""
-        self._seen.pop(key, None)
-
-    def forget(self, at: float) -> None:
-        """Drop what is too long ago."""
-        self._seen = {
-            key: seen
-            for key, seen in self._seen.items()
-            if abs(at - seen) <= self._seconds
-        }
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._seen
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._seen)
 
 
 class RecentRows:
@@ -99,6 +63,10 @@ class RecentRows:
     def among(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of these rows were seen."""
         return self._seen[rows] > -np.inf
+
+    def seen(self) -> tuple[bytes, tuple[_Name, ...]]:
+        """What is equal as long as the same rows of a layout were seen, and the same entities of those that left."""
+        return (self._seen > -np.inf).tobytes(), tuple(self._left)
 
     def clients(self) -> Iterator[tuple[str, str]]:
         """User and client id of each entity that was seen, also of those that left."""
