@@ -36,8 +36,8 @@ from quotascope.metrics.entities import Name
 from ..limits import Limits
 from ..snapshot import CAUSES, Cause, Columns, Entity, Layout
 from ..snapshot.layout import Rows, fixed
-from .recent import RecentRows
-from .standing import NO_RULES
+from .placing import NO_RULES
+from .staleness import RecentRows
 
 
 class Causes:

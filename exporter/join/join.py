@@ -13,10 +13,8 @@ from ..limits import Limits
 from ..snapshot import LimitsHealth, Snapshot, SourceHealth, SourceRead
 from .cause import Causes
 from .node_usage import NodeNumbers, NodeUsages
-from .placing import Placing
-from .shown import Shown
-from .staleness import Staleness
-from .standing import active_controllers
+from .placing import Placing, Shown
+from .staleness import Staleness, active_controllers
 
 _ENTITIES_SECONDS: Final = 300.0
 """How long a node that is not read keeps its entities and last numbers, which are large and soon made again."""

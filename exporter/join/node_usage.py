@@ -17,8 +17,7 @@ from ..mapping import MILLISECONDS, PERCENT, Meaning
 from ..snapshot import Columns, ConnectionUsage, Floats, LimitedRate, NodeUsage
 from ..snapshot.layout import TYPES
 from .ip_limits import IpLimits
-from .placing import NodeColumns
-from .shown import Shown
+from .placing import NodeColumns, Shown
 
 _TOLERANCE: Final = 0.02
 """Of the limit, or of what was reported if that is more: the rate moves between the readings of two attributes."""

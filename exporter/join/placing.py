@@ -1,5 +1,5 @@
 """
-Where in the tables the numbers of each entity are.
+Where in the tables the numbers of each entity are, and how they are read.
 
 Found once for each column, when it is first seen: afterwards a scrape is a take by arrays of places. A change of few columns
 is looked at, and the others are moved with their rows.
@@ -12,24 +12,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress, count
 from operator import is_not
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import NO_RULE, QuotaType
+from quotascope.metrics import NO_RULE, QuotaRules, QuotaType, RuleTable
 
 from ..beans import BeanTable, Column
 from ..limits import Limits, NodeSettings
-from ..mapping import USAGE, Meaning
-from ..snapshot import Callbacks, Entity, Layout
-from ..snapshot.layout import Rows, order
+from ..mapping import MILLISECONDS, PERCENT, USAGE, Meaning
+from ..snapshot import Callbacks, Columns, Entity, Floats, Layout
+from ..snapshot.layout import TYPES, Rows, fixed, order
 from .interpretation import Found, interpreted
-from .standing import NO_RULES, alike, deciding
 
 MOST_TAGS: Final = 10
 """How many tags of a custom quota callback are shown."""
-OF_ENTITIES: Final = {
+_OF_ENTITIES: Final = {
     Meaning.USAGE: "usage",
     Meaning.THROTTLE_TIME: "throttle_time",
     Meaning.TOKENS: "tokens",
@@ -39,7 +38,20 @@ OF_ENTITIES: Final = {
     Meaning.REJECTED_MUTATIONS: "rejected_mutations",
 }
 """What is said of entities, and the column of a snapshot that holds it."""
-_NUMBERS: Final = {meaning: number for number, meaning in enumerate(OF_ENTITIES)}
+NO_RULES: Final[RuleTable] = QuotaRules().snapshot()
+_UNLIMITED_TOKENS: Final = 9e15
+"""
+More tokens than any limit gives. A bucket without a limit grows by Long.MAX a second up to
+1e20: within a millisecond of losing its limit it holds this many.
+"""
+_USAGE: Final = np.array([USAGE[kind].divisor for kind in TYPES])
+_DIVISORS: Final = {
+    Meaning.THROTTLE_TIME: MILLISECONDS,
+    Meaning.THROTTLED_SECONDS: MILLISECONDS,
+    Meaning.TOLD_UTILIZATION: PERCENT,
+}
+"""From Kafka's units to ours; of usage by quota type."""
+_NUMBERS: Final = {meaning: number for number, meaning in enumerate(_OF_ENTITIES)}
 _TAKEN: Final = {"broker", "quota_type", "cluster", "le", "quantile"}
 _BLOCK: Final = 64
 """So many columns are compared at once."""
@@ -57,7 +69,7 @@ class NodeColumns:
     rows: Rows = field(default_factory=_NOWHERE.copy)
     """By column the row of its entity, -1 for those that are about none."""
     meanings: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
-    """By column the number of what it says in ``OF_ENTITIES``, if it is about an entity."""
+    """By column the number of what it says in ``_OF_ENTITIES``, if it is about an entity."""
     others: Mapping[int, Found] = field(default_factory=dict)
     """What is not about an entity of Kafka's own quotas, by column."""
     places: Mapping[Meaning, Mapping[str, int]] = field(default_factory=dict)
@@ -237,6 +249,107 @@ class Placing:
         for name, node in nodes.items():
             nodes[name] = replace(node, rows=after[node.rows])
         return changed
+
+
+class Shown:
+    """
+    The entities that are shown, and how to read what they used.
+
+    Args:
+        placed: Where the numbers are.
+        rows: The rows that are shown (ascending).
+        last: A layout of earlier: if the entities are the same, and their limits, it stays.
+
+    """
+
+    def __init__(self, placed: Placed, rows: Rows, last: Layout) -> None:
+        layout = placed.layout
+        if len(rows) < len(layout):
+            layout = layout.only(rows)
+        if len(layout) == len(last) and not any(
+            map(is_not, layout.entities, last.entities)
+        ):
+            layout = last
+        here = np.full(len(placed.layout), -1)
+        here[rows] = np.arange(len(rows))
+        self.placed, self.rows, self.layout = placed, rows, layout
+        self.places = {meaning: at[rows] for meaning, at in placed.places.items()}
+        self._folded = {
+            meaning: (places[here[of] >= 0], here[of[here[of] >= 0]])
+            for meaning, (places, of) in placed.folded.items()
+        }
+        self._usage_divisors = _USAGE[layout.types]
+        # NaN after a minute without a throttle is 0 where a node measures it: it has the column. Of controller mutations that holds
+        # beside a counter of an embedded engine only: under KRaft the column is there, and never more than NaN.
+        nowhere = np.full(len(layout), -1)
+        measured = self.places.get(Meaning.THROTTLE_TIME, nowhere) >= 0
+        measured &= (layout.types != TYPES.index(QuotaType.CONTROLLER_MUTATION)) | (
+            self.places.get(Meaning.THROTTLED_SECONDS, nowhere) >= 0
+        )
+        self._unthrottled = np.where(measured, 0.0, np.nan)
+
+    def read(self, values: Floats) -> Columns:
+        """What the entities used, without causes, out of all tables' numbers one after the other and a NaN."""
+        read: dict[str, Any] = dict.fromkeys(_OF_ENTITIES.values(), self.layout.absent)
+        for meaning, places in self.places.items():
+            column = self._in_base_units(meaning, values[places], slice(None))
+            if meaning in self._folded:
+                self._fold(meaning, column, values)
+            if not np.isnan(column).all():
+                read[_OF_ENTITIES[meaning]] = fixed(column)
+        causes = np.zeros(len(self.layout), np.int8)
+        return Columns(layout=self.layout, causes=fixed(causes), **read)
+
+    def _fold(self, meaning: Meaning, column: Floats, values: Floats) -> None:
+        """Add usages up where several entities of a callback are shown as one, and take the longest throttle."""
+        places, rows = self._folded[meaning]
+        each = self._in_base_units(meaning, values[places], rows)
+        column[rows] = np.nan
+        if meaning is Meaning.USAGE:
+            # by size, so that a sum is the same whichever came first
+            sizes = np.lexsort((each, rows))
+            column[rows[~np.isnan(each)]] = 0.0
+            np.add.at(column, rows[sizes], np.nan_to_num(each[sizes]))
+        else:
+            np.fmax.at(column, rows, each)
+
+    def _in_base_units(
+        self, meaning: Meaning, numbers: Floats, rows: Rows | slice
+    ) -> Floats:
+        """Kafka's numbers of some rows; what is not finite becomes NaN, or 0 where nothing was throttled."""
+        known = np.isfinite(numbers)
+        if meaning is Meaning.TOKENS:
+            known &= numbers < _UNLIMITED_TOKENS
+            if self.placed.rules is not None:
+                known &= ~np.isnan(self.layout.limits[rows])
+        divisor: Floats | float = _DIVISORS.get(meaning, 1.0)
+        if meaning is Meaning.USAGE:
+            divisor = self._usage_divisors[rows]
+        throttle = meaning is Meaning.THROTTLE_TIME
+        instead = self._unthrottled[rows] if throttle else np.nan
+        return np.where(known, numbers / divisor, instead)
+
+
+def deciding(limits: Limits | None, *, callback_seen: bool = False) -> Limits | None:
+    """
+    The limits, if it is the configured rules that decide.
+
+    None when they are unknown, and where a custom callback (``client.quota.callback.class``) makes
+    tags and limits of its own: by the configuration, or by the tags of some bean.
+    """
+    if limits is None or callback_seen:
+        return None
+    configured = any(
+        settings.quota_callback_class for settings in limits.nodes.values()
+    )
+    return None if configured else limits
+
+
+def alike(one: Limits | None, other: Limits | None) -> bool:
+    """Whether limits differ in nothing that decides, as when they were only read again."""
+    if one is None or other is None or one is other:
+        return one is other
+    return one.rules == other.rules and one.nodes == other.nodes
 
 
 def replaced(old: Sequence[object], new: Sequence[object]) -> list[int]:

@@ -1,8 +1,17 @@
-"""Which beans are left over from earlier rules, and which only look so."""
+"""
+Which beans count.
+
+A bean is not a rule: it stays for up to an hour after more specific rules, or the removal of
+all rules, have moved its clients elsewhere, and then counts them twice. Since Kafka 4.1
+(KAFKA-19282) the rules in force alone say under which tags a client is measured, so that a bean
+with other tags is stale. An older broker also remembers rules removed since its start; there a
+bean in use can look stale, and is kept only while it rises (``Staleness``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
 from typing import Final
 
 import numpy as np
@@ -12,11 +21,9 @@ from quotascope.metrics import QuotaType
 
 from ..limits import Limits
 from ..mapping import Meaning
-from ..snapshot import Floats, Layout
+from ..snapshot import Entity, Floats, Layout
 from ..snapshot.layout import TYPES, Rows
-from .placing import Placed
-from .recent import RecentRows
-from .standing import Standing, alike, standing_of
+from .placing import NO_RULES, Placed, alike
 
 _SAMPLES: Final = np.array(
     [2 if kind is QuotaType.CONTROLLER_MUTATION else 11 for kind in TYPES]
@@ -29,6 +36,24 @@ By how much a rate can rise without traffic, rounding included.
 With S samples Kafka's ``Rate`` divides by S - 1 to S windows, depending on the age of
 the oldest.
 """
+_LINGER_SECONDS: Final = 60.0
+"""How long a throttle stays in Kafka's averages: 2 x 30 s."""
+_Name = tuple[str, QuotaType, str, str]
+
+
+class Standing(IntEnum):
+    """What the rules in force say of a bean with certain tags."""
+
+    IN_USE = 0
+    """Clients are measured under these tags."""
+    FORWARDED = 1
+    """
+    In use while it carries a throttle. Without request quotas nothing is recorded in group
+    Request, but a broker still keeps the throttles there that the controller's mutation quotas
+    impose on the requests it forwards.
+    """
+    STALE = 2
+    """No client is measured under these tags."""
 
 
 class Staleness:
@@ -131,3 +156,105 @@ class Staleness:
         self._rose.drop(suspects[judged & ~comparable])
         self._rose.note(suspects[judged & comparable & rises], at)
         stale[suspects] |= judged & ~self._rose.among(suspects)
+
+
+class RecentRows:
+    """
+    When each entity was last seen in some state, for a minute: by row while it is in the layout, and by name when it left.
+
+    An entity that leaves and comes back in time, as after a change of its beans, is as recent as before.
+    """
+
+    def __init__(self) -> None:
+        self._layout = Layout(())
+        self._seen: Floats = np.empty(0)
+        """Unix time in seconds, -inf for never."""
+        self._left: dict[_Name, float] = {}
+
+    def follow(self, layout: Layout, at: float) -> None:
+        """Take another layout over, and drop what is too long ago at ``at``."""
+        if layout is not self._layout:
+            last, rows = self._layout, layout.rows_in(self._layout)
+            gone = self._seen.copy()
+            gone[rows[rows >= 0]] = -np.inf
+            for row in np.flatnonzero(gone > -np.inf).tolist():
+                self._left[_name(last.entities[row])] = float(gone[row])
+            self._seen = layout.carry(self._seen, last, -np.inf).copy()
+            for row in np.flatnonzero(rows < 0).tolist() if self._left else ():
+                name = _name(layout.entities[row])
+                self._seen[row] = self._left.pop(name, -np.inf)
+            self._layout = layout
+        self._seen[np.abs(at - self._seen) > _LINGER_SECONDS] = -np.inf
+        self._left = {
+            name: seen
+            for name, seen in self._left.items()
+            if abs(at - seen) <= _LINGER_SECONDS
+        }
+
+    def note(self, rows: Rows, at: float) -> None:
+        """See the entities of these rows now."""
+        self._seen[rows] = at
+
+    def drop(self, rows: Rows) -> None:
+        """Never have seen the entities of these rows."""
+        self._seen[rows] = -np.inf
+
+    def among(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which of these rows were seen."""
+        return self._seen[rows] > -np.inf
+
+    def seen(self) -> tuple[bytes, tuple[_Name, ...]]:
+        """What is equal as long as the same rows of a layout were seen, and the same entities of those that left."""
+        return (self._seen > -np.inf).tobytes(), tuple(self._left)
+
+    def clients(self) -> Iterator[tuple[str, str]]:
+        """User and client id of each entity that was seen, also of those that left."""
+        for row in np.flatnonzero(self._seen > -np.inf).tolist():
+            entity: Entity = self._layout.entities[row]
+            yield entity.user, entity.client_id
+        for *_, user, client_id in self._left:
+            yield user, client_id
+
+
+def _name(entity: Entity) -> _Name:
+    return entity.broker, entity.quota_type, entity.user, entity.client_id
+
+
+def standing_of(entity: Entity, limits: Limits | None) -> Standing:
+    """What the rules say of an entity's bean; without limits to go by it is taken as in use."""
+    if limits is None or entity.tags is not None:
+        return Standing.IN_USE
+    rules = limits.rules.get(entity.quota_type, NO_RULES)
+    if not rules.would_record(entity.user, entity.client_id):
+        return Standing.STALE
+    if rules.enabled:
+        return Standing.IN_USE
+    mutations = limits.rules.get(QuotaType.CONTROLLER_MUTATION, NO_RULES)
+    forwarded = entity.quota_type is QuotaType.REQUEST and mutations.enabled
+    return Standing.FORWARDED if forwarded else Standing.STALE
+
+
+def active_controllers(
+    reported: Mapping[str, bool | None], leader: str | None
+) -> dict[str, bool | None]:
+    """
+    Which nodes lead the KRaft quorum; None where nothing says so.
+
+    A former leader keeps its mutation beans for an hour, and a broker has some of its own from
+    auto-created topics; only the leader's describe the quota. What a node says of itself
+    (``ActiveControllerCount``) is fresher than what the Admin API said at the last refresh. During
+    an election two nodes may both think they lead, and both count.
+
+    Args:
+        reported: What each node says of itself, None when it says nothing.
+        leader: Node id of the leader according to the Admin API, None when unknown.
+
+    """
+    if any(reported.values()):
+        return {node: bool(says) for node, says in reported.items()}
+    if leader is None:
+        return dict(reported)
+    return {
+        node: node == leader if says is None else says
+        for node, says in reported.items()
+    }

@@ -3,7 +3,7 @@
 import pytest
 from tests.exporter.join.world import World, entity, leads, limits, stale
 
-from quotascope.exporter.join.standing import active_controllers
+from quotascope.exporter.join.staleness import active_controllers
 from quotascope.metrics import QuotaEntity, QuotaType
 
 MUTATION = QuotaType.CONTROLLER_MUTATION
