@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite, nan
+from math import isfinite
 from typing import Final
 
 import numpy as np
@@ -30,28 +30,42 @@ wait. (With ZooKeeper it counts them.)
 _EVENTS: Final = "controller events"
 
 
-@dataclass(frozen=True, slots=True)
+_THROTTLES: Final = {
+    Meaning.IP_CONNECTION_THROTTLE,
+    Meaning.LISTENER_CONNECTION_THROTTLE,
+    Meaning.REMOTE_STORAGE_THROTTLE,
+}
+"""Averages in ms, NaN when there was no throttle."""
+_DIVISORS: Final = {
+    Meaning.EXEMPT_REQUEST_TIME: PERCENT,
+    **dict.fromkeys(_THROTTLES, MILLISECONDS),
+}
+"""From Kafka's units to ours."""
+
+
 class NodeNumbers:
-    """What a node's table says of the node itself, in Kafka's units."""
+    """What a node's table says of the node itself."""
 
-    node: NodeColumns
-    values: Floats
-    """The numbers of the table."""
-
-    def of(self, meaning: Meaning) -> dict[str, float]:
-        """By request, listener, address, direction or quota type; NaN where the node says so."""
-        places = self.node.places.get(meaning, {})
-        return {about: float(self.values[at]) for about, at in places.items()}
+    def __init__(self, node: NodeColumns, values: Floats) -> None:
+        self.node = node
+        self.said = defaultdict[Meaning, dict[str, float | None]](dict)
+        """By request, listener, address, direction or quota type; None where the node gives no finite number."""
+        for meaning, places in node.places.items():
+            divisor = _DIVISORS.get(meaning, 1.0)
+            instead = 0.0 if meaning in _THROTTLES else None
+            for about, at in places.items():
+                value = float(values[at])
+                known = isfinite(value)
+                self.said[meaning][about] = value / divisor if known else instead
 
     def finite(self, meaning: Meaning) -> dict[str, float]:
-        """As ``of``, without what is no finite number."""
-        return {
-            about: value for about, value in self.of(meaning).items() if isfinite(value)
-        }
+        """What is said, without what is no finite number."""
+        said = self.said[meaning].items()
+        return {about: value for about, value in said if value is not None}
 
     def one(self, meaning: Meaning) -> float | None:
         """What there is only one of, or the last one; None when the node gave no number."""
-        return _finite([nan, *self.of(meaning).values()][-1])
+        return next(reversed(self.said[meaning].values()), None)
 
     @property
     def leads(self) -> bool | None:
@@ -64,7 +78,7 @@ class NodeUsages:
     """Makes the nodes' part of snapshots."""
 
     def __init__(self) -> None:
-        self._sums: dict[str, HistogramSums] = {}
+        self._sums = defaultdict[str, HistogramSums](HistogramSums)
         self._limits: Limits | None = None
         self._ip_limits: IpLimits | None = None
 
@@ -91,18 +105,19 @@ class NodeUsages:
         """
         rules, layout = shown.placed.rules, shown.placed.layout
         counts = np.zeros((len(layout.nodes), len(TYPES)), np.intp)
-        np.add.at(counts, (layout.node_numbers[stale], layout.types[stale]), 1)
+        rows = np.flatnonzero(stale)
+        np.add.at(counts, (layout.node_numbers[rows], layout.types[rows]), 1)
         by_node = dict(zip(layout.nodes, counts.tolist(), strict=True))
-        differ = {} if rules is None else disagreements(shown, read)
+        differ = {} if rules is None else _disagreements(shown, read)
         usages = []
         for numbers in nodes:
             node_id = numbers.node.node_id
             found = by_node.get(node_id, [0] * len(TYPES))
-            judged: Sequence[QuotaType] = TYPES
+            of_types = dict(zip(TYPES, found, strict=True))
             if rules is None:
+                mutations = QuotaType.CONTROLLER_MUTATION
                 follows = leads[node_id] is False
-                judged = (QuotaType.CONTROLLER_MUTATION,) if follows else ()
-            of_types = {kind: found[TYPES.index(kind)] for kind in judged}
+                of_types = {mutations: of_types[mutations]} if follows else {}
             usages.append(self._of_node(numbers, limits, of_types, differ.get(node_id)))
         return tuple(usages)
 
@@ -120,21 +135,23 @@ class NodeUsages:
         node_id = numbers.node.node_id
         settings = limits.nodes.get(node_id) if limits else None
         known = settings or NodeSettings()
-        sums = self._sums.setdefault(node_id, HistogramSums())
+        sums = self._sums[node_id]
         sums.began(numbers.one(Meaning.STARTED_AT))
-        exempt = numbers.one(Meaning.EXEMPT_REQUEST_TIME)
         mean = numbers.one(Meaning.CONTROLLER_EVENT_MEAN)
         events = numbers.one(Meaning.CONTROLLER_EVENT_COUNT)
+        waited = None
         if not numbers.leads or mean is None:
             events = None
-        queues = numbers.finite(Meaning.DELAY_QUEUE_SIZE)
+        elif events is not None:
+            waited = sums.sum_ms(_EVENTS, mean, events) / MILLISECONDS
         callback = None
         if settings or numbers.node.tags:
             callback = bool(numbers.node.tags or known.quota_callback_class is not None)
+        queues = numbers.finite(Meaning.DELAY_QUEUE_SIZE)
         return NodeUsage(
             broker=node_id,
             delay_queue_size={QuotaType(kind): size for kind, size in queues.items()},
-            exempt_request_threads=None if exempt is None else exempt / PERCENT,
+            exempt_request_threads=numbers.one(Meaning.EXEMPT_REQUEST_TIME),
             request_capacity_threads=settings.request_capacity_threads
             if settings
             else None,
@@ -145,17 +162,15 @@ class NodeUsages:
             utilization_disagreements=utilization_disagreements,
             active_controller=numbers.leads,
             controller_events=events,
-            controller_event_queue_seconds=None
-            if events is None or mean is None
-            else sums.sum_ms(_EVENTS, mean, events) / MILLISECONDS,
+            controller_event_queue_seconds=waited,
             connections=self._connections(numbers, limits, known),
-            replication=_directions(
-                numbers.of(Meaning.REPLICATION), known.replication_limits, {}
+            replication=_by_direction(
+                numbers.said[Meaning.REPLICATION], known.replication_limits, {}
             ),
-            remote_storage=_directions(
-                numbers.of(Meaning.REMOTE_STORAGE),
+            remote_storage=_by_direction(
+                numbers.said[Meaning.REMOTE_STORAGE],
                 known.remote_storage_limits,
-                numbers.of(Meaning.REMOTE_STORAGE_THROTTLE),
+                numbers.said[Meaning.REMOTE_STORAGE_THROTTLE],
             ),
         )
 
@@ -167,30 +182,25 @@ class NodeUsages:
             self._ip_limits = IpLimits(limits.connection_limits) if limits else None
         rules = self._ip_limits
         default, own = settings.connection_limit, settings.listener_connection_limits
-        waits = numbers.of(Meaning.LISTENER_CONNECTION_THROTTLE)
-        ip_waits = numbers.of(Meaning.IP_CONNECTION_THROTTLE)
+        waits = numbers.said[Meaning.LISTENER_CONNECTION_THROTTLE]
         return ConnectionUsage(
             broker=LimitedRate(
                 rate=numbers.one(Meaning.BROKER_CONNECTIONS), limit=default
             ),
             listeners={
                 listener: LimitedRate(
-                    rate=_finite(rate),
+                    rate=rate,
                     limit=own.get(listener.lower(), default),
-                    throttle_time_seconds=_seconds(waits.get(listener)),
+                    throttle_time_seconds=waits.get(listener),
                 )
-                for listener, rate in numbers.of(Meaning.LISTENER_CONNECTIONS).items()
+                for listener, rate in numbers.said[Meaning.LISTENER_CONNECTIONS].items()
             },
             ips={
-                ip: LimitedRate(
-                    rate=_finite(rate), limit=rules.limit(ip) if rules else None
-                )
-                for ip, rate in numbers.of(Meaning.IP_CONNECTIONS).items()
+                ip: LimitedRate(rate=rate, limit=rules.limit(ip) if rules else None)
+                for ip, rate in numbers.said[Meaning.IP_CONNECTIONS].items()
                 if rules is None or rules.may_limit(ip)
             },
-            ip_throttle_time_seconds={
-                listener: _seconds(wait) or 0.0 for listener, wait in ip_waits.items()
-            },
+            ip_throttle_time_seconds=numbers.finite(Meaning.IP_CONNECTION_THROTTLE),
         )
 
 
@@ -223,7 +233,7 @@ class HistogramSums:
         return total
 
 
-def disagreements(shown: Shown, read: Columns) -> dict[str, int]:
+def _disagreements(shown: Shown, read: Columns) -> dict[str, int]:
     """
     By node how many entities are nearer to or farther from their limit than the node says; without nodes that say nothing (KIP-1373).
 
@@ -246,40 +256,26 @@ def disagreements(shown: Shown, read: Columns) -> dict[str, int]:
 
 def _throttled_seconds(numbers: NodeNumbers, sums: HistogramSums) -> dict[str, float]:
     counts = numbers.finite(Meaning.REQUEST_THROTTLE_COUNT)
-    totals = {
-        request: sums.sum_ms(request, mean, counts[request]) / MILLISECONDS
-        for request, mean in numbers.finite(Meaning.REQUEST_THROTTLE_MEAN).items()
-        if request not in _REPEATS_OF_FETCH and counts.get(request, 0) > 0
-    }
-    return {
-        request: total
-        for request, total in totals.items()
-        if total > 0 or request not in _FORWARDED
-    }
+    seconds: dict[str, float] = {}
+    for request, mean in numbers.finite(Meaning.REQUEST_THROTTLE_MEAN).items():
+        if request not in _REPEATS_OF_FETCH and counts.get(request, 0) > 0:
+            total = sums.sum_ms(request, mean, counts[request]) / MILLISECONDS
+            if total > 0 or request not in _FORWARDED:
+                seconds[request] = total
+    return seconds
 
 
-def _directions(
-    rates: Mapping[str, float],
+def _by_direction(
+    rates: Mapping[str, float | None],
     limits: Mapping[str, float],
-    waits: Mapping[str, float],
+    waits: Mapping[str, float | None],
 ) -> dict[str, LimitedRate]:
     """Rates by direction; a limit shows whether it is used or not."""
     return {
         direction: LimitedRate(
-            rate=_finite(rates.get(direction, nan)),
+            rate=rates.get(direction),
             limit=limits.get(direction),
-            throttle_time_seconds=_seconds(waits.get(direction)),
+            throttle_time_seconds=waits.get(direction),
         )
         for direction in {**rates, **limits, **waits}
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None
-
-
-def _seconds(value_ms: float | None) -> float | None:
-    """Out of a throttle time, 0 where there was none; None where it is not measured."""
-    if value_ms is None:
-        return None
-    return value_ms / MILLISECONDS if isfinite(value_ms) else 0.0
