@@ -57,6 +57,9 @@ class NodeNumbers:
                 value = float(values[at])
                 known = isfinite(value)
                 self.said[meaning][about] = value / divisor if known else instead
+        leads = self.one(Meaning.ACTIVE_CONTROLLER)
+        self.leads = None if leads is None else leads > 0
+        """Whether the node says that it is the active controller; None when it does not say."""
 
     def finite(self, meaning: Meaning) -> dict[str, float]:
         """What is said, without what is no finite number."""
@@ -66,12 +69,6 @@ class NodeNumbers:
     def one(self, meaning: Meaning) -> float | None:
         """What there is only one of, or the last one; None when the node gave no number."""
         return next(reversed(self.said[meaning].values()), None)
-
-    @property
-    def leads(self) -> bool | None:
-        """Whether the node says that it is the active controller; None when it does not say."""
-        says = self.one(Meaning.ACTIVE_CONTROLLER)
-        return None if says is None else says > 0
 
 
 class NodeUsages:

@@ -184,7 +184,12 @@ class Placing:
             fresh += chain.from_iterable(found for _, found in again.values())
         layout = self._follow(nodes, fresh, tags, rules)
         if rules is not self._rules:
-            layout = _under(layout, rules)
+            now = {
+                row: limited
+                for row, entity in enumerate(layout.entities)
+                if (limited := _limited(entity, rules)) is not entity
+            }
+            layout = layout.under(now) if now else layout
         # Nothing is taken over before all is known.
         self._nodes, self._layout = nodes, layout
         self._tags = tags
@@ -408,15 +413,6 @@ def _limited(entity: Entity, rules: Limits | None) -> Entity:
     if (entity.resolution, entity.limit, entity.burst_tokens) == now:
         return entity
     return replace(entity, resolution=resolution, limit=limit, burst_tokens=burst)
-
-
-def _under(layout: Layout, rules: Limits | None) -> Layout:
-    """The layout under other rules; the same one where they give the same limits."""
-    both = (
-        (row, each, _limited(each, rules)) for row, each in enumerate(layout.entities)
-    )
-    limited = {row: now for row, each, now in both if now is not each}
-    return layout.under(limited) if limited else layout
 
 
 def _placed(

@@ -1,14 +1,20 @@
 """One moment of a cluster's quotas: what every view of the exporter reads."""
 
 from ..limits import LimitsHealth
-from .callbacks import Callbacks
 from .columns import CAUSES, Columns, Usages
 from .entity import Cause, Entity, EntityUsage, LimitState
-from .health import DiscoveryHealth, OwnHealth, PushHealth, ReloadHealth, Sampling
+from .health import (
+    DiscoveryHealth,
+    OwnHealth,
+    PushHealth,
+    ReloadHealth,
+    Sampling,
+    SourceHealth,
+    SourceRead,
+)
 from .layout import TYPES, Floats, Layout
 from .node import ConnectionUsage, LimitedRate, NodeUsage
-from .snapshot import Folds, Peaks, Snapshot
-from .source import SourceHealth, SourceRead
+from .snapshot import Callbacks, Folds, Peaks, Snapshot
 
 __all__ = [
     "CAUSES",

@@ -72,10 +72,9 @@ class Entity:
 @dataclass(slots=True, kw_only=True)
 class EntityUsage:
     """
-    What one quota entity used on one node.
+    What one quota entity used on one node: a row of ``Columns``.
 
-    Not frozen, because many of them are made; nobody changes one that is part of a snapshot. Where nothing of it changed,
-    the join gives the same object again: whatever was derived from it may be kept under its identity.
+    Not frozen, because many of them are made; never changed once made.
     """
 
     entity: Entity

@@ -120,13 +120,12 @@ class Layout:
         """Where each entity is in another layout, earlier or later; -1 where it is not. Entities are the same when their serial is."""
         if other.number not in self._rows:
             serials, by_serial = other._sorted_serials
-            if other is self or not serials.size:
-                rows = np.arange(len(self)) if other is self else np.full(len(self), -1)
-            else:
+            rows = np.full(len(self), -1)
+            if serials.size:
                 places = np.searchsorted(serials, self.serials)
                 places = places.clip(max=serials.size - 1)
                 found = serials[places] == self.serials
-                rows = np.where(found, by_serial[places], -1)
+                rows[found] = by_serial[places[found]]
             self._rows[other.number] = fixed(rows)
         return self._rows[other.number]
 

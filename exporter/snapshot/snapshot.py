@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 from quotascope.metrics import QuotaType
 
 from ..limits import Limits, LimitsHealth
-from .callbacks import Callbacks
 from .columns import Columns, Usages
-from .health import DiscoveryHealth, PushHealth, ReloadHealth, Sampling
+from .health import (
+    DiscoveryHealth,
+    PushHealth,
+    ReloadHealth,
+    Sampling,
+    SourceHealth,
+)
 from .layout import Floats
 from .node import NodeUsage
-from .source import SourceHealth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,22 @@ class Folds:
     """How many pairs of user and client id there are, where there are more than may be shown."""
     max_entities: int = 0
     """How many of them may be shown for each quota type; 0 when nothing was folded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callbacks:
+    """The entities of custom quota callbacks on all nodes; what they used is in ``Snapshot.shown``."""
+
+    labels: tuple[str, ...] = ()
+    """The labels that stand for tags, the same for every entity."""
+    left_out: tuple[str, ...] = ()
+    """Tags that are not shown because there are too many."""
+    folded: int = 0
+    """Entities folded because there are too many, counted by node."""
+    series_dropped: int = 0
+    """Series that those would have."""
+    crowded: Mapping[QuotaType, int] = field(default_factory=dict)
+    """How many entities there are, where there are more than may be shown; the same one on two nodes is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +96,6 @@ class Snapshot:
     """None when nothing is pushed."""
     reload: ReloadHealth | None = None
     """None where the configuration is not read again."""
-
     restarts: Mapping[str, int] = field(default_factory=dict)
     """How often background work failed and began again since the exporter started, by its name; empty where there is none."""
 
