@@ -70,7 +70,7 @@ class Causes:
         self._remember(read, at)
         layout, throttle = read.layout, read.throttle_time
         causes = np.zeros(len(layout), np.int8)
-        causes[layout.own] = (throttle[layout.own] > 0) * CAUSES.index(Cause.OWN)
+        causes[np.flatnonzero(throttle[layout.own] > 0)] = CAUSES.index(Cause.OWN)
         requests = layout.of_type(QuotaType.REQUEST)
         throttled = np.flatnonzero(causes[requests]) + requests.start
         settings = {} if limits is None else limits.nodes

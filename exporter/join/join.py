@@ -36,7 +36,7 @@ class Join:
         self._causes = Causes()
         self._nodes = NodeUsages()
         placed = self._placing.place((), None)
-        self._shown = Shown(placed, np.empty(0, np.intp), placed.layout)
+        self._shown = Shown(placed, placed.read, placed.layout)
         self._read_at: dict[str, float] = {}
 
     def snapshot(
@@ -57,11 +57,9 @@ class Join:
             limits.active_controller if limits else None,
         )
         stale = self._staleness.stale(placed, values, leads, taken_at)
-        rows = np.flatnonzero(placed.read & ~stale)
-        if self._shown.placed is not placed or not np.array_equal(
-            rows, self._shown.rows
-        ):
-            self._shown = Shown(placed, rows, self._shown.layout)
+        counted, last = placed.read & ~stale, self._shown
+        if last.placed is not placed or not np.array_equal(counted, last.counted):
+            self._shown = Shown(placed, counted, last.layout)
         shown = self._causes.find(
             self._shown.read(values),
             placed.rules,

@@ -262,13 +262,15 @@ class Shown:
 
     Args:
         placed: Where the numbers are.
-        rows: The rows that are shown (ascending).
+        counted: By row of all entities whether it is shown.
         last: A layout of earlier: if the entities are the same, and their limits, it stays.
 
     """
 
-    def __init__(self, placed: Placed, rows: Rows, last: Layout) -> None:
-        layout = placed.layout
+    def __init__(
+        self, placed: Placed, counted: NDArray[np.bool_], last: Layout
+    ) -> None:
+        layout, rows = placed.layout, np.flatnonzero(counted)
         if len(rows) < len(layout):
             layout = layout.only(rows)
         if len(layout) == len(last) and not any(
@@ -277,7 +279,7 @@ class Shown:
             layout = last
         here = np.full(len(placed.layout), -1)
         here[rows] = np.arange(len(rows))
-        self.placed, self.rows, self.layout = placed, rows, layout
+        self.placed, self.counted, self.layout = placed, counted, layout
         self.places = {meaning: at[rows] for meaning, at in placed.places.items()}
         self._folded = {
             meaning: (places[here[of] >= 0], here[of[here[of] >= 0]])

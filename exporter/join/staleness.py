@@ -68,6 +68,8 @@ class Staleness:
         self._layout = Layout(())
         self._rules: Limits | None = None
         self._standings: NDArray[np.int8] = np.empty(0, np.int8)
+        self._suspects: Rows = np.empty(0, np.intp)
+        """The rows that are not simply in use."""
         self._last: tuple[Floats, Floats] = np.empty(0), np.empty(0)
         """Usage and throttle time at the previous collection in Kafka's units, 0 for what was not there."""
         self._read_under: dict[str, Limits | None] = {}
@@ -98,7 +100,7 @@ class Staleness:
         behind = np.array([leads.get(node) is False for node in layout.nodes], np.bool_)
         stale[mutations] = behind[layout.node_numbers[mutations]]
         stale &= placed.read
-        suspects = np.flatnonzero((self._standings != Standing.IN_USE) & placed.read)
+        suspects = self._suspects[placed.read[self._suspects]]
         if suspects.size:
             self._judge(suspects, stale, placed, values, at)
         for node in placed.nodes:
@@ -120,6 +122,7 @@ class Staleness:
             usage, throttle = (layout.carry(each, last, 0.0) for each in self._last)
             self._last = usage.copy(), throttle.copy()
             self._standings, self._layout, self._rules = standings, layout, placed.rules
+            self._suspects = np.flatnonzero(standings != Standing.IN_USE)
         self._rose.follow(layout, at)
 
     def _judge(
@@ -184,7 +187,8 @@ class RecentRows:
                 name = _name(layout.entities[row])
                 self._seen[row] = self._left.pop(name, -np.inf)
             self._layout = layout
-        self._seen[np.abs(at - self._seen) > _LINGER_SECONDS] = -np.inf
+        seen = np.flatnonzero(self._seen > -np.inf)
+        self._seen[seen[np.abs(at - self._seen[seen]) > _LINGER_SECONDS]] = -np.inf
         self._left = {
             name: seen
             for name, seen in self._left.items()
