@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType
 
 from ..config import CardinalityConfig, Excluded
+from ..patterns import matcher
 from ..snapshot import Columns, Folds, Layout, Snapshot
 from ..snapshot.columns import NAMES
-from .exclusion import ALLOWED, EXCLUDED, Exclusion
 from .identity import (
     AWAY_SECONDS,
     HOLD_SECONDS,
@@ -26,6 +28,11 @@ from .identity import (
 )
 from .overflow import Overflow
 from .places import Places, Pressure
+
+_ALLOWED: Final = 1
+_EXCLUDED: Final = 2
+_RESERVED: Final = 3
+"""Verdict: the name is that of the fold."""
 
 
 class Cardinality:
@@ -45,41 +52,53 @@ class Cardinality:
 
     def __init__(self, config: CardinalityConfig, *, maxima: bool = False) -> None:
         self._identities = Identities()
-        self._places = Places(self._identities, config.max_entities)
-        self._exclusion = Exclusion(config)
         self._overflow = Overflow()
-        self._config = config
-        self._maxima = maxima
         self._idle_at = np.nan
         """When idleness was judged last."""
-        self._fit: tuple[Layout, bool] = (Layout(()), True)
-        """The last layout, and whether each of its identities has a place in any case."""
+        self._config = config
+        self._set_cap(config.max_entities)
+        self.configure(config, maxima=maxima)
 
     def configure(self, config: CardinalityConfig, *, maxima: bool = False) -> None:
         """Have other bounds from the next snapshot on; what was decided under a bound that stays the same goes on."""
         before, self._config, self._maxima = self._config, config, maxima
+        users = config.include_users, config.exclude_users
+        client_ids = config.include_client_ids, config.exclude_client_ids
+        self._allows = _allows(*users), _allows(*client_ids)
+        self._only_capped = not (
+            any((*users, *client_ids))
+            or config.idle_after_seconds is not None
+            or config.detail_above is not None
+        )
         known = self._identities.known
-        self._exclusion = Exclusion(config)
         known["verdict"] = 0
         if config.max_entities != before.max_entities:
-            self._places = Places(self._identities, config.max_entities)
-            self._fit = (Layout(()), True)
+            self._set_cap(config.max_entities)
         if config.idle_after_seconds != before.idle_after_seconds:
             known["judged_at"] = np.nan
         if config.detail_above != before.detail_above:
             known["near_at"] = np.nan
 
+    def _set_cap(self, most: int) -> None:
+        self._places = Places(self._identities, most)
+        self._fit: tuple[Layout, bool] = (Layout(()), True)
+        """The last layout, and whether each of its identities has a place in any case."""
+        self._all: tuple[Layout, float] | None = None
+        """What was shown last, and when, if that was all."""
+
     def apply(self, joined: Snapshot) -> Snapshot:
         """The snapshot as it is shown; to be called once for each, in their order."""
         columns, at = joined.shown, joined.taken_at
         if self._shows_all(columns.layout, at):
-            self._places.show_all(columns.layout, at)
+            self._all = columns.layout, at
             return replace(joined, folds=Folds(max_entities=self._config.max_entities))
-        self._places.settle()
+        if self._all is not None:
+            self._places.give_to_all(*self._all)
+            self._all = None
         view = self._identities.of(columns.layout, at)
         pressure = Pressure.of(view, columns)
-        verdicts = self._exclusion.verdicts(self._identities, view)
-        allowed = verdicts == ALLOWED
+        verdicts = self._verdicts(view)
+        allowed = verdicts == _ALLOWED
         idle = allowed & self._idle(view, columns, pressure, allowed, at)
         candidates = allowed & ~idle
         nodes = frozenset(node.broker for node in joined.nodes)
@@ -89,7 +108,7 @@ class Cardinality:
         beyond = ~(shown | idle | excluded)
         folded = beyond | excluded
         if self._config.excluded is Excluded.DROP:
-            folded &= verdicts != EXCLUDED
+            folded &= verdicts != _EXCLUDED
         reasons = {"overflow": beyond, "excluded": excluded, "idle": idle}
         series = self._series(view, columns, reasons, bare)
         own, tagged = view.own, ~view.own
@@ -117,24 +136,34 @@ class Cardinality:
 
     def _shows_all(self, layout: Layout, at: float) -> bool:
         """Whether it is plain, without a look at each identity, that all are shown in full."""
-        config = self._config
-        if (
-            self._exclusion
-            or self._places.contested
-            or config.idle_after_seconds is not None
-            or config.detail_above is not None
-        ):
+        if not self._only_capped or self._places.contested:
             return False
+        most = self._config.max_entities
         last, fitted = self._fit
         if layout is not last:
             rows = layout.rows_in(last) < 0 if fitted else slice(None)
             fresh = layout.entities[rows]
             fits = not any(reserved(name_of(entity)) for entity in fresh)
-            if fits and len(layout) > config.max_entities:
+            if fits and len(layout) > most:
                 pools = self._identities.of(layout, at).pools
-                fits = bool((np.bincount(pools) <= config.max_entities).all())
+                fits = bool((np.bincount(pools) <= most).all())
             self._fit = layout, fits
         return self._fit[1]
+
+    def _verdicts(self, view: View) -> NDArray[np.int8]:
+        """By identity: one of the verdicts above; each name is judged once while it is there."""
+        known, names = self._identities.known, self._identities.names
+        verdicts = known["verdict"]
+        for number in view.numbers[verdicts[view.numbers] == 0]:
+            own = known["pool"][number] < len(TYPES)
+            parts = zip(self._allows, names[number], strict=True) if own else ()
+            # an absent part of the name is no reason to exclude it
+            allowed = all(allows(part) for allows, part in parts if part)
+            verdicts[number] = _ALLOWED if allowed else _EXCLUDED
+            if reserved(names[number]):
+                verdicts[number] = _RESERVED
+        verdicts_of_view: NDArray[np.int8] = verdicts[view.numbers]
+        return verdicts_of_view
 
     def _idle(
         self,
@@ -200,6 +229,18 @@ class Cardinality:
         of_all = of_details + view.sum(others) + view.of_limit
         series = {reason: np.where(out, of_all, 0) for reason, out in reasons.items()}
         return series | {"detail": np.where(bare, of_details, 0)}
+
+
+def _allows(include: Iterable[str], exclude: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a part of a name is shown under these patterns. Raises ``ValueError`` for a wrong one."""
+    included, excluded = [*map(matcher, include)], [*map(matcher, exclude)]
+
+    def allows(part: str) -> bool:
+        if included and not any(matches(part) for matches in included):
+            return False
+        return not any(matches(part) for matches in excluded)
+
+    return allows
 
 
 def _rows(view: View, chosen: Mask) -> int:

@@ -33,7 +33,7 @@ _SPARE: Final = 1000
 _KNOWN: Final = np.dtype(
     [
         ("pool", "i1"),
-        ("verdict", "i1"),  # of its name, as ``Exclusion`` says; 0 when it was not judged
+        ("verdict", "i1"),  # on its name; 0 when it was not judged
         ("judged_at", "f8"),  # for idleness
         ("moved_at", "f8"),
         ("near_at", "f8"),  # when it was throttled or near its limit last, while it was shown
@@ -93,9 +93,7 @@ class View:
     @cached_property
     def ruled(self) -> Mask:
         """By identity: whether a configured rule is known that decides."""
-        rules = (each.resolution for each in self.layout.entities)
-        found = (each is not None and each.entity is not None for each in rules)
-        return self.any(np.fromiter(found, np.bool_, len(self.layout)))
+        return self.any(~np.isnan(self.layout.ruled))
 
 
 class Identities:

@@ -71,22 +71,13 @@ class Places:
         self._most = most
         self._contested = np.zeros(POOLS, np.bool_)
         """By pool: whether there was not a place for each a short while ago."""
-        self._all: tuple[Layout, float] | None = None
-        """What was shown last, and when, if that was all."""
+        self.contested = False
+        """Whether that is so in any pool, and it matters which identity has a place."""
         self._on: dict[str, Ints] = {}
         """The numbers of those with a contested place by the nodes where they were last seen."""
         self._seen: tuple[Layout, AbstractSet[str], Mask] | None = None
         """Of what ``_on`` was made."""
         identities.known["placed"] = False
-
-    @property
-    def contested(self) -> bool:
-        """Whether it matters who has a place."""
-        return bool(self._contested.any())
-
-    def show_all(self, layout: Layout, at: float) -> None:
-        """There is room for each entity of this layout at ``at`` (Unix time in seconds), and no place is contested."""
-        self._all = layout, at
 
     def chosen(
         self,
@@ -107,6 +98,7 @@ class Places:
         # one who comes back finds the place even where all others fit meanwhile
         awaited = np.bincount(pools[returning], minlength=POOLS) > 0
         self._contested = (counts > self._most) | awaited
+        self.contested = bool(self._contested.any())
         placed[away & ~returning] = False
         wanted = self._contested[view.pools]
         self._place(view.numbers[candidates & ~wanted], at)
@@ -120,14 +112,10 @@ class Places:
         self._note_nodes(view, holding & wanted, nodes)
         return np.where(counts[view.pools] > self._most, holding, candidates)
 
-    def settle(self) -> None:
-        """Give places to all that were shown last, if that was all; to be called before places are contested."""
-        if self._all is not None:
-            layout, at = self._all
-            numbers = self._identities.of(layout, at).numbers
-            self._identities.known["placed"] = False
-            self._place(numbers, at)
-            self._all = None
+    def give_to_all(self, layout: Layout, at: float) -> None:
+        """Give places to all identities of a layout that was shown as a whole at ``at`` (Unix time in seconds), before places are contested."""
+        self._identities.known["placed"] = False
+        self._place(self._identities.of(layout, at).numbers, at)
 
     def _place(
         self, numbers: Ints, at: float, rank: object = QUIET, weight: object = 0.0
