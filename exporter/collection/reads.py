@@ -178,23 +178,19 @@ class States:
         for health in sources:
             names.add(health.name)
             if over and not health.pending:
-                self._note(health)
+                before = self._up.get(health.name)
+                self._up[health.name] = health.up
+                if health.up:
+                    self._readings[health.name] = health.readings
+                if health.up and not before:
+                    event = "source is up" if before is None else "source is up again"
+                    log.info(event, source=health.name, readings=health.readings)
+                if not health.up and before is not False:
+                    error = health.error
+                    log.warning("source is down", source=health.name, error=error)
             known = self._readings.get(health.name, 0)
             shown.append(health if health.up else replace(health, readings=known))
         for name in self._up.keys() - names if over else ():
             del self._up[name]
             self._readings.pop(name, None)
         return tuple(shown)
-
-    def _note(self, health: SourceHealth) -> None:
-        before = self._up.get(health.name)
-        self._up[health.name] = health.up
-        if health.up:
-            self._readings[health.name] = health.readings
-        if before is health.up:
-            return
-        if health.up:
-            event = "source is up" if before is None else "source is up again"
-            log.info(event, source=health.name, readings=health.readings)
-        else:
-            log.warning("source is down", source=health.name, error=health.error)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final
 
 import structlog
@@ -65,7 +66,9 @@ class Roster:
     ) -> None:
         self._fixed = tuple(fixed)
         self._build = build
-        self._found: dict[str, tuple[SourceConfig, Source]] = {}
+        self._found: dict[str, Source] = {}
+        self._configs: dict[str, SourceConfig] = {}
+        """How those that were found are read, by the same names."""
         self._clock = clock
         self._confirmed: Mapping[str, str] = {}
         self._candidates: dict[str, _Candidate] = {}
@@ -87,13 +90,13 @@ class Roster:
     @property
     def found(self) -> tuple[SourceConfig, ...]:
         """How those that were found are read."""
-        return tuple(config for config, _ in self._found.values())
+        return tuple(self._configs.values())
 
     @property
     def sources(self) -> tuple[Source, ...]:
         """The sources to read now: those that stand by only when they are due."""
         now, due = self._clock(), [*self._fixed]
-        for _, source in self._found.values():
+        for source in self._found.values():
             if self._is_due(source.name, now):
                 due.append(source)
         return tuple(due)
@@ -101,7 +104,7 @@ class Roster:
     @property
     def all(self) -> tuple[Source, ...]:
         """The sources that are named, to be read now or not."""
-        return (*self._fixed, *(source for _, source in self._found.values()))
+        return (*self._fixed, *self._found.values())
 
     def expect(self) -> None:
         """Let readers wait until the first discovery is over."""
@@ -118,10 +121,9 @@ class Roster:
     async def fix(self, fixed: Iterable[Source]) -> None:
         """Have these sources as the fixed ones from now on; those that are no longer among them are closed."""
         before, self._fixed = self._fixed, tuple(fixed)
-        _tell({s.name for s in before}, {s.name for s in self._fixed})
+        _log_changes({s.name for s in before}, {s.name for s in self._fixed})
         kept = set(map(id, self._fixed))
         gone = [source for source in before if id(source) not in kept]
-        self._forget(gone)
         await self._dismiss(gone)
 
     async def follow(
@@ -137,21 +139,18 @@ class Roster:
         ``confirmed`` holds what a discovery says of addresses of fixed sources: the node's id by the source's name.
         Raises ``ConfigError`` when one of them cannot be made; then all is as before.
         """
-        found: dict[str, tuple[SourceConfig, Source]] = {}
+        wanted: dict[str, SourceConfig] = {}
+        found: dict[str, Source] = {}
         for config in configs:
-            known = self._found.get(config.label)
-            same = known is not None and known[0] == config and not renew
-            source = known[1] if known and same else self._build(config)
-            found[config.label] = config, source
+            name = config.label
+            same = self._configs.get(name) == config and not renew
+            wanted[name] = config
+            found[name] = self._found[name] if same else self._build(config)
         self._confirmed = confirmed or {}
-        await self._replace(found)
-
-    async def _replace(self, found: dict[str, tuple[SourceConfig, Source]]) -> None:
-        before, self._found = self._found, found
-        kept = {id(source) for _, source in found.values()}
-        _tell(before.keys(), found.keys())
-        gone = [source for _, source in before.values() if id(source) not in kept]
-        self._forget(gone)
+        before, self._found, self._configs = self._found, found, wanted
+        kept = set(map(id, found.values()))
+        _log_changes(before.keys(), found.keys())
+        gone = [source for source in before.values() if id(source) not in kept]
         if gone or found.keys() != before.keys():
             for candidate in self._candidates.values():
                 candidate.examined_at = None
@@ -175,7 +174,7 @@ class Roster:
         Reads of sources that went meanwhile are none of it any more, and one that may still answer in time says nothing yet.
         """
         now = self._clock()
-        named = {source.name for source in self.all}
+        named = set(map(attrgetter("name"), self.all))
         given: list[SourceRead] = []
         for read in reads:
             name, table = read.health.name, read.table
@@ -298,7 +297,8 @@ class Roster:
             or now - known.examined_at >= EXAMINE_SECONDS
         )
 
-    def _forget(self, gone: Iterable[Source]) -> None:
+    async def _dismiss(self, gone: Sequence[Source]) -> None:
+        """Forget what is known of these, and close them once no collection reads."""
         names = {source.name for source in gone}
         for name in names:
             self._candidates.pop(name, None)
@@ -306,8 +306,6 @@ class Roster:
         self._in_use = {
             node_id: name for node_id, name in self._in_use.items() if name not in names
         }
-
-    async def _dismiss(self, gone: Iterable[Source]) -> None:
         self._gone += gone
         await self._close_those_gone()
 
@@ -317,9 +315,8 @@ class Roster:
 
     async def close(self) -> None:
         """Close every source."""
-        found = [source for _, source in self._found.values()]
         gone, self._gone = self._gone, []
-        for source in (*self._fixed, *found, *gone):
+        for source in (*self.all, *gone):
             await _close(source)
 
 
@@ -335,7 +332,7 @@ def _standing_by(health: SourceHealth, node_id: str) -> SourceRead:
     return SourceRead(health=replace(health, stand_by_of=node_id), table=None)
 
 
-def _tell(before: AbstractSet[str], now: AbstractSet[str]) -> None:
+def _log_changes(before: AbstractSet[str], now: AbstractSet[str]) -> None:
     for name in sorted(now - before):
         log.info("source found", source=name)
     for name in sorted(before - now):

@@ -22,7 +22,7 @@ async def read_exporter(target: HttpTarget, limits: Limits | None = None) -> Sna
     """What an exporter shows now. Raises ``SourceError``; ``limits`` as for ``snapshot_of_page``."""
     fetch = HttpFetch(target, _HINT)
     try:
-        answer = await fetch.get()
+        answer = await fetch.read()
     except SourceDenied as error:
         raise SourceDenied(f"{target.url}: {error} ({_LOGIN})") from error
     finally:

@@ -45,13 +45,28 @@ class HttpFetch:
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
-    async def get(self) -> bytes:
-        """The body of an answer to GET. Raises ``SourceError``."""
-        return await self._attempt("GET", URL(self._target.url), None)
+    async def read(self, url: URL | None = None, body: bytes | None = None) -> bytes:
+        """
+        The body of an answer: to POST with a ``body`` to send, to GET without; of the target when no ``url`` is given.
 
-    async def post(self, url: URL, body: bytes) -> bytes:
-        """The body of an answer to POST. Raises ``SourceError``."""
-        return await self._attempt("POST", url, body)
+        Raises ``SourceError``.
+        """
+        url = url or URL(self._target.url)
+        try:
+            async with asyncio.timeout(self._target.timeout_seconds):
+                try:
+                    return await self._once(url, body)
+                except aiohttp.ClientConnectorError:
+                    raise
+                except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                    # An agent closes idle connections, and a restarted one knows none of them.
+                    return await self._once(url, body)
+        except TimeoutError:
+            raise SourceUnreachable(self._too_late(url)) from None
+        except aiohttp.ClientError as error:
+            raise _explained(error, self._hint) from error
+        except (OSError, ValueError) as error:
+            raise SourceUnreachable(f"cannot be asked: {shown(error)}") from error
 
     async def close(self) -> None:
         """Close the connections, for good: a read that is under way fails."""
@@ -60,23 +75,6 @@ class HttpFetch:
             session, self._session = self._session, None
             await session.close()
 
-    async def _attempt(self, method: str, url: URL, body: bytes | None) -> bytes:
-        try:
-            async with asyncio.timeout(self._target.timeout_seconds):
-                try:
-                    return await self._once(method, url, body)
-                except aiohttp.ClientConnectorError:
-                    raise
-                except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-                    # An agent closes idle connections, and a restarted one knows none of them.
-                    return await self._once(method, url, body)
-        except TimeoutError:
-            raise SourceUnreachable(self._too_late(url)) from None
-        except aiohttp.ClientError as error:
-            raise _explained(error, self._hint) from error
-        except (OSError, ValueError) as error:
-            raise SourceUnreachable(f"cannot be asked: {shown(error)}") from error
-
     def _too_late(self, url: URL) -> str:
         maybe = ", this port does not speak https" if url.scheme == "https" else ""
         return (
@@ -84,29 +82,27 @@ class HttpFetch:
             "or timeout_seconds is too short for this many clients"
         )
 
-    async def _once(self, method: str, url: URL, body: bytes | None) -> bytes:
-        async with self._opened().request(
+    async def _once(self, url: URL, body: bytes | None) -> bytes:
+        if self._closed:
+            raise SourceUnreachable("it is not a source any more")
+        if self._session is None:
+            tls = self._target.tls
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=2, ssl=True if tls is None else tls
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers=_headers(self._target),
+                auto_decompress=False,
+                timeout=aiohttp.ClientTimeout(total=None),
+            )
+        method = "GET" if body is None else "POST"
+        async with self._session.request(
             method, url, data=body, allow_redirects=False
         ) as response:
             if response.status != _OK:
                 raise self._refused(response)
             return await self._bounded(response)
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._closed:
-            raise SourceUnreachable("it is not a source any more")
-        if self._session is None:
-            target = self._target
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=2, ssl=True if target.tls is None else target.tls
-                ),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers=_headers(target),
-                auto_decompress=False,
-                timeout=aiohttp.ClientTimeout(total=None),
-            )
-        return self._session
 
     def _refused(self, response: aiohttp.ClientResponse) -> SourceError:
         status = response.status

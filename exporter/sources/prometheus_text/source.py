@@ -42,7 +42,7 @@ class PrometheusTextSource:
     async def read(self) -> BeanTable:
         """The quota beans as they are now. Raises ``SourceError``."""
         self._thread.check()
-        answer = await self._fetch.get()
+        answer = await self._fetch.read()
         reading = await self._thread.run(lambda: self._reader.read(answer), len(answer))
         if not answer.endswith(b"\n"):
             raise SourceUnreadable(

@@ -32,7 +32,7 @@ async def fetched(target: HttpTarget) -> bytes:
     """The answer to one GET."""
     fetch = HttpFetch(target, "this is the hint")
     try:
-        return await fetch.get()
+        return await fetch.read()
     finally:
         await fetch.close()
         await fetch.close()
@@ -227,7 +227,7 @@ async def test_a_connection_that_the_agent_closed_is_opened_again() -> None:
 
     async with serving(twice) as url:
         fetch = HttpFetch(HttpTarget(url=url), "")
-        assert await fetch.get() == b"ok"
-        assert await fetch.get() == b"ok"
+        assert await fetch.read() == b"ok"
+        assert await fetch.read() == b"ok"
         await fetch.close()
     assert requests == 2
