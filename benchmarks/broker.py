@@ -16,7 +16,7 @@ from tests.cluster.properties import Plan, properties
 from tests.cluster.quotas import Quotas
 
 from quotascope.clients import Connection, SecurityProtocol
-from quotascope.exporter.sources.jolokia.protocol import BY_TYPE
+from quotascope.exporter.sources.jolokia import BY_TYPE
 
 QUOTAS = {
     "producer_byte_rate": 1e9,

@@ -95,11 +95,7 @@ class Roster:
     @property
     def sources(self) -> tuple[Source, ...]:
         """The sources to read now: those that stand by only when they are due."""
-        now, due = self._clock(), [*self._fixed]
-        for source in self._found.values():
-            if self._is_due(source.name, now):
-                due.append(source)
-        return tuple(due)
+        return (*self._fixed, *filter(self._is_due, self._found.values()))
 
     @property
     def all(self) -> tuple[Source, ...]:
@@ -283,8 +279,9 @@ class Roster:
                 return source.node_id or self._confirmed.get(name)
         return None
 
-    def _is_due(self, name: str, now: float) -> bool:
+    def _is_due(self, source: Source) -> bool:
         """Whether a found source is to be read: it is in use, may come into use, or was not looked at for long."""
+        name = source.name
         known = self._candidates.get(name)
         if known is None or known.examined_at is None:
             return True
@@ -294,7 +291,7 @@ class Roster:
             or used == name
             or used in self._failing
             or self._place(name, known.node_id) < self._place(used, known.node_id)
-            or now - known.examined_at >= EXAMINE_SECONDS
+            or self._clock() - known.examined_at >= EXAMINE_SECONDS
         )
 
     async def _dismiss(self, gone: Sequence[Source]) -> None:

@@ -12,7 +12,7 @@ from ..errors import ConfigError
 from ..tls import tls_of
 from .detected import DetectedSource
 from .http.target import HttpTarget
-from .jolokia.source import JolokiaSource
+from .jolokia import JolokiaSource
 from .prometheus_text.dialects import DIALECTS
 from .prometheus_text.source import PrometheusTextSource
 from .source import Source

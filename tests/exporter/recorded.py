@@ -14,9 +14,9 @@ from quotascope.exporter.snapshot import (
     SourceHealth,
     SourceRead,
 )
+from quotascope.exporter.sources import jolokia
 from quotascope.exporter.sources.columns import Columns, NodeId
-from quotascope.exporter.sources.jolokia import protocol as jolokia
-from quotascope.exporter.sources.jolokia.protocol import BY_TYPE, REQUESTS
+from quotascope.exporter.sources.jolokia import BY_TYPE, REQUESTS
 from quotascope.exporter.sources.prometheus_text.reader import TextReader
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 

@@ -12,7 +12,7 @@ from tests.exporter.recorded import jolokia_table
 
 from quotascope.exporter.beans import BeanTable
 from quotascope.exporter.sources.columns import NodeId
-from quotascope.exporter.sources.jolokia.protocol import bulk_request
+from quotascope.exporter.sources.jolokia import bulk_request
 from quotascope.exporter.sources.prometheus_text.reader import TextReader
 
 SPELL = Spell(mood=Mood.GOOD, begin=0, end=100, life=3, born=0)

@@ -12,7 +12,7 @@ from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
 from quotascope.exporter.join import placing
 from quotascope.exporter.join.interpretation import Found, decoded, interpreted
 from quotascope.exporter.mapping import Attribute, Meaning
-from quotascope.exporter.sources.jolokia.protocol import column_of
+from quotascope.exporter.sources.jolokia import column_of
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, mbean_name, sanitize
 
 names = texts.filter(bool)

@@ -11,7 +11,7 @@ from quotascope.exporter.beans import BeanTable
 from quotascope.exporter.join import Join
 from quotascope.exporter.snapshot import LimitsHealth, Snapshot
 from quotascope.exporter.sources.columns import Columns
-from quotascope.exporter.sources.jolokia.protocol import column_of
+from quotascope.exporter.sources.jolokia import column_of
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 PRODUCE = QuotaType.PRODUCE

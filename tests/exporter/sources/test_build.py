@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestServer
 from quotascope.exporter.config import Dialect, SourceConfig
 from quotascope.exporter.errors import ConfigError, SourceDenied
 from quotascope.exporter.sources.build import build_source, build_sources
-from quotascope.exporter.sources.jolokia.source import JolokiaSource
+from quotascope.exporter.sources.jolokia import JolokiaSource
 from quotascope.exporter.sources.prometheus_text.dialects import DIALECTS
 from quotascope.exporter.sources.prometheus_text.source import PrometheusTextSource
 

@@ -17,7 +17,7 @@ from tests.exporter.sources.http.hostile import jolokia
 
 from quotascope.exporter.errors import SourceError
 from quotascope.exporter.sources.columns import Columns
-from quotascope.exporter.sources.jolokia.protocol import (
+from quotascope.exporter.sources.jolokia import (
     REQUESTS,
     Key,
     column_of,

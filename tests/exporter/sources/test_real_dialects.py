@@ -15,7 +15,7 @@ from tests.integration.readings import between
 from quotascope.exporter.beans import Bean
 from quotascope.exporter.errors import SourceUnreadable
 from quotascope.exporter.sources.http.target import HttpTarget
-from quotascope.exporter.sources.jolokia.source import JolokiaSource
+from quotascope.exporter.sources.jolokia import JolokiaSource
 from quotascope.exporter.sources.prometheus_text.source import PrometheusTextSource
 from quotascope.exporter.sources.source import Source
 

@@ -11,7 +11,7 @@ from tests.fuzz.target import Target
 from quotascope.exporter.beans import Column
 from quotascope.exporter.errors import SourceError
 from quotascope.exporter.sources.columns import Columns, NodeId
-from quotascope.exporter.sources.jolokia.protocol import (
+from quotascope.exporter.sources.jolokia import (
     REQUESTS,
     Key,
     column_of,

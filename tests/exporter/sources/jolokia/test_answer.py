@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.exporter.recorded import jolokia_bytes, numbers, table
 
 from quotascope.exporter.errors import SourceDenied, SourceUnreadable
-from quotascope.exporter.sources.jolokia.protocol import REQUESTS, column_of, numbers_in
+from quotascope.exporter.sources.jolokia import REQUESTS, column_of, numbers_in
 
 FIRST = REQUESTS[0]
 

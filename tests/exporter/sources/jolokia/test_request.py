@@ -2,7 +2,7 @@
 
 import json
 
-from quotascope.exporter.sources.jolokia.protocol import BY_TYPE, bulk_request
+from quotascope.exporter.sources.jolokia import BY_TYPE, bulk_request
 
 
 def test_kafkas_own_domain_is_read_at_once() -> None:

@@ -11,7 +11,7 @@ from yarl import URL
 
 from quotascope.exporter.errors import SourceUnreadable
 from quotascope.exporter.sources.http.target import HttpTarget
-from quotascope.exporter.sources.jolokia.source import JolokiaSource
+from quotascope.exporter.sources.jolokia import JolokiaSource
 
 CAPTURE = "combined/throttled.jolokia1.json"
 
@@ -60,7 +60,7 @@ async def test_both_requests_of_a_read_share_its_time(
 
     target = HttpTarget(url="http://127.0.0.1:1/jolokia", timeout_seconds=0.0)
     source = JolokiaSource("a", target)
-    monkeypatch.setattr(source._fetch, "post", post)
+    monkeypatch.setattr(source._fetch, "read", post)
     with pytest.raises(SourceUnreadable, match="no MBeanInfo"):
         await source.read()
     assert (asked, ended) == ([5, 16], [2])

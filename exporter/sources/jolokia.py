@@ -1,9 +1,11 @@
-"""What a Jolokia agent is asked for, and what it answers, version 1 or 2."""
+"""Reads a node through its Jolokia agent, version 1 or 2: one bulk request for all quota beans."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -13,17 +15,25 @@ from reprlib import Repr
 from typing import Final
 
 import orjson
+from yarl import URL
 
 from quotascope.metrics import MalformedName, parse_object_name
 
-from ...beans import Bean, Column
-from ...errors import SourceDenied, SourceNotRead, SourceUnreadable
-from ...mapping import ATTRIBUTES, SERVER, Attribute, wanted
-from ...untrusted import shown
+from ..beans import Bean, BeanTable, Column, Layout
+from ..errors import SourceDenied, SourceNotRead, SourceUnreadable
+from ..mapping import ATTRIBUTES, SERVER, Attribute, wanted
+from ..untrusted import shown
+from .columns import Columns, NodeId
+from .http.fetch import HttpFetch
+from .http.target import HttpTarget
+from .in_thread import InThread
 
 Key = tuple[str, str]
 """The name of an MBean as the agent writes it, and of an attribute."""
 
+_HINT = "the usual path of a Jolokia agent is /jolokia, and its usual port 8778"
+_READS_BY_TYPE: Final = 20
+"""So many reads go by type when all at once has failed; then that is tried again, for the reason may be gone."""
 _SHORT: Final = Repr()
 """Neither deep nor long, whatever the answer holds where a text or number belongs."""
 _SHORT.maxstring = 300
@@ -220,3 +230,71 @@ def _number(value: object) -> float:
         return float(value)
     except (ValueError, OverflowError):
         return nan
+
+
+class JolokiaSource:
+    """
+    One broker or controller behind a Jolokia agent.
+
+    Args:
+        name: The label ``source``.
+        target: Where the agent answers.
+
+    """
+
+    dialect = "jolokia"
+
+    def __init__(self, name: str, target: HttpTarget) -> None:
+        self.name, self.node_id = name, target.node_id
+        self._fetch = HttpFetch(target, _HINT)
+        self._url = _read_url(target.url)
+        self._columns = Columns(column_of)
+        self._thread = InThread()
+        self._node_id = NodeId(target.node_id)
+        self._reads_by_type = 0
+        self._timeout_seconds = target.timeout_seconds
+
+    async def read(self) -> BeanTable:
+        """The quota beans as they are now. Raises ``SourceError``."""
+        self._thread.check()
+        requests = BY_TYPE if self._reads_by_type else REQUESTS
+        self._reads_by_type = max(0, self._reads_by_type - 1)
+        ends = asyncio.get_running_loop().time() + self._timeout_seconds
+        try:
+            layout, values = await self._asked_for(requests)
+        except SourceNotRead as error:
+            if requests is BY_TYPE:
+                raise
+            # A bean of another product that cannot be looked at, or Jolokia 1 while a node starts, which has none yet.
+            try:
+                async with asyncio.timeout_at(ends):
+                    layout, values = await self._asked_for(BY_TYPE)
+            except TimeoutError:
+                raise error from None
+            self._reads_by_type = _READS_BY_TYPE
+        return BeanTable(node_id=self._node_id.of(layout), layout=layout, values=values)
+
+    async def _asked_for(
+        self, requests: Sequence[ReadRequest]
+    ) -> tuple[Layout, array[float]]:
+        answer = await self._fetch.read(self._url, bulk_request(requests))
+        return await self._thread.run(
+            lambda: self._columns.place(*numbers_in(answer, requests)), len(answer)
+        )
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self._fetch.close()
+
+
+def _read_url(url: str) -> URL:
+    """
+    Where to post.
+
+    An error of one attribute must not spoil an answer: sensors expire while the agent
+    reads them. The echo of each request would be of no use.
+    """
+    agent = URL(url)
+    return agent.with_path(f"{agent.path.rstrip('/')}/").with_query(
+        {**agent.query, "ignoreErrors": "true", "includeRequest": "false"}
+    )

@@ -1,1 +1,0 @@
-"""Jolokia agents, version 1 and 2."""
