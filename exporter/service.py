@@ -167,7 +167,7 @@ class Exporter:
             await self._roster.follow(())
             return
         if before is None:
-            self._roster.settle()
+            self._roster.settled.set()
         else:
             now.resume(before)
             await now.change(config.sources, common, renew=parts.renew)

@@ -148,11 +148,11 @@ class Collection:
         """Read, join, cap; ends soon after the event is set."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        await unless(expired, self._roster.settled())
+        await unless(expired, self._roster.settled.wait())
         await self._reads.keep_only(self._roster.all)
         async with self._roster.reading() as sources:
             self._reads.begin(sources, patience)
-            await unless(expired, self._reads.done(), self._limits.settled())
+            await unless(expired, self._reads.done(), self._limits.settled.wait())
         reads = self._reads.so_far()
         self._roster.note(reads)
         snapshot = self._made(reads, over=True)

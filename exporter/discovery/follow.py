@@ -54,7 +54,7 @@ class Discovery:
         self._found: dict[str, Found] = {}
         self._health = {f.name: DiscoveryHealth(name=f.name) for f in self._finders}
         self._following = asyncio.Lock()
-        roster.expect()
+        roster.settled.clear()
         self._settle()
 
     async def run(
@@ -86,7 +86,7 @@ class Discovery:
             self._health[name] = before.health[name]
             if name in before.found:
                 self._found[name] = before.found[name]
-        self._roster.settle()
+        self._roster.settled.set()
 
     async def change(
         self, fixed: Sequence[SourceConfig], common: FoundSourceConfig, *, renew: bool
@@ -183,4 +183,4 @@ class Discovery:
     def _settle(self) -> None:
         """Let the first collection begin once every finder has looked."""
         if all(each.found_at or each.error for each in self._health.values()):
-            self._roster.settle()
+            self._roster.settled.set()

@@ -79,8 +79,9 @@ class Roster:
         """Sources whose last read failed."""
         self._gone: list[Source] = []
         self._readers = 0
-        self._settled = asyncio.Event()
-        self._settled.set()
+        self.settled = asyncio.Event()
+        """Set once the first discovery is over, or when there is none; readers wait for it."""
+        self.settled.set()
 
     @property
     def fixed(self) -> tuple[Source, ...]:
@@ -101,18 +102,6 @@ class Roster:
     def all(self) -> tuple[Source, ...]:
         """The sources that are named, to be read now or not."""
         return (*self._fixed, *self._found.values())
-
-    def expect(self) -> None:
-        """Let readers wait until the first discovery is over."""
-        self._settled.clear()
-
-    def settle(self) -> None:
-        """Let them go on."""
-        self._settled.set()
-
-    async def settled(self) -> None:
-        """Wait until the first discovery is over, if there is one."""
-        await self._settled.wait()
 
     async def fix(self, fixed: Iterable[Source]) -> None:
         """Have these sources as the fixed ones from now on; those that are no longer among them are closed."""

@@ -32,8 +32,9 @@ class LimitsKeeper(Protocol):
         """How reading them goes."""
         ...
 
-    async def settled(self) -> None:
-        """Wait until the first read has succeeded or failed."""
+    @property
+    def settled(self) -> asyncio.Event:
+        """Set once the first read has succeeded or failed."""
         ...
 
 
@@ -43,8 +44,9 @@ class NoLimits:
     limits: Limits | None = None
     health = LimitsHealth(configured=False)
 
-    async def settled(self) -> None:
-        """Return at once."""
+    def __init__(self) -> None:
+        self.settled = asyncio.Event()
+        self.settled.set()
 
 
 class LimitsRefresh:
@@ -63,16 +65,13 @@ class LimitsRefresh:
     ) -> None:
         self._clock = clock
         self._changes: Counter[str] = Counter()
-        self._settled = asyncio.Event()
+        self.settled = asyncio.Event()
+        """Set once the first read has succeeded or failed."""
         self.interval_seconds = 30.0
         """The pause after each read of ``run``, which looks each time."""
         self.limits: Limits | None = None
         self.health = LimitsHealth()
         self.ask(source, timeout_seconds)
-
-    async def settled(self) -> None:
-        """Wait until the first read has succeeded or failed."""
-        await self._settled.wait()
 
     def ask(self, source: LimitsSource | None, timeout_seconds: float) -> None:
         """
@@ -85,7 +84,7 @@ class LimitsRefresh:
         if source is None:
             self.limits = None
             self.health = replace(self.health, read_at=None, error=None, denied=False)
-            self._settled.set()
+            self.settled.set()
 
     async def run(
         self,
@@ -117,7 +116,7 @@ class LimitsRefresh:
         else:
             self._succeeded(limits)
         finally:
-            self._settled.set()
+            self.settled.set()
 
     def _succeeded(self, limits: Limits) -> None:
         if self.limits is None or self.health.error is not None:

@@ -181,7 +181,7 @@ async def test_another_discovery_goes_on_where_one_ended() -> None:
         [finder], [FIXED], FoundSourceConfig(), roster, 60.0, clock=lambda: NOW
     )
     after.resume(before)
-    await roster.settled()
+    await roster.settled.wait()
     (health,) = after.health.values()
     assert (health.name, health.errors_total, health.targets) == ("kafka", 1, 1)
     await after.change([FIXED], FoundSourceConfig(), renew=False)

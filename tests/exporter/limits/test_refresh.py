@@ -153,7 +153,7 @@ async def test_settled_after_the_first_outcome(
     source: ScriptedLimits, refresh: LimitsRefresh
 ) -> None:
     """The first collection waits for limits, but not for success."""
-    waiting = asyncio.create_task(refresh.settled())
+    waiting = asyncio.create_task(refresh.settled.wait())
     await asyncio.sleep(0)
     assert not waiting.done()
     source.error = LimitsError("x")
@@ -182,7 +182,7 @@ async def test_run_refreshes_until_cancelled(
 async def test_without_admin_api_nothing_is_waited_for() -> None:
     """Usage alone is shown at once, and marked as lacking limits."""
     none = NoLimits()
-    await none.settled()
+    await none.settled.wait()
     assert none.limits is None
     assert not none.health.configured
 
@@ -211,7 +211,7 @@ async def test_without_a_source_there_are_no_limits(
     await refresh.refresh()
     refresh.ask(None, 0)
     await refresh.refresh()
-    await refresh.settled()
+    await refresh.settled.wait()
     assert refresh.limits is None
     assert refresh.health == LimitsHealth(configured=False, errors_total=1)
 
