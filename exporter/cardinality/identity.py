@@ -139,13 +139,8 @@ class Identities:
         begins = np.diff(own, prepend=-1) != 0
         found, of_tagged = np.unique(tagged, return_inverse=True)
         pools = self.known["pool"]
-        by_name = np.array(
-            sorted(
-                range(len(found)),
-                key=lambda at: (pools[found[at]], self.names[found[at]]),
-            ),
-            np.intp,
-        )
+        named = [(pools[number], self.names[number]) for number in found]
+        by_name = np.array(sorted(range(len(found)), key=named.__getitem__), np.intp)
         of_own = np.cumsum(begins) - 1
         of_row = np.append(of_own, begins.sum() + np.argsort(by_name)[of_tagged])
         ordered = np.append(own[begins], found[by_name])

@@ -16,9 +16,7 @@ from ..snapshot.columns import NAMES
 from ..snapshot.layout import fixed, taken
 from .identity import POOLS, Ints, Mask, View
 
-_Key = tuple[str, QuotaType, tuple[str, ...] | None]
-"""Node, quota type and tags."""
-_NODE_SECONDS: Final = 3600.0
+_KEPT_SECONDS: Final = 3600.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +42,10 @@ class Overflow:
     """
 
     def __init__(self) -> None:
-        self._stand_ins: dict[_Key, tuple[Entity, float]] = {}
-        """With the time when they were last needed for a new choice."""
+        self._stand_ins: dict[
+            tuple[str, QuotaType, tuple[str, ...] | None], tuple[Entity, float]
+        ] = {}
+        """By node, quota type and tags, with the time when they were last needed for a new choice."""
         self._choice: _Choice | None = None
 
     def columns(
@@ -58,7 +58,7 @@ class Overflow:
         at: float,
     ) -> Columns:
         """
-        What is shown instead of ``joined``, the same where all of it is.
+        What is shown instead of ``joined``, the same object where all of it is shown in full.
 
         Usage of a fold is the sum of its members. Its throttle time is the longest of them, for a sum of averages means
         nothing. It has no limit, so no utilization, rule or tokens, and no cause. It has no counters, which would fall
@@ -112,10 +112,25 @@ class Overflow:
         edges = np.flatnonzero(np.diff(groups[order]) != 0) + 1
         stand_ins: dict[int, tuple[Entity, Ints]] = {}
         for rows in np.split(members[order], edges) if len(members) else []:
-            entity = self._stand_in(joined.entities[rows[0]], at)
+            member: Entity = joined.entities[rows[0]]
+            tags = member.tags and (OVERFLOW,) * len(member.tags)
+            key = member.broker, member.quota_type, tags
+            if key in self._stand_ins:
+                entity, _ = self._stand_ins[key]
+            else:
+                name = OVERFLOW if tags is None else ""
+                entity = Entity(
+                    broker=member.broker,
+                    quota_type=member.quota_type,
+                    user=name,
+                    client_id=name,
+                    tags=tags,
+                    stands_in=True,
+                )
+            self._stand_ins[key] = entity, at
             stand_ins[entity.serial] = entity, rows
         for key, (_, needed_at) in [*self._stand_ins.items()]:
-            if abs(at - needed_at) > _NODE_SECONDS:
+            if abs(at - needed_at) > _KEPT_SECONDS:
                 del self._stand_ins[key]
         gone = np.flatnonzero(~shown[view.of_row])
         layout = joined.changed(gone, (entity for entity, _ in stand_ins.values()))
@@ -123,24 +138,6 @@ class Overflow:
         places = np.flatnonzero(rows < 0).tolist()
         folds = [(row, stand_ins[layout.entities[row].serial][1]) for row in places]
         return _Choice(joined, shown, folded, layout, rows, folds)
-
-    def _stand_in(self, member: Entity, at: float) -> Entity:
-        tags = member.tags and (OVERFLOW,) * len(member.tags)
-        name = OVERFLOW if tags is None else ""
-        key = member.broker, member.quota_type, tags
-        if key not in self._stand_ins:
-            entity = Entity(
-                broker=member.broker,
-                quota_type=member.quota_type,
-                user=name,
-                client_id=name,
-                tags=tags,
-                stands_in=True,
-            )
-        else:
-            entity, _ = self._stand_ins[key]
-        self._stand_ins[key] = entity, at
-        return entity
 
 
 def _total(usages: Floats) -> float:

@@ -1,4 +1,4 @@
-"""Which identities are shown when there are more than there is room for."""
+"""Which identities are shown when there are more of them than places."""
 
 from __future__ import annotations
 
@@ -53,17 +53,12 @@ class Pressure:
 
 class Places:
     """
-    Keeps who is shown from one snapshot to the next: each pool has so many places.
+    Decides which identities are shown, from one snapshot to the next: each pool has ``most`` places.
 
     An identity that is shown stays so unless another has a higher rank (throttled, near its limit, neither)
     than it had in the last five minutes, or, after five minutes, more than twice its weight. One
-    whose node is down keeps its place as long, so that a moment of that changes nothing.
-    What is decided does not depend on the order of the entities.
-
-    Args:
-        identities: Keeps who has a place, and since when.
-        most: How many places there are.
-
+    whose node is down keeps its place as long, so that a short outage changes nothing.
+    What is decided does not depend on the order of the entities. Which identity has a place, and since when, is in ``identities``.
     """
 
     def __init__(self, identities: Identities, most: int) -> None:
@@ -93,7 +88,10 @@ class Places:
         there = np.zeros(len(known), np.bool_)
         there[view.numbers[candidates]] = True
         away = placed & ~there
-        returning = away & self._silent(nodes) & ~_past(known["seen_at"], at)
+        silent = np.zeros(len(known), np.bool_)
+        for node in self._on.keys() - nodes:
+            silent[self._on[node]] = True
+        returning = away & silent & ~_past(known["seen_at"], at)
         counts = np.bincount(view.pools[candidates], minlength=POOLS)
         # one who comes back finds the place even where all others fit meanwhile
         awaited = np.bincount(pools[returning], minlength=POOLS) > 0
@@ -201,26 +199,16 @@ class Places:
                     return
                 challenger = following
 
-    def _silent(self, nodes: AbstractSet[str]) -> Mask:
-        """By number: whether it may be there, but on a node that has not answered."""
-        silent = np.zeros(len(self._identities.known), np.bool_)
-        for node, numbers in self._on.items():
-            if node not in nodes:
-                silent[numbers] = True
-        return silent
-
     def _note_nodes(self, view: View, holding: Mask, nodes: AbstractSet[str]) -> None:
-        """Remember where they were seen: on the nodes that have answered now, on the others when those last did."""
+        """Remember where those with a contested place were seen: on the nodes that have answered now, on the others when those last did."""
         known = self._identities.known
         kept = known["placed"] & self._contested[known["pool"]]
         self._on = {node: each[kept[each]] for node, each in self._on.items()}
-        seen = self._seen
-        if (
-            seen is not None
-            and (seen[0], seen[1]) == (view.layout, nodes)
-            and np.array_equal(seen[2], holding)
-        ):
-            return
+        if self._seen is not None:
+            layout, answered, held = self._seen
+            same = layout is view.layout and answered == nodes
+            if same and np.array_equal(held, holding):
+                return
         self._seen = view.layout, nodes, holding
         now = np.zeros(len(known), np.bool_)
         now[view.numbers[holding]] = True
