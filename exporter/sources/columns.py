@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import nan
 from typing import Final, Generic, TypeVar
 
 from ..beans import Column, Layout
-from ..difference import difference
 from ..errors import SourceUnreadable
 
 Key = TypeVar("Key", bound=Hashable)
@@ -18,8 +17,6 @@ MOST_NUMBERS: Final = 500_000
 _NOWHERE: Final = -1
 _MOST_DIGITS: Final = 10
 """Of an int32, which Kafka's node.id is."""
-_MOST_CHANGES: Final = 4
-"""One key in so many may be another one before all is worked out anew."""
 
 
 class Columns(Generic[Key]):
@@ -29,7 +26,7 @@ class Columns(Generic[Key]):
     A source has ``MOST_NUMBERS`` at most: each costs a kilobyte, here and in the join.
 
     As long as the keys are the same, in any order, the layout is the same object and
-    only numbers move. When a few keys come or go, the other columns stay in their places, but for those
+    only numbers move. When keys come or go, the other columns stay in their places, but for those
     that fill a gap. A key that disappeared is forgotten, so that memory is bounded by
     the last answer.
 
@@ -46,9 +43,8 @@ class Columns(Generic[Key]):
         self._targets: list[int] = []
         """The place of each of them in the layout."""
         self._places: dict[Key, int] = {}
-        self._keys: dict[Column, Key] = {}
-        self._plain = True
-        """Whether no key stood twice, and no column had two."""
+        self._columns: dict[Column, int] = {}
+        """The place of each column; more than one key may have it."""
 
     def place(
         self, keys: list[Key], values: Sequence[float]
@@ -60,118 +56,47 @@ class Columns(Generic[Key]):
                 "is this a metrics agent, and of one node?"
             )
         if keys != self._order:
-            self._take(keys)
+            # a key that is malformed raises before anything is changed
+            came = {k: self._column_of(k) for k in keys if k not in self._places}
+            names = set(keys)
+            left = [key for key in self._places if key not in names]
+            if left or came:
+                self._replace(left, came)
+            self._targets = list(map(self._places.__getitem__, keys))
+            self._order = keys
         numbers = array("d", [nan]) * (len(self._layout.columns) + 1)
         for target, value in zip(self._targets, values, strict=True):
             numbers[target] = value
         numbers.pop()  # where those of no use went
         return self._layout, numbers
 
-    def _take(self, keys: list[Key]) -> None:
-        if not (self._plain and self._updated(keys)):
-            names = set(keys)
-            if names != self._places.keys():
-                self._learn(keys)
-            self._plain = len(keys) == len(names) and len(self._keys) == sum(
-                place != _NOWHERE for place in self._places.values()
-            )
-            self._targets = list(map(self._places.__getitem__, keys))
-        self._order = keys
-
-    def _learn(self, keys: list[Key]) -> None:
-        columns = self._layout.columns
-        known = {
-            key: None if place == _NOWHERE else columns[place]
-            for key, place in self._places.items()
-        }
-        taken: dict[Column, int] = {}
-        places: dict[Key, int] = {}
-        keys_of: dict[Column, Key] = {}
-        # nothing is taken over before all is known: a key that is malformed raises
-        for key in dict.fromkeys(keys):
-            column = known[key] if key in known else self._column_of(key)
-            places[key] = _NOWHERE
-            if column is not None:
-                places[key] = taken.setdefault(column, len(taken))
-                keys_of[column] = key
-        self._places, self._keys = places, keys_of
-        self._layout = Layout(tuple(taken))
-
-    def _updated(self, keys: list[Key]) -> bool:
-        """Take over keys of which only a few came or left. Returns False where that is not all."""
-        gone, fresh = difference(self._order, keys)
-        if _MOST_CHANGES * (len(gone) + len(fresh)) > len(keys):
-            return False
-        came = dict.fromkeys(keys[place] for place in fresh)
-        left = dict.fromkeys(self._order[place] for place in gone)
-        found = {key: self._column_of(key) for key in came if key not in left}
-        columns = [column for column in found.values() if column is not None]
-        if (
-            not found.keys().isdisjoint(self._places)
-            or len(came) < len(fresh)
-            or len({*columns}) < len(columns)
-            or any(column in self._keys for column in columns)
-        ):
-            return False
-        moved = False
-        if found or left.keys() - came.keys():
-            moved = self._replace([key for key in left if key not in came], found)
-        if moved:
-            self._targets = list(map(self._places.__getitem__, keys))
-        else:
-            new = [self._places[keys[place]] for place in fresh]
-            self._targets = _spliced(self._targets, gone, fresh, new)
-        return True
-
-    def _replace(self, left: Iterable[Key], found: dict[Key, Column | None]) -> bool:
-        """Take columns away and add others. Returns whether any of those that stay got another place."""
+    def _replace(self, left: Sequence[Key], came: Mapping[Key, Column | None]) -> None:
+        """Forget keys and take others in: their columns fill the gaps first, then the last ones do."""
         columns: list[Column | None] = list(self._layout.columns)
-        gaps = []
-        for key in left:
-            place = self._places.pop(key)
-            if place != _NOWHERE:
-                del self._keys[self._layout.columns[place]]
-                columns[place] = None
-                gaps.append(place)
-        for key, column in found.items():
+        gaps = {self._places.pop(key) for key in left} - {_NOWHERE}
+        gaps.difference_update(self._places.values() if gaps else ())
+        free = sorted(gaps, reverse=True)
+        for gap in free:
+            del self._columns[self._layout.columns[gap]]
+            columns[gap] = None
+        for key, column in came.items():
             self._places[key] = _NOWHERE
             if column is not None:
-                self._places[key] = place = gaps.pop() if gaps else len(columns)
-                columns[place : place + 1] = [column]
-                self._keys[column] = key
-        self._close(columns, gaps)
-        return bool(gaps)
-
-    def _close(self, columns: list[Column | None], gaps: list[int]) -> None:
-        """Fill the gaps that are left with the last columns."""
-        for gap in sorted(gaps):
+                if column not in self._columns:
+                    place = free.pop() if free else len(columns)
+                    columns[place : place + 1] = [column]
+                    self._columns[column] = place
+                self._places[key] = self._columns[column]
+        moved = {}
+        for gap in reversed(free):
             while columns and columns[-1] is None:
                 columns.pop()
-            if gap >= len(columns):
-                break
-            columns[gap] = last = columns.pop()
-            if last is not None:
-                self._places[self._keys[last]] = gap
+            if gap < len(columns) and (last := columns.pop()):
+                columns[gap], self._columns[last] = last, gap
+                moved[len(columns)] = gap
+        if moved:
+            self._places = {k: moved.get(at, at) for k, at in self._places.items()}
         self._layout = Layout(tuple(filter(None, columns)))
-
-
-def _spliced(
-    items: list[int], gone: Sequence[int], fresh: Sequence[int], new: Sequence[int]
-) -> list[int]:
-    """The items without those at the places that are gone, and with new ones so that these are at the fresh places."""
-    kept: list[int] = []
-    start = 0
-    for place in gone:
-        kept += items[start:place]
-        start = place + 1
-    kept += items[start:]
-    result: list[int] = []
-    start = 0
-    for before, (place, item) in enumerate(zip(fresh, new, strict=True)):
-        result += kept[start : place - before]
-        start = place - before
-        result.append(item)
-    return result + kept[start:]
 
 
 class NodeId:
