@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quotascope.exporter.explain import Candidate, Explanation
-from quotascope.exporter.exposition.limits import in_base_unit, rule_labels
+from quotascope.exporter.exposition.rows import in_base_unit, rule_labels
 from quotascope.exporter.snapshot import LimitState
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import QuotaEntity, QuotaType, Resolution

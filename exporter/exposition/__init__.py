@@ -1,8 +1,8 @@
 """From a snapshot to what Prometheus reads."""
 
 from .compression import gzipped
-from .own import own_version
 from .renderer import Renderer
+from .rows import own_version
 from .text import (
     OPENMETRICS,
     TEXT,

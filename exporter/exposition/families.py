@@ -1,4 +1,4 @@
-"""How each family of the catalog is read from a snapshot: those with a series for each entity as columns, all others series by series."""
+"""How each family of the catalog is read from a snapshot: those with a series for each entity as columns."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import numpy as np
 from quotascope.metrics import QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
-from ..snapshot import CAUSES, Entity, Floats, Layout, Snapshot
+from ..snapshot import Entity, Floats, Layout, Snapshot
 from ..snapshot.layout import TYPES
-from . import limits, nodes, own
-from .series import Reader, Row, View
+from .rows import Row, Series, View, known, rule_labels
 
 Labels: TypeAlias = Callable[[Entity], tuple[str, ...]]
 Values: TypeAlias = Callable[[Snapshot], Floats]
@@ -24,7 +23,7 @@ Values: TypeAlias = Callable[[Snapshot], Floats]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerEntity:
-    """A family with a series for each entity; called, it reads them one by one."""
+    """A family with a series for each entity."""
 
     rows: Callable[[Layout], slice]
     """The entities that it is about."""
@@ -37,8 +36,8 @@ class PerEntity:
     by_rule: bool = False
     """Whether labels depend on the rule that decides, which may change while the entity stays."""
 
-    def __call__(self, view: View) -> Iterator[Row]:
-        """The series of all entities that have a finite value."""
+    def rows_of(self, view: View) -> Iterator[Row]:
+        """Those of all entities that have a finite value, one by one."""
         layout = view.snapshot.shown.layout
         rows, values = self.rows(layout), self.values(view.snapshot)
         for row in (np.flatnonzero(np.isfinite(values[rows])) + rows.start).tolist():
@@ -63,7 +62,7 @@ def by_name(entity: Entity) -> tuple[str, ...]:
 def by_rule(entity: Entity) -> tuple[str, ...]:
     """Labels of the rule that decides; asked only where there is one."""
     rule = entity.resolution.entity if entity.resolution else None
-    labels = ("", "", "") if rule is None else limits.rule_labels(rule)
+    labels = ("", "", "") if rule is None else rule_labels(rule)
     return entity.quota_type.label, entity.user, entity.client_id, *labels
 
 
@@ -132,18 +131,10 @@ def _peaks(name: str) -> Values:
     )
 
 
-def _causes(view: View) -> Iterator[Row]:
-    shown = view.snapshot.shown
-    for row in np.flatnonzero(shown.causes[shown.layout.own]).tolist():
-        cause = CAUSES[shown.causes[row]]
-        if cause is not None and (shown.detailed is None or shown.detailed[row]):
-            yield (*by_type_and_node(shown.layout.entities[row]), cause.value), 1
-
-
 _MUTATION = QuotaType.CONTROLLER_MUTATION
 _USAGE = _column("shown.usage")
 _LIMITS = _column("shown.layout.limits")
-READERS: Final[Mapping[Family, Reader]] = {
+COLUMNS: Final[Mapping[Family, PerEntity]] = {
     catalog.PRODUCE_BYTES_PER_SECOND: _of(QuotaType.PRODUCE, _USAGE),
     catalog.FETCH_BYTES_PER_SECOND: _of(QuotaType.FETCH, _USAGE),
     catalog.REQUEST_THREADS: _of(QuotaType.REQUEST, _USAGE),
@@ -168,7 +159,6 @@ READERS: Final[Mapping[Family, Reader]] = {
     catalog.TOLD_UTILIZATION: _typed(_column("shown.told_utilization", detail=True)),
     catalog.BURST_USED: _of(_MUTATION, _column("shown.burst_used", detail=True)),
     catalog.BURST_USED_MAX: _of(_MUTATION, _peaks("burst_used")),
-    catalog.THROTTLE_CAUSE_INFO: _causes,
     catalog.CALLBACK_PRODUCE_BYTES_PER_SECOND: _tagged(QuotaType.PRODUCE),
     catalog.CALLBACK_FETCH_BYTES_PER_SECOND: _tagged(QuotaType.FETCH),
     catalog.CALLBACK_REQUEST_THREADS: _tagged(QuotaType.REQUEST),
@@ -178,8 +168,12 @@ READERS: Final[Mapping[Family, Reader]] = {
         labels=by_type_and_tags,
         values=_column("shown.throttle_time"),
     ),
-    **limits.READERS,
-    **nodes.READERS,
-    **own.READERS,
 }
-"""Of all families of an exporter."""
+"""Of all families with a series for each entity."""
+
+
+def series_of(family: Family, view: View) -> Iterator[Series]:
+    """The series of any family."""
+    column = COLUMNS.get(family)
+    rows = view.rows.get(family.name, ()) if column is None else column.rows_of(view)
+    return known(rows)

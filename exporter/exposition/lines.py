@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import isfinite
 from operator import is_not, itemgetter
 from typing import Final, TypeAlias
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from quotascope.metrics.catalog import Family
@@ -16,8 +18,7 @@ from quotascope.metrics.catalog import Family
 from ..snapshot import Entity, Floats, Layout, Snapshot
 from ..snapshot.layout import Rows, taken
 from .families import PerEntity
-from .number_text import texts
-from .series import Reader, View, encodable, label_names
+from .rows import View, encodable, label_names
 
 LineStart: TypeAlias = Callable[[Sequence[str]], bytes]
 """Makes the start of a line of label values."""
@@ -29,6 +30,11 @@ _SPELLED_OUT: Final = "\\ud"
 """How ``encodable`` writes half of a surrogate pair."""
 _SMALL: Final = 2000
 """Pieces of fewer bytes are copied sooner than looked at in place."""
+_LEAST: Final = 1e-4
+"""Below, orjson and Prometheus write other exponents."""
+_LARGE: Final = 10.0 ** np.arange(6, 17)
+"""From the first of these Prometheus writes an exponent; from the last on ``repr`` does so by itself."""
+_EXPONENTS: Final = [b"e+%02d" % exponent for exponent in range(5, 17)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,14 +319,12 @@ class RowLines:
 
     Args:
         family: What is shown.
-        reader: Reads its series.
         cluster: One more label of every series.
 
     """
 
-    def __init__(self, family: Family, reader: Reader, cluster: str | None) -> None:
+    def __init__(self, family: Family, cluster: str | None) -> None:
         self._family = family
-        self._reader = reader
         self._cluster = cluster
         self.at = self.length = 0
         self._names: tuple[str, ...] = ()
@@ -331,7 +335,7 @@ class RowLines:
 
     def pieces(self, view: View, _last: Last) -> Pieces:
         """The lines of a snapshot; afterwards ``length`` is theirs."""
-        rows = list(self._reader(view))
+        rows = view.rows.get(self._family.name, [])
         labels, values = [row[0] for row in rows], [row[1] for row in rows]
         names = label_names(self._family, view.snapshot)
         if (labels, values, names) != (self._labels, self._values, self._names):
@@ -383,3 +387,35 @@ def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> Line
 def _escaped(label: str) -> str:
     text = encodable(label).replace("\\", "\\\\")
     return text.replace("\n", "\\n").replace('"', '\\"')
+
+
+def texts(values: Floats) -> list[bytes]:
+    """
+    The text of each number, equal to prometheus_client's ``floatToGoString``.
+
+    Empty for what is not shown: NaN and infinities. -0 is written as 0.
+    """
+    if not values.size:
+        return []
+    written = orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
+    large = np.flatnonzero((values >= _LARGE[0]) & (values < _LARGE[-1]))
+    exponents = np.searchsorted(_LARGE, values[large], side="right")
+    for place, exponent in zip(large.tolist(), exponents.tolist(), strict=True):
+        # Go's %g, which has an exponent where Python's repr has none yet
+        text = written[place]
+        digits = text[:1] + b"." + text[1:].replace(b".", b"")
+        written[place] = digits.rstrip(b"0.") + _EXPONENTS[exponent]
+    alike = (values >= _LEAST) & (values < _LARGE[-1]) | (values.view(np.int64) == 0)
+    for place in np.flatnonzero(~alike).tolist():
+        written[place] = _rare(values.item(place), written[place])
+    return written
+
+
+def _rare(value: float, written: bytes) -> bytes:
+    if value == 0:
+        return b"0.0"
+    mantissa, _, exponent = written.partition(b"e-")
+    if 0 < value < _LEAST and exponent:
+        # an exponent of at least two digits
+        return written if len(exponent) > 1 else mantissa + b"e-0" + exponent
+    return repr(value).encode() if isfinite(value) else b""

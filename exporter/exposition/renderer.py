@@ -9,9 +9,9 @@ from threading import Lock
 from quotascope.metrics.catalog import families
 
 from ..snapshot import Layout, Snapshot
-from .families import READERS, PerEntity
+from .families import COLUMNS
 from .lines import Change, EntityLines, Last, Names, RowLines
-from .series import View
+from .rows import View
 from .text import OPENMETRICS, TEXT, Format, head
 
 
@@ -54,11 +54,11 @@ class Renderer:
         self._buffers = cycle((BytesIO(), BytesIO()))
         self._lines: dict[object, EntityLines | RowLines] = {}
         for family in families():
-            reader = READERS[family]
+            column = COLUMNS.get(family)
             self._lines[family] = (
-                EntityLines(family, reader, self._cluster)
-                if isinstance(reader, PerEntity)
-                else RowLines(family, reader, self._cluster)
+                RowLines(family, self._cluster)
+                if column is None
+                else EntityLines(family, column, self._cluster)
             )
 
     def _rendered(self, view: View, text_format: Format) -> bytes:

@@ -21,8 +21,8 @@ from prometheus_client.registry import Collector
 from quotascope.metrics.catalog import Family, FamilyType, families
 
 from ..snapshot import Snapshot
-from .families import READERS
-from .series import Series, View, encodable, known, label_names
+from .families import series_of
+from .rows import Series, View, encodable, label_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class SnapshotCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """The families that have something to show."""
         for family in families():
-            series = list(known(READERS[family], self._view))
+            series = list(series_of(family, self._view))
             if series:
                 yield self._metric(family, series)
 

@@ -33,8 +33,8 @@ from quotascope.metrics.catalog.otel_names import otel_name
 from quotascope.metrics.catalog.units import ucum
 
 from ..exposition import own_version
-from ..exposition.families import READERS, PerEntity
-from ..exposition.series import View, encodable, known, label_names
+from ..exposition.families import COLUMNS, PerEntity, series_of
+from ..exposition.rows import View, encodable, label_names
 from ..snapshot import Columns, Layout, Snapshot
 from .starts import Starts
 
@@ -104,12 +104,12 @@ class Encoder:
         by_labels, self._by_labels = self._by_labels, {}
         found = []
         for family in families():
-            reader, names = READERS[family], label_names(family, snapshot)
+            column, names = COLUMNS.get(family), label_names(family, snapshot)
             series: dict[bytes, float] = {}
-            if isinstance(reader, PerEntity):
-                series = self._of_entities(reader, names, snapshot)
+            if column is not None:
+                series = self._of_entities(column, names, snapshot)
             else:
-                for labels, value in known(reader, view):
+                for labels, value in series_of(family, view):
                     key = names, labels
                     head = by_labels.get(key) or self._head(names, labels)
                     self._by_labels[key] = head

@@ -1,15 +1,25 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
+from tests.exporter.exposition.test_own import EVERYTHING
 
 from quotascope.exporter.exposition import SnapshotCollector, own_version
-from quotascope.exporter.exposition.families import READERS
-from quotascope.exporter.snapshot import Cause, LimitsHealth, NodeUsage, Snapshot
-from quotascope.metrics import QuotaType
+from quotascope.exporter.exposition.families import COLUMNS
+from quotascope.exporter.exposition.rows import View
+from quotascope.exporter.snapshot import (
+    Cause,
+    ConnectionUsage,
+    LimitedRate,
+    LimitsHealth,
+    NodeUsage,
+    Snapshot,
+)
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 from quotascope.metrics.catalog import families
 
 MUTATION = QuotaType.CONTROLLER_MUTATION
@@ -33,7 +43,29 @@ def series(
 
 def test_every_family_of_the_catalogue_is_filled() -> None:
     """A family that is declared is also exposed, and nothing else is."""
-    assert set(READERS) == set(families())
+    rate = LimitedRate(rate=1.0, limit=2.0, throttle_time_seconds=3.0)
+    each = {"name": rate}
+    node = NodeUsage(
+        broker="1",
+        request_throttled_seconds={"exempt": 1.0},
+        throttling_errors={"Produce": 1.0},
+        connections=ConnectionUsage(
+            listeners=each, ips=each, ip_throttle_time_seconds={"name": 1.0}
+        ),
+        replication=each,
+        remote_storage=each,
+    )
+    rules = {kind: QuotaRules({QuotaEntity(DEFAULT): 1.0}) for kind in QuotaType}
+    shown = replace(
+        EVERYTHING,
+        nodes=(node,),
+        limits=limits(rules=rules, connection_limits={"10.0.0.1": 1.0}),
+        restarts={"refresh": 1},
+    )
+    names = set(View(shown, NOW).rows)
+    columns = {family.name for family in COLUMNS}
+    assert not names & columns
+    assert names | columns == {family.name for family in families()}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.utils import floatToGoString
 
-from quotascope.exporter.exposition.number_text import texts
+from quotascope.exporter.exposition.lines import texts
 
 EDGES = (
     0.0,

@@ -28,7 +28,7 @@ from quotascope.exporter.exposition import (
     exposition,
     lines,
 )
-from quotascope.exporter.exposition.series import encodable
+from quotascope.exporter.exposition.rows import encodable
 from quotascope.exporter.snapshot import (
     CAUSES,
     Callbacks,

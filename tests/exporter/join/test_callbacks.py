@@ -8,7 +8,7 @@ from tests.exporter.join.world import Numbers, World, entity, limits, only
 from tests.strategies import texts
 
 from quotascope.exporter.beans import Bean, Column
-from quotascope.exporter.exposition.series import label_names
+from quotascope.exporter.exposition.rows import label_names
 from quotascope.exporter.join.placing import MOST_TAGS, labels_of
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.mapping import USAGE

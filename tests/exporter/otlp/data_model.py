@@ -16,8 +16,8 @@ from opentelemetry.sdk.metrics.export import (
 )
 from opentelemetry.sdk.resources import Resource
 
-from quotascope.exporter.exposition.families import READERS
-from quotascope.exporter.exposition.series import View, known, label_names
+from quotascope.exporter.exposition.families import series_of
+from quotascope.exporter.exposition.rows import View, label_names
 from quotascope.exporter.otlp.encoding import scope, unix_ns
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics.catalog import Family, FamilyType, families
@@ -75,7 +75,7 @@ def _points(
     at_ns = unix_ns(view.snapshot.taken_at)
     start = began_ns if family.name.startswith("quotascope_") else at_ns
     names = label_names(family, view.snapshot)
-    for labels, value in known(READERS[family], view):
+    for labels, value in series_of(family, view):
         attributes = dict(zip(names, labels, strict=True))
         if cluster is not None:
             attributes["cluster"] = cluster

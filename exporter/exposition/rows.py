@@ -1,0 +1,247 @@
+"""What is exposed series by series: the cause of a throttle, the nodes, the configured rules, and the exporter itself."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cache, cached_property
+from importlib.metadata import version
+from itertools import chain
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from quotascope.metrics import DefaultType, QuotaEntity, QuotaType, catalog
+from quotascope.metrics.catalog import Family
+
+from ..limits import QUOTA_KEYS
+from ..snapshot import CAUSES, Columns, Snapshot
+from ..snapshot.layout import node_order
+
+Series: TypeAlias = tuple[tuple[str, ...], float]
+"""Label values in the family's order, and the value."""
+Row: TypeAlias = tuple[tuple[str, ...], float | None]
+"""The same with None for a value that is unknown."""
+_Rows: TypeAlias = Iterator[tuple[Family, tuple[str, ...], float | None]]
+
+DEFAULT_NAME: Final = "<default>"
+_RULES: Final = {
+    QuotaType.PRODUCE: catalog.RULE_PRODUCE_LIMIT,
+    QuotaType.FETCH: catalog.RULE_FETCH_LIMIT,
+    QuotaType.REQUEST: catalog.RULE_REQUEST_LIMIT,
+    QuotaType.CONTROLLER_MUTATION: catalog.RULE_CONTROLLER_MUTATION_LIMIT,
+}
+# rate, limit and, where there is one, throttle time
+_OF_LISTENERS: Final = (
+    catalog.LISTENER_CONNECTIONS_PER_SECOND,
+    catalog.LISTENER_CONNECTION_LIMIT,
+    catalog.LISTENER_CONNECTION_THROTTLE_SECONDS,
+)
+_OF_IPS: Final = catalog.IP_CONNECTIONS_PER_SECOND, catalog.IP_CONNECTION_LIMIT
+_OF_REPLICATION: Final = (
+    catalog.REPLICATION_BYTES_PER_SECOND,
+    catalog.REPLICATION_LIMIT,
+)
+_OF_REMOTE_STORAGE: Final = (
+    catalog.REMOTE_STORAGE_BYTES_PER_SECOND,
+    catalog.REMOTE_STORAGE_LIMIT,
+    catalog.REMOTE_STORAGE_THROTTLE_SECONDS,
+)
+
+
+class View:
+    """A snapshot, and the Unix time in seconds at which it is exposed."""
+
+    def __init__(self, snapshot: Snapshot, now: float) -> None:
+        self.snapshot = snapshot
+        self.now = now
+
+    @cached_property
+    def rows(self) -> dict[str, list[Row]]:
+        """The series of the families that are not columns, by the family's name."""
+        rows = defaultdict(list)
+        rows[catalog.THROTTLE_CAUSE_INFO.name] = list(_causes(self.snapshot.shown))
+        for family, labels, value in chain(
+            _of_nodes(self.snapshot),
+            _of_limits(self.snapshot),
+            _of_sources(self.snapshot, self.now),
+            _of_exporter(self.snapshot, self.now),
+        ):
+            rows[family.name].append((labels, value))
+        return rows
+
+
+def _causes(shown: Columns) -> Iterator[Row]:
+    for row in np.flatnonzero(shown.causes[shown.layout.own]).tolist():
+        cause = CAUSES[shown.causes[row]]
+        if cause is not None and (shown.detailed is None or shown.detailed[row]):
+            entity = shown.layout.entities[row]
+            label = entity.quota_type.label
+            yield (label, entity.broker, entity.user, entity.client_id, cause.value), 1
+
+
+def _of_nodes(shown: Snapshot) -> _Rows:
+    """What brokers and controllers report of themselves, and of the quotas beside the client quotas."""
+    # 2 before 10
+    nodes = sorted(shown.nodes, key=lambda node: node_order(node.broker))
+    greatest = shown.peaks.delay_queue_size if shown.peaks else {}
+    for kind in QuotaType:
+        for node in nodes:
+            queue = kind.label, node.broker
+            yield catalog.DELAY_QUEUE_SIZE, queue, node.delay_queue_size.get(kind)
+            most = greatest.get((node.broker, kind))
+            yield catalog.DELAY_QUEUE_SIZE_MAX, queue, most
+            yield catalog.STALE_ENTITIES, queue, node.stale_entities.get(kind)
+    for node in nodes:
+        connections, id_ = node.connections, node.broker
+        for family, value in (
+            (catalog.EXEMPT_REQUEST_THREADS, node.exempt_request_threads),
+            (catalog.REQUEST_CAPACITY_THREADS, node.request_capacity_threads),
+            (
+                catalog.CONTROLLER_EVENT_QUEUE_SECONDS,
+                node.controller_event_queue_seconds,
+            ),
+            (catalog.CONTROLLER_EVENTS, node.controller_events),
+            (catalog.UTILIZATION_DISAGREEMENTS, node.utilization_disagreements),
+            (catalog.CALLBACK_DETECTED, node.quota_callback),
+            (catalog.BROKER_CONNECTIONS_PER_SECOND, connections.broker.rate),
+            (catalog.BROKER_CONNECTION_LIMIT, connections.broker.limit),
+        ):
+            yield family, (id_,), value
+        for family, numbers in (
+            (catalog.REQUEST_THROTTLED_SECONDS, node.request_throttled_seconds),
+            (catalog.THROTTLING_ERRORS, node.throttling_errors),
+            (
+                catalog.IP_CONNECTION_THROTTLE_SECONDS,
+                connections.ip_throttle_time_seconds,
+            ),
+        ):
+            for name, number in sorted(numbers.items()):
+                yield family, (id_, name), number
+        for rates, of_rates in (
+            (connections.listeners, _OF_LISTENERS),
+            (connections.ips, _OF_IPS),
+            (node.replication, _OF_REPLICATION),
+            (node.remote_storage, _OF_REMOTE_STORAGE),
+        ):
+            for name, rate in sorted(rates.items()):
+                fields = rate.rate, rate.limit, rate.throttle_time_seconds
+                for family, value in zip(of_rates, fields, strict=False):
+                    yield family, (id_, name), value
+
+
+def _of_limits(shown: Snapshot) -> _Rows:
+    """The configured rules, and how often they changed."""
+    limits, health = shown.limits, shown.limits_health
+    if limits is not None:
+        for kind, rules in limits.rules.items():
+            bounds = [
+                (rule_labels(entity), in_base_unit(kind, bound))
+                for entity, bound in rules.items()
+            ]
+            for labels, bound in sorted(bounds):
+                yield _RULES[kind], labels, bound
+        for ip, rate in sorted(limits.connection_limits.items()):
+            yield catalog.RULE_CONNECTION_LIMIT, (ip,), rate
+        for key in QUOTA_KEYS:
+            yield catalog.RULES, (key,), limits.count(key)
+    for key in QUOTA_KEYS if health.configured else ():
+        yield catalog.LIMIT_CHANGES, (key,), health.changes_total.get(key, 0)
+    yield catalog.LIMITS_REFRESH_ERRORS, (), health.errors_total
+
+
+def _of_sources(shown: Snapshot, now: float) -> _Rows:
+    """How the reads of each source go, and what discovery finds."""
+    for source in shown.sources:
+        name = source.name
+        yield catalog.SOURCE_UP, (name,), source.up
+        yield catalog.SOURCE_DURATION_SECONDS, (name,), source.duration_seconds
+        yield catalog.SOURCE_READINGS, (name,), source.readings
+        yield catalog.SOURCE_DIALECT_INFO, (name, source.dialect), 1
+        if source.up and source.read_at is not None:
+            age = max(0.0, now - source.read_at)
+            yield catalog.SOURCE_AGE_SECONDS, (name,), age
+        if source.stand_by_of is not None:
+            yield catalog.SOURCE_STAND_BY, (name, source.stand_by_of), 1
+    for each in shown.discoveries:
+        yield catalog.DISCOVERED_SOURCES, (each.name,), each.targets
+        yield catalog.DISCOVERY_ERRORS, (each.name,), each.errors_total
+
+
+def _of_exporter(shown: Snapshot, now: float) -> _Rows:
+    """The exporter itself, and its push over OTLP."""
+    yield catalog.BUILD_INFO, (own_version(),), 1
+    yield catalog.SNAPSHOT_AGE_SECONDS, (), max(0.0, now - shown.taken_at)
+    if shown.limits_health.read_at is not None:
+        limits_age = max(0.0, now - shown.limits_health.read_at)
+        yield catalog.LIMITS_AGE_SECONDS, (), limits_age
+    if (reload := shown.reload) is not None:
+        yield catalog.CONFIG_LAST_RELOAD_SUCCESSFUL, (), reload.error is None
+        at = reload.succeeded_at
+        yield catalog.CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS, (), at
+    if shown.sampling is not None:
+        yield catalog.SAMPLES, (), shown.sampling.samples
+        yield catalog.SAMPLES_MISSED, (), shown.sampling.missed
+    for task, count in shown.restarts.items():
+        yield catalog.BACKGROUND_RESTARTS, (task,), count
+    folds, layout = shown.folds, shown.shown.layout
+    for state, count in {
+        "exported": len(layout) - int(layout.stand_ins.sum()),
+        "overflow": folds.overflow + shown.callbacks.folded,
+        "excluded": folds.excluded,
+        "idle": folds.idle,
+        "stale": sum(chain(*(node.stale_entities.values() for node in shown.nodes))),
+    }.items():
+        yield catalog.ENTITIES, (state,), count
+    for reason in ("overflow", "excluded", "idle", "detail"):
+        yield catalog.SERIES_DROPPED, (reason,), folds.series_dropped.get(reason, 0)
+    if shown.push is not None:
+        for outcome, count in shown.push.exports_total.items():
+            yield catalog.OTLP_EXPORTS, (outcome,), count
+        for outcome, count in shown.push.points_total.items():
+            yield catalog.OTLP_POINTS, (outcome,), count
+
+
+def rule_labels(entity: QuotaEntity) -> tuple[str, str, str]:
+    """The labels ``level``, ``rule_user`` and ``rule_client_id`` of a configured entity: empty for a dimension that it has not."""
+    user, client_id = (
+        DEFAULT_NAME if isinstance(name, DefaultType) else name or ""
+        for name in (entity.user, entity.client_id)
+    )
+    return entity.level.value, user, client_id
+
+
+def in_base_unit(quota_type: QuotaType, bound: float) -> float:
+    """A bound in our unit: request time in threads instead of percent, all others as they are."""
+    return bound / 100 if quota_type is QuotaType.REQUEST else bound
+
+
+@cache
+def own_version() -> str:
+    """The version of the installed package."""
+    return version("quotascope")
+
+
+def known(rows: Iterable[Row]) -> Iterator[Series]:
+    """The series of a family, each once: neither unknown nor infinite nor -0, labels in valid Unicode."""
+    seen = set()
+    for labels, value in rows:
+        if value is None or not math.isfinite(value):
+            continue
+        valid = tuple(map(encodable, labels))
+        if valid not in seen:
+            seen.add(valid)
+            yield valid, value + 0.0  # -0 becomes 0
+
+
+def label_names(family: Family, snapshot: Snapshot) -> tuple[str, ...]:
+    """The labels of a family's series: those of the catalog, then the tags of a custom quota callback where these belong to it."""
+    if family.open_labels:
+        return (*family.labels, *snapshot.callbacks.labels)
+    return family.labels
+
+
+def encodable(text: str) -> str:
+    """The text with halves of surrogate pairs, which JSON may hold but UTF-8 may not, spelled out."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
