@@ -179,27 +179,27 @@ class EntityLines:
         self._sizes = np.empty(0, np.int8)
         """Of each number."""
 
-    def pieces(self, view: View, last: Last) -> Pieces:
-        """The lines of a snapshot; afterwards ``length`` is theirs."""
+    def pieces(self, view: View, last: Last) -> Pieces | None:
+        """The lines of a snapshot, None for those of the last one; afterwards ``length`` is theirs."""
         layout = view.snapshot.shown.layout
         rows = self._reader.rows(layout)
         given = layout.absent
         if rows.start < rows.stop:
             given = self._reader.values(view.snapshot)
         if given is layout.absent:
+            had = self.length
             self.forget()
-            return ()
+            return () if had else None
         self._name(view.snapshot)
         begin, stop = self.at, self.at + self.length
-        kept = (memoryview(last.text)[begin:stop],)
         same = last.change is None and self._given is not None
         if same and given is self._given:
-            return kept
+            return None
         values, series = given[rows], last.names.series(self._reader)
         if series is not None:
             values = _first(values, *series)
         if same and np.array_equal(values.view(np.int64), self._values.view(np.int64)):
-            return kept
+            return None
         places, gone = self._carry(rows, last.change)
         cuts = self._patch(layout, values, places, gone)
         self._given = given
@@ -333,26 +333,29 @@ class RowLines:
         self._values: list[float | None] = []
         self._text = b""
 
-    def pieces(self, view: View, _last: Last) -> Pieces:
-        """The lines of a snapshot; afterwards ``length`` is theirs."""
+    def pieces(self, view: View, _last: Last) -> Pieces | None:
+        """The lines of a snapshot, None for those of the last one; afterwards ``length`` is theirs."""
         rows = view.rows.get(self._family.name, [])
         labels, values = [row[0] for row in rows], [row[1] for row in rows]
         names = label_names(self._family, view.snapshot)
-        if (labels, values, names) != (self._labels, self._values, self._names):
-            known = {}
-            if names == self._names:
-                known = dict(zip(self._labels, self._starts, strict=True))
-            start = line_starts(self._family.name, names, self._cluster)
-            self._starts = [known.get(each) or start(each) for each in labels]
-            self._names, self._labels, self._values = names, labels, values
-            first: dict[bytes, bytes] = {}
-            numbers = texts(np.array(values, np.float64))
-            for begin, number in zip(self._starts, numbers, strict=True):
-                if number:
-                    first.setdefault(begin, begin + number)
-            self._text = b"".join(first.values())
-        self.length = len(self._text)
-        return (self._text,)
+        if (labels, values, names) == (self._labels, self._values, self._names):
+            return None
+        known = {}
+        if names == self._names:
+            known = dict(zip(self._labels, self._starts, strict=True))
+        start = line_starts(self._family.name, names, self._cluster)
+        self._starts = [known.get(each) or start(each) for each in labels]
+        self._names, self._labels, self._values = names, labels, values
+        first: dict[bytes, bytes] = {}
+        numbers = texts(np.array(values, np.float64))
+        for begin, number in zip(self._starts, numbers, strict=True):
+            if number:
+                first.setdefault(begin, begin + number)
+        text = b"".join(first.values())
+        if text == self._text:
+            return None
+        self._text, self.length = text, len(text)
+        return (text,)
 
 
 def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> LineStart:

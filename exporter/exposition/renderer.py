@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from io import BytesIO
-from itertools import cycle
 from threading import Lock
 
 from quotascope.metrics.catalog import families
@@ -19,8 +18,9 @@ class Renderer:
     """
     Writes what ``exposition`` writes, to the byte, but much faster when it did so before.
 
-    It keeps the last text, and where in it which line is; nothing of what is gone. The text before the last one gives its
-    memory to the next, if no other holds it any more: new memory is a page fault for each 4 KiB. Threads may share it.
+    It keeps the last text, and where in it which line is; nothing of what is gone. Where only the end changes, as ages do,
+    it alone is written. Otherwise the text before the last one gives its memory to the next, if no other holds it any
+    more: new memory is a page fault for each 4 KiB. Threads may share it.
 
     Args:
         cluster: One more label of every series.
@@ -51,7 +51,9 @@ class Renderer:
         self._text = b""
         self._layout: Layout | None = None
         self._names: Names | None = None
-        self._buffers = cycle((BytesIO(), BytesIO()))
+        self._format: Format | None = None
+        self._buffers = [BytesIO(), BytesIO()]
+        """That of the last text, and that of the next one."""
         self._lines: dict[object, EntityLines | RowLines] = {}
         for family in families():
             column = COLUMNS.get(family)
@@ -62,21 +64,55 @@ class Renderer:
             )
 
     def _rendered(self, view: View, text_format: Format) -> bytes:
+        begin, written = self._written(view, text_format)
+        self._format = text_format
+        if written is self._buffers[1]:
+            self._buffers.reverse()
+            self._text = written.getvalue()
+        elif written is not None:
+            self._text = b""  # so that no one holds it who does not read it
+            text = self._buffers[0]
+            text.seek(begin)
+            text.write(written.getbuffer())
+            text.truncate()
+            self._text = text.getvalue()
+        return self._text
+
+    def _written(self, view: View, text_format: Format) -> tuple[int, BytesIO | None]:
+        """
+        Write what is not as it was.
+
+        Returns:
+            From where on the text is another one, and all from there on, None where nothing is: in the other buffer,
+            which has the whole text, unless most of it stays in its place.
+
+        """
         last = self._followed(view.snapshot.shown.layout)
-        text = next(self._buffers)
-        text.seek(0)
+        text, begin, at = None, 0, 0
         for family, above in self._heads[text_format].items():
             lines = self._lines[family]
+            before = lines.at, lines.at + lines.length
             pieces = lines.pieces(view, last)
-            if lines.length:
+            changed = pieces is not None or text_format is not self._format
+            if changed and text is None:
+                text, begin = BytesIO(), at
+                if 2 * begin < len(last.text) or not last.text:
+                    text, begin = self._buffers[1], 0
+                    text.seek(0)
+                    text.write(memoryview(last.text)[:at])
+            if not lines.length:
+                continue
+            if text is not None:
                 text.write(above)
-                lines.at = text.tell()
-                text.writelines(pieces)
+                lines.at = begin + text.tell()
+                kept = (memoryview(last.text)[slice(*before)],)
+                text.writelines(kept if pieces is None else pieces)
                 text.write(b"\n")
-        text.write(text_format.end)
-        text.truncate()
-        self._text = text.getvalue()
-        return self._text
+            at = lines.at + lines.length + 1
+        if text is not None:
+            text.write(text_format.end)
+            text.truncate()
+        return begin, text
 
     def _followed(self, layout: Layout) -> Last:
         """Go on to the entities of another snapshot."""

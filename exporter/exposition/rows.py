@@ -73,10 +73,12 @@ class View:
 
 
 def _causes(shown: Columns) -> Iterator[Row]:
-    for row in np.flatnonzero(shown.causes[shown.layout.own]).tolist():
-        cause = CAUSES[shown.causes[row]]
-        if cause is not None and (shown.detailed is None or shown.detailed[row]):
-            entity = shown.layout.entities[row]
+    rows = np.flatnonzero(shown.causes[shown.layout.own])
+    if shown.detailed is not None:
+        rows = rows[shown.detailed[rows]]
+    numbers = shown.causes[rows].tolist()
+    for entity, number in zip(shown.layout.entities[rows], numbers, strict=True):
+        if (cause := CAUSES[number]) is not None:
             label = entity.quota_type.label
             yield (label, entity.broker, entity.user, entity.client_id, cause.value), 1
 

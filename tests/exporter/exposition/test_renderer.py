@@ -327,18 +327,35 @@ def test_texts_that_are_still_read_stay_as_they_were() -> None:
 
 
 def test_memory_of_a_text_that_is_no_longer_read_is_used_again() -> None:
-    """Two texts take turns: the third is written where the first was."""
+    """Two texts take turns: the third is written where the first was; where only ages change, the last one is written to."""
     renderer = Renderer()
-    crowd = snapshot(*many(0, 3000))
-    size = len(renderer.render(crowd, NOW))
-    renderer.render(crowd, NOW)
-    tracemalloc.start()
-    try:
-        renderer.render(crowd, NOW)
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert most < size / 2
+    crowd = snapshot(*many(1, 3000))
+    shown = []
+    for number in (0.25, 0.75, 0.25):  # of one length, or else memory is moved
+        numbers = crowd.shown.usage.copy()
+        numbers[0] = number
+        columns = replace(crowd.shown, usage=fixed(numbers))
+        shown.append(replace(crowd, shown=columns))
+    size = len(renderer.render(shown[0], NOW))
+    renderer.render(shown[1], NOW)
+    for after, seconds, share in ((shown[2], 0, 0.7), (shown[2], 1.5, 0.1)):
+        tracemalloc.start()
+        try:
+            renderer.render(after, NOW + seconds)
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert most < size * share
+
+
+def test_same_text_again_is_the_same_object() -> None:
+    """Nothing is copied where nothing has changed; another format is."""
+    renderer = Renderer()
+    crowd = snapshot(*many(1))
+    text = renderer.render(crowd, NOW)
+    assert renderer.render(crowd, NOW) is text
+    assert renderer.render(crowd, NOW, OPENMETRICS) != text
+    assert renderer.render(crowd, NOW) == text
 
 
 def test_lines_are_kept_nowhere_but_in_the_text() -> None:
