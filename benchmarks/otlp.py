@@ -35,8 +35,8 @@ from rich.progress import track
 from rich.table import Table
 
 from quotascope.exporter.config import OtlpProtocol
-from quotascope.exporter.exposition.families import READERS
-from quotascope.exporter.exposition.series import View, known, label_names
+from quotascope.exporter.exposition.families import series_of
+from quotascope.exporter.exposition.rows import View, label_names
 from quotascope.exporter.otlp.encoding import Encoder, resource_of
 from quotascope.exporter.otlp.sender import Sender
 from quotascope.exporter.otlp.settings import Target
@@ -131,7 +131,7 @@ class Plain:
             if self._view is None:
                 return
             names = label_names(family, self._view.snapshot)
-            for labels, value in known(READERS[family], self._view):
+            for labels, value in series_of(family, self._view):
                 yield Observation(value, dict(zip(names, labels, strict=True)))
 
         return observe

@@ -10,7 +10,7 @@ from typing import Final
 from quotascope.metrics import NO_RULE, QuotaType, Resolution, RuleTable
 from quotascope.quotas import Change, QuotaSet, number_text
 
-from .exposition.limits import in_base_unit
+from .exposition.rows import in_base_unit
 from .snapshot import EntityUsage
 from .units import measured as measured_text
 

@@ -10,7 +10,7 @@ from quotascope.metrics import NO_RULE, QuotaType, catalog
 from quotascope.metrics.catalog import OVERFLOW
 
 from ..errors import SourceUnreadable
-from ..exposition.limits import in_base_unit
+from ..exposition.rows import in_base_unit
 from ..join.placing import deciding
 from ..limits import Limits
 from ..snapshot import (

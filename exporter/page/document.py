@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from quotascope.metrics import QuotaType
 
-from ..exposition.limits import rule_labels
+from ..exposition.rows import rule_labels
 from ..snapshot import EntityUsage
 from ..trails import STEP_SECONDS, Trails
 from ..untrusted import LONGEST

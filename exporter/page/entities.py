@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 from quotascope.metrics import QuotaType
 from quotascope.pages.markup import Child, element
 
-from ..exposition.limits import rule_labels
+from ..exposition.rows import rule_labels
 from ..selection import Order, Show
 from ..snapshot import Cause, EntityUsage, LimitState
 from ..trails import used_part
