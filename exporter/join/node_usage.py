@@ -27,6 +27,8 @@ _FORWARDED: Final = {"CreateTopics", "CreatePartitions", "DeleteTopics"}
 Requests whose throttles Kafka's histogram leaves out under KRaft, where brokers forward them: it stays at 0 although clients
 wait. (With ZooKeeper it counts them.)
 """
+_MOST_HISTOGRAMS: Final = 1_000
+"""Far more than Kafka has requests; an agent may make names up."""
 _EVENTS: Final = "controller events"
 
 
@@ -226,6 +228,8 @@ class HistogramSums:
         last_count, last_total = self._sums.get(name, (0.0, 0.0))
         if count >= last_count:
             total = max(total, last_total)
+        if name not in self._sums and len(self._sums) >= _MOST_HISTOGRAMS:
+            del self._sums[next(iter(self._sums))]
         self._sums[name] = (count, total)
         return total
 

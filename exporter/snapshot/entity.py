@@ -98,7 +98,7 @@ class EntityUsage:
     rejected_mutations_total: float | None = None
     """Embedded engines only, controller mutations only."""
     told_utilization: float | None = None
-    """Usage divided by limit as the node itself tells it, NaN when it knows no limit; None when it does not tell."""
+    """Usage divided by limit as the node itself reports it; None when it reports none, or knows no limit."""
     detailed: bool = True
     """False where utilisation, burst, rule and cause series are left out for the sake of their number."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import count
 from typing import Any, Final, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ Rows: TypeAlias = NDArray[np.intp]
 TYPES: Final = tuple(QuotaType)
 """Quota types by their number in ``Layout.types``."""
 
-_numbers = count()
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
@@ -52,12 +51,10 @@ class Layout:
         self.entities = _objects(entities)
         """Of dtype object: an ``Entity`` for each row."""
         self.entities.setflags(write=False)
-        self.number = next(_numbers)
-        """Of this layout: no other one ever has it."""
-        self._rows: dict[int, Rows] = {}
-        """What ``rows_in`` found, by the number of the other layout."""
+        self._rows = WeakKeyDictionary[Layout, Rows]()
+        """What ``rows_in`` found: only as long as something else keeps the other layout, of which there may be a new one at each scrape."""
         if last is not None and before is not None:
-            self._rows[last.number] = fixed(before)
+            self._rows[last] = fixed(before)
 
     @classmethod
     def of(cls, entities: Iterable[Entity]) -> Layout:
@@ -103,7 +100,7 @@ class Layout:
             self,
             np.insert(kept, places, -1),
         )
-        if "nodes" in self.__dict__:
+        if "node_numbers" in self.__dict__:
             brokers = (entity.broker for entity in fresh)
             layout.nodes = tuple(dict.fromkeys((*self.nodes, *brokers)))
         for name, (of, dtype) in _DERIVED.items():
@@ -111,14 +108,24 @@ class Layout:
                 values = np.fromiter((of(layout, each) for each in fresh), dtype)
                 patched = np.insert(getattr(self, name)[kept], places, values)
                 layout.__dict__[name] = fixed(patched)
+        layout._forget_nodes()
         return layout
+
+    def _forget_nodes(self) -> None:
+        """Have the nodes found again where most of those that were taken over have no entities any more."""
+        if "node_numbers" in self.__dict__:
+            used = np.count_nonzero(np.bincount(self.node_numbers))
+            if len(self.nodes) > 2 * used:
+                for name in ("nodes", "node_numbers", "_numbers_of_nodes"):
+                    self.__dict__.pop(name, None)
 
     def __len__(self) -> int:
         return len(self.entities)
 
     def rows_in(self, other: Layout) -> Rows:
         """Where each entity is in another layout, earlier or later; -1 where it is not. Entities are the same when their serial is."""
-        if other.number not in self._rows:
+        known = self._rows.get(other)
+        if known is None:
             serials, by_serial = other._sorted_serials
             rows = np.full(len(self), -1)
             if serials.size:
@@ -126,8 +133,8 @@ class Layout:
                 places = places.clip(max=serials.size - 1)
                 found = serials[places] == self.serials
                 rows[found] = by_serial[places[found]]
-            self._rows[other.number] = fixed(rows)
-        return self._rows[other.number]
+            known = self._rows[other] = fixed(rows)
+        return known
 
     def carry(
         self, values: NDArray[_Scalar], other: Layout, fill: float = np.nan

@@ -77,3 +77,28 @@ def test_a_layout_after_changes_is_like_a_new_one(
             check_rows(layout, other)
     assert len(second) == len(first) - gone.size + len(came)
     assert all(third.limits[row] == 7.0 for row in limited)
+
+
+def test_a_layout_that_lasts_remembers_none_that_is_gone() -> None:
+    """A source that comes and goes makes another layout each time, beside one that stays."""
+    lasting = Layout.of(_of_node(str(number)) for number in range(3))
+    for _ in range(100):
+        passing = lasting.only(np.arange(2))
+        assert lasting.rows_in(passing).tolist() == [0, 1, -1]
+    assert len(lasting._rows) == 1
+    del passing
+    assert len(lasting._rows) == 0
+
+
+def test_nodes_without_entities_are_forgotten() -> None:
+    """An agent that has another id in each answer leaves no trace."""
+    layout = Layout.of([_of_node("0")])
+    for number in range(1, 100):
+        layout = layout.changed(np.array([0]), [_of_node(str(number))])
+        check(layout)
+        assert layout.nodes[-1] == str(number)
+        assert len(layout.nodes) <= 2
+
+
+def _of_node(broker: str) -> Entity:
+    return Entity(broker=broker, quota_type=QuotaType.PRODUCE, user="u", client_id="")

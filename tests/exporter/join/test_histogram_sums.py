@@ -47,3 +47,13 @@ def test_requests_are_counted_apart(request_name: str) -> None:
     sums = HistogramSums()
     sums.sum_ms("Metadata", 10.0, 10)
     assert sums.sum_ms(request_name, 1.0, 5) == 5
+
+
+def test_names_that_never_end_are_forgotten() -> None:
+    """An agent may make names up; those that came first go first."""
+    sums = HistogramSums()
+    for number in range(2_000):
+        sums.sum_ms(str(number), 1.0, 10.0)
+    assert len(sums._sums) == 1_000
+    assert sums.sum_ms("1999", 1.0, 10.0) == 10
+    assert len(sums._sums) == 1_000
