@@ -7,23 +7,27 @@ is that frequent is no accident. A test that passed at the second try is named i
 a rare mistake can be seen, too.
 """
 
-import sys
-from collections.abc import Iterable, Iterator
-from functools import partial
+import os
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, wraps
+from typing import Any
 
 import pytest
 
 MOST = 5
 """Second tries in a run."""
-_STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork"}
-"""Events of Python's audit hooks (PEP 578)."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Nothing was started and nothing failed so far."""
     seen = _Seen()
     config.pluginmanager.register(seen, "second tries")
-    sys.addaudithook(seen.audit)
+    # no audit hook: in the middle of `sys.settrace` another thread may run while it does, and fails to install coverage's function
+    patch = pytest.MonkeyPatch()
+    patch.setattr(subprocess.Popen, "__init__", seen.counted(subprocess.Popen.__init__))
+    patch.setattr(os, "fork", seen.counted(os.fork))
+    config.add_cleanup(patch.undo)
 
 
 def pytest_collection_modifyitems(
@@ -46,10 +50,15 @@ class _Seen:
         self._own: set[str] = set()
         self._failed: list[pytest.TestReport] = []
 
-    def audit(self, event: str, _arguments: object) -> None:
-        """Python is about to do something."""
-        if event in _STARTS:
+    def counted(self, start: Callable[..., Any]) -> Callable[..., Any]:
+        """The same function of Python that starts a process, and counts."""
+
+        @wraps(start)
+        def started(*arguments: Any, **keywords: Any) -> Any:
             self._started += 1
+            return start(*arguments, **keywords)
+
+        return started
 
     def deserves(self, item: pytest.Item, _error: BaseException | None) -> bool:
         """Whether the test that failed waited for a process, and there are second tries left."""

@@ -62,8 +62,9 @@ def test_a_source_that_fails_is_not_late() -> None:
     """Nor early: the lag is that of the others, and 0 where there are none."""
     broken, late = _Source("a"), _Source("b", late=0.5)
     broken.error = OSError("gone")
-    assert _listener(broken).collect().lag_seconds == 0.0
-    assert _listener(broken, late).collect().lag_seconds == 0.5
+    for sources, lag_seconds in (((broken,), 0.0), ((broken, late), 0.5)):
+        with _listener(*sources) as listener:
+            assert listener.collect().lag_seconds == lag_seconds
 
 
 def test_thread_fetches_by_itself() -> None:
