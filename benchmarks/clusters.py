@@ -96,7 +96,7 @@ class Cluster:
                 usage=self._usage,
                 throttle_time=self._throttle,
                 tokens=absent,
-                told_utilization=absent,
+                reported_utilization=absent,
                 throttled_seconds=absent,
                 throttled_requests=absent,
                 rejected_mutations=absent,

@@ -53,7 +53,7 @@ def diagnose_quotas(snapshot: Snapshot) -> list[Finding]:
         _crowded_callbacks,
         _controller,
         _callbacks,
-        _told_utilization,
+        _reported_utilization,
     )
     return _found(checks, snapshot)
 
@@ -255,7 +255,7 @@ def callback_classes(snapshot: Snapshot) -> dict[str, str | None]:
     return found
 
 
-def _told_utilization(snapshot: Snapshot) -> Iterator[Finding]:
+def _reported_utilization(snapshot: Snapshot) -> Iterator[Finding]:
     for node in snapshot.nodes:
         if node.utilization_disagreements:
             yield _warning(

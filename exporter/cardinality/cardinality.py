@@ -219,11 +219,11 @@ class Cardinality:
         ratios = ~np.isnan((columns.utilization, columns.burst_used))
         details = (2 if self._maxima else 1) * ratios.sum(axis=0)
         details += columns.causes > 0
-        details += np.isfinite(columns.told_utilization)
+        details += np.isfinite(columns.reported_utilization)
         others = np.zeros(len(columns), np.intp)
         for name in NAMES:
             column = getattr(columns, name)
-            if name != "told_utilization" and column is not columns.layout.absent:
+            if name != "reported_utilization" and column is not columns.layout.absent:
                 others += ~np.isnan(column)
         of_details = view.sum(details) + view.ruled
         of_all = of_details + view.sum(others) + view.of_limit

@@ -156,7 +156,9 @@ COLUMNS: Final[Mapping[Family, PerEntity]] = {
     ),
     catalog.UTILIZATION: _typed(_column("shown.utilization", detail=True)),
     catalog.UTILIZATION_MAX: _typed(_peaks("utilization")),
-    catalog.TOLD_UTILIZATION: _typed(_column("shown.told_utilization", detail=True)),
+    catalog.REPORTED_UTILIZATION: _typed(
+        _column("shown.reported_utilization", detail=True)
+    ),
     catalog.BURST_USED: _of(_MUTATION, _column("shown.burst_used", detail=True)),
     catalog.BURST_USED_MAX: _of(_MUTATION, _peaks("burst_used")),
     catalog.CALLBACK_PRODUCE_BYTES_PER_SECOND: _tagged(QuotaType.PRODUCE),

@@ -242,9 +242,9 @@ def _disagreements(shown: Shown, read: Columns) -> dict[str, int]:
     limit and the one that was read from the Admin API.
     """
     layout = shown.layout
-    places = shown.places.get(Meaning.TOLD_UTILIZATION, np.empty(0))
+    places = shown.places.get(Meaning.REPORTED_UTILIZATION, np.empty(0))
     rows = np.flatnonzero(places >= 0)
-    reported, ours = read.told_utilization[rows], read.utilization[rows]
+    reported, ours = read.reported_utilization[rows], read.utilization[rows]
     apart = np.abs(reported - ours) > _TOLERANCE * np.fmax(1.0, np.abs(reported))
     apart |= np.isnan(reported) != np.isnan(ours)
     apart &= ~np.isnan(read.usage[rows])

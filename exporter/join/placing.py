@@ -32,7 +32,7 @@ _OF_ENTITIES: Final = {
     Meaning.USAGE: "usage",
     Meaning.THROTTLE_TIME: "throttle_time",
     Meaning.TOKENS: "tokens",
-    Meaning.TOLD_UTILIZATION: "told_utilization",
+    Meaning.REPORTED_UTILIZATION: "reported_utilization",
     Meaning.THROTTLED_SECONDS: "throttled_seconds",
     Meaning.THROTTLED_REQUESTS: "throttled_requests",
     Meaning.REJECTED_MUTATIONS: "rejected_mutations",
@@ -48,7 +48,7 @@ _USAGE: Final = np.array([USAGE[kind].divisor for kind in TYPES])
 _DIVISORS: Final = {
     Meaning.THROTTLE_TIME: MILLISECONDS,
     Meaning.THROTTLED_SECONDS: MILLISECONDS,
-    Meaning.TOLD_UTILIZATION: PERCENT,
+    Meaning.REPORTED_UTILIZATION: PERCENT,
 }
 """From Kafka's units to ours; of usage by quota type."""
 _NUMBERS: Final = {meaning: number for number, meaning in enumerate(_OF_ENTITIES)}

@@ -25,7 +25,7 @@ class Meaning(Enum):
     THROTTLED_SECONDS = auto()
     THROTTLED_REQUESTS = auto()
     REJECTED_MUTATIONS = auto()
-    TOLD_UTILIZATION = auto()
+    REPORTED_UTILIZATION = auto()
     DELAY_QUEUE_SIZE = auto()
     EXEMPT_REQUEST_TIME = auto()
     REQUEST_THROTTLE_MEAN = auto()

@@ -93,8 +93,8 @@ CLIENT_QUOTAS: Final = (
         _of_entities(
             quota_type,
             "quota-utilization",
-            Meaning.TOLD_UTILIZATION,
-            catalog.TOLD_UTILIZATION,
+            Meaning.REPORTED_UTILIZATION,
+            catalog.REPORTED_UTILIZATION,
             PERCENT,
         )
         for quota_type in _KIP_1373

@@ -16,7 +16,7 @@ from .layout import Floats, Layout, Rows, fixed, order
 CAUSES: Final = (None, *Cause)
 """Causes by their number in ``Columns.causes``."""
 NAMES: Final = (
-    "usage", "throttle_time", "tokens", "told_utilization",
+    "usage", "throttle_time", "tokens", "reported_utilization",
     "throttled_seconds", "throttled_requests", "rejected_mutations",
 )  # fmt: skip
 """The columns of numbers."""
@@ -37,7 +37,7 @@ class Columns:
     """Average throttle of the last 30 to 60 s in seconds, 0 when there was none, NaN where it is not known."""
     tokens: Floats
     """Controller mutations under a limit only; negative is debt."""
-    told_utilization: Floats
+    reported_utilization: Floats
     """Usage divided by limit as the node itself tells it."""
     throttled_seconds: Floats
     """Total; embedded engines only, as the next two."""
@@ -113,7 +113,7 @@ class Columns:
             throttled_seconds_total=_number(self.throttled_seconds, row),
             throttled_requests_total=_number(self.throttled_requests, row),
             rejected_mutations_total=_number(self.rejected_mutations, row),
-            told_utilization=_number(self.told_utilization, row),
+            reported_utilization=_number(self.reported_utilization, row),
             detailed=self.detailed is None or bool(self.detailed[row]),
         )
 

@@ -97,7 +97,7 @@ class EntityUsage:
     """Embedded engines only."""
     rejected_mutations_total: float | None = None
     """Embedded engines only, controller mutations only."""
-    told_utilization: float | None = None
+    reported_utilization: float | None = None
     """Usage divided by limit as the node itself reports it; None when it reports none, or knows no limit."""
     detailed: bool = True
     """False where utilisation, burst, rule and cause series are left out for the sake of their number."""

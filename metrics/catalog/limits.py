@@ -60,9 +60,9 @@ UTILIZATION = gauge(
     "computed",
 )
 
-TOLD_UTILIZATION = gauge(
-    "kafka_quota_told_utilization_ratio",
-    "Usage divided by limit as the broker itself tells it: 1 is the limit. Only from brokers with KIP-1373; absent when unlimited.",
+REPORTED_UTILIZATION = gauge(
+    "kafka_quota_reported_utilization_ratio",
+    "Usage divided by limit as the broker itself reports it: 1 is the limit. Only from brokers with KIP-1373; absent when unlimited.",
     TYPED_USAGE_LABELS,
     "ratio",
     "quota-utilization / 100",

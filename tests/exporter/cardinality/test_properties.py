@@ -66,7 +66,7 @@ def entity_usages(draw: st.DrawFn, key: Key) -> EntityUsage:
         throttle_time_seconds=throttle,
         cause=Cause.OWN if throttle else None,
         tokens=draw(st.none() | whole) if limited and mutations else None,
-        told_utilization=draw(st.none() | st.just(nan) | whole),
+        reported_utilization=draw(st.none() | st.just(nan) | whole),
     )
     return replace(made, entity=replace(made.entity, resolution=resolution))
 
@@ -206,8 +206,10 @@ def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
             key = (*key_of(each), entity.tags)
             serial = serials.setdefault(key, entity.serial)
             each.entity = replace(entity, serial=serial)
-            if each.told_utilization is not None and isnan(each.told_utilization):
-                each.told_utilization = None  # as columns have it
+            if each.reported_utilization is not None and isnan(
+                each.reported_utilization
+            ):
+                each.reported_utilization = None  # as columns have it
         moments.append((at, up, there))
         at += draw(st.sampled_from((0.0, 15.0, 15.0, 15.0, 150.0, 300.0)))
     return moments

@@ -157,7 +157,7 @@ def _of_entity(usage: EntityUsage, row: int, shown: Snapshot) -> Iterator[Row]:
         return
     if usage.usage is not None and entity.limit is not None and entity.limit > 0:
         yield "kafka_quota_utilization_ratio", typed, usage.usage / entity.limit
-    yield "kafka_quota_told_utilization_ratio", typed, usage.told_utilization
+    yield "kafka_quota_reported_utilization_ratio", typed, usage.reported_utilization
     burst = entity.burst_tokens
     if kind is MUTATION and usage.tokens is not None and burst is not None:
         used = 1 - usage.tokens / burst if burst > 0 else None

@@ -178,8 +178,10 @@ class Model:
         expected.left_out = tuple(keys[10:])
         expected.entities.sort(key=_place)
         for usage in expected.entities:
-            if usage.told_utilization is not None and isnan(usage.told_utilization):
-                usage.told_utilization = None
+            if usage.reported_utilization is not None and isnan(
+                usage.reported_utilization
+            ):
+                usage.reported_utilization = None
         for seen in nodes:
             self._last[seen.node_id] = rules, seen, at
         for node_id, (*_, then) in tuple(self._last.items()):
@@ -359,7 +361,7 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
         usage.tokens = tokens
     if "quota-utilization" in seen.entities[tags]:
         told = numbers.get("quota-utilization")
-        usage.told_utilization = nan if told is None else told / 100
+        usage.reported_utilization = nan if told is None else told / 100
     return usage
 
 
@@ -412,12 +414,12 @@ def _leaders(nodes: Sequence[Seen], limits: Limits | None) -> dict[str, bool | N
 
 
 def _disagreements(usages: Sequence[EntityUsage]) -> int | None:
-    told = [usage for usage in usages if usage.told_utilization is not None]
+    told = [usage for usage in usages if usage.reported_utilization is not None]
     if not told:
         return None
     differ = 0
     for usage in told:
-        theirs, ours = usage.told_utilization or 0.0, usage.utilization
+        theirs, ours = usage.reported_utilization or 0.0, usage.utilization
         if usage.usage is None:
             continue
         if not isfinite(theirs) or ours is None:

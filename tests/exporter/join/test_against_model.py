@@ -150,7 +150,7 @@ RULES: list[Limits | None] = [
 
 NODES = ("1", "2", "10")
 COLUMNS = (
-    "usage", "throttle_time", "tokens", "told_utilization", "causes",
+    "usage", "throttle_time", "tokens", "reported_utilization", "causes",
     "throttled_seconds", "throttled_requests", "rejected_mutations",
 )  # fmt: skip
 values = st.sampled_from(

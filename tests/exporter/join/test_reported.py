@@ -13,7 +13,7 @@ REQUEST = QuotaType.REQUEST
 RULES = {REQUEST: {QuotaEntity("alice"): 200.0}}
 
 
-def told(percent: float, usage: float = 100.0) -> Numbers:
+def reported(percent: float, usage: float = 100.0) -> Numbers:
     """The bean of a client that uses ``usage`` of its 200 percent, with what the broker makes of it."""
     bean = Bean.of("kafka.server", {"type": "Request", "user": "alice"})
     return entity(REQUEST, "alice", usage=usage) | {
@@ -23,11 +23,11 @@ def told(percent: float, usage: float = 100.0) -> Numbers:
 
 def test_it_is_shown_beside_ours() -> None:
     """Percent become a ratio, and ours stays what it is."""
-    snapshot = World(limits(RULES)).collect_one(told(50.5))
+    snapshot = World(limits(RULES)).collect_one(reported(50.5))
     assert only(snapshot).utilization == 0.5
-    assert only(snapshot).told_utilization == 0.505
-    assert lines(snapshot, "kafka_quota_told") == [
-        'kafka_quota_told_utilization_ratio{broker="1",client_id="",quota_type="request",user="alice"} 0.505'
+    assert only(snapshot).reported_utilization == 0.505
+    assert lines(snapshot, "kafka_quota_reported") == [
+        'kafka_quota_reported_utilization_ratio{broker="1",client_id="",quota_type="request",user="alice"} 0.505'
     ]
 
 
@@ -49,7 +49,7 @@ def test_two_points_or_two_percent_apart_is_too_far(
     percent: float, usage: float, disagreements: int
 ) -> None:
     """A broker that enforces another limit, or none, is told of; a rate that moved between two readings is not."""
-    snapshot = World(limits(RULES)).collect_one(told(percent, usage))
+    snapshot = World(limits(RULES)).collect_one(reported(percent, usage))
     assert snapshot.nodes[0].utilization_disagreements == disagreements
     assert lines(snapshot, "quotascope_utilization") == [
         f'quotascope_utilization_disagreements{{broker="1"}} {disagreements}.0'
@@ -71,16 +71,16 @@ def test_nothing_is_compared_without_the_attribute_or_the_limits() -> None:
     """Today's brokers; and limits that nobody could read, where the broker's own account is all there is."""
     silent = World(limits(RULES)).collect_one(entity(REQUEST, "alice", usage=100.0))
     assert silent.nodes[0].utilization_disagreements is None
-    assert only(silent).told_utilization is None
-    unknown = World().collect_one(told(50.0))
+    assert only(silent).reported_utilization is None
+    unknown = World().collect_one(reported(50.0))
     assert unknown.nodes[0].utilization_disagreements is None
-    assert only(unknown).told_utilization == 0.5
+    assert only(unknown).reported_utilization == 0.5
     for snapshot in (silent, unknown):
         assert lines(snapshot, "quotascope_utilization") == []
 
 
 def test_unlimited_is_not_shown() -> None:
     """There is no NaN on a page."""
-    snapshot = World().collect_one(told(nan))
-    assert only(snapshot).told_utilization is None
-    assert lines(snapshot, "kafka_quota_told") == []
+    snapshot = World().collect_one(reported(nan))
+    assert only(snapshot).reported_utilization is None
+    assert lines(snapshot, "kafka_quota_reported") == []
