@@ -9,7 +9,7 @@ VECTORS ?= tests/conformance/kafka-vectors.json
 APART := conformance deploy differential fuzz integration/spark pipeline soak spark spark_listener
 ROOMS := alerts cli clients dashboards demo exporter metrics pages pipeline quotas spark_listener
 
-.PHONY: help demo test lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark conformance differential replay-check fuzz thorough soak mutation requirements docs format jars collector deploy services spark spark-matrix tier-brokers tier-jobs clean
+.PHONY: help demo test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark conformance differential replay-check fuzz thorough soak mutation requirements docs format jars collector deploy services spark spark-matrix tier-brokers tier-jobs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -40,8 +40,11 @@ types: .venv/ready-dev ## Types, strict, of code and tests (mypy)
 contracts: .venv/ready-dev ## Who may import whom (import-linter)
 	$(BIN)/lint-imports
 
-unit: .venv/ready-dev ## The tests that need neither Java nor a broker nor a Prometheus
-	$(BIN)/pytest -m "not real and not java"
+quick: .venv/ready-dev ## A change in under a minute: ruff, mypy of changed files, unit tests of changed rooms; or of one: make quick ARGS=quotas
+	@$(BIN)/python tools/quick.py $(ARGS)
+
+unit: .venv/ready-dev ## The tests that need neither Java nor a broker nor a Prometheus, on two cores; of one room: make unit ARGS=tests/quotas
+	$(BIN)/pytest -n 2 --dist worksteal -m "not real and not java" $(ARGS)
 
 real: services ## The tests against a real broker and a real Prometheus
 	$(BIN)/pytest -m real
