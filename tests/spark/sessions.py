@@ -36,6 +36,7 @@ def environment(folder: Path) -> dict[str, str]:
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "SPARK_LOCAL_HOSTNAME": "localhost",
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder}",
         "SPARK_USER": "spark",
         "SPARK_WORKER_DIR": str(folder / "work"),
     }
