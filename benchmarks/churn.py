@@ -25,7 +25,7 @@ from random import Random
 import numpy as np
 from opentelemetry.sdk.resources import Resource
 
-from quotascope.exporter.beans import Bean, BeanTable, Column
+from quotascope.exporter.beans import Bean, BeanColumn, BeanTable
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection.peaks import WINDOW_SECONDS, PeakKeeper
 from quotascope.exporter.config import CardinalityConfig
@@ -45,7 +45,7 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 Key = tuple[str, str, str]
 """Client id, MBean type, attribute."""
-ColumnOf = Callable[[Key], Column]
+ColumnOf = Callable[[Key], BeanColumn]
 
 SCRAPE_SECONDS = 15.0
 PUSH_BYTES = 4 * 2**20
@@ -122,17 +122,19 @@ class Exporter:
             request.message.SerializeToString()
 
 
-def _column(key: Key) -> Column:
+def _column(key: Key) -> BeanColumn:
     name, kind, attribute = key
     tags = {"type": kind, "client-id": name}
     if kind == "Produce":
         tags["user"] = f"user-{len(name) % 7}"
-    return Column(Bean.of("kafka.server", tags), attribute)
+    return BeanColumn(Bean.of("kafka.server", tags), attribute)
 
 
-def _tenant(key: Key) -> Column:
+def _tenant(key: Key) -> BeanColumn:
     name, kind, attribute = key
-    return Column(Bean.of("kafka.server", {"type": kind, "tenant": name}), attribute)
+    return BeanColumn(
+        Bean.of("kafka.server", {"type": kind, "tenant": name}), attribute
+    )
 
 
 def _limits() -> Limits:

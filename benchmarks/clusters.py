@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from quotascope.exporter.beans import Bean, BeanTable, Column
+from quotascope.exporter.beans import Bean, BeanColumn, BeanTable
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.snapshot import (
     Columns,
@@ -140,7 +140,7 @@ class Cluster:
         return usage, np.where(draw(count) < 0.02, draw(count), 0.0)  # noqa: PLR2004 - one in fifty
 
 
-def _column(key: Key) -> Column:
+def _column(key: Key) -> BeanColumn:
     kind, user, client_id, attribute = key
     tags = {"type": kind.group, "user": user, "client-id": client_id}
-    return Column(Bean.of("kafka.server", tags), attribute)
+    return BeanColumn(Bean.of("kafka.server", tags), attribute)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True, slots=True)
 class Bean:
     """
-    What one MBean name says, whatever the dialect it came in.
+    The name of one MBean, in whichever dialect it was written.
 
     Property values are unquoted, but otherwise as Kafka wrote them: ``user`` is
     still percent-encoded.
@@ -28,46 +28,40 @@ class Bean:
 
         Halves of surrogate pairs, which no UTF-8 text can hold, become question marks.
         """
-        return cls(
-            domain,
-            tuple(
-                sorted(
-                    (key, value if value.isascii() else _without_surrogates(value))
-                    for key, value in properties.items()
-                )
-            ),
+        pairs = (
+            (key, value)
+            if value.isascii()
+            else (key, value.encode(errors="replace").decode())
+            for key, value in properties.items()
         )
+        return cls(domain, tuple(sorted(pairs)))
 
     def get(self, key: str) -> str | None:
         """The value of one key property, or None when the name has none."""
         return next((value for name, value in self.properties if name == key), None)
 
 
-def _without_surrogates(text: str) -> str:
-    return text.encode(errors="replace").decode()
-
-
 @dataclass(frozen=True, slots=True)
-class Column:
+class BeanColumn:
     """One attribute of one bean: the place of one number in a table."""
 
     bean: Bean
     attribute: str
     mapped: object = field(default=None, compare=False, repr=False)
-    """What the mapping says of it (``mapping.Attribute``); None while it was not looked up."""
+    """What it means (``mapping.Attribute``); None as long as it was not looked up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class BeanLayout:
     """
     The columns of a table, each of them once.
 
-    A source hands out the same object as long as it sees the same beans, so
-    whatever was derived from a layout may be kept under its identity. Columns that
-    two layouts of one source share are the same objects.
+    A source returns the same object as long as it sees the same beans, so whatever was
+    derived from a layout may be kept under its identity. Columns that two layouts of one
+    source share are the same objects.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[BeanColumn, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +70,7 @@ class BeanTable:
 
     node_id: str
     """Node id of the broker or controller that answered."""
-    layout: Layout
+    layout: BeanLayout
     values: array[float] = field(repr=False)
     """float64, one for each column; NaN where the broker says NaN or null."""
     remark: str | None = None
@@ -84,6 +78,6 @@ class BeanTable:
     hint: str | None = None
     """What to check if there are quotas, because the answer had no series of any entity."""
 
-    def items(self) -> Iterator[tuple[Column, float]]:
+    def items(self) -> Iterator[tuple[BeanColumn, float]]:
         """Columns with their numbers."""
         return zip(self.layout.columns, self.values, strict=True)

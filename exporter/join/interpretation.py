@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from quotascope.metrics import MalformedName, QuotaType, desanitize
 
-from ..beans import Column
+from ..beans import BeanColumn
 from ..mapping import Attribute, attribute_of
 
 Tags = tuple[QuotaType, str, str]
@@ -28,7 +28,7 @@ class Found(NamedTuple):
     """The entity of a custom quota callback that it is about."""
 
 
-def interpreted(column: Column) -> Found | None:
+def interpreted(column: BeanColumn) -> Found | None:
     """What a column says, None when it is of no use."""
     attribute = attribute_of(column)
     if attribute is None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from quotascope.metrics import NO_RULE, QuotaRules, QuotaType, RuleTable
 
-from ..beans import BeanTable, Column
+from ..beans import BeanColumn, BeanTable
 from ..limits import Limits, NodeSettings
 from ..mapping import MILLISECONDS, PERCENT, USAGE, Meaning
 from ..snapshot import Callbacks, Columns, Entity, Floats, Layout
@@ -65,7 +65,7 @@ class NodeColumns:
     """What the columns of one node's table are about."""
 
     node_id: str
-    columns: tuple[Column, ...] = ()
+    columns: tuple[BeanColumn, ...] = ()
     rows: Rows = field(default_factory=_NOWHERE.copy)
     """By column the row of its entity, -1 for those that are about none."""
     meanings: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
@@ -78,7 +78,7 @@ class NodeColumns:
     """The keys of the tags of a custom quota callback."""
 
     def following(
-        self, columns: tuple[Column, ...]
+        self, columns: tuple[BeanColumn, ...]
     ) -> tuple[NodeColumns, list[_Fresh]]:
         """Those of the next table; new ones that are about entities have no row yet."""
         before, size = self.columns, len(columns)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import nan
 from typing import Final, Generic, TypeVar
 
-from ..beans import Column, Layout
+from ..beans import BeanColumn, BeanLayout
 from ..errors import SourceUnreadable
 
 Key = TypeVar("Key", bound=Hashable)
@@ -35,20 +35,20 @@ class Columns(Generic[Key]):
 
     """
 
-    def __init__(self, column_of: Callable[[Key], Column | None]) -> None:
+    def __init__(self, column_of: Callable[[Key], BeanColumn | None]) -> None:
         self._column_of = column_of
-        self._layout = Layout(())
+        self._layout = BeanLayout(())
         self._order: list[Key] = []
         """The keys of the last answer."""
         self._targets: list[int] = []
         """The place of each of them in the layout."""
         self._places: dict[Key, int] = {}
-        self._columns: dict[Column, int] = {}
+        self._columns: dict[BeanColumn, int] = {}
         """The place of each column; more than one key may have it."""
 
     def place(
         self, keys: list[Key], values: Sequence[float]
-    ) -> tuple[Layout, array[float]]:
+    ) -> tuple[BeanLayout, array[float]]:
         """The layout of ``keys`` and their ``values`` in its order. Raises ``SourceUnreadable`` when there are too many."""
         if len(keys) > MOST_NUMBERS:
             raise SourceUnreadable(
@@ -70,9 +70,11 @@ class Columns(Generic[Key]):
         numbers.pop()  # where those of no use went
         return self._layout, numbers
 
-    def _replace(self, left: Sequence[Key], came: Mapping[Key, Column | None]) -> None:
+    def _replace(
+        self, left: Sequence[Key], came: Mapping[Key, BeanColumn | None]
+    ) -> None:
         """Forget keys and take others in: their columns fill the gaps first, then the last ones do."""
-        columns: list[Column | None] = list(self._layout.columns)
+        columns: list[BeanColumn | None] = list(self._layout.columns)
         gaps = {self._places.pop(key) for key in left} - {_NOWHERE}
         gaps.difference_update(self._places.values() if gaps else ())
         free = sorted(gaps, reverse=True)
@@ -96,7 +98,7 @@ class Columns(Generic[Key]):
                 moved[len(columns)] = gap
         if moved:
             self._places = {k: moved.get(at, at) for k, at in self._places.items()}
-        self._layout = Layout(tuple(filter(None, columns)))
+        self._layout = BeanLayout(tuple(filter(None, columns)))
 
 
 class NodeId:
@@ -108,10 +110,10 @@ class NodeId:
 
     def __init__(self, configured: str | None) -> None:
         self._configured = configured
-        self._layout: Layout | None = None
+        self._layout: BeanLayout | None = None
         self._said: list[str] = []
 
-    def of(self, layout: Layout) -> str:
+    def of(self, layout: BeanLayout) -> str:
         """The node id. Raises ``SourceUnreadable`` when there is none, or the node says another one than is configured."""
         if layout is not self._layout:
             self._layout, self._said = layout, _said_in(layout)
@@ -130,7 +132,7 @@ class NodeId:
         return self._said[0]
 
 
-def _said_in(layout: Layout) -> list[str]:
+def _said_in(layout: BeanLayout) -> list[str]:
     """The least first."""
     ids = {
         column.bean.get("id") or ""

@@ -6,7 +6,7 @@ from array import array
 
 from quotascope.metrics import Clock, KafkaMetric, MetricName, Registry
 
-from ..beans import Bean, BeanTable, Column, Layout
+from ..beans import Bean, BeanColumn, BeanLayout, BeanTable
 from ..mapping import SERVER, wanted
 
 
@@ -34,9 +34,9 @@ class EmbeddedSource:
         self._registry = registry
         self._clock = clock
         self._seen: list[KafkaMetric] = []
-        self._columns: dict[MetricName, Column | None] = {}
+        self._columns: dict[MetricName, BeanColumn | None] = {}
         self._shown: list[KafkaMetric] = []
-        self._layout = Layout(())
+        self._layout = BeanLayout(())
 
     async def read(self) -> BeanTable:
         """The quota metrics as they are now."""
@@ -61,10 +61,10 @@ class EmbeddedSource:
         }
         self._shown = [metric for metric in metrics if self._columns.get(metric.name)]
         columns = (self._columns[metric.name] for metric in self._shown)
-        self._layout = Layout(tuple(filter(None, columns)))
+        self._layout = BeanLayout(tuple(filter(None, columns)))
         self._seen = metrics
 
 
-def _column_of(name: MetricName) -> Column | None:
+def _column_of(name: MetricName) -> BeanColumn | None:
     tags = {key: value for key, value in name.tags.items() if value}
-    return wanted(Column(Bean.of(SERVER, {**tags, "type": name.group}), name.name))
+    return wanted(BeanColumn(Bean.of(SERVER, {**tags, "type": name.group}), name.name))

@@ -19,7 +19,7 @@ from yarl import URL
 
 from quotascope.metrics import MalformedName, parse_object_name
 
-from ..beans import Bean, BeanTable, Column, Layout
+from ..beans import Bean, BeanColumn, BeanLayout, BeanTable
 from ..errors import SourceDenied, SourceNotRead, SourceUnreadable
 from ..mapping import ATTRIBUTES, SERVER, Attribute, wanted
 from ..untrusted import shown
@@ -126,11 +126,11 @@ def numbers_in(
     return keys, numbers
 
 
-def column_of(key: Key) -> Column | None:
+def column_of(key: Key) -> BeanColumn | None:
     """The column of a key, None when it is of no use."""
     name, attribute = key
     bean = _bean(name)
-    return None if bean is None else wanted(Column(bean, attribute))
+    return None if bean is None else wanted(BeanColumn(bean, attribute))
 
 
 @lru_cache(maxsize=1)  # the attributes of a bean come one after the other
@@ -276,7 +276,7 @@ class JolokiaSource:
 
     async def _asked_for(
         self, requests: Sequence[ReadRequest]
-    ) -> tuple[Layout, array[float]]:
+    ) -> tuple[BeanLayout, array[float]]:
         answer = await self._fetch.read(self._url, bulk_request(requests))
         return await self._thread.run(
             lambda: self._columns.place(*numbers_in(answer, requests)), len(answer)

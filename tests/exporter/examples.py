@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
+from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.errors import SourceError, SourceUnreachable
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.snapshot import (
@@ -112,10 +112,12 @@ def table(node_id: str = "1", **produced: float) -> BeanTable:
 def rates(node_id: str, produced: Mapping[str, float]) -> BeanTable:
     """The same for users whose names are no Python names."""
     columns = (
-        Column(Bean("kafka.server", (("type", "Produce"), ("user", user))), "byte-rate")
+        BeanColumn(
+            Bean("kafka.server", (("type", "Produce"), ("user", user))), "byte-rate"
+        )
         for user in produced
     )
-    layout = Layout(tuple(columns))
+    layout = BeanLayout(tuple(columns))
     return BeanTable(
         node_id=node_id, layout=layout, values=array("d", produced.values())
     )

@@ -2,7 +2,7 @@
 
 from array import array
 
-from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
+from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
 
 
 def test_the_order_of_properties_does_not_matter() -> None:
@@ -14,6 +14,8 @@ def test_the_order_of_properties_does_not_matter() -> None:
 
 def test_a_table_pairs_columns_with_numbers() -> None:
     """In the order of the layout."""
-    column = Column(Bean.of("d", {"type": "t"}), "a")
-    table = BeanTable(node_id="1", layout=Layout((column,)), values=array("d", [1.0]))
+    column = BeanColumn(Bean.of("d", {"type": "t"}), "a")
+    table = BeanTable(
+        node_id="1", layout=BeanLayout((column,)), values=array("d", [1.0])
+    )
     assert list(table.items()) == [(column, 1.0)]

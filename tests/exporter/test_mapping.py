@@ -12,7 +12,7 @@ from tests.exporter.recorded import (
     limits,
 )
 
-from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.mapping import (
     ATTRIBUTES,
     USAGE,
@@ -77,10 +77,10 @@ LATER = {"ThrottleTimeMs Mean", "EventQueueTimeMs Mean"}
 """Milliseconds until the join has made a sum of them."""
 
 
-def column(domain: str, attribute: str, **properties: str) -> Column:
+def column(domain: str, attribute: str, **properties: str) -> BeanColumn:
     """A column of a bean; an underscore in a key stands for a hyphen."""
     named = {key.replace("_", "-"): value for key, value in properties.items()}
-    return Column(Bean.of(domain, named), attribute)
+    return BeanColumn(Bean.of(domain, named), attribute)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def column(domain: str, attribute: str, **properties: str) -> Column:
         column("kafka.network", "Count", type="RequestMetrics", name="ThrottleTimeMs"),
     ],
 )
-def test_what_only_looks_similar_means_nothing(useless: Column) -> None:
+def test_what_only_looks_similar_means_nothing(useless: BeanColumn) -> None:
     """Beans with further key properties are something else."""
     assert attribute_of(useless) is None
     assert wanted(useless) is None

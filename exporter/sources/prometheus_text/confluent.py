@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...beans import Bean, Column
+from ...beans import Bean, BeanColumn
 from ...mapping import ATTRIBUTES, wanted
 from .bean_families import places
 from .dialect import TextDialect
@@ -25,7 +25,7 @@ _ACTIVE: Final = "kafka_controller_kafkacontroller_activecontrollercount"
 _ERRORS: Final = "kafka_network_requestmetrics_errorspersec"
 
 
-def column_of(name: str, labels: Mapping[str, str]) -> Column | None:
+def column_of(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     """The column of a sample, None when it is of no use."""
     place = _ENTITIES.get(name)
     if place is not None and labels.keys() <= _KEYS.keys():
@@ -34,7 +34,7 @@ def column_of(name: str, labels: Mapping[str, str]) -> Column | None:
         properties = rejoined((("type", kind), *tags))
         if not properties:
             return None
-        return wanted(Column(Bean.of(domain, properties), attribute))
+        return wanted(BeanColumn(Bean.of(domain, properties), attribute))
     if name == _ACTIVE:
         return ACTIVE_CONTROLLER
     return refusals(labels) if name == _ERRORS else None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from ...beans import Column
+from ...beans import BeanColumn
 
 
 class LineBeginnings:
@@ -45,9 +45,9 @@ class TextDialect:
     """Beginnings of lines; a page with a line that begins so is not in this dialect."""
     prefixes: tuple[str, ...]
     """Beginnings of all lines of interest; the others are not read."""
-    column_of: Callable[[str, Mapping[str, str]], Column | None]
+    column_of: Callable[[str, Mapping[str, str]], BeanColumn | None]
     """The column of a sample by its name and labels, None when it is of no use."""
-    factor_of: Callable[[Column], float] | None = None
+    factor_of: Callable[[BeanColumn], float] | None = None
     """What a number of the page is to be multiplied by to be Kafka's; None when all are."""
     advice: str
     """What to check when there are quotas, but no series of any entity."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from quotascope.metrics import MalformedName, unquote_tag_value
 
-from ...beans import Bean, Column
+from ...beans import Bean, BeanColumn
 from ...mapping import wanted
 from .bean_families import places, with_both_cases
 from .dialect import TextDialect
@@ -32,7 +32,7 @@ _UNTYPED: Final = tuple(
 _LEADS: Final = "kafka_controller_KafkaController_Value{"
 
 
-def column_of(name: str, labels: Mapping[str, str]) -> Column | None:
+def column_of(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     """The column of a sample, None when it is of no use."""
     place = _PLACES.get(name.lower())
     if place is None:
@@ -45,7 +45,7 @@ def column_of(name: str, labels: Mapping[str, str]) -> Column | None:
         }
     except MalformedName:
         return None
-    return wanted(Column(Bean.of(domain, {**properties, "type": kind}), attribute))
+    return wanted(BeanColumn(Bean.of(domain, {**properties, "type": kind}), attribute))
 
 
 JMX_DEFAULT: Final = TextDialect(

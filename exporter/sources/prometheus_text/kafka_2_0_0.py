@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...beans import Bean, Column
+from ...beans import Bean, BeanColumn
 from ...mapping import ATTRIBUTES, SERVER, wanted
 from .dialect import TextDialect
 from .node_columns import ACTIVE_CONTROLLER, app_info, refusals
@@ -29,7 +29,7 @@ _ATTRIBUTES: Final = {
 _KEYS: Final = {"resource": "type", "user": "user", "clientId": "client-id"}
 
 
-def column_of(name: str, labels: Mapping[str, str]) -> Column | None:
+def column_of(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     """The column of a sample, None when it is of no use."""
     attribute = _ATTRIBUTES.get(name)
     if attribute is not None:
@@ -38,7 +38,7 @@ def column_of(name: str, labels: Mapping[str, str]) -> Column | None:
         )
         if not properties:
             return None
-        return wanted(Column(Bean.of(SERVER, properties), attribute))
+        return wanted(BeanColumn(Bean.of(SERVER, properties), attribute))
     if name == _START and labels.get("resource") == "app-info":
         # Where the id is a client-id, the node's own app-info has the same: it names no client.
         return app_info(labels.get("clientId", ""))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...beans import Bean, Column
+from ...beans import Bean, BeanColumn
 from ...mapping import SERVER, wanted
 
-ACTIVE_CONTROLLER: Final = Column(
+ACTIVE_CONTROLLER: Final = BeanColumn(
     Bean.of(
         "kafka.controller", {"type": "KafkaController", "name": "ActiveControllerCount"}
     ),
@@ -16,14 +16,14 @@ ACTIVE_CONTROLLER: Final = Column(
 )
 
 
-def app_info(node_id: str) -> Column | None:
+def app_info(node_id: str) -> BeanColumn | None:
     """The start of the node with this id, which tells the id as well."""
     return wanted(
-        Column(Bean.of(SERVER, {"type": "app-info", "id": node_id}), "StartTimeMs")
+        BeanColumn(Bean.of(SERVER, {"type": "app-info", "id": node_id}), "StartTimeMs")
     )
 
 
-def refusals(labels: Mapping[str, str]) -> Column | None:
+def refusals(labels: Mapping[str, str]) -> BeanColumn | None:
     """Errors by request, None for errors that are no refusals by a quota."""
     properties = {"type": "RequestMetrics", "name": "ErrorsPerSec", **labels}
-    return wanted(Column(Bean.of("kafka.network", properties), "Count"))
+    return wanted(BeanColumn(Bean.of("kafka.network", properties), "Count"))

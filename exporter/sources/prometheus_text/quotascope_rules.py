@@ -8,7 +8,7 @@ from typing import Final
 
 from quotascope.metrics import MalformedName, unquote_tag_value
 
-from ...beans import Bean, Column
+from ...beans import Bean, BeanColumn
 from ...mapping import attribute_of, wanted
 from ...rules.naming import NAMES, START_TIME, TAGS, Name, name_of
 from .dialect import TextDialect
@@ -20,7 +20,7 @@ for _name in NAMES:
 _TAG: Final = re.compile(r'([^",=:*?]+)=("(?:[^"\\]|\\.)*+"|[^",]*)(?:, |\Z)')
 
 
-def column_of(name: str, labels: Mapping[str, str]) -> Column | None:
+def column_of(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     """The column of a sample, None when it is of no use."""
     for candidate in _BY_FAMILY.get(name, ()):
         if candidate.constants.items() <= labels.items():
@@ -28,7 +28,7 @@ def column_of(name: str, labels: Mapping[str, str]) -> Column | None:
     return None
 
 
-def _column(name: Name, labels: Mapping[str, str]) -> Column | None:
+def _column(name: Name, labels: Mapping[str, str]) -> BeanColumn | None:
     attribute = name.attribute
     try:
         properties = {
@@ -38,7 +38,7 @@ def _column(name: Name, labels: Mapping[str, str]) -> Column | None:
         }
     except MalformedName:
         return None
-    column = wanted(Column(Bean.of(attribute.domain, properties), attribute.name))
+    column = wanted(BeanColumn(Bean.of(attribute.domain, properties), attribute.name))
     return column if column is not None and column.mapped is attribute else None
 
 
@@ -60,7 +60,7 @@ def _tags(text: str) -> Iterator[tuple[str, str]]:
         position = found.end()
 
 
-def factor_of(column: Column) -> float:
+def factor_of(column: BeanColumn) -> float:
     """What a number of this column is to be multiplied by, to be in Kafka's unit."""
     attribute = attribute_of(column)
     return 1.0 if attribute is None else name_of(attribute).divisor

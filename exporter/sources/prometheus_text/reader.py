@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import mul
 from typing import Final
 
-from ...beans import Column, Layout
+from ...beans import BeanColumn, BeanLayout
 from ...errors import SourceUnreadable
 from ...mapping import attribute_of
 from ...untrusted import shown
@@ -26,7 +26,7 @@ UNDETECTED: Final = "prometheus"
 class Reading:
     """What one page held."""
 
-    layout: Layout
+    layout: BeanLayout
     values: array[float]
     remark: str | None = None
     """What is wrong with it although it could be read."""
@@ -49,7 +49,7 @@ class TextReader:
         self._forced = forced
         self._dialect = forced
         self._columns = Columns(self._column_of)
-        self._layout = Layout(())
+        self._layout = BeanLayout(())
         self._has_entities = False
         self._factors: list[float] | None = None
 
@@ -93,7 +93,7 @@ class TextReader:
             )
         return keys, numbers
 
-    def _learn(self, layout: Layout) -> None:
+    def _learn(self, layout: BeanLayout) -> None:
         self._layout = layout
         self._has_entities = any(map(_is_entity, layout.columns))
         factor_of = self._dialect.factor_of if self._dialect else None
@@ -122,7 +122,7 @@ class TextReader:
             return "no name of a metric is one that a known dialect has for quotas: check the agent's rules, or use those that `quotascope rules jmx-exporter` writes"
         return self._dialect.advice
 
-    def _column_of(self, key: Key) -> Column | None:
+    def _column_of(self, key: Key) -> BeanColumn | None:
         if self._dialect is None:
             return None
         key = text_of(key)
@@ -134,7 +134,7 @@ class TextReader:
             ) from None
 
 
-def _is_entity(column: Column) -> bool:
+def _is_entity(column: BeanColumn) -> bool:
     attribute = attribute_of(column)
     return (
         attribute is not None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...beans import Bean, Column
+from ...beans import Bean, BeanColumn
 from ...mapping import ATTRIBUTES, SERVER, wanted
 from .bean_families import places
 from .dialect import TextDialect
@@ -25,13 +25,13 @@ _ACTIVE: Final = "kafka_controller_kafkacontroller_activecontrollercount"
 _ERRORS: Final = "kafka_network_requestmetrics_errorspersec_total"
 
 
-def column_of(name: str, labels: Mapping[str, str]) -> Column | None:
+def column_of(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     """The column of a sample, None when it is of no use."""
     place = _PLACES.get(name)
     if place is not None:
         domain, kind, attribute = place
         tags = {_KEYS.get(key, key): value for key, value in labels.items() if value}
-        return wanted(Column(Bean.of(domain, {**tags, "type": kind}), attribute))
+        return wanted(BeanColumn(Bean.of(domain, {**tags, "type": kind}), attribute))
     if name == _START and labels.get("client_id"):
         return app_info(labels["client_id"])
     if name == _ACTIVE:

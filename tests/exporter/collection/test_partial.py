@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.exporter.cardinality.examples import cardinality, page
 from tests.exporter.join.world import Numbers, World, entity, limits
 
-from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics import QuotaEntity, QuotaType
 
@@ -60,7 +60,7 @@ def _beans(counted: Mapping[str, float]) -> Sequence[Numbers]:
 
 def _count(user: str, count: float) -> Numbers:
     bean = Bean.of("kafka.server", {"type": PRODUCE.group, "user": user})
-    return {Column(bean, "throttle-count"): count}
+    return {BeanColumn(bean, "throttle-count"): count}
 
 
 @given(history=histories(), again=st.integers(1, 2))

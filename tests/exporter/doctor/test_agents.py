@@ -6,7 +6,7 @@ import pytest
 from tests.exporter.examples import health, limits
 from tests.exporter.recorded import read, table
 
-from quotascope.exporter.beans import BeanTable, Layout
+from quotascope.exporter.beans import BeanLayout, BeanTable
 from quotascope.exporter.doctor import Verdict
 from quotascope.exporter.doctor.agents import agents
 from quotascope.exporter.snapshot import SourceRead
@@ -45,7 +45,7 @@ def test_a_policy_that_is_too_narrow() -> None:
     ]
     narrow = BeanTable(
         node_id="1",
-        layout=Layout(tuple(column for column, _ in kept)),
+        layout=BeanLayout(tuple(column for column, _ in kept)),
         values=array("d", [value for _, value in kept]),
     )
     _, result = agents([SourceRead(health=health("a"), table=narrow)], None)

@@ -17,7 +17,7 @@ from tests.exporter.join.world import limits
 from tests.exporter.recorded import read
 from tests.strategies import examples
 
-from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
+from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, LimitsHealth, NodeSettings
 from quotascope.exporter.snapshot import Entity, NodeUsage, Snapshot
@@ -26,16 +26,16 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 PRODUCE, FETCH, REQUEST, MUTATION = QuotaType
 
 
-def bean(type_: str, *attributes: str, **names: str) -> list[Column]:
+def bean(type_: str, *attributes: str, **names: str) -> list[BeanColumn]:
     """Columns of one bean of a quota."""
     properties = {key.replace("_", "-"): name for key, name in names.items()}
     one = Bean.of("kafka.server", {"type": type_, **properties})
-    return [Column(one, attribute) for attribute in attributes]
+    return [BeanColumn(one, attribute) for attribute in attributes]
 
 
-def of_node(domain: str, type_: str, attribute: str, **names: str) -> Column:
+def of_node(domain: str, type_: str, attribute: str, **names: str) -> BeanColumn:
     """A column that is about the node."""
-    return Column(Bean.of(domain, {"type": type_, **names}), attribute)
+    return BeanColumn(Bean.of(domain, {"type": type_, **names}), attribute)
 
 
 STEADY = [
@@ -156,11 +156,11 @@ COLUMNS = (
 values = st.sampled_from(
     (nan, 0.0, 1.0, 1.01, 3.0, 50.0, 100.0, 500.0, 1500.0, -1.0, -3.0, inf, 1e20)
 )
-Edit = tuple[str, Column, float | None]
+Edit = tuple[str, BeanColumn, float | None]
 """A number of one node that comes, changes, or leaves."""
 
 
-def edits_of(columns: list[Column]) -> st.SearchStrategy[Edit]:
+def edits_of(columns: list[BeanColumn]) -> st.SearchStrategy[Edit]:
     """Changes of some of these numbers."""
     return st.tuples(
         st.sampled_from(NODES), st.sampled_from(columns), st.none() | values
@@ -183,7 +183,7 @@ class History:
             for node in NODES
         }
         self.at = 1_000.0
-        self._layouts: dict[str, Layout] = {}
+        self._layouts: dict[str, BeanLayout] = {}
         self._published: list[tuple[Snapshot, list[bytes], list[NodeUsage]]] = []
         self._last: list[Entity] = []
 
@@ -262,7 +262,7 @@ class History:
         numbers = self.numbers[node]
         layout = self._layouts.get(node)
         if layout is None or layout.columns != tuple(numbers):
-            layout = self._layouts[node] = Layout(tuple(numbers))
+            layout = self._layouts[node] = BeanLayout(tuple(numbers))
         return BeanTable(
             node_id=node, layout=layout, values=array("d", numbers.values())
         )

@@ -7,7 +7,7 @@ from tests.exporter.exposition.pages import lines
 from tests.exporter.join.world import Numbers, World, entity, limits, only
 from tests.strategies import texts
 
-from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.exposition.rows import label_names
 from quotascope.exporter.join.placing import MOST_TAGS, labels_of
 from quotascope.exporter.limits import NodeSettings
@@ -26,8 +26,8 @@ def tagged(
     properties = {key.replace("_", "."): value for key, value in tags.items()}
     bean = Bean.of("kafka.server", {"type": kind.group, **properties})
     return {
-        Column(bean, USAGE[kind].attribute): usage,
-        Column(bean, "throttle-time"): throttle_ms,
+        BeanColumn(bean, USAGE[kind].attribute): usage,
+        BeanColumn(bean, "throttle-time"): throttle_ms,
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.exporter.exposition.pages import lines
 from tests.exporter.join.world import Rules, World, entity, limits, only
 
-from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.snapshot import Cause, Entity, EntityUsage, LimitsHealth
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
@@ -66,7 +66,7 @@ def test_tokens_without_a_limit_are_not_shown() -> None:
 def test_an_untagged_bean_is_a_queue_and_maybe_a_client() -> None:
     """A client without a client-id shares the bean of the delay queue."""
     world = World(limits({FETCH: {QuotaEntity(None, DEFAULT): 10.0}}))
-    queue = {Column(Bean.of("kafka.server", {"type": "Fetch"}), "queue-size"): 2.0}
+    queue = {BeanColumn(Bean.of("kafka.server", {"type": "Fetch"}), "queue-size"): 2.0}
     alone = world.collect_one(queue)
     assert alone.entities == ()
     assert alone.nodes[0].delay_queue_size == {FETCH: 2.0}
@@ -82,9 +82,9 @@ def test_counters_of_an_embedded_engine() -> None:
     """Milliseconds become seconds, counts stay."""
     parts = entity(MUTATION, "a", tokens=3.0)
     bean = next(iter(parts)).bean
-    parts[Column(bean, "throttle-time-total")] = 2_500.0
-    parts[Column(bean, "throttle-count")] = 7.0
-    parts[Column(bean, "rejection-count")] = 9.0
+    parts[BeanColumn(bean, "throttle-time-total")] = 2_500.0
+    parts[BeanColumn(bean, "throttle-count")] = 7.0
+    parts[BeanColumn(bean, "rejection-count")] = 9.0
     found = only(World(limits(RULES)).collect_one(parts))
     assert found.throttled_seconds_total == 2.5
     assert found.throttled_requests_total == 7.0
@@ -179,7 +179,7 @@ def test_a_throttle_time_that_leaves_is_not_zero(quota_type: QuotaType) -> None:
 def test_unknown_settings_say_nothing_of_a_callback() -> None:
     """Whether a class decides is known by a node's settings or the tags of its beans, and else not."""
     bean = {"type": "Produce", "tenant": "t"}
-    tagged = {Column(Bean.of("kafka.server", bean), "byte-rate"): 1.0}
+    tagged = {BeanColumn(Bean.of("kafka.server", bean), "byte-rate"): 1.0}
     plain = entity(QuotaType.PRODUCE, "bob", usage=1.0)
     for configured, beans, expected in (
         (None, plain, []),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.exporter.join.world import World, entity, limits, only
 from tests.strategies import texts
 
-from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
+from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.join import placing
 from quotascope.exporter.join.interpretation import Found, decoded, interpreted
 from quotascope.exporter.mapping import Attribute, Meaning
@@ -60,12 +60,14 @@ def test_what_two_layouts_share_is_interpreted_once(
 ) -> None:
     """When a client comes, the other thousands are not looked at again, wherever their columns are now."""
     columns = [
-        Column(Bean.of("kafka.server", {"type": "Fetch", "user": user}), "byte-rate")
+        BeanColumn(
+            Bean.of("kafka.server", {"type": "Fetch", "user": user}), "byte-rate"
+        )
         for user in "abc"
     ]
-    seen: list[Column] = []
+    seen: list[BeanColumn] = []
 
-    def look(column: Column) -> Found | None:
+    def look(column: BeanColumn) -> Found | None:
         seen.append(column)
         return interpreted(column)
 
@@ -74,7 +76,7 @@ def test_what_two_layouts_share_is_interpreted_once(
     for now in (columns[:2], [columns[2], columns[1], columns[0]], columns[:1]):
         table = BeanTable(
             node_id="1",
-            layout=Layout(tuple(now)),
+            layout=BeanLayout(tuple(now)),
             values=array("d", range(len(now))),
         )
         placed = kept.place([table], None)
@@ -93,7 +95,7 @@ def test_what_a_source_looked_up_is_not_looked_up_again(
     name = mbean_name("kafka.server", "Fetch", [("user", "a")])
     column = column_of((name, "byte-rate"))
     assert column is not None
-    plain = Column(column.bean, column.attribute)
+    plain = BeanColumn(column.bean, column.attribute)
     assert column == plain
     expected = interpreted(plain)
     monkeypatch.setattr(Attribute, "admits", lambda *_: False)
@@ -104,6 +106,6 @@ def test_what_a_source_looked_up_is_not_looked_up_again(
 def test_columns_of_no_use_say_nothing() -> None:
     """A source may hand over more than is wanted."""
     bean = Bean.of("kafka.server", {"type": "BrokerTopicMetrics"})
-    assert interpreted(Column(bean, "Count")) is None
-    snapshot = World().collect_one({Column(bean, "Count"): 1.0})
+    assert interpreted(BeanColumn(bean, "Count")) is None
+    snapshot = World().collect_one({BeanColumn(bean, "Count"): 1.0})
     assert snapshot.entities == ()

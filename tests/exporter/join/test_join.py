@@ -7,7 +7,7 @@ from tests.exporter import examples
 from tests.exporter.join.world import Rules, World, entity, limits
 from tests.exporter.recorded import read
 
-from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.snapshot import (
@@ -73,8 +73,8 @@ def test_a_number_that_is_none_stays_away_from_the_node() -> None:
     bean = Bean.of("kafka.server", {"type": "Request"})
     snapshot = World(limits(RULES)).collect_one(
         {
-            Column(bean, "queue-size"): float("nan"),
-            Column(bean, "exempt-request-time"): float("inf"),
+            BeanColumn(bean, "queue-size"): float("nan"),
+            BeanColumn(bean, "exempt-request-time"): float("inf"),
         }
     )
     (node,) = snapshot.nodes

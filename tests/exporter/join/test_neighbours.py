@@ -5,7 +5,7 @@ from math import nan
 import pytest
 from tests.exporter.join.world import Numbers, World, limits
 
-from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.snapshot import ConnectionUsage, LimitedRate, NodeUsage
 
@@ -20,7 +20,7 @@ SETTINGS = NodeSettings(
 def bean(kind: str, numbers: dict[str, float], **properties: str) -> Numbers:
     """One bean of `kafka.server`."""
     name = Bean.of("kafka.server", {"type": kind, **properties})
-    return {Column(name, attribute): value for attribute, value in numbers.items()}
+    return {BeanColumn(name, attribute): value for attribute, value in numbers.items()}
 
 
 def listener(name: str, rate: float, wait_ms: float, refusal_ms: float) -> Numbers:

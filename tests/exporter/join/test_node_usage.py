@@ -2,14 +2,14 @@
 
 from tests.exporter.join.world import Numbers, World, leads
 
-from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.beans import Bean, BeanColumn
 
 
 def events(mean_ms: float, count: float) -> Numbers:
     """The event queue of a controller, as Kafka's histogram tells it."""
     properties = {"type": "ControllerEventManager", "name": "EventQueueTimeMs"}
     bean = Bean.of("kafka.controller", properties)
-    return {Column(bean, "Mean"): mean_ms, Column(bean, "Count"): count}
+    return {BeanColumn(bean, "Mean"): mean_ms, BeanColumn(bean, "Count"): count}
 
 
 def test_the_active_controller_tells_its_event_queue() -> None:

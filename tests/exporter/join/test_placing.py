@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.exporter.join.world import Rules, World, entity, limits, only
 from tests.strategies import examples
 
-from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
+from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.join.placing import Placing, replaced
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import Entity
@@ -148,10 +148,10 @@ def test_two_spellings_of_a_user_are_one_entity() -> None:
     assert only(world.collect_one(upper, lower)).entity.user == "a:b"
 
 
-def column(name: str, attribute: str) -> Column:
+def column(name: str, attribute: str) -> BeanColumn:
     """A number of one user."""
     bean = Bean("kafka.server", (("type", "Produce"), ("user", name)))
-    return Column(bean, attribute)
+    return BeanColumn(bean, attribute)
 
 
 STEADY = [
@@ -162,8 +162,8 @@ STEADY = [
 PASSING = [
     *(column(name, "byte-rate") for name in ("a", "b", "x%3Ay", "x%3ay")),
     *(column(name, "throttle-time") for name in ("a", "b", "x%3Ay")),
-    Column(Bean("kafka.server", (("type", "Produce"),)), "queue-size"),
-    Column(Bean("nobody", (("type", "Produce"),)), "knows"),
+    BeanColumn(Bean("kafka.server", (("type", "Produce"),)), "queue-size"),
+    BeanColumn(Bean("nobody", (("type", "Produce"),)), "knows"),
 ]
 
 
@@ -178,7 +178,7 @@ PASSING = [
     )
 )
 def test_places_after_changes_are_like_those_found_at_first(
-    steps: list[tuple[list[Column], list[int]]],
+    steps: list[tuple[list[BeanColumn], list[int]]],
 ) -> None:
     """Whichever columns come, leave and change their places, each number is found, and entities stay the same objects."""
     placing, known = Placing(), limits(RULES)
@@ -187,7 +187,7 @@ def test_places_after_changes_are_like_those_found_at_first(
         columns = [*STEADY, *passing]
         for at in moved:
             columns[at], columns[-1] = columns[-1], columns[at]
-        layout = Layout(tuple(columns))
+        layout = BeanLayout(tuple(columns))
         table = BeanTable(node_id="1", layout=layout, values=array("d"))
         now, first = placing.place([table], known), Placing().place([table], known)
         assert list(now.layout.entities) == list(first.layout.entities)

@@ -16,7 +16,7 @@ from tests.exporter.recorded import (
     table,
 )
 
-from quotascope.exporter.beans import Layout
+from quotascope.exporter.beans import BeanLayout
 from quotascope.exporter.join import Join
 from quotascope.exporter.page.document import document
 from quotascope.exporter.page.query import read_query
@@ -253,7 +253,7 @@ def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(
         or dict(column.bean.properties)["type"] != quota_type.group
     }
     partial = replace(
-        whole, layout=Layout(tuple(kept)), values=array("d", kept.values())
+        whole, layout=BeanLayout(tuple(kept)), values=array("d", kept.values())
     )
     assert len(partial.values) < len(whole.values)
     before, shown = (

@@ -6,7 +6,7 @@ import pytest
 from tests.exporter.exposition.pages import lines
 from tests.exporter.join.world import Numbers, World, entity, limits, only
 
-from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.metrics import QuotaEntity, QuotaType
 
 REQUEST = QuotaType.REQUEST
@@ -17,7 +17,7 @@ def reported(percent: float, usage: float = 100.0) -> Numbers:
     """The bean of a client that uses ``usage`` of its 200 percent, with what the broker makes of it."""
     bean = Bean.of("kafka.server", {"type": "Request", "user": "alice"})
     return entity(REQUEST, "alice", usage=usage) | {
-        Column(bean, "quota-utilization"): percent
+        BeanColumn(bean, "quota-utilization"): percent
     }
 
 
@@ -62,7 +62,7 @@ def test_a_broker_that_enforces_a_limit_we_do_not_know() -> None:
     other = Bean.of("kafka.server", {"type": "Request", "user": "bob"})
     for percent, disagreements in ((nan, 0), (10.0, 1)):
         numbers = entity(REQUEST, "bob", usage=1.0)
-        numbers[Column(other, "quota-utilization")] = percent
+        numbers[BeanColumn(other, "quota-utilization")] = percent
         snapshot = World(limits(everybody)).collect_one(numbers)
         assert snapshot.nodes[0].utilization_disagreements == disagreements
 

@@ -6,7 +6,7 @@ from math import nan
 
 from tests.exporter.recorded import read
 
-from quotascope.exporter.beans import Bean, BeanTable, Column, Layout
+from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.mapping import USAGE
@@ -14,7 +14,7 @@ from quotascope.exporter.snapshot import EntityUsage, LimitsHealth, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType, sanitize
 
 Rules = Mapping[QuotaType, Mapping[QuotaEntity, float]]
-Numbers = dict[Column, float]
+Numbers = dict[BeanColumn, float]
 
 NODE = Bean.of("kafka.server", {"type": "app-info", "id": "1"})
 
@@ -32,18 +32,18 @@ def entity(
     tags = {"user": sanitize(user), "client-id": client_id}
     properties = {key: value for key, value in tags.items() if value}
     bean = Bean.of("kafka.server", {"type": quota_type.group, **properties})
-    numbers = {Column(bean, "throttle-time"): throttle_ms}
+    numbers = {BeanColumn(bean, "throttle-time"): throttle_ms}
     if usage is not None:
-        numbers[Column(bean, USAGE[quota_type].attribute)] = usage
+        numbers[BeanColumn(bean, USAGE[quota_type].attribute)] = usage
     if tokens is not None:
-        numbers[Column(bean, "tokens")] = tokens
+        numbers[BeanColumn(bean, "tokens")] = tokens
     return numbers
 
 
 def leads(count: float) -> Numbers:
     """What a node says of its own leadership."""
     properties = {"type": "KafkaController", "name": "ActiveControllerCount"}
-    return {Column(Bean.of("kafka.controller", properties), "Value"): count}
+    return {BeanColumn(Bean.of("kafka.controller", properties), "Value"): count}
 
 
 def limits(
@@ -69,14 +69,14 @@ class World:
         self.limits = configured
         self.at = 1_000.0
         self.join = Join()
-        self._layouts: dict[str, Layout] = {}
+        self._layouts: dict[str, BeanLayout] = {}
 
     def table(self, node_id: str, *parts: Numbers) -> BeanTable:
         """One node's table; the layout stays the same object while its columns do."""
         numbers = {column: value for part in parts for column, value in part.items()}
         layout = self._layouts.get(node_id)
         if layout is None or layout.columns != tuple(numbers):
-            layout = self._layouts[node_id] = Layout(tuple(numbers))
+            layout = self._layouts[node_id] = BeanLayout(tuple(numbers))
         return BeanTable(
             node_id=node_id, layout=layout, values=array("d", numbers.values())
         )

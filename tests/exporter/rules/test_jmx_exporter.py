@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.exporter.rules.agent import rules_of, sample
 from tests.strategies import texts
 
-from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.mapping import ATTRIBUTES, Attribute
 from quotascope.exporter.rules import NAMES, jmx_exporter_rules, name_of
 from quotascope.exporter.rules.naming import (
@@ -148,7 +148,9 @@ def test_the_dialect_reads_back_what_the_rules_write(data: st.DataObject) -> Non
     assert told is not None
     name, labels, value = told
     column = column_of(name, labels)
-    assert column == Column(Bean.of(attribute.domain, dict(properties)), attribute.name)
+    assert column == BeanColumn(
+        Bean.of(attribute.domain, dict(properties)), attribute.name
+    )
     assert value * factor_of(column) == pytest.approx(250.0)
 
 
@@ -181,7 +183,7 @@ def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
         assert told is not None
         column = column_of(told[0], told[1])
         bean = Bean.of(attribute.domain, dict(properties))
-        assert column == Column(bean, attribute.name)
+        assert column == BeanColumn(bean, attribute.name)
         assert told[2] * factor_of(column) == pytest.approx(1.0)
 
 

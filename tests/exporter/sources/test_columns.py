@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.sources.columns import Columns
 
 
-def column(key: str) -> Column | None:
+def column(key: str) -> BeanColumn | None:
     """A capital letter stands for the same column as the small one; a digit is of no use."""
     if key.isdigit():
         return None
-    return Column(Bean.of("d", {"type": key.lower()}), "a")
+    return BeanColumn(Bean.of("d", {"type": key.lower()}), "a")
 
 
 class Parser:
@@ -23,7 +23,7 @@ class Parser:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def __call__(self, key: str) -> Column | None:
+    def __call__(self, key: str) -> BeanColumn | None:
         """The column of a key."""
         self.asked.append(key)
         return column(key)
@@ -86,7 +86,7 @@ def test_two_names_for_one_column_are_one_number() -> None:
 def test_a_malformed_name_spoils_no_later_answer() -> None:
     """An agent that once answers nonsense is read again as soon as it answers sense."""
 
-    def strict(key: str) -> Column | None:
+    def strict(key: str) -> BeanColumn | None:
         if key == "?":
             raise ValueError(key)
         return column(key)
@@ -159,7 +159,7 @@ CROWD = [f"name-{at}" for at in range(60)]
 def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> None:
     """The others keep their columns, and most of them their places; each number is in the place of its column."""
     columns = Columns(column)
-    before: dict[Column, Column] = {}
+    before: dict[BeanColumn, BeanColumn] = {}
     for passing, absent in steps:
         keys = [*passing, *(name for name in CROWD if name not in absent)]
         values = [float(at) for at in range(len(keys))]

@@ -8,7 +8,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from tests.exporter.recorded import CAPTURES, jolokia_bytes
 
-from quotascope.exporter.beans import BeanTable, Layout
+from quotascope.exporter.beans import BeanLayout, BeanTable
 from quotascope.exporter.config import SourceConfig
 from quotascope.exporter.errors import (
     SourceDenied,
@@ -19,7 +19,7 @@ from quotascope.exporter.errors import (
 from quotascope.exporter.sources.build import build_source
 from quotascope.exporter.sources.detected import DetectedSource
 
-TABLE = BeanTable(node_id="1", layout=Layout(()), values=array("d"))
+TABLE = BeanTable(node_id="1", layout=BeanLayout(()), values=array("d"))
 
 
 class Way:

@@ -2,15 +2,15 @@
 
 import pytest
 
-from quotascope.exporter.beans import Bean, Column, Layout
+from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout
 from quotascope.exporter.errors import SourceUnreadable
 from quotascope.exporter.sources.columns import NodeId
 
 
-def layout(*properties: dict[str, str]) -> Layout:
+def layout(*properties: dict[str, str]) -> BeanLayout:
     """A layout of these beans of kafka.server."""
-    return Layout(
-        tuple(Column(Bean.of("kafka.server", each), "a") for each in properties)
+    return BeanLayout(
+        tuple(BeanColumn(Bean.of("kafka.server", each), "a") for each in properties)
     )
 
 

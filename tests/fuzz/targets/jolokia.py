@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tests.exporter.recorded import CAPTURES, jolokia_bytes
 from tests.fuzz.target import Target
 
-from quotascope.exporter.beans import Column
+from quotascope.exporter.beans import BeanColumn
 from quotascope.exporter.errors import SourceError
 from quotascope.exporter.sources.columns import Columns, NodeId
 from quotascope.exporter.sources.jolokia import (
@@ -38,7 +38,7 @@ def _read(data: bytes) -> None:
 
 def _numbers(
     columns: Columns[Key], keys: list[Key], values: list[float]
-) -> dict[Column, float | None]:
+) -> dict[BeanColumn, float | None]:
     layout, numbers = columns.place(keys, values)
     assert len(set(layout.columns)) == len(layout.columns) == len(numbers)
     return {

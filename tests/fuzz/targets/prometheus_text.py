@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tests.exporter.recorded import CAPTURES
 from tests.fuzz.target import Target
 
-from quotascope.exporter.beans import Column
+from quotascope.exporter.beans import BeanColumn
 from quotascope.exporter.errors import SourceError
 from quotascope.exporter.sources.columns import NodeId
 from quotascope.exporter.sources.prometheus_text.reader import Reading, TextReader
@@ -40,14 +40,14 @@ def _read(data: bytes) -> None:
 
 def _outcome(
     reader: TextReader, page: bytes
-) -> dict[Column, float | None] | type[SourceError]:
+) -> dict[BeanColumn, float | None] | type[SourceError]:
     try:
         return _numbers(reader.read(page))
     except SourceError as error:
         return type(error)
 
 
-def _numbers(reading: Reading) -> dict[Column, float | None]:
+def _numbers(reading: Reading) -> dict[BeanColumn, float | None]:
     columns, values = reading.layout.columns, reading.values
     assert len(set(columns)) == len(columns) == len(values)
     return {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.exporter.recorded import numbers, table
 from tests.strategies import texts
 
-from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.join.interpretation import interpreted
 from quotascope.exporter.sources.prometheus_text.confluent import CONFLUENT
 from quotascope.exporter.sources.prometheus_text.dialect import TextDialect
@@ -188,4 +188,4 @@ def test_refusals_and_leadership_have_a_name_in_each_dialect() -> None:
         ),
     }
     assert len(told) == 2
-    assert all(isinstance(column, Column) for column in told)
+    assert all(isinstance(column, BeanColumn) for column in told)

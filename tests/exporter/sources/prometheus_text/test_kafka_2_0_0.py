@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.exporter.recorded import numbers, table
 from tests.strategies import texts
 
-from quotascope.exporter.beans import Bean, Column
+from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.join.interpretation import interpreted
 from quotascope.exporter.sources.prometheus_text.kafka_2_0_0 import column_of
 from quotascope.metrics import QuotaType, quote_tag_value, sanitize
@@ -108,7 +108,7 @@ def test_the_node_is_told_apart_from_its_entities() -> None:
     started = column_of(
         "kafka_server_quota_start_time_ms", {"clientId": "7", "resource": "app-info"}
     )
-    assert active == Column(
+    assert active == BeanColumn(
         Bean.of(
             "kafka.controller",
             {"type": "KafkaController", "name": "ActiveControllerCount"},

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.exporter.recorded import CAPTURES
 
-from quotascope.exporter.beans import Column
+from quotascope.exporter.beans import BeanColumn
 from quotascope.exporter.errors import SourceUnreadable
 from quotascope.exporter.sources.prometheus_text.confluent import CONFLUENT
 from quotascope.exporter.sources.prometheus_text.detection import detected
@@ -126,7 +126,7 @@ def test_a_series_is_parsed_once(name: str) -> None:
     assert dialect is not None
     asked: list[str] = []
 
-    def column_of(sample: str, labels: Mapping[str, str]) -> Column | None:
+    def column_of(sample: str, labels: Mapping[str, str]) -> BeanColumn | None:
         asked.append(sample)
         return dialect.column_of(sample, labels)
 
