@@ -40,7 +40,7 @@ from quotascope.exporter.snapshot import (
     SourceHealth,
     SourceRead,
 )
-from quotascope.exporter.sources.columns import Columns
+from quotascope.exporter.sources.source import LayoutTracker
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 Key = tuple[str, str, str]
@@ -68,7 +68,7 @@ class Broker:
     def __init__(self, node_id: str, live: int, column: ColumnOf) -> None:
         self._node_id = node_id
         self._ids: deque[str] = deque(maxlen=live)
-        self._columns: Columns[Key] = Columns(column)
+        self._columns: LayoutTracker[Key] = LayoutTracker(column)
         self._random = Random(node_id)  # noqa: S311 - made-up numbers
 
     def read(self, new: list[str]) -> SourceRead:

@@ -16,7 +16,7 @@ from quotascope.exporter.snapshot import (
     SourceHealth,
     SourceRead,
 )
-from quotascope.exporter.sources.columns import Columns as TableColumns
+from quotascope.exporter.sources.source import LayoutTracker as TableColumns
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 SERIES_PER_ENTITY: Final = 5

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from quotascope.exporter.sources.prometheus_text.reader import TextReader
+from quotascope.exporter.sources.prometheus_text import TextReader
 
 LINES = 30_000
 GOAL = 5.0

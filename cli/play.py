@@ -14,9 +14,8 @@ from rich.console import Console
 from quotascope.alerts.runbook import runbooks
 from quotascope.demo import Simulation, run
 from quotascope.exporter.config import Config
-from quotascope.exporter.limits.embedded import EmbeddedLimits
+from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.service import Exporter
-from quotascope.exporter.sources.embedded import EmbeddedSource
 from quotascope.metrics import Clock, SteadyClock
 
 from .demo_view import farewell, intro, screen, view

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 if TYPE_CHECKING:
-    from quotascope.exporter.sources.http.target import HttpTarget
+    from quotascope.exporter.sources.fetch import HttpTarget
 
 PASSWORD_VARIABLE: Final = "QUOTASCOPE_EXPORTER_PASSWORD"  # noqa: S105 - a name
 _PANEL: Final = "A running exporter"

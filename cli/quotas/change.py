@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from quotascope.clients.quota_admin import QuotaAdmin
     from quotascope.exporter.config import Config
     from quotascope.exporter.snapshot import Snapshot
-    from quotascope.exporter.sources.http.target import HttpTarget
+    from quotascope.exporter.sources.fetch import HttpTarget
     from quotascope.quotas import Change, QuotaSet
 
     from .change_view import Affected

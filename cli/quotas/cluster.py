@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from quotascope.exporter.config import Config
     from quotascope.exporter.limits import Limits
     from quotascope.exporter.snapshot import Snapshot
-    from quotascope.exporter.sources.http.target import HttpTarget
+    from quotascope.exporter.sources.fetch import HttpTarget
     from quotascope.quotas import QuotaSet
 
 

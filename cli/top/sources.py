@@ -9,7 +9,7 @@ from typing import TypeAlias
 from quotascope.exporter.config import Config
 from quotascope.exporter.own_page import read_exporter
 from quotascope.exporter.snapshot import Snapshot
-from quotascope.exporter.sources.http.target import HttpTarget
+from quotascope.exporter.sources.fetch import HttpTarget
 
 from ..compose import build_collection
 

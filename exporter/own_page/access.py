@@ -11,7 +11,7 @@ from quotascope.clients.security import Tls
 
 from ..config import secret
 from ..errors import ConfigError
-from ..sources.http.target import HttpTarget
+from ..sources.fetch import HttpTarget
 
 _PATH: Final = "/metrics"
 _FLAG: Final = "--exporter"

@@ -8,8 +8,7 @@ from typing import Final
 from ..errors import SourceDenied
 from ..limits import Limits
 from ..snapshot import Snapshot
-from ..sources.http.fetch import HttpFetch
-from ..sources.http.target import HttpTarget
+from ..sources.fetch import HttpFetch, HttpTarget
 from .snapshot import snapshot_of_page
 
 _HINT: Final = (

@@ -9,8 +9,7 @@ from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
 from ..errors import SourceUnreadable
-from ..sources.prometheus_text.samples import numbers_in, page_of, text_of
-from ..sources.prometheus_text.series import parse_series
+from ..sources.prometheus_text import numbers_in, page_of, parse_series, text_of
 from ..untrusted import shown
 
 _OURS = ("kafka_quota_", "quotascope_")

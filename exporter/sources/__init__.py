@@ -1,1 +1,1 @@
-"""How brokers are read, one file for each way."""
+"""How brokers and controllers are read: Jolokia, and the dialects of Prometheus text."""

@@ -1,20 +1,21 @@
-"""From the configuration of the sources to the sources themselves."""
+"""From the configuration of a source to the source, or to two of them where the format is to be detected."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from quotascope.clients.errors import InvalidConnection
 
+from ..beans import BeanTable
 from ..config import Dialect, SourceConfig, secret
-from ..errors import ConfigError
+from ..errors import ConfigError, SourceError, SourceUnreadable
 from ..tls import tls_of
-from .detected import DetectedSource
-from .http.target import HttpTarget
+from .dialects import DIALECTS
+from .fetch import HttpTarget
 from .jolokia import JolokiaSource
-from .prometheus_text.dialects import DIALECTS
-from .prometheus_text.source import PrometheusTextSource
+from .prometheus_text import PrometheusTextSource
 from .source import Source
 
 
@@ -34,29 +35,35 @@ def build_sources(configs: Iterable[SourceConfig]) -> list[Source]:
 
 def build_source(config: SourceConfig) -> Source:
     """The source that a configuration describes. Raises ``ConfigError`` when one of its files cannot be used."""
-    subject = f"source {config.label!r}"
     try:
         target = _target(config)
-    except (InvalidConnection, OSError, ValueError) as error:
-        raise ConfigError(subject, [_reason(error)]) from None
-    if config.dialect is Dialect.AUTO:
-        return _detected(config, target)
-    if config.dialect is Dialect.JOLOKIA:
-        return JolokiaSource(config.label, target)
+    except OSError as error:
+        problem = f"{error.filename}: {error.strerror}"
+        raise ConfigError(f"source {config.label!r}", [problem]) from None
+    except (InvalidConnection, ValueError) as error:
+        raise ConfigError(f"source {config.label!r}", [str(error)]) from None
+    name = config.label
+    match config.dialect:
+        case Dialect.JOLOKIA:
+            return JolokiaSource(name, target)
+        case Dialect.AUTO:
+            first: Source = PrometheusTextSource(name, target)
+            second: Source = JolokiaSource(name, target)
+            if "jolokia" in urlsplit(config.url).path:
+                first, second = second, first
+            return DetectedSource(first, second, config.timeout_seconds)
     forced = {dialect.name: dialect for dialect in DIALECTS}.get(config.dialect)
-    return PrometheusTextSource(config.label, target, forced)
-
-
-def _detected(config: SourceConfig, target: HttpTarget) -> Source:
-    jolokia = JolokiaSource(config.label, target)
-    text = PrometheusTextSource(config.label, target)
-    if "jolokia" in urlsplit(config.url).path:
-        return DetectedSource(jolokia, text, config.timeout_seconds)
-    return DetectedSource(text, jolokia, config.timeout_seconds)
+    return PrometheusTextSource(name, target, forced)
 
 
 def _target(config: SourceConfig) -> HttpTarget:
     auth = config.basic_auth
+    values = {name: each.get_secret_value() for name, each in config.headers.items()}
+    for name, file in config.header_files.items():
+        values[name] = secret(None, file) or ""
+    for name, value in values.items():
+        if not value.isprintable():
+            raise ValueError(f"the value of the header {name} holds control characters")
     return HttpTarget(
         url=config.url,
         node_id=None if config.node_id is None else str(config.node_id),
@@ -64,25 +71,52 @@ def _target(config: SourceConfig) -> HttpTarget:
         max_bytes=config.max_answer_bytes,
         username=auth.username if auth else None,
         password=(secret(auth.password, auth.password_file) or "") if auth else "",
-        headers=dict(_headers(config)),
+        headers=values,
         tls=tls_of(config.tls).context() if config.tls else None,
     )
 
 
-def _headers(config: SourceConfig) -> Iterator[tuple[str, str]]:
-    for name, value in config.headers.items():
-        yield name, _header_value(name, value.get_secret_value())
-    for name, file in config.header_files.items():
-        yield name, _header_value(name, secret(None, file) or "")
+class DetectedSource:
+    """
+    Reads a node through an agent of which only the URL is known: in the first way that works, as long as it works.
 
+    Only an answer that cannot be understood is a reason to try the other way: a node that is down, or refuses
+    credentials, would do the same again.
 
-def _header_value(name: str, value: str) -> str:
-    if not value.isprintable():
-        raise ValueError(f"the value of the header {name} holds control characters")
-    return value
+    Args:
+        first: The likelier way.
+        second: The other one, at the same address and under the same name.
+        timeout_seconds: Longest read, in both ways together.
 
+    """
 
-def _reason(error: InvalidConnection | OSError | ValueError) -> str:
-    if isinstance(error, OSError):
-        return f"{error.filename}: {error.strerror}"
-    return str(error)
+    def __init__(
+        self, first: Source, second: Source, timeout_seconds: float = 60.0
+    ) -> None:
+        self._timeout_seconds = timeout_seconds
+        self.name, self.node_id = first.name, first.node_id
+        self._likely, self._other = first, second
+
+    @property
+    def dialect(self) -> str:
+        """The label ``dialect``: that of the likelier way, as far as it is known."""
+        return self._likely.dialect
+
+    async def read(self) -> BeanTable:
+        """The quota beans as they are now. Raises ``SourceError``: the one of the likelier way."""
+        ends = asyncio.get_running_loop().time() + self._timeout_seconds
+        try:
+            return await self._likely.read()
+        except SourceUnreadable as error:
+            try:
+                async with asyncio.timeout_at(ends):
+                    table = await self._other.read()
+            except (SourceError, TimeoutError):
+                raise error from None
+        self._likely, self._other = self._other, self._likely
+        return table
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self._likely.close()
+        await self._other.close()

@@ -23,10 +23,9 @@ from ..beans import Bean, BeanColumn, BeanLayout, BeanTable
 from ..errors import SourceDenied, SourceNotRead, SourceUnreadable
 from ..mapping import ATTRIBUTES, SERVER, Attribute, wanted
 from ..untrusted import shown
-from .columns import Columns, NodeId
-from .http.fetch import HttpFetch
-from .http.target import HttpTarget
+from .fetch import HttpFetch, HttpTarget
 from .in_thread import InThread
+from .source import LayoutTracker, NodeId
 
 Key = tuple[str, str]
 """The name of an MBean as the agent writes it, and of an attribute."""
@@ -248,7 +247,7 @@ class JolokiaSource:
         self.name, self.node_id = name, target.node_id
         self._fetch = HttpFetch(target, _HINT)
         self._url = _read_url(target.url)
-        self._columns = Columns(column_of)
+        self._tracker = LayoutTracker(column_of)
         self._thread = InThread()
         self._node_id = NodeId(target.node_id)
         self._reads_by_type = 0
@@ -279,7 +278,7 @@ class JolokiaSource:
     ) -> tuple[BeanLayout, array[float]]:
         answer = await self._fetch.read(self._url, bulk_request(requests))
         return await self._thread.run(
-            lambda: self._columns.place(*numbers_in(answer, requests)), len(answer)
+            lambda: self._tracker.place(*numbers_in(answer, requests)), len(answer)
         )
 
     async def close(self) -> None:

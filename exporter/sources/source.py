@@ -1,10 +1,21 @@
-"""What every source offers."""
+"""The interface of a source, and what every source needs: the layout of its columns from read to read, and the id of its node."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import re
+from array import array
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from math import nan
+from typing import Final, Generic, Protocol, TypeVar
 
-from ..beans import BeanTable
+from ..beans import BeanColumn, BeanLayout, BeanTable
+from ..errors import SourceUnreadable
+
+Key = TypeVar("Key", bound=Hashable)
+
+MOST_NUMBERS: Final = 500_000
+"""Those of 80,000 clients under quotas of each type."""
+_NOWHERE: Final = -1
 
 
 class Source(Protocol):
@@ -27,7 +38,7 @@ class Source(Protocol):
 
     @property
     def node_id(self) -> str | None:
-        """The id of its node as configured, or as a discovery has it; None when only the node itself says it."""
+        """The id of its node as configured, or as a discovery has it; None when only the node itself reports it."""
         ...
 
     async def read(self) -> BeanTable:
@@ -37,3 +48,128 @@ class Source(Protocol):
     async def close(self) -> None:
         """Release connections. Safe to call twice."""
         ...
+
+
+class LayoutTracker(Generic[Key]):
+    """
+    Keeps the layout of one source from read to read.
+
+    A source has ``MOST_NUMBERS`` at most: each costs a kilobyte, here and in the join.
+
+    As long as the keys are the same, in any order, the layout is the same object and
+    only numbers move. When keys come or go, the other columns stay in their places, except those
+    that fill a gap. A key that disappeared is forgotten, so that memory is bounded by
+    the last answer.
+
+    Args:
+        column_of: The column of a key, or None for a number that is not used.
+
+    """
+
+    def __init__(self, column_of: Callable[[Key], BeanColumn | None]) -> None:
+        self._column_of = column_of
+        self._layout = BeanLayout(())
+        self._order: list[Key] = []
+        """The keys of the last answer."""
+        self._targets: list[int] = []
+        """The place of each of them in the layout."""
+        self._places: dict[Key, int] = {}
+        self._columns: dict[BeanColumn, int] = {}
+        """The place of each column; more than one key may have it."""
+
+    def place(
+        self, keys: list[Key], values: Sequence[float]
+    ) -> tuple[BeanLayout, array[float]]:
+        """The layout of ``keys`` and their ``values`` in its order. Raises ``SourceUnreadable`` when there are too many."""
+        if len(keys) > MOST_NUMBERS:
+            raise SourceUnreadable(
+                f"the answer holds {len(keys):,} numbers about quotas, more than the {MOST_NUMBERS:,} that are read of one node: "
+                "is this a metrics agent, and of one node?"
+            )
+        if keys != self._order:
+            # a key that is malformed raises before anything is changed
+            came = {k: self._column_of(k) for k in keys if k not in self._places}
+            names = set(keys)
+            left = [key for key in self._places if key not in names]
+            if left or came:
+                self._replace(left, came)
+            self._targets = list(map(self._places.__getitem__, keys))
+            self._order = keys
+        numbers = array("d", [nan]) * (len(self._layout.columns) + 1)
+        for target, value in zip(self._targets, values, strict=True):
+            numbers[target] = value
+        numbers.pop()  # where those that are not used went
+        return self._layout, numbers
+
+    def _replace(
+        self, left: Sequence[Key], came: Mapping[Key, BeanColumn | None]
+    ) -> None:
+        """Forget keys and take others in: their columns fill the gaps first, then the last ones do."""
+        columns: list[BeanColumn | None] = list(self._layout.columns)
+        gaps = {self._places.pop(key) for key in left} - {_NOWHERE}
+        gaps.difference_update(self._places.values() if gaps else ())
+        free = sorted(gaps, reverse=True)
+        for gap in free:
+            del self._columns[self._layout.columns[gap]]
+            columns[gap] = None
+        for key, column in came.items():
+            self._places[key] = _NOWHERE
+            if column is not None:
+                if column not in self._columns:
+                    place = free.pop() if free else len(columns)
+                    columns[place : place + 1] = [column]
+                    self._columns[column] = place
+                self._places[key] = self._columns[column]
+        moved = {}
+        for gap in reversed(free):
+            while columns and columns[-1] is None:
+                columns.pop()
+            if gap < len(columns) and (last := columns.pop()):
+                columns[gap], self._columns[last] = last, gap
+                moved[len(columns)] = gap
+        if moved:
+            self._places = {k: moved.get(at, at) for k, at in self._places.items()}
+        self._layout = BeanLayout(tuple(filter(None, columns)))
+
+
+class NodeId:
+    """
+    The node id of one source: the one that the node itself reports, or else the configured one.
+
+    A node reports it in the name of the MBean ``kafka.server:type=app-info,id=N``; not every dialect passes that on.
+    """
+
+    def __init__(self, configured: str | None) -> None:
+        self._configured = configured
+        self._layout: BeanLayout | None = None
+        self._reported: list[str] = []
+
+    def of(self, layout: BeanLayout) -> str:
+        """The node id. Raises ``SourceUnreadable`` when there is none, or the node reports another one than is configured."""
+        if layout is not self._layout:
+            self._layout, self._reported = layout, _ids_in(layout)
+        if self._configured is not None:
+            if self._reported and self._configured not in self._reported:
+                raise SourceUnreadable(
+                    f"the agent says that it is node {self._reported[0]}, but this source should be node {self._configured}: "
+                    "check its url, and its node_id in the configuration or what discovery found for this address"
+                )
+            return self._configured
+        if not self._reported:
+            raise SourceUnreadable(
+                "the node does not report its id (MBean kafka.server:type=app-info,id=N): "
+                "is this a Kafka broker or controller that has started? If so, configure node_id for this source"
+            )
+        return self._reported[0]
+
+
+def _ids_in(layout: BeanLayout) -> list[str]:
+    """The node ids in a layout, the least first."""
+    ids = {
+        column.bean.get("id") or ""
+        for column in layout.columns
+        if column.bean.get("type") == "app-info"
+    }
+    # Kafka's are whole numbers of 32 bits; anything else is the id of something else
+    numbers = filter(re.compile(r"[0-9]{1,10}").fullmatch, ids)
+    return sorted(numbers, key=int)

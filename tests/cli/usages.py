@@ -6,10 +6,9 @@ from rich.console import Console, RenderableType
 
 from quotascope.demo import Simulation
 from quotascope.exporter.collection import Collection
-from quotascope.exporter.limits.embedded import EmbeddedLimits
+from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import Entity, EntityUsage, Snapshot
-from quotascope.exporter.sources.embedded import EmbeddedSource
 from quotascope.metrics import NO_RULE, QuotaEntity, QuotaType, Resolution
 
 START_MS = 1_700_000_000_000

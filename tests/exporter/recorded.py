@@ -15,9 +15,9 @@ from quotascope.exporter.snapshot import (
     SourceRead,
 )
 from quotascope.exporter.sources import jolokia
-from quotascope.exporter.sources.columns import Columns, NodeId
 from quotascope.exporter.sources.jolokia import BY_TYPE, REQUESTS
-from quotascope.exporter.sources.prometheus_text.reader import TextReader
+from quotascope.exporter.sources.prometheus_text import TextReader
+from quotascope.exporter.sources.source import LayoutTracker, NodeId
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -141,7 +141,7 @@ def table(name: str) -> BeanTable:
 def jolokia_table(answer: bytes, node_id: str | None = None) -> BeanTable:
     """The table in an answer of Jolokia."""
     keys, values = jolokia.numbers_in(answer, REQUESTS)
-    layout, numbers = Columns(jolokia.column_of).place(keys, values)
+    layout, numbers = LayoutTracker(jolokia.column_of).place(keys, values)
     return BeanTable(node_id=NodeId(node_id).of(layout), layout=layout, values=numbers)
 
 

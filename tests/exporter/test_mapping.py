@@ -21,7 +21,7 @@ from quotascope.exporter.mapping import (
     attribute_of,
     wanted,
 )
-from quotascope.exporter.rules.naming import NAMES
+from quotascope.exporter.rules import NAMES
 from quotascope.metrics import QuotaType, catalog
 
 DOCUMENTED = {

@@ -11,9 +11,9 @@ from benchmarks.soak.weather import Mood, Spell, Weather
 from tests.exporter.recorded import jolokia_table
 
 from quotascope.exporter.beans import BeanTable
-from quotascope.exporter.sources.columns import NodeId
 from quotascope.exporter.sources.jolokia import bulk_request
-from quotascope.exporter.sources.prometheus_text.reader import TextReader
+from quotascope.exporter.sources.prometheus_text import TextReader
+from quotascope.exporter.sources.source import NodeId
 
 SPELL = Spell(mood=Mood.GOOD, begin=0, end=100, life=3, born=0)
 PER_SECOND = 5.0

@@ -10,8 +10,8 @@ from tests.exporter.recorded import CAPTURES, limits, read
 from quotascope.exporter.beans import BeanTable
 from quotascope.exporter.join import Join
 from quotascope.exporter.snapshot import LimitsHealth, Snapshot
-from quotascope.exporter.sources.columns import Columns
 from quotascope.exporter.sources.jolokia import column_of
+from quotascope.exporter.sources.source import LayoutTracker
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 PRODUCE = QuotaType.PRODUCE
@@ -40,7 +40,7 @@ class Broker:
     """Collects the moments one after the other."""
 
     def __init__(self) -> None:
-        self._columns = Columns(column_of)
+        self._columns = LayoutTracker(column_of)
         self._join = Join()
         self._at = 0.0
 

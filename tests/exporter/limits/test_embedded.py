@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from quotascope.exporter.limits.embedded import EmbeddedLimits
+from quotascope.exporter.embedded import EmbeddedLimits
 from quotascope.metrics import (
     ManagerConfig,
     QuotaConfig,

@@ -12,21 +12,22 @@ from tests.strategies import texts
 
 from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.mapping import ATTRIBUTES, Attribute
-from quotascope.exporter.rules import NAMES, jmx_exporter_rules, name_of
-from quotascope.exporter.rules.naming import (
+from quotascope.exporter.rules import (
     ACTIVE_CONTROLLER,
     EVENT_QUEUE_MEAN,
+    NAMES,
     REQUESTS,
     START_TIME,
     THROTTLE_MEAN,
+    jmx_exporter_rules,
+    name_of,
 )
-from quotascope.exporter.sources.prometheus_text.quotascope_rules import (
-    column_of,
-    factor_of,
-)
+from quotascope.exporter.sources.dialects import QUOTASCOPE_RULES
 from quotascope.metrics import catalog, parse_object_name, sanitize
 from quotascope.metrics.catalog import FamilyType
 
+factor_of = QUOTASCOPE_RULES.factor_of
+assert factor_of is not None
 TEXT = jmx_exporter_rules()
 FILE = yaml.safe_load(TEXT)
 CLIENT = [
@@ -147,7 +148,7 @@ def test_the_dialect_reads_back_what_the_rules_write(data: st.DataObject) -> Non
     told = sample(TEXT, attribute.domain, properties, attribute.name, 250.0)
     assert told is not None
     name, labels, value = told
-    column = column_of(name, labels)
+    column = QUOTASCOPE_RULES.column_of(name, labels)
     assert column == BeanColumn(
         Bean.of(attribute.domain, dict(properties)), attribute.name
     )
@@ -181,7 +182,7 @@ def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
         properties = [*head, *rest]
         told = sample(TEXT, attribute.domain, properties, attribute.name)
         assert told is not None
-        column = column_of(told[0], told[1])
+        column = QUOTASCOPE_RULES.column_of(told[0], told[1])
         bean = Bean.of(attribute.domain, dict(properties))
         assert column == BeanColumn(bean, attribute.name)
         assert told[2] * factor_of(column) == pytest.approx(1.0)
@@ -189,13 +190,19 @@ def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
 
 def test_what_nobody_would_write_is_of_no_use() -> None:
     """Other families of ours, labels of another kind, broken quotes and tags."""
-    assert column_of("kafka_quota_utilization_ratio", {"user": "u"}) is None
-    assert column_of("kafka_quota_throttle_time_seconds", {"user": "u"}) is None
+    assert (
+        QUOTASCOPE_RULES.column_of("kafka_quota_utilization_ratio", {"user": "u"})
+        is None
+    )
+    assert (
+        QUOTASCOPE_RULES.column_of("kafka_quota_throttle_time_seconds", {"user": "u"})
+        is None
+    )
     usage = "kafka_quota_produce_bytes_per_second"
-    assert column_of(usage, {"client_id": '"broken'}) is None
+    assert QUOTASCOPE_RULES.column_of(usage, {"client_id": '"broken'}) is None
     tagged = "kafka_quota_callback_produce_bytes_per_second"
-    assert column_of(tagged, {"tags": "no tags"}) is None
-    assert column_of(tagged, {}) is None
+    assert QUOTASCOPE_RULES.column_of(tagged, {"tags": "no tags"}) is None
+    assert QUOTASCOPE_RULES.column_of(tagged, {}) is None
 
 
 def test_only_what_is_named_has_a_name() -> None:

@@ -10,9 +10,9 @@ from aiohttp.test_utils import TestServer
 from quotascope.exporter.config import Dialect, SourceConfig
 from quotascope.exporter.errors import ConfigError, SourceDenied
 from quotascope.exporter.sources.build import build_source, build_sources
+from quotascope.exporter.sources.dialects import DIALECTS
 from quotascope.exporter.sources.jolokia import JolokiaSource
-from quotascope.exporter.sources.prometheus_text.dialects import DIALECTS
-from quotascope.exporter.sources.prometheus_text.source import PrometheusTextSource
+from quotascope.exporter.sources.prometheus_text import PrometheusTextSource
 
 
 def source(**keys: Any) -> SourceConfig:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotascope.exporter.beans import Bean, BeanColumn
-from quotascope.exporter.sources.columns import Columns
+from quotascope.exporter.sources.source import LayoutTracker
 
 
 def column(key: str) -> BeanColumn | None:
@@ -32,7 +32,7 @@ class Parser:
 def test_same_keys_keep_the_layout_and_are_not_parsed_again() -> None:
     """A second read of the same names moves numbers only."""
     parser = Parser()
-    columns = Columns(parser)
+    columns = LayoutTracker(parser)
     first, values = columns.place(["a", "1", "b"], [1.0, 2.0, 3.0])
     second, again = columns.place(["a", "1", "b"], [4.0, 5.0, 6.0])
     assert second is first
@@ -43,7 +43,7 @@ def test_same_keys_keep_the_layout_and_are_not_parsed_again() -> None:
 
 def test_another_order_keeps_the_layout() -> None:
     """An agent may list its beans in any order."""
-    columns = Columns(column)
+    columns = LayoutTracker(column)
     first, _ = columns.place(["a", "b"], [1.0, 2.0])
     second, values = columns.place(["b", "a"], [2.0, 1.0])
     assert second is first
@@ -53,7 +53,7 @@ def test_another_order_keeps_the_layout() -> None:
 def test_a_new_name_makes_a_layout_that_shares_the_other_columns() -> None:
     """Only the new name is parsed; what was derived from a column stays valid."""
     parser = Parser()
-    columns = Columns(parser)
+    columns = LayoutTracker(parser)
     first, _ = columns.place(["a"], [1.0])
     second, values = columns.place(["a", "b"], [1.0, 2.0])
     assert second is not first
@@ -65,7 +65,7 @@ def test_a_new_name_makes_a_layout_that_shares_the_other_columns() -> None:
 def test_a_name_that_disappears_is_forgotten() -> None:
     """Memory is bounded by the last answer."""
     parser = Parser()
-    columns = Columns(parser)
+    columns = LayoutTracker(parser)
     columns.place(["a", "b"], [1.0, 2.0])
     layout, values = columns.place(["b"], [2.0])
     assert len(layout.columns) == 1
@@ -76,7 +76,7 @@ def test_a_name_that_disappears_is_forgotten() -> None:
 
 def test_two_names_for_one_column_are_one_number() -> None:
     """A layout never holds a column twice: the exposition would hold a series twice."""
-    columns = Columns(column)
+    columns = LayoutTracker(column)
     for _ in range(2):
         layout, values = columns.place(["a", "A"], [1.0, 2.0])
         assert len(layout.columns) == 1
@@ -91,7 +91,7 @@ def test_a_malformed_name_spoils_no_later_answer() -> None:
             raise ValueError(key)
         return column(key)
 
-    columns = Columns(strict)
+    columns = LayoutTracker(strict)
     columns.place(["a"], [1.0])
     for _ in range(2):
         with pytest.raises(ValueError, match=r"\?"):
@@ -103,7 +103,7 @@ def test_a_malformed_name_spoils_no_later_answer() -> None:
 
 def test_nothing_read_is_an_empty_layout() -> None:
     """Nothing is an answer too, at first and later."""
-    columns = Columns(column)
+    columns = LayoutTracker(column)
     assert columns.place([], [])[0].columns == ()
     columns.place(["a", "A"], [1.0, 1.0])
     layout, values = columns.place([], [])
@@ -113,7 +113,7 @@ def test_nothing_read_is_an_empty_layout() -> None:
 
 def test_a_missing_number_is_nan() -> None:
     """A key that stands twice leaves no hole behind."""
-    columns = Columns(column)
+    columns = LayoutTracker(column)
     columns.place(["a", "b"], [1.0, 2.0])
     _, values = columns.place(["a", "a", "b"], [1.0, 3.0, nan])
     assert values[0] == 3.0
@@ -123,7 +123,7 @@ def test_a_missing_number_is_nan() -> None:
 @given(st.lists(st.lists(st.sampled_from("abcABC12"), max_size=8), max_size=6))
 def test_every_number_is_in_the_place_of_its_column(reads: list[list[str]]) -> None:
     """Whatever comes and goes, a table says what its read said."""
-    columns = Columns(column)
+    columns = LayoutTracker(column)
     for number, keys in enumerate(reads):
         values = [float(10 * number + index) for index in range(len(keys))]
         layout, placed = columns.place(keys, values)
@@ -158,7 +158,7 @@ CROWD = [f"name-{at}" for at in range(60)]
 )
 def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> None:
     """The others keep their columns, and most of them their places; each number is in the place of its column."""
-    columns = Columns(column)
+    columns = LayoutTracker(column)
     before: dict[BeanColumn, BeanColumn] = {}
     for passing, absent in steps:
         keys = [*passing, *(name for name in CROWD if name not in absent)]

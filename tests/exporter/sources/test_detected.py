@@ -16,8 +16,7 @@ from quotascope.exporter.errors import (
     SourceUnreachable,
     SourceUnreadable,
 )
-from quotascope.exporter.sources.build import build_source
-from quotascope.exporter.sources.detected import DetectedSource
+from quotascope.exporter.sources.build import DetectedSource, build_source
 
 TABLE = BeanTable(node_id="1", layout=BeanLayout(()), values=array("d"))
 

@@ -5,11 +5,11 @@ from tests.exporter.recorded import read
 from tests.strategies import EPOCH_MS
 
 from quotascope.exporter.beans import BeanTable
+from quotascope.exporter.embedded import EmbeddedSource
 from quotascope.exporter.join import Join
 from quotascope.exporter.join.interpretation import interpreted
 from quotascope.exporter.mapping import Meaning
 from quotascope.exporter.snapshot import LimitedRate, LimitsHealth
-from quotascope.exporter.sources.embedded import EmbeddedSource
 from quotascope.metrics import (
     ConnectionQuotas,
     Principal,

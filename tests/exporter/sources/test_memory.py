@@ -16,14 +16,14 @@ from aiohttp.test_utils import TestServer
 from tests.exporter.sources.http.hostile import jolokia
 
 from quotascope.exporter.errors import SourceError
-from quotascope.exporter.sources.columns import Columns
 from quotascope.exporter.sources.jolokia import (
     REQUESTS,
     Key,
     column_of,
     numbers_in,
 )
-from quotascope.exporter.sources.prometheus_text.reader import TextReader
+from quotascope.exporter.sources.prometheus_text import TextReader
+from quotascope.exporter.sources.source import LayoutTracker
 
 LENGTH = 200_000
 MOST = 45
@@ -43,7 +43,7 @@ def many(item: bytes, between: bytes = b",") -> bytes:
 
 def read_jolokia(answer: bytes) -> None:
     """Up to the columns."""
-    columns: Columns[Key] = Columns(column_of)
+    columns: LayoutTracker[Key] = LayoutTracker(column_of)
     columns.place(*numbers_in(answer, REQUESTS))
 
 
@@ -130,8 +130,8 @@ BOMBS = {
     "families": (bomb(b"", b'kafka_server_Produce_byte_rate{user="a"} 1\n'), "lines"),
     "labels": (bomb(_CLIENT + b"\nkafka_server_Produce_byte_rate{", b'k="v",', b"} 1\n"), "characters"),
     "escapes": (bomb(b'kafka_server_Produce_byte_rate{user="', rb"\\", b'"} 1\n'), "characters"),
-    "line": (bomb(_CLIENT + b"\n", b"a", b"\n"), "does not tell its id"),
-    "unicode": (bomb(_CLIENT + b"\n", "\U0001f600".encode() * 64 + b"\n"), "does not tell its id"),
+    "line": (bomb(_CLIENT + b"\n", b"a", b"\n"), "does not report its id"),
+    "unicode": (bomb(_CLIENT + b"\n", "\U0001f600".encode() * 64 + b"\n"), "does not report its id"),
 }  # fmt: skip
 """What hostile agents answer, and what is said of it."""
 

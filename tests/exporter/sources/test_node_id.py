@@ -4,7 +4,7 @@ import pytest
 
 from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout
 from quotascope.exporter.errors import SourceUnreadable
-from quotascope.exporter.sources.columns import NodeId
+from quotascope.exporter.sources.source import NodeId
 
 
 def layout(*properties: dict[str, str]) -> BeanLayout:

@@ -15,9 +15,9 @@ from quotascope.exporter.errors import (
     SourceUnreachable,
     SourceUnreadable,
 )
-from quotascope.exporter.sources.http.target import HttpTarget
+from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
-from quotascope.exporter.sources.prometheus_text.source import PrometheusTextSource
+from quotascope.exporter.sources.prometheus_text import PrometheusTextSource
 from quotascope.exporter.sources.source import Source
 
 pytestmark = pytest.mark.real

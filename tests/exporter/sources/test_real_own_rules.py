@@ -17,9 +17,9 @@ from tests.integration.eventually import eventually
 from tests.integration.readings import between
 
 from quotascope.exporter.beans import Bean
-from quotascope.exporter.sources.http.target import HttpTarget
+from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
-from quotascope.exporter.sources.prometheus_text.source import PrometheusTextSource
+from quotascope.exporter.sources.prometheus_text import PrometheusTextSource
 
 pytestmark = pytest.mark.real
 

@@ -10,20 +10,20 @@ from tests.fuzz.target import Target
 
 from quotascope.exporter.beans import BeanColumn
 from quotascope.exporter.errors import SourceError
-from quotascope.exporter.sources.columns import Columns, NodeId
 from quotascope.exporter.sources.jolokia import (
     REQUESTS,
     Key,
     column_of,
     numbers_in,
 )
+from quotascope.exporter.sources.source import LayoutTracker, NodeId
 
 _NEXT = b"\0"
 """Between two answers of one agent: what is learned from the first must not spoil the second."""
 
 
 def _read(data: bytes) -> None:
-    columns: Columns[Key] = Columns(column_of)
+    columns: LayoutTracker[Key] = LayoutTracker(column_of)
     *before, last = data.split(_NEXT)[:3]
     for answer in before:
         try:
@@ -32,12 +32,14 @@ def _read(data: bytes) -> None:
             continue
     keys, values = numbers_in(last, REQUESTS)
     layout, _ = columns.place(keys, values)
-    assert _numbers(columns, keys, values) == _numbers(Columns(column_of), keys, values)
+    assert _numbers(columns, keys, values) == _numbers(
+        LayoutTracker(column_of), keys, values
+    )
     NodeId(None).of(layout)
 
 
 def _numbers(
-    columns: Columns[Key], keys: list[Key], values: list[float]
+    columns: LayoutTracker[Key], keys: list[Key], values: list[float]
 ) -> dict[BeanColumn, float | None]:
     layout, numbers = columns.place(keys, values)
     assert len(set(layout.columns)) == len(layout.columns) == len(numbers)

@@ -10,8 +10,8 @@ from tests.fuzz.target import Target
 
 from quotascope.exporter.beans import BeanColumn
 from quotascope.exporter.errors import SourceError
-from quotascope.exporter.sources.columns import NodeId
-from quotascope.exporter.sources.prometheus_text.reader import Reading, TextReader
+from quotascope.exporter.sources.prometheus_text import TextPage, TextReader
+from quotascope.exporter.sources.source import NodeId
 
 _NEXT = b"\0"
 """Between two answers of one agent: what is learned from the first must not spoil the second."""
@@ -47,7 +47,7 @@ def _outcome(
         return type(error)
 
 
-def _numbers(reading: Reading) -> dict[BeanColumn, float | None]:
+def _numbers(reading: TextPage) -> dict[BeanColumn, float | None]:
     columns, values = reading.layout.columns, reading.values
     assert len(set(columns)) == len(columns) == len(values)
     return {

@@ -158,8 +158,8 @@ MALFORMED: Mapping[str, Hostile] = {
     "no number": Hostile(body(b"kafka_server_Produce_byte_rate{} ?\n"), _NOT_TEXT),
     "no label": Hostile(body(b"kafka_server_Produce_byte_rate{=} 1\n"), _NOT_TEXT),
     "open label": Hostile(body(b'kafka_server_Produce_byte_rate{user="' + b"x" * 99_999 + b"\n"), _NOT_TEXT),
-    "no node": Hostile(body(b"kafka_x 1\n"), "does not tell its id|not JSON"),
-    "endless node id": Hostile(body(b'kafka_server_app_info_StartTimeMs{id="%s"} 1\n' % (b"1" * 9_000)), "does not tell its id|not JSON"),
-    "no beans": Hostile(body(jolokia(b"")), f"does not tell its id|{_NOT_TEXT}"),
+    "no node": Hostile(body(b"kafka_x 1\n"), "does not report its id|not JSON"),
+    "endless node id": Hostile(body(b'kafka_server_app_info_StartTimeMs{id="%s"} 1\n' % (b"1" * 9_000)), "does not report its id|not JSON"),
+    "no beans": Hostile(body(jolokia(b"")), f"does not report its id|{_NOT_TEXT}"),
 }  # fmt: skip
 """They speak HTTP as they should, but nothing that a node says."""

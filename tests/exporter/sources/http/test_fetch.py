@@ -22,8 +22,7 @@ from quotascope.exporter.errors import (
     SourceUnreachable,
     SourceUnreadable,
 )
-from quotascope.exporter.sources.http.fetch import HttpFetch
-from quotascope.exporter.sources.http.target import HttpTarget
+from quotascope.exporter.sources.fetch import HttpFetch, HttpTarget
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotascope.exporter.errors import SourceUnreachable, SourceUnreadable
-from quotascope.exporter.sources.http.fetch import Unpacker
+from quotascope.exporter.sources.fetch import Unpacker
 
 
 def unpacked(packed: bytes, size: int = 7, most: int = 1_000_000) -> bytes:

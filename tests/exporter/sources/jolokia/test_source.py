@@ -10,7 +10,7 @@ from tests.exporter.recorded import CAPTURES, numbers, table
 from yarl import URL
 
 from quotascope.exporter.errors import SourceUnreadable
-from quotascope.exporter.sources.http.target import HttpTarget
+from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
 
 CAPTURE = "combined/throttled.jolokia1.json"

@@ -11,11 +11,13 @@ from tests.strategies import texts
 
 from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.join.interpretation import interpreted
-from quotascope.exporter.sources.prometheus_text.confluent import CONFLUENT
-from quotascope.exporter.sources.prometheus_text.dialect import TextDialect
-from quotascope.exporter.sources.prometheus_text.jmx_default import JMX_DEFAULT
-from quotascope.exporter.sources.prometheus_text.kafka_2_0_0 import KAFKA_2_0_0
-from quotascope.exporter.sources.prometheus_text.strimzi import STRIMZI
+from quotascope.exporter.sources.dialects import (
+    CONFLUENT,
+    JMX_DEFAULT,
+    KAFKA_2_0_0,
+    STRIMZI,
+    TextDialect,
+)
 from quotascope.metrics import QuotaType, quote_tag_value, sanitize
 
 Key = tuple[Bean, str]

@@ -10,7 +10,7 @@ from tests.strategies import texts
 
 from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.join.interpretation import interpreted
-from quotascope.exporter.sources.prometheus_text.kafka_2_0_0 import column_of
+from quotascope.exporter.sources.dialects import KAFKA_2_0_0
 from quotascope.metrics import QuotaType, quote_tag_value, sanitize
 
 # The three patterns of the example kafka-2_0_0.yml. Java's dot matches no line end, and Kafka quotes none but \n.
@@ -53,7 +53,7 @@ def test_every_name_comes_back(
     if not user and not client_id:
         return
     made = labels(quota_type, user, client_id)
-    column = column_of("kafka_server_quota_throttle_time", made)
+    column = KAFKA_2_0_0.column_of("kafka_server_quota_throttle_time", made)
     assert column is not None
     found = interpreted(column)
     assert found is not None
@@ -95,17 +95,19 @@ def test_a_real_broker_cut_these_names_in_the_wrong_place() -> None:
 )
 def test_what_is_of_no_use_is_left_out(name: str, given_labels: dict[str, str]) -> None:
     """The greedy rules also make quota metrics of beans that are none."""
-    assert column_of(name, given_labels) is None
+    assert KAFKA_2_0_0.column_of(name, given_labels) is None
 
 
 def test_the_node_is_told_apart_from_its_entities() -> None:
     """Leadership, refusals and the node id come from other rules of the same file."""
-    active = column_of("kafka_controller_kafkacontroller_activecontrollercount", {})
-    refused = column_of(
+    active = KAFKA_2_0_0.column_of(
+        "kafka_controller_kafkacontroller_activecontrollercount", {}
+    )
+    refused = KAFKA_2_0_0.column_of(
         "kafka_network_requestmetrics_errors_total",
         {"error": "THROTTLING_QUOTA_EXCEEDED", "request": "CreateTopics"},
     )
-    started = column_of(
+    started = KAFKA_2_0_0.column_of(
         "kafka_server_quota_start_time_ms", {"clientId": "7", "resource": "app-info"}
     )
     assert active == BeanColumn(

@@ -5,7 +5,7 @@ from math import isnan
 import pytest
 from tests.exporter.recorded import CAPTURES, numbers, table
 
-from quotascope.exporter.sources.prometheus_text.reader import TextReader
+from quotascope.exporter.sources.prometheus_text import TextReader
 
 MOVING = {"byte-rate", "request-time", "mutation-rate", "exempt-request-time", "Mean", "Count", "queue-size"} | {
     "broker-connection-accept-rate", "connection-accept-rate", "tokens"

@@ -9,12 +9,14 @@ from tests.exporter.recorded import CAPTURES
 
 from quotascope.exporter.beans import BeanColumn
 from quotascope.exporter.errors import SourceUnreadable
-from quotascope.exporter.sources.prometheus_text.confluent import CONFLUENT
-from quotascope.exporter.sources.prometheus_text.detection import detected
-from quotascope.exporter.sources.prometheus_text.dialects import DIALECTS
-from quotascope.exporter.sources.prometheus_text.kafka_2_0_0 import KAFKA_2_0_0
-from quotascope.exporter.sources.prometheus_text.reader import TextReader
-from quotascope.exporter.sources.prometheus_text.strimzi import STRIMZI
+from quotascope.exporter.sources.dialects import (
+    CONFLUENT,
+    DIALECTS,
+    KAFKA_2_0_0,
+    STRIMZI,
+    detected,
+)
+from quotascope.exporter.sources.prometheus_text import TextReader
 
 FOLDER = CAPTURES / "dialects"
 PAGES = {

@@ -11,8 +11,11 @@ from tests.exporter.recorded import CAPTURES
 from tests.strategies import texts
 
 from quotascope.exporter.errors import SourceUnreadable
-from quotascope.exporter.sources.prometheus_text.samples import numbers_in, page_of
-from quotascope.exporter.sources.prometheus_text.series import parse_series
+from quotascope.exporter.sources.prometheus_text import (
+    numbers_in,
+    page_of,
+    parse_series,
+)
 
 Sample = tuple[str, dict[str, str], float]
 WANTED = ("kafka_",)

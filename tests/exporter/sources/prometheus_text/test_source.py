@@ -6,11 +6,9 @@ from aiohttp.test_utils import TestServer
 from tests.exporter.recorded import CAPTURES
 
 from quotascope.exporter.errors import SourceUnreadable
-from quotascope.exporter.sources.http.target import HttpTarget
-from quotascope.exporter.sources.prometheus_text.confluent import CONFLUENT
-from quotascope.exporter.sources.prometheus_text.dialect import TextDialect
-from quotascope.exporter.sources.prometheus_text.source import PrometheusTextSource
-from quotascope.exporter.sources.prometheus_text.strimzi import STRIMZI
+from quotascope.exporter.sources.dialects import CONFLUENT, STRIMZI, TextDialect
+from quotascope.exporter.sources.fetch import HttpTarget
+from quotascope.exporter.sources.prometheus_text import PrometheusTextSource
 
 
 @pytest.mark.parametrize(

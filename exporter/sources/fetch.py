@@ -1,23 +1,26 @@
-"""One bounded answer over HTTP, unpacked to no more than is wanted, or a ``SourceError`` that says what to do."""
+"""Fetches one answer over HTTP, bounded even when compressed; raises a ``SourceError`` that says what to do."""
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 import zlib
 from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import aiohttp
 from yarl import URL
 
-from ...errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
-from ...os_reason import os_reason
-from ...untrusted import shown
-from .target import MEBIBYTE, HttpTarget
+from ..errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
+from ..os_reason import os_reason
+from ..untrusted import shown
 
+MEBIBYTE: Final = 1 << 20
 _CHUNK_BYTES = 1 << 16
 _PACKED_BYTES = 1 << 12
-"""What is unpacked before others get their turn: it can become a thousand times as much."""
+"""What is unpacked before other tasks get their turn: it can become a thousand times as much."""
 _OK = 200
 _REDIRECTS = range(300, 400)
 _DENIED = (401, 403, 407)
@@ -27,6 +30,27 @@ _ASKED_FOR: Final = "gzip"
 _GZIP: Final = {"gzip", "x-gzip"}
 _PLAIN: Final = {"", "identity"}
 _GZIP_WINDOW: Final = 31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpTarget:
+    """One agent. Its secrets never show in ``repr``."""
+
+    url: str
+    """http or https, without a user or password in it."""
+    node_id: str | None = None
+    """Kafka's ``node.id``; None leaves it to the node to report."""
+    timeout_seconds: float = 60.0
+    """Longest wait for one complete answer, and for all that one read needs."""
+    username: str | None = None
+    """For basic authentication."""
+    password: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Sent along with every request."""
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    """For https; None trusts the system's authorities."""
+    max_bytes: int = 64 * MEBIBYTE
+    """An answer that is longer, decompressed, is not read to its end."""
 
 
 class HttpFetch:
@@ -62,7 +86,11 @@ class HttpFetch:
                     # An agent closes idle connections, and a restarted one knows none of them.
                     return await self._once(url, body)
         except TimeoutError:
-            raise SourceUnreachable(self._too_late(url)) from None
+            maybe = ", this port does not speak https" if url.scheme == "https" else ""
+            raise SourceUnreachable(
+                f"no complete answer within {self._target.timeout_seconds:g} s: the node is overloaded or stuck{maybe}, "
+                "or timeout_seconds is too short for this many clients"
+            ) from None
         except aiohttp.ClientError as error:
             raise _explained(error, self._hint) from error
         except (OSError, ValueError) as error:
@@ -75,16 +103,9 @@ class HttpFetch:
             session, self._session = self._session, None
             await session.close()
 
-    def _too_late(self, url: URL) -> str:
-        maybe = ", this port does not speak https" if url.scheme == "https" else ""
-        return (
-            f"no complete answer within {self._target.timeout_seconds:g} s: the node is overloaded or stuck{maybe}, "
-            "or timeout_seconds is too short for this many clients"
-        )
-
     async def _once(self, url: URL, body: bytes | None) -> bytes:
         if self._closed:
-            raise SourceUnreachable("it is not a source any more")
+            raise SourceUnreachable("it is no longer a source")
         if self._session is None:
             tls = self._target.tls
             self._session = aiohttp.ClientSession(
@@ -112,7 +133,7 @@ class HttpFetch:
             )
         if status in _REDIRECTS:
             return SourceUnreadable(
-                f"HTTP {status}: redirects to {_place(response)}; redirects are not followed, configure the final url"
+                f"HTTP {status}: redirects to {_location(response)}; redirects are not followed, configure the final url"
             )
         if status == _NOT_FOUND:
             return SourceUnreadable(f"HTTP 404: nothing at this path; {self._hint}")
@@ -136,24 +157,21 @@ class HttpFetch:
 
 
 def _headers(target: HttpTarget) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    if target.username is not None:  # RFC 7617, in UTF-8
+        if ":" in target.username:
+            raise ValueError("the user name of basic_auth holds a colon")
+        credentials = f"{target.username}:{target.password}".encode()
+        headers["Authorization"] = f"Basic {b64encode(credentials).decode()}"
     for name, value in target.headers.items():
         if not value.isprintable():
             raise ValueError(f"the header {name} holds a line end or the like")
-    return {**_basic_auth(target), **target.headers, "Accept-Encoding": _ASKED_FOR}
+        headers[name] = value
+    return {**headers, "Accept-Encoding": _ASKED_FOR}
 
 
-def _basic_auth(target: HttpTarget) -> dict[str, str]:
-    """RFC 7617, in UTF-8."""
-    if target.username is None:
-        return {}
-    if ":" in target.username:
-        raise ValueError("the user name of basic_auth holds a colon")
-    credentials = f"{target.username}:{target.password}".encode()
-    return {"Authorization": f"Basic {b64encode(credentials).decode()}"}
-
-
-def _place(response: aiohttp.ClientResponse) -> str:
-    """Where a redirect leads, without what may be secret in a URL."""
+def _location(response: aiohttp.ClientResponse) -> str:
+    """Where a redirect leads, without the parts of a URL that may be secret."""
     try:
         url = response.url.join(URL(response.headers["Location"]))
         return shown(url.with_user(None).with_query(None).with_fragment(None))
@@ -189,14 +207,13 @@ def _explained(error: aiohttp.ClientError, hint: str) -> SourceError:
 
 class Unpacker:
     """
-    Takes the pieces of one body.
+    Unpacks the pieces of one body.
 
-    zlib itself is asked, piece by piece and for no more than is wanted, so that a small answer cannot become a large one;
-    and it is asked whether that was all, for half an answer must not pass for a whole one.
+    zlib is called piece by piece and with a bound, so that a small answer cannot become a large one; at the end it says
+    whether that was all, since half an answer must not pass for a whole one.
 
     Args:
-        encoding: What the answer says of itself in ``Content-Encoding``. Raises ``SourceUnreadable`` for one that was
-            not asked for.
+        encoding: The answer's ``Content-Encoding``. Raises ``SourceUnreadable`` for one that was not requested.
 
     """
 

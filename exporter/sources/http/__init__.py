@@ -1,1 +1,0 @@
-"""Asks agents over HTTP."""

@@ -1,1 +1,0 @@
-"""Agents that give Prometheus text: jmx_exporter and others, each in its dialect."""
