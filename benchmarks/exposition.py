@@ -30,7 +30,7 @@ from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import Renderer, exposition, gzipped
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import LimitsHealth
-from quotascope.exporter.limits.refresh import NoLimits
+from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import OwnHealth, Sampling
 
 NOW = TAKEN_AT + 1
@@ -118,7 +118,7 @@ async def sampled(series: int, rounds: int) -> Times:
     source = Answered(Cluster(series))
     times: Times = {"collection with maxima": [], "without": []}
     sides = {
-        name: Collection([source], NoLimits(), 0.0, own=lambda own=own: own)  # type: ignore[misc]
+        name: Collection([source], LimitsRefresh(), 0.0, own=lambda own=own: own)  # type: ignore[misc]
         for name, own in zip(times, (OwnHealth(sampling=Sampling()), OwnHealth()), strict=True)
     }  # fmt: skip
     for number in range(rounds + WARM_UP):

@@ -18,9 +18,10 @@ from quotascope.exporter.discovery import Discovery, Roster
 from quotascope.exporter.discovery.build import build_roster
 from quotascope.exporter.errors import ConfigError
 from quotascope.exporter.limits import LimitsSource
-from quotascope.exporter.limits.admin import AdminLimits
-from quotascope.exporter.limits.build import connection_of, read_timeout
-from quotascope.exporter.limits.refresh import LimitsKeeper, LimitsRefresh, NoLimits
+from quotascope.exporter.limits.admin import AdminLimits, connection_of, read_timeout
+from quotascope.exporter.limits.refresh import (
+    LimitsRefresh,
+)
 from quotascope.exporter.logs import configure_logs
 from quotascope.exporter.parts import Builder
 from quotascope.exporter.reload import Reloader
@@ -90,22 +91,23 @@ async def build_collection(
     Raises ``ConfigError`` and ``ClientError``.
     """
     roster, discovery = roster_of(config)
-    keeper: LimitsKeeper = NoLimits()
-    limits = limits_of(config.kafka) if config.kafka else None
+    refresh = LimitsRefresh()
+    kafka = config.kafka
+    limits = limits_of(kafka) if kafka else None
     once: list[_Look] = [] if discovery is None else [discovery.refresh]
     always: list[_Look] = [] if discovery is None else [discovery.run]
-    if limits is not None and config.kafka is not None:
-        keeper = refresh = LimitsRefresh(limits, read_timeout(config.kafka))
+    if limits is not None and kafka is not None:
+        timeout, interval = read_timeout(kafka), kafka.refresh_interval_seconds
+        refresh.read_from(limits, timeout, interval)
         once.append(refresh.refresh)
-        interval_seconds = config.kafka.refresh_interval_seconds
-        always.append(lambda: refresh.run(interval_seconds))
+        always.append(refresh.run)
     if not watch:
         await asyncio.gather(*(look() for look in once))
     tasks = [asyncio.create_task(look()) for look in always if watch]
     timeout_seconds = config.collection.timeout_seconds
     collection = Collection(
         roster,
-        keeper,
+        refresh,
         cardinality=Cardinality(config.cardinality),
         own=lambda: OwnHealth(
             discoveries=() if discovery is None else (*discovery.health.values(),)

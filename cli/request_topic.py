@@ -73,7 +73,7 @@ def request_topic(
     """
     from quotascope.clients.accounting import ThrottleAccount
     from quotascope.clients.adapter import open_topic_admin
-    from quotascope.exporter.limits.build import connection_of
+    from quotascope.exporter.limits.admin import connection_of
     from quotascope.pipeline.request_topic import ensure, shape_of
 
     from .compose import kafka_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from typing import Protocol, Self
 
 import structlog
@@ -18,7 +17,7 @@ from .discovery import Discovery, Roster
 from .discovery.build import discovery_of
 from .http import Handlers
 from .limits import LimitsSource
-from .limits.build import read_timeout
+from .limits.admin import read_timeout
 from .limits.refresh import LimitsRefresh
 from .otlp import Push
 from .parts import Parts
@@ -70,9 +69,8 @@ class Exporter:
         self._reloads = reloads
         self._sampler: Sampler | None = None
         self._background = Background()
-        self._refresh_seconds = refresh_seconds
         self._roster = sources if isinstance(sources, Roster) else Roster(sources)
-        self._refresh = LimitsRefresh(limits, limits_timeout_seconds)
+        self._refresh = LimitsRefresh(limits, limits_timeout_seconds, refresh_seconds)
         self._cardinality = Cardinality(config.cardinality, maxima=_sampled(config))
         self.collection = Collection(
             self._roster,
@@ -175,15 +173,18 @@ class Exporter:
 
     async def _switch_limits(self, parts: Parts) -> None:
         kafka = parts.config.kafka
+        replaced = parts.limits is not self._limits_source
+        if replaced:
+            await self._background.stop("limits")
         if kafka is not None:
-            self._refresh_seconds = kafka.refresh_interval_seconds
-            self._refresh.interval_seconds = kafka.refresh_interval_seconds
-        if parts.limits is self._limits_source:
-            return
-        await self._background.stop("limits")
-        self._refresh.ask(parts.limits, read_timeout(kafka) if kafka else 0.0)
+            self._refresh.read_from(
+                parts.limits, read_timeout(kafka), kafka.refresh_interval_seconds
+            )
+        else:
+            self._refresh.read_from(None, 0.0, 0.0)
         self._limits_source = parts.limits
-        self._begin_limits()
+        if replaced:
+            self._begin_limits()
 
     async def _switch_push(self, push: Push | None) -> None:
         """Let the old one send its last before the new one starts: they count on in one ledger."""
@@ -202,8 +203,7 @@ class Exporter:
 
     def _begin_limits(self) -> None:
         if self._limits_source is not None:
-            work = partial(self._refresh.run, self._refresh_seconds)
-            self._background.start("limits", work, lasting=True)
+            self._background.start("limits", self._refresh.run, lasting=True)
 
     def _begin_samples(self) -> None:
         collection = self._config.collection

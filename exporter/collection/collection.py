@@ -11,7 +11,7 @@ from typing import Any, Final
 from ..cardinality import Cardinality
 from ..discovery import Roster
 from ..join import Join
-from ..limits.refresh import LimitsKeeper
+from ..limits.refresh import LimitsRefresh
 from ..snapshot import OwnHealth, Snapshot, SourceRead
 from ..sources.source import Source
 from .peaks import WINDOW_SECONDS, PeakKeeper
@@ -58,7 +58,7 @@ class Collection:
     def __init__(  # noqa: PLR0913, PLR0917 - what a snapshot is made of
         self,
         sources: Sequence[Source] | Roster,
-        limits: LimitsKeeper,
+        limits: LimitsRefresh,
         max_age_seconds: float = 1.0,
         clock: Callable[[], float] = time.time,
         cardinality: Cardinality | None = None,

@@ -8,7 +8,7 @@ from quotascope.clients.quota_admin import Node, QuotaAdmin
 
 from ..config import Config, FileDiscoveryConfig, KafkaConfig, KafkaDiscoveryConfig
 from ..errors import ConfigError
-from ..limits.build import read_timeout
+from ..limits.admin import read_timeout
 from ..sources.build import build_source, build_sources
 from .files import FileFinder
 from .follow import Discovery

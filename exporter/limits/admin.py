@@ -1,4 +1,4 @@
-"""The configured limits as the Admin API tells them."""
+"""The configured limits as the Admin API reports them, and how to connect to it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from quotascope.clients.quota_admin import (
     Entity,
     QuotaAdmin,
 )
+from quotascope.clients.security import Connection, Sasl, Secret, Tls
 from quotascope.metrics import (
     DEFAULT,
     QuotaEntity,
@@ -30,12 +31,47 @@ from quotascope.metrics import (
 )
 from quotascope.metrics.entities import Name
 
-from ..errors import LimitsDenied, LimitsError
+from ..config import KafkaConfig, secret
+from ..errors import ConfigError, LimitsDenied, LimitsError
+from ..tls import tls_of
 from ..worker import Worker
 from .model import CONNECTION_KEY, DEFAULT_IP, Limits, NodeSettings
 
 _FIRST_PATIENCE_SECONDS: Final = 2.0
 """How long the first read waits for a broker that does not answer."""
+
+
+def connection_of(config: KafkaConfig) -> Connection:
+    """How to connect. Raises ``ConfigError`` when a file of it cannot be used."""
+    try:
+        sasl = None
+        if config.sasl is not None:
+            password = secret(config.sasl.password, config.sasl.password_file)
+            sasl = Sasl(
+                mechanism=config.sasl.mechanism,
+                username=config.sasl.username,
+                password=Secret(password or ""),
+            )
+        connection = Connection(
+            bootstrap_servers=config.bootstrap_servers,
+            protocol=config.security_protocol,
+            sasl=sasl,
+            tls=tls_of(config.tls) if config.tls else Tls(),
+            timeout_seconds=config.timeout_seconds,
+        )
+        if config.security_protocol.uses_tls:
+            connection.tls.context()
+    except (ClientError, ValueError) as error:
+        raise ConfigError("kafka", [str(error)]) from None
+    except OSError as error:
+        problem = f"{error.filename}: {error.strerror}"
+        raise ConfigError("kafka", [problem]) from None
+    return connection
+
+
+def read_timeout(config: KafkaConfig) -> float:
+    """Seconds for one complete read: each of its few requests has its own timeout, this one ends a read that hangs."""
+    return 4 * config.timeout_seconds
 
 
 class AdminLimits:
@@ -81,11 +117,11 @@ class AdminLimits:
         )
 
     def _read_settings(self) -> dict[str, str]:
-        """Ask the brokers. Those that do not answer keep the settings known from before, if there are any."""
+        """Read them from the brokers; one that does not answer keeps those known before, if there are any. Returns what is missing, and why."""
         node_ids = [node.node_id for node in self._admin.describe_cluster().nodes]
         for gone in self._nodes.keys() - set(map(str, node_ids)):
             del self._nodes[gone]
-        # The first limits are not held up for the sake of a broker that hangs; later there is time to wait.
+        # the first limits do not wait long for a broker that hangs; later there is time
         patience = inf if self._read_before else _FIRST_PATIENCE_SECONDS
         self._read_before = True
         missing: dict[str, str] = {}
@@ -132,7 +168,10 @@ def connection_limits_of(quotas: Iterable[ConfiguredQuota]) -> Mapping[str, floa
 
 
 def settings_of(settings: BrokerSettings) -> NodeSettings:
-    """What the exporter uses of a broker's settings."""
+    """The part of a broker's settings that the exporter uses."""
+    rates = settings.rates
+    start, end = "listener.name.", f".{CONNECTION_RATE}"
+    own_rate = rates.get(CONNECTION_RATE)
     return NodeSettings(
         request_capacity_threads=float(
             settings.num_io_threads + settings.num_network_threads
@@ -141,25 +180,15 @@ def settings_of(settings: BrokerSettings) -> NodeSettings:
         controller_quota_samples=settings.controller_quota_samples,
         controller_quota_window_seconds=float(settings.controller_quota_window_seconds),
         quota_callback_class=settings.client_quota_callback_class,
-        connection_limit=_rate(settings, CONNECTION_RATE),
-        listener_connection_limits=_of_listeners(settings.rates),
-        replication_limits=_by_direction(ReplicationQuotaType, settings.rates),
-        remote_storage_limits=_by_direction(RLMQuotaType, settings.rates),
+        connection_limit=None if own_rate is None else float(own_rate),
+        listener_connection_limits={
+            key.removeprefix(start).removesuffix(end): float(rate)
+            for key, rate in rates.items()
+            if key.startswith(start) and key.endswith(end)
+        },
+        replication_limits=_by_direction(ReplicationQuotaType, rates),
+        remote_storage_limits=_by_direction(RLMQuotaType, rates),
     )
-
-
-def _rate(settings: BrokerSettings, key: str) -> float | None:
-    rate = settings.rates.get(key)
-    return None if rate is None else float(rate)
-
-
-def _of_listeners(rates: Mapping[str, int]) -> Mapping[str, float]:
-    start, end = "listener.name.", f".{CONNECTION_RATE}"
-    return {
-        key.removeprefix(start).removesuffix(end): float(rate)
-        for key, rate in rates.items()
-        if key.startswith(start) and key.endswith(end)
-    }
 
 
 def _by_direction(

@@ -1,4 +1,4 @@
-"""The configured limits of a cluster, as the join needs them."""
+"""The configured limits of a cluster, as the join needs them, and how reading them goes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quotascope.metrics import QuotaType, RuleTable
 CONNECTION_KEY: Final = "connection_creation_rate"
 """The quota key of IP addresses, which limits no client (KIP-612)."""
 DEFAULT_IP: Final = "<default>"
-"""How the default rule of IP addresses is called."""
+"""The name of the default rule of IP addresses."""
 QUOTA_KEYS: Final = (*(kind.quota_key for kind in QuotaType), CONNECTION_KEY)
 """All quota keys that can be configured."""
 
@@ -51,7 +51,7 @@ class Limits:
     nodes: Mapping[str, NodeSettings] = field(default_factory=dict)
     """Settings by node id."""
     active_controller: str | None = None
-    """Node id of the leader of the KRaft quorum, or None when it could not be learnt."""
+    """Node id of the leader of the KRaft quorum, or None when it could not be read."""
     missing: Mapping[str, str] = field(default_factory=dict)
     """What else could not be read, and why."""
     read_at: float
@@ -63,6 +63,23 @@ class Limits:
         if quota_type is None:
             return len(self.connection_limits)
         return len(self.rules.get(quota_type, ()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsHealth:
+    """How reading the configured limits goes."""
+
+    configured: bool = True
+    """False when no place to read the limits from is configured."""
+    read_at: float | None = None
+    """Unix time of the last success in seconds."""
+    error: str | None = None
+    """Why the last read failed; None when it succeeded."""
+    denied: bool = False
+    """Whether it failed for a missing permission or wrong credentials."""
+    errors_total: int = 0
+    changes_total: Mapping[str, int] = field(default_factory=dict)
+    """Limits set, changed or removed, by quota key."""
 
 
 class LimitsSource(Protocol):

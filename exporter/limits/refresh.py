@@ -5,81 +5,68 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Protocol
+from typing import TypeVar
 
 import structlog
 
+from quotascope.metrics import QuotaEntity, QuotaType
+
 from ..errors import LimitsDenied, LimitsError
-from .changes import keep_unchanged, limit_changes
-from .health import LimitsHealth
-from .model import Limits, LimitsSource
+from .model import CONNECTION_KEY, Limits, LimitsHealth, LimitsSource
 
 log = structlog.get_logger()
 
-
-class LimitsKeeper(Protocol):
-    """Who knows the configured limits at any moment."""
-
-    @property
-    def limits(self) -> Limits | None:
-        """The last limits that could be read."""
-        ...
-
-    @property
-    def health(self) -> LimitsHealth:
-        """How reading them goes."""
-        ...
-
-    @property
-    def settled(self) -> asyncio.Event:
-        """Set once the first read has succeeded or failed."""
-        ...
-
-
-class NoLimits:
-    """Keeps nothing, for want of an Admin API to ask."""
-
-    limits: Limits | None = None
-    health = LimitsHealth(configured=False)
-
-    def __init__(self) -> None:
-        self.settled = asyncio.Event()
-        self.settled.set()
+_Key = TypeVar("_Key")
+_Change = tuple[str, str, float | None, float | None]
+"""Quota key, entity in words such as ``user 'alice', default client-id``, old and new limit in Kafka's unit; None where there is none."""
 
 
 class LimitsRefresh:
     """
-    Reads the limits again and again, and tells each change once.
+    Reads the limits again and again, and logs and counts each change once.
 
     A failure keeps the last limits, whose age then grows; it is logged when it
     begins and when it ends. Without a ``source`` there is nothing to read.
+
+    Args:
+        source: Where the limits come from.
+        timeout_seconds: The longest that one read may take.
+        interval_seconds: The pause after each read.
+        clock: Unix time in seconds.
+
     """
 
     def __init__(
         self,
-        source: LimitsSource | None,
-        timeout_seconds: float,
+        source: LimitsSource | None = None,
+        timeout_seconds: float = 30.0,
+        interval_seconds: float = 30.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
         self._changes: Counter[str] = Counter()
         self.settled = asyncio.Event()
         """Set once the first read has succeeded or failed."""
-        self.interval_seconds = 30.0
-        """The pause after each read of ``run``, which looks each time."""
         self.limits: Limits | None = None
+        """The last limits that could be read."""
         self.health = LimitsHealth()
-        self.ask(source, timeout_seconds)
+        self.read_from(source, timeout_seconds, interval_seconds)
 
-    def ask(self, source: LimitsSource | None, timeout_seconds: float) -> None:
+    def read_from(
+        self,
+        source: LimitsSource | None,
+        timeout_seconds: float,
+        interval_seconds: float,
+    ) -> None:
         """
-        Read from there from now on, and never during a read.
+        Take another source, timeout or interval, from the next read or pause on; never to be called during a read.
 
-        The last limits stay until the next read, if there is one to come, and what was counted stays in any case.
+        The last limits stay until the next read, if there is one to come, and counts stay in any case.
         """
         self._source, self._timeout_seconds = source, timeout_seconds
+        self._interval_seconds = interval_seconds
         self.health = replace(self.health, configured=source is not None)
         if source is None:
             self.limits = None
@@ -87,15 +74,12 @@ class LimitsRefresh:
             self.settled.set()
 
     async def run(
-        self,
-        interval_seconds: float,
-        pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
         """Refresh until cancelled, with a pause after each read."""
-        self.interval_seconds = interval_seconds
         while True:
             await self.refresh()
-            await pause(self.interval_seconds)
+            await pause(self._interval_seconds)
 
     async def refresh(self) -> None:
         """Read the limits once. A failure is remembered in ``health``, not raised."""
@@ -105,9 +89,8 @@ class LimitsRefresh:
             async with asyncio.timeout(self._timeout_seconds):
                 limits = await self._source.read()
         except TimeoutError:
-            self._failed(
-                LimitsError(f"no answer within {self._timeout_seconds:g} seconds")
-            )
+            seconds = f"{self._timeout_seconds:g}"
+            self._failed(LimitsError(f"no answer within {seconds} seconds"))
         except LimitsError as error:
             self._failed(error)
         except Exception as error:
@@ -119,13 +102,22 @@ class LimitsRefresh:
             self.settled.set()
 
     def _succeeded(self, limits: Limits) -> None:
-        if self.limits is None or self.health.error is not None:
+        before = self.limits
+        if before is None or self.health.error is not None:
             rules = sum(map(len, limits.rules.values()))
             log.info("limits can be read", rules=rules)
-        self._tell_missing(limits)
-        if self.limits is not None:
-            self._tell_changes(self.limits, limits)
-            limits = keep_unchanged(self.limits, limits)
+        missing_before = before.missing if before else {}
+        for what in limits.missing.keys() - missing_before.keys():
+            log.warning("cannot be read", what=what, error=limits.missing[what])
+        for what in missing_before.keys() - limits.missing.keys():
+            log.info("can be read again", what=what)
+        if before is not None:
+            for key, entity, old, new in _changes(before, limits):
+                self._changes[key] += 1
+                log.info(
+                    "limit changed", quota_key=key, entity=entity, old=old, new=new
+                )
+            limits = _with_unchanged(before, limits)
         self.limits = limits
         self.health = replace(
             self.health,
@@ -135,24 +127,6 @@ class LimitsRefresh:
             changes_total=dict(self._changes),
             errors_total=self.health.errors_total + len(limits.missing),
         )
-
-    def _tell_missing(self, limits: Limits) -> None:
-        before = self.limits.missing if self.limits else {}
-        for what in limits.missing.keys() - before.keys():
-            log.warning("cannot be read", what=what, error=limits.missing[what])
-        for what in before.keys() - limits.missing.keys():
-            log.info("can be read again", what=what)
-
-    def _tell_changes(self, old: Limits, new: Limits) -> None:
-        for change in limit_changes(old, new):
-            self._changes[change.quota_key] += 1
-            log.info(
-                "limit changed",
-                quota_key=change.quota_key,
-                entity=change.entity,
-                old=change.old,
-                new=change.new,
-            )
 
     def _failed(self, error: LimitsError) -> None:
         if self.health.error is None:
@@ -164,3 +138,34 @@ class LimitsRefresh:
             denied=isinstance(error, LimitsDenied),
             errors_total=self.health.errors_total + 1,
         )
+
+
+def _changes(old: Limits, new: Limits) -> Iterator[_Change]:
+    """The differences between two reads, by quota key."""
+    yield from _differences(
+        "ip ", CONNECTION_KEY, old.connection_limits, new.connection_limits
+    )
+    for kind in QuotaType:
+        before: Mapping[QuotaEntity, float] = old.rules.get(kind, {})
+        after: Mapping[QuotaEntity, float] = new.rules.get(kind, {})
+        yield from _differences("", kind.quota_key, before, after)
+
+
+def _differences(
+    prefix: str, key: str, old: Mapping[_Key, float], new: Mapping[_Key, float]
+) -> Iterator[_Change]:
+    if old is new:
+        return
+    for entity in {**old, **new}:
+        before, after = old.get(entity), new.get(entity)
+        if before != after:
+            yield key, f"{prefix}{entity}", before, after
+
+
+def _with_unchanged(old: Limits, new: Limits) -> Limits:
+    """The new limits with the old objects wherever nothing changed, so that results derived from them stay valid."""
+    rules = {
+        kind: old.rules[kind] if old.rules.get(kind) == table else table
+        for kind, table in new.rules.items()
+    }
+    return replace(new, rules=rules)

@@ -15,7 +15,7 @@ from quotascope.exporter.config import CollectionConfig
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.exposition.text import OPENMETRICS, TEXT, Format
 from quotascope.exporter.http import TIMEOUT_HEADER, Handlers, scrape_timeout
-from quotascope.exporter.limits.refresh import NoLimits
+from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.page.serving import MAX_AGE_SECONDS
 from quotascope.exporter.snapshot import Snapshot
 
@@ -34,7 +34,7 @@ async def serve() -> AsyncIterator[Serve]:
     collections: list[Collection] = []
 
     async def start(*sources: ScriptedSource, cluster: str | None = None) -> Client:
-        collection = Collection(sources, NoLimits(), 0, clock=lambda: NOW)
+        collection = Collection(sources, LimitsRefresh(), 0, clock=lambda: NOW)
         collections.append(collection)
         handlers = Handlers(collection, CONFIG, cluster, clock=lambda: NOW)
         clients.append(TestClient(TestServer(handlers.app()), auto_decompress=False))
@@ -52,7 +52,7 @@ async def test_the_page_is_read_again_after_the_clock_was_set_back() -> None:
     """An hour back, or the snapshot's time an hour ahead, does not make what is shown fresh for that long."""
     now = NOW
     source = ScriptedSource()
-    collection = Collection([source], NoLimits(), 0, clock=lambda: now)
+    collection = Collection([source], LimitsRefresh(), 0, clock=lambda: now)
     handlers = Handlers(collection, CONFIG, clock=lambda: now)
     async with TestClient(TestServer(handlers.app())) as client:
         await collection.snapshot(5.0)

@@ -9,7 +9,7 @@ from quotascope.clients.adapter import open_quota_admin
 from quotascope.exporter.config import Config, KafkaConfig
 from quotascope.exporter.config.loaded import loaded
 from quotascope.exporter.errors import ConfigError
-from quotascope.exporter.limits.build import connection_of
+from quotascope.exporter.limits.admin import connection_of
 from quotascope.exporter.parts import Builder, Parts
 
 BASE: dict[str, Any] = {

@@ -14,7 +14,7 @@ from quotascope.exporter.collection.reads import STALE_AFTER_SECONDS
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.join import Join
-from quotascope.exporter.limits.refresh import LimitsRefresh, NoLimits
+from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import (
     DiscoveryHealth,
     OwnHealth,
@@ -40,7 +40,7 @@ async def make() -> AsyncIterator[Make]:
         made.append(
             Collection(
                 sources,
-                NoLimits(),
+                LimitsRefresh(),
                 max_age,
                 clock=lambda: NOW,
                 patience_seconds=patience,
@@ -485,7 +485,7 @@ async def test_entities_are_folded_once_for_each_snapshot() -> None:
     source = ScriptedSource()
     source.table = table("1", alice=1.0, bob=2.0, carol=4.0)
     kept = Cardinality(CardinalityConfig(max_entities=1))
-    collection = Collection([source], NoLimits(), LONG, cardinality=kept)
+    collection = Collection([source], LimitsRefresh(), LONG, cardinality=kept)
     shown = await collection.snapshot(LONG)
     amounts = {each.entity.user: each.usage for each in shown.entities}
     assert amounts == {"carol": 4.0, OVERFLOW: 3.0}
@@ -509,7 +509,7 @@ async def test_a_snapshot_shows_how_the_exporter_does_at_its_moment() -> None:
         )
         return asked[-1]
 
-    collection = Collection([ScriptedSource()], NoLimits(), 0, own=own)
+    collection = Collection([ScriptedSource()], LimitsRefresh(), 0, own=own)
     for number in range(2):
         shown = await collection.snapshot(LONG)
         assert len(asked) == number + 1

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 from tests.exporter.examples import ScriptedSource, snapshot
 
 from quotascope.exporter.collection import Collection, Sampler
-from quotascope.exporter.limits.refresh import NoLimits
+from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import OwnHealth, Sampling, Snapshot
 
 
@@ -73,7 +73,7 @@ async def test_scrapes_see_what_samples_saw() -> None:
     samplers: list[Sampler] = []
     collection = Collection(
         [source],
-        NoLimits(),
+        LimitsRefresh(),
         max_age_seconds=0,
         own=lambda: OwnHealth(sampling=samplers[0].sampling if samplers else None),
     )

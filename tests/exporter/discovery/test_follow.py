@@ -11,7 +11,7 @@ from quotascope.exporter.config import Dialect, FoundSourceConfig, SourceConfig
 from quotascope.exporter.discovery import Discovery, Roster
 from quotascope.exporter.discovery.target import Found, Target
 from quotascope.exporter.errors import ConfigError, DiscoveryError
-from quotascope.exporter.limits.refresh import NoLimits
+from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import OwnHealth
 
 FIXED = SourceConfig(dialect=Dialect.JOLOKIA, url="http://fixed:1/jolokia", node_id=9)
@@ -128,7 +128,7 @@ async def test_first_collection_waits_for_the_first_look() -> None:
     roster, discovery = following([finder])
     collection = Collection(
         roster,
-        NoLimits(),
+        LimitsRefresh(),
         max_age_seconds=0,
         own=lambda: OwnHealth(discoveries=(*discovery.health.values(),)),
     )

@@ -12,7 +12,7 @@ from quotascope.exporter.config import Dialect, SourceConfig
 from quotascope.exporter.discovery import Roster
 from quotascope.exporter.discovery.roster import EXAMINE_SECONDS
 from quotascope.exporter.errors import ConfigError
-from quotascope.exporter.limits.refresh import NoLimits
+from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import SourceRead
 
 
@@ -101,7 +101,7 @@ class Clock:
 
 async def collect(roster: Roster) -> dict[str, str]:
     """A collection: which source the numbers of each node are from."""
-    collection = Collection(roster, NoLimits(), max_age_seconds=0)
+    collection = Collection(roster, LimitsRefresh(), max_age_seconds=0)
     shown = await collection.snapshot(60)
     await collection._reads.keep_only(())
     return {
@@ -175,7 +175,7 @@ async def test_impatient_scrapes_take_no_node_from_a_source() -> None:
     roster = Roster((), build, clock)
     await roster.follow([config("a"), config("b", "http://b:1")])
     await collect(roster)
-    collection = Collection(roster, NoLimits(), max_age_seconds=0)
+    collection = Collection(roster, LimitsRefresh(), max_age_seconds=0)
     await collection.snapshot(60)
     first = build.made[0]
     first.answers.clear()
@@ -199,7 +199,7 @@ async def test_node_whose_two_sources_die_is_down(
     build, clock = Workshop(), Clock()
     roster = Roster((), build, clock)
     await roster.follow([config("a"), config("b", "http://b:1")])
-    collection = Collection(roster, NoLimits(), 0, patience_seconds=0.01)
+    collection = Collection(roster, LimitsRefresh(), 0, patience_seconds=0.01)
     await collection.snapshot(0.01)
     clock.now += EXAMINE_SECONDS
     for source in build.made:
@@ -231,7 +231,7 @@ async def test_source_that_goes_during_a_collection_keeps_no_node() -> None:
     await roster.follow([config("a"), config("b", "http://b:1")])
     for source in build.made:
         source.answers.clear()
-    collection = Collection(roster, NoLimits(), max_age_seconds=0)
+    collection = Collection(roster, LimitsRefresh(), max_age_seconds=0)
     under_way = asyncio.create_task(collection.snapshot(60))
     for source in build.made:
         await source.asked.wait()

@@ -8,7 +8,7 @@ import pytest
 from quotascope.clients.security import SaslMechanism, SecurityProtocol
 from quotascope.exporter.config import Config, KafkaConfig
 from quotascope.exporter.errors import ConfigError
-from quotascope.exporter.limits.build import connection_of
+from quotascope.exporter.limits.admin import connection_of
 
 
 def kafka(**keys: Any) -> KafkaConfig:

@@ -8,9 +8,9 @@ from structlog.testing import capture_logs
 from tests.exporter.examples import ALICE, NOW, ScriptedLimits, limits
 
 from quotascope.exporter.errors import LimitsDenied, LimitsError
-from quotascope.exporter.limits.refresh import LimitsRefresh, NoLimits
+from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import LimitsHealth
-from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 
 @pytest.fixture
@@ -79,26 +79,33 @@ async def test_one_log_line_for_each_change_of_state(
 async def test_each_change_is_logged_and_counted(
     source: ScriptedLimits, refresh: LimitsRefresh
 ) -> None:
-    """Somebody who asks since when a limit holds finds it in log and metrics; the first read is no change."""
+    """What was set, changed and removed, once each, an absent limit as None; the first read is no change."""
+    bob = QuotaEntity("bob", DEFAULT)
+    source.value = limits(rules={QuotaType.PRODUCE: QuotaRules({ALICE: 1.0, bob: 2.0})})
     await refresh.refresh()
     source.value = limits(
-        rules={QuotaType.PRODUCE: QuotaRules({ALICE: 1.0, QuotaEntity(None, "c"): 2.0})}
+        rules={
+            QuotaType.PRODUCE: QuotaRules({ALICE: 1.5}),
+            QuotaType.FETCH: QuotaRules({ALICE: 3.0}),
+        },
+        connection_limits={"10.0.0.1": 1.0},
     )
     with capture_logs() as lines:
         await refresh.refresh()
         await refresh.refresh()
-    assert {
-        "event": "limit changed",
-        "log_level": "info",
-        "quota_key": "producer_byte_rate",
-        "entity": "user 'alice'",
-        "old": 1000.0,
-        "new": 1.0,
-    } in lines
-    assert len(lines) == 4
+    assert {line.pop("event") for line in lines} == {"limit changed"}
+    assert {line.pop("log_level") for line in lines} == {"info"}
+    assert [tuple(line.values()) for line in lines] == [
+        ("connection_creation_rate", "ip <default>", 7.0, None),
+        ("connection_creation_rate", "ip 10.0.0.1", None, 1.0),
+        ("producer_byte_rate", "user 'alice'", 1.0, 1.5),
+        ("producer_byte_rate", "user 'bob', default client-id", 2.0, None),
+        ("consumer_byte_rate", "user 'alice'", None, 3.0),
+    ]
     assert refresh.health.changes_total == {
-        "producer_byte_rate": 3,
-        "request_percentage": 1,
+        "connection_creation_rate": 2,
+        "producer_byte_rate": 2,
+        "consumer_byte_rate": 1,
     }
 
 
@@ -164,24 +171,25 @@ async def test_settled_after_the_first_outcome(
 async def test_run_refreshes_until_cancelled(
     source: ScriptedLimits, refresh: LimitsRefresh
 ) -> None:
-    """One read, one pause, and so on."""
+    """One read, one pause, and so on; a new interval counts from the next pause on."""
     pauses: list[float] = []
 
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
+        refresh.read_from(source, 10, 5)
         if len(pauses) == 3:
             raise asyncio.CancelledError
         await asyncio.sleep(0)
 
     with pytest.raises(asyncio.CancelledError):
-        await refresh.run(30, pause)
-    assert pauses == [30, 30, 30]
+        await refresh.run(pause)
+    assert pauses == [30, 5, 5]
     assert source.reads == 3
 
 
 async def test_without_admin_api_nothing_is_waited_for() -> None:
     """Usage alone is shown at once, and marked as lacking limits."""
-    none = NoLimits()
+    none = LimitsRefresh()
     await none.settled.wait()
     assert none.limits is None
     assert not none.health.configured
@@ -194,7 +202,7 @@ async def test_another_source_takes_over() -> None:
     await refresh.refresh()
     first.error = LimitsError("no")
     await refresh.refresh()
-    refresh.ask(second, 5)
+    refresh.read_from(second, 5, 30)
     assert refresh.limits == first.value
     await refresh.refresh()
     assert refresh.limits == second.value
@@ -209,24 +217,8 @@ async def test_without_a_source_there_are_no_limits(
     """The old ones would grow older for ever; nobody waits for others, and what was counted stays."""
     source.error = LimitsError("no")
     await refresh.refresh()
-    refresh.ask(None, 0)
+    refresh.read_from(None, 0, 30)
     await refresh.refresh()
     await refresh.settled.wait()
     assert refresh.limits is None
     assert refresh.health == LimitsHealth(configured=False, errors_total=1)
-
-
-async def test_pause_can_change() -> None:
-    """A new interval counts from the next pause on."""
-    refresh = LimitsRefresh(ScriptedLimits(), timeout_seconds=10)
-    pauses: list[float] = []
-
-    async def pause(seconds: float) -> None:
-        pauses.append(seconds)
-        refresh.interval_seconds = 5
-        if len(pauses) == 2:
-            raise asyncio.CancelledError
-
-    with pytest.raises(asyncio.CancelledError):
-        await refresh.run(30, pause)
-    assert pauses == [30, 5]

@@ -19,7 +19,7 @@ from tests.exporter.examples import NOW, health, limits, snapshot, usage
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import CollectionConfig
 from quotascope.exporter.http import Handlers
-from quotascope.exporter.limits.refresh import NoLimits
+from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
 from quotascope.metrics import QuotaType
 
@@ -67,7 +67,7 @@ class Server:
     """An exporter in a thread of its own, that knows one snapshot."""
 
     def __init__(self) -> None:
-        self.collection = Collection([], NoLimits(), 0, clock=lambda: NOW)
+        self.collection = Collection([], LimitsRefresh(), 0, clock=lambda: NOW)
         self.collection.latest, self.collection.latest_began = shown(), inf
         self.url = ""
         self._loop = asyncio.new_event_loop()

@@ -26,8 +26,6 @@ from quotascope.exporter.sources.dialects import QUOTASCOPE_RULES
 from quotascope.metrics import catalog, parse_object_name, sanitize
 from quotascope.metrics.catalog import FamilyType
 
-factor_of = QUOTASCOPE_RULES.factor_of
-assert factor_of is not None
 TEXT = jmx_exporter_rules()
 FILE = yaml.safe_load(TEXT)
 CLIENT = [
@@ -36,6 +34,12 @@ CLIENT = [
     if attribute.brokers_have_it and "user" in attribute.free
 ]
 filled = texts.filter(bool)
+
+
+def factor_of(column: BeanColumn) -> float:
+    """What a number of the page is multiplied by."""
+    assert QUOTASCOPE_RULES.factor_of is not None
+    return QUOTASCOPE_RULES.factor_of(column)
 
 
 def test_every_attribute_of_brokers_has_one_rule() -> None:
