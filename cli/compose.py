@@ -15,7 +15,7 @@ from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import Config, KafkaConfig
 from quotascope.exporter.config.loaded import loaded
 from quotascope.exporter.discovery import Discovery, Roster
-from quotascope.exporter.discovery.build import build_roster
+from quotascope.exporter.discovery.discovery import build_roster
 from quotascope.exporter.errors import ConfigError
 from quotascope.exporter.limits import LimitsSource
 from quotascope.exporter.limits.admin import AdminLimits, connection_of, read_timeout

@@ -9,7 +9,7 @@ from quotascope.clients.quota_admin import QuotaAdmin
 
 from .config import Config, KafkaConfig
 from .config.loaded import Loaded
-from .discovery.build import build_finders, try_settings
+from .discovery.discovery import build_finders, check_found_sources
 from .discovery.target import Finder
 from .limits import LimitsSource
 from .limits.admin import AdminLimits
@@ -64,7 +64,7 @@ class Builder:
         """
         known = before or Parts(loaded=Loaded(config=Config()))
         common = now.config.discovery.source, known.config.discovery.source
-        try_settings(now.config)
+        check_found_sources(now.config)
         return Parts(
             loaded=now,
             sources=tuple(_sources(now, known)),

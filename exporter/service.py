@@ -14,7 +14,7 @@ from .config import Config
 from .config.loaded import Loaded
 from .diagnosis import Severity, diagnose
 from .discovery import Discovery, Roster
-from .discovery.build import discovery_of
+from .discovery.discovery import discovery_of
 from .http import Handlers
 from .limits import LimitsSource
 from .limits.admin import read_timeout

@@ -1,6 +1,6 @@
-"""Which brokers and controllers there are: found in the cluster or in files, and followed while they come and go."""
+"""Finds brokers and controllers, in the cluster or in files, and follows them while they come and go."""
 
-from .follow import Discovery
+from .discovery import Discovery
 from .roster import Roster
 
 __all__ = ["Discovery", "Roster"]

@@ -1,16 +1,35 @@
-"""Nodes from files as Prometheus's ``file_sd_configs`` reads them."""
+"""
+Finds nodes in files as Prometheus's ``file_sd_configs`` reads them: a list of groups, each with targets and labels, in JSON or YAML.
+
+The author of such a file need not be the person who configured the exporter. Its content is taken as a list
+of addresses and nothing else; anything unexpected refuses the file.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import glob
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import Final
 
+import yaml
+
+from quotascope.quotas import StrictLoader
+
+from ..config import FileDiscoveryConfig
 from ..untrusted import shown
-from .file_sd import MAX_BYTES, FileTarget, parse
-from .target import Found, Target, UrlTemplate
+from .target import Address, FoundNodes, NodeTarget, address, target_of
+
+MAX_BYTES: Final = 1 << 20
+"""A longer file is refused."""
+MAX_TARGETS: Final = 10_000
+"""A file with more targets is refused: no cluster has as many nodes."""
+_MOST_PROBLEMS: Final = 3
+_MOST_DIGITS: Final = 10
+"""Of an int32, which Kafka's node.id is."""
 
 _Stamp = tuple[int, int, int]
 """What changes when a file does: time of change in ns, size, inode."""
@@ -18,7 +37,7 @@ _Stamp = tuple[int, int, int]
 
 @dataclass(slots=True)
 class _Seen:
-    """What a file said when it was last looked at, and when it last could be read."""
+    """What a file held when it was last looked at, or when it could last be read."""
 
     stamp: _Stamp
     targets: list[FileTarget]
@@ -27,59 +46,44 @@ class _Seen:
 
 class FileFinder:
     """
-    Reads the files that match some patterns, again whenever one of them has changed.
+    Reads the configured files, again whenever one of them has changed.
 
     A file that cannot be read or understood keeps the targets that it had; one that is gone has none.
-
-    Args:
-        patterns: Paths in which ``*`` stands for any name.
-        url: Template with ``target``, ``host`` and ``port``.
-        match: Labels that a group must have to be taken.
-        node_id_label: The label that holds the node id, where there is one.
-        interval_seconds: Pause between two looks.
-
     """
 
     name = "file_sd"
 
-    def __init__(
-        self,
-        patterns: Sequence[str],
-        url: UrlTemplate,
-        match: Mapping[str, str],
-        node_id_label: str,
-        interval_seconds: float,
-    ) -> None:
-        self._patterns = patterns
-        self._url = url
-        self._match = match
-        self._node_id_label = node_id_label
-        self.interval_seconds = interval_seconds
+    def __init__(self, config: FileDiscoveryConfig) -> None:
+        self._config = config
+        self.interval_seconds = config.refresh_interval_seconds
         self._seen: dict[str, _Seen] = {}
 
-    async def find(self) -> Found:
+    async def find(self) -> FoundNodes:
         """The targets of all files."""
         return await asyncio.to_thread(self._find)
 
     async def close(self) -> None:
         """Nothing to release."""
 
-    def _find(self) -> Found:
+    def _find(self) -> FoundNodes:
         problems: list[str] = []
         paths: dict[str, None] = {}
-        for pattern in self._patterns:
+        for pattern in self._config.files:
             matching = sorted(glob.glob(pattern))  # noqa: PTH207 - a pattern may be absolute
             paths |= dict.fromkeys(matching)
             if not matching:
                 problems.append(f"{pattern}: there is no such file")
         self._seen = {path: self._looked_at(path) for path in paths}
-        targets = list(self._targets(problems))
-        return Found(targets=tuple(targets), problem=_all(problems))
+        targets = tuple(self._targets(problems))
+        if len(problems) > _MOST_PROBLEMS:
+            problems[_MOST_PROBLEMS:] = [f"and {len(problems) - _MOST_PROBLEMS} more"]
+        return FoundNodes(targets=targets, problem="; ".join(problems) or None)
 
     def _looked_at(self, path: str) -> _Seen:
         before = self._seen.get(path)
         try:
-            stamp = _stamp(path)
+            stat = Path(path).stat()
+            stamp = stat.st_mtime_ns, stat.st_size, stat.st_ino
             if before is not None and before.stamp == stamp:
                 return before
             return _Seen(stamp, parse(path, _text(path)))
@@ -89,35 +93,28 @@ class FileFinder:
             problem = str(error)
         return _Seen(stamp, before.targets if before else [], problem)
 
-    def _targets(self, problems: list[str]) -> Iterator[Target]:
+    def _targets(self, problems: list[str]) -> Iterator[NodeTarget]:
         for path, seen in self._seen.items():
             if seen.problem is not None:
                 problems.append(f"{shown(path)}: {seen.problem}")
             for target in seen.targets:
-                if self._match.items() <= target.labels.items():
+                if self._config.match.items() <= target.labels.items():
                     try:
                         yield self._target(target)
                     except ValueError as error:
                         problems.append(f"{shown(path)}: {error}")
 
-    def _target(self, found: FileTarget) -> Target:
-        address = found.address
+    def _target(self, found: FileTarget) -> NodeTarget:
+        address, label = found.address, self._config.node_id_label
         values = {"target": str(address), "host": address.host, "port": address.port}
-        return self._url.target(values, _node_id(found.labels, self._node_id_label))
-
-
-def _node_id(labels: Mapping[str, str], label: str) -> int | None:
-    text = labels.get(label)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdecimal() and len(text) <= 10):  # noqa: PLR2004 - digits of an int32
-        raise ValueError(f"the label {label} is {shown(text)!r}, which is no node id")
-    return int(text)
-
-
-def _stamp(path: str) -> _Stamp:
-    stat = Path(path).stat()
-    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+        text = found.labels.get(label)
+        if text is None:
+            return target_of(self._config.url, values)
+        if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+            raise ValueError(
+                f"the label {label} is {shown(text)!r}, which is no node id"
+            )
+        return target_of(self._config.url, values, int(text))
 
 
 def _text(path: str) -> str:
@@ -131,8 +128,63 @@ def _text(path: str) -> str:
         raise ValueError(f"is not UTF-8 text (byte {error.start})") from None
 
 
-def _all(problems: Iterable[str], most: int = 3) -> str | None:
-    told = list(problems)
-    if len(told) > most:
-        told[most:] = [f"and {len(told) - most} more"]
-    return "; ".join(told) or None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileTarget:
+    """One target of a file, with the labels of its group."""
+
+    address: Address
+    labels: Mapping[str, str]
+
+
+class _PlainLoader(StrictLoader):
+    """YAML without aliases, a few of which can stand for any amount of memory."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not allowed")
+        return super().compose_node(parent, index)
+
+
+def parse(name: str, text: str) -> list[FileTarget]:
+    """
+    The targets of a file called ``name``.
+
+    Raises ``ValueError`` with what is wrong, for the whole file: half a list would look like nodes that went away.
+    """
+    try:
+        if PurePath(name).suffix.lower() == ".json":
+            document = json.loads(text)
+        else:
+            document = yaml.load(text, _PlainLoader)  # noqa: S506 - a SafeLoader
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except (ValueError, yaml.YAMLError) as error:
+        raise ValueError(f"cannot be parsed: {shown(error)}") from None
+    if document is None:
+        return []
+    if not isinstance(document, list):
+        raise ValueError("expected a list of groups with `targets`")  # noqa: TRY004 - the file's value
+    found: list[FileTarget] = []
+    for number, group in enumerate(document, 1):
+        try:
+            found.extend(_of_group(group))
+        except ValueError as error:
+            raise ValueError(f"group {number}: {error}") from None
+        if len(found) > MAX_TARGETS:
+            raise ValueError(f"more than {MAX_TARGETS} targets")
+    return found
+
+
+def _of_group(group: object) -> Iterator[FileTarget]:
+    if not isinstance(group, dict) or not group.keys() <= {"targets", "labels"}:
+        raise ValueError("expected `targets` and perhaps `labels`, and nothing else")
+    labels = group.get("labels") or {}
+    if not isinstance(labels, dict) or not all(
+        isinstance(part, str) for item in labels.items() for part in item
+    ):
+        raise ValueError("labels are not names with texts")
+    targets = group.get("targets")
+    if not isinstance(targets, list) or not all(isinstance(t, str) for t in targets):
+        raise ValueError("targets are not a list of HOST:PORT")
+    for target in targets:
+        yield FileTarget(address=address(target), labels=labels)

@@ -1,35 +1,41 @@
-"""Nodes from the Admin API: registered brokers, and the controllers of the quorum."""
+"""Finds nodes through the Admin API: registered brokers, and the controllers of the quorum."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from quotascope.clients.errors import ClientError
 from quotascope.clients.quota_admin import Node, QuotaAdmin
 
+from ..config import KafkaDiscoveryConfig
 from ..errors import DiscoveryError
+from ..expiry import Expiring
+from ..untrusted import shown
 from ..worker import Worker
-from .nodes import LastSeen, Templates, targets_of
-from .target import Found
+from .target import FoundNodes, NodeTarget, target_of
 
 _KEPT_SECONDS: Final = 3600.0
+"""
+How long a broker of an old cluster is kept after it was last seen.
+
+Only Kafka 4.0 and later report which brokers are registered but down (KIP-1073). In an older cluster a broker that
+crashed looks like one that was removed.
+"""
 
 
 class KafkaFinder:
     """
-    Asks one cluster for its nodes.
+    Finds the nodes of one cluster.
 
     Brokers come from ``DescribeCluster`` with those that are down (KIP-1073), controllers from ``DescribeQuorum`` (KIP-595), whose
     answer has their addresses since KIP-853. ``DescribeCluster`` for controllers (KIP-919) would have to be sent to a
     controller, with which brokers' clients cannot connect.
 
     Args:
+        config: Where agents answer, and controllers for clusters that do not report where theirs are.
         admin: The cluster.
-        templates: Where agents answer.
-        listed: Controllers as configured, for clusters that do not tell where they are.
-        interval_seconds: Pause between two looks.
         clock: A steady time in seconds.
 
     """
@@ -38,21 +44,19 @@ class KafkaFinder:
 
     def __init__(
         self,
+        config: KafkaDiscoveryConfig,
         admin: QuotaAdmin,
-        templates: Templates,
-        listed: Sequence[Node],
-        interval_seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._config = config
+        self._listed = [_listed(text) for text in config.controllers]
+        self.interval_seconds = config.refresh_interval_seconds
         self._admin = admin
-        self._templates = templates
-        self._listed = listed
-        self.interval_seconds = interval_seconds
         self._clock = clock
         self._worker = Worker("quotascope-discovery", DiscoveryError)
-        self._last_seen = LastSeen(_KEPT_SECONDS)
+        self._brokers_seen: Expiring[int, Node] = Expiring(_KEPT_SECONDS)
 
-    async def find(self) -> Found:
+    async def find(self) -> FoundNodes:
         """The brokers and controllers. Raises ``DiscoveryError``."""
         try:
             return await self._worker.run(self._find)
@@ -63,32 +67,68 @@ class KafkaFinder:
         """End the connection."""
         await self._worker.close(self._admin.close)
 
-    def _find(self) -> Found:
+    def _find(self) -> FoundNodes:
         problems: list[str] = []
         brokers = self._brokers()
         controllers = [*self._controllers(brokers, problems), *self._listed]
-        targets = tuple(targets_of(brokers, controllers, self._templates, problems))
-        return Found(targets=targets, problem="; ".join(problems) or None)
+        targets = tuple(self._targets(brokers, controllers, problems))
+        return FoundNodes(targets=targets, problem="; ".join(problems) or None)
 
     def _brokers(self) -> Sequence[Node]:
-        told = self._admin.describe_brokers()
-        if told.with_fenced:
-            return told.nodes
-        return self._last_seen.with_missing(told.nodes, self._clock())
+        answer, now = self._admin.describe_brokers(), self._clock()
+        if answer.with_fenced:
+            return answer.nodes
+        for node in answer.nodes:
+            self._brokers_seen.see(node.node_id, node, now)
+        self._brokers_seen.expire(now)
+        return self._brokers_seen.values()
 
     def _controllers(
         self, brokers: Sequence[Node], problems: list[str]
     ) -> Sequence[Node]:
         try:
-            told = self._admin.describe_voters()
+            answer = self._admin.describe_voters()
         except ClientError as error:
             if not self._listed:
                 problems.append(f"the controllers cannot be found: {error}")
             return ()
-        known = {node.node_id for node in (*brokers, *told.nodes, *self._listed)}
-        unknown = sorted(set(told.node_ids) - known)
+        known = {node.node_id for node in (*brokers, *answer.nodes, *self._listed)}
+        unknown = sorted(set(answer.node_ids) - known)
         if unknown:
             problems.append(
-                f"the cluster does not tell where its controllers {unknown} are: list them under discovery.kafka.controllers"
+                f"the cluster does not report where its controllers {unknown} are: list them under discovery.kafka.controllers"
             )
-        return told.nodes
+        return answer.nodes
+
+    def _targets(
+        self, brokers: Iterable[Node], controllers: Iterable[Node], problems: list[str]
+    ) -> Iterator[NodeTarget]:
+        """A target for each node, one for a node that is broker and controller; a node whose host or rack cannot be part of a URL is a problem."""
+        url = self._config.url
+        seen: set[int] = set()
+        for nodes, template in (
+            (brokers, url),
+            (controllers, self._config.controller_url or url),
+        ):
+            for node in sorted(nodes, key=lambda node: node.node_id):
+                if node.node_id in seen:
+                    continue
+                seen.add(node.node_id)
+                bare = ":" in node.host and not node.host.startswith("[")
+                values = {
+                    "host": f"[{node.host}]" if bare else node.host,
+                    "node_id": str(node.node_id),
+                    "rack": node.rack or "",
+                }
+                try:
+                    yield target_of(template, values, node.node_id)
+                except ValueError as error:
+                    problems.append(f"node {node.node_id}: {shown(error)}")
+
+
+def _listed(text: str) -> Node:
+    """A controller as the configuration lists it, ``NODE_ID@HOST`` with a port that is ignored."""
+    node_id, _, address = text.partition("@")
+    bracket = address.rfind("]")
+    host = address[: bracket + 1] or address.partition(":")[0]
+    return Node(node_id=int(node_id), host=host, port=0)

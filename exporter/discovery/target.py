@@ -1,38 +1,40 @@
-"""One node that a discovery found, and how its address is made."""
+"""The node that a discovery found: how its address is checked and made, and the source that reads it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
+from ..config import FoundSourceConfig, SourceConfig
 from ..untrusted import shown
 
-PLACEHOLDER: Final = re.compile(r"\{(\w+)\}", re.ASCII)
+_PLACEHOLDER: Final = re.compile(r"\{(\w+)\}", re.ASCII)
 _HOST: Final = re.compile(r"[0-9A-Za-z_](?:[0-9A-Za-z_.-]{0,252}[0-9A-Za-z_.])?")
 _IPV6: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}")
 _WORD: Final = re.compile(r"[0-9A-Za-z_.-]{1,253}")
+_PORT: Final = re.compile(r"[0-9]{1,5}")
 _LAST_PORT: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class NodeTarget:
     """Where one node's agent answers."""
 
     url: str
     name: str
     """The label ``source``."""
     node_id: int | None = None
-    """None leaves it to the node to tell."""
+    """None leaves it to the node to report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What one look gave."""
+class FoundNodes:
+    """The result of one look."""
 
-    targets: tuple[Target, ...]
+    targets: tuple[NodeTarget, ...]
     problem: str | None = None
     """What could not be found besides, and why."""
 
@@ -41,7 +43,7 @@ class Finder(Protocol):
     """
     One way of finding nodes.
 
-    ``find`` raises ``DiscoveryError`` when nothing can be said; what was found last is kept then.
+    ``find`` raises ``DiscoveryError`` when it can find none at all; those found last are kept then.
     """
 
     @property
@@ -54,7 +56,7 @@ class Finder(Protocol):
         """How long to wait before looking again."""
         ...
 
-    async def find(self) -> Found:
+    async def find(self) -> FoundNodes:
         """All nodes that there are now."""
         ...
 
@@ -63,35 +65,38 @@ class Finder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class UrlTemplate:
+def target_of(
+    template: str, values: Mapping[str, str], node_id: int | None = None
+) -> NodeTarget:
     """
-    A URL with placeholders such as ``{host}``.
+    The target whose URL is a template with placeholders such as ``{host}``, filled with these values.
 
-    Whatever is put into it can become a host, a port or one step of a path, and nothing else: what a
-    stranger writes into a file cannot reach another scheme, path or query than the configured one.
+    A value can become a host, a port or one step of a path, and nothing else: an untrusted file cannot reach another
+    scheme, path or query than the configured one. The name is host and port, and the path as well where nodes differ
+    in nothing else, as behind a proxy. Raises ``ValueError`` when a value is missing or not what it should be.
     """
+    for name in _PLACEHOLDER.findall(template):
+        _check(name, values.get(name, ""))
+    url = _PLACEHOLDER.sub(lambda match: values[match[1]], template)
+    parts = urlsplit(url)
+    name = parts.netloc
+    if not _PLACEHOLDER.search(urlsplit(template).netloc):
+        name = f"{parts.netloc}{parts.path}".rstrip("/")
+    return NodeTarget(url=url, name=name, node_id=node_id)
 
-    text: str
 
-    def target(self, values: Mapping[str, str], node_id: int | None = None) -> Target:
-        """The target with these values. Raises ``ValueError`` when one is missing or not what it should be."""
-        for name in self.placeholders:
-            _check(name, values.get(name, ""))
-        url = PLACEHOLDER.sub(lambda match: values[match[1]], self.text)
-        return Target(url=url, name=self._name(url), node_id=node_id)
-
-    @property
-    def placeholders(self) -> list[str]:
-        """The names in braces."""
-        return PLACEHOLDER.findall(self.text)
-
-    def _name(self, url: str) -> str:
-        """Host and port; the path as well where nodes differ in nothing else, as behind a proxy."""
-        parts = urlsplit(url)
-        if PLACEHOLDER.search(urlsplit(self.text).netloc):
-            return parts.netloc
-        return f"{parts.netloc}{parts.path}".rstrip("/")
+def _check(name: str, value: str) -> None:
+    if not value:
+        raise ValueError(f"there is no {name} to put into {{{name}}}")
+    match name:
+        case "host":
+            valid = _is_host(value)
+        case "target":
+            valid = str(address(value)) == value
+        case _:
+            valid = bool(_WORD.fullmatch(value)) and value not in {".", ".."}
+    if not valid:
+        raise ValueError(f"the {name} {shown(value)!r} cannot be part of a URL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,39 +115,63 @@ def address(text: str) -> Address:
     host, port = text, ""
     if not text.endswith("]") and ":" in text:
         host, _, port = text.rpartition(":")
-        if not _is_port(port):
+        if not _PORT.fullmatch(port) or not 0 < int(port) <= _LAST_PORT:
             raise ValueError(f"{shown(text)!r} has no valid port")
-    if not is_host(host):
+    if not _is_host(host):
         raise ValueError(f"{shown(text)!r} is not HOST:PORT")
     return Address(host=host, port=port)
 
 
-def is_host(text: str) -> bool:
+def _is_host(text: str) -> bool:
     """Whether a text can be the host of a URL: a name, an IPv4 address, or an IPv6 address in brackets."""
     if text.startswith("["):
         return text.endswith("]") and bool(_IPV6.fullmatch(text[1:-1]))
     return bool(_HOST.fullmatch(text))
 
 
-def in_url(host: str) -> str:
-    """A host as a URL has it: an IPv6 address gets brackets."""
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+def merged(
+    fixed: Iterable[SourceConfig],
+    found: Iterable[NodeTarget],
+    common: FoundSourceConfig,
+) -> list[SourceConfig]:
+    """
+    The sources for the found targets, each address once and none that is configured.
+
+    Two are the same when they share the URL or the name; the one that comes first stays. Two addresses of one
+    node both stay: when one of them fails, the other is read.
+    """
+    seen: set[object] = set()
+    for config in fixed:
+        seen |= _marks(config)
+    kept = []
+    for target in found:
+        config = source_of(target, common)
+        marks = _marks(config)
+        if seen.isdisjoint(marks):
+            kept.append(config)
+            seen |= marks
+    return kept
 
 
-def _is_port(text: str) -> bool:
-    digits = text.isascii() and text.isdecimal()
-    return digits and len(text) <= len(str(_LAST_PORT)) and 0 < int(text) <= _LAST_PORT
+def confirmed(
+    fixed: Iterable[SourceConfig], found: Iterable[NodeTarget]
+) -> dict[str, str]:
+    """The ids that a discovery knows of the addresses of configured sources, by the name of these."""
+    ids: dict[str, str] = {}
+    for target in found:
+        if target.node_id is not None:
+            ids.setdefault(target.url.rstrip("/"), str(target.node_id))
+    addresses = ((config.label, config.url.rstrip("/")) for config in fixed)
+    return {label: ids[url] for label, url in addresses if url in ids}
 
 
-def _check(name: str, value: str) -> None:
-    if not value:
-        raise ValueError(f"there is no {name} to put into {{{name}}}")
-    match name:
-        case "host":
-            valid = is_host(value)
-        case "target":
-            valid = str(address(value)) == value
-        case _:
-            valid = bool(_WORD.fullmatch(value)) and value not in {".", ".."}
-    if not valid:
-        raise ValueError(f"the {name} {shown(value)!r} cannot be part of a URL")
+def source_of(target: NodeTarget, common: FoundSourceConfig) -> SourceConfig:
+    """The source for a target, with the settings that all found ones have. Raises ``ValueError`` for an invalid URL."""
+    settings = {name: getattr(common, name) for name in type(common).model_fields}
+    return SourceConfig(
+        url=target.url, name=target.name, node_id=target.node_id, **settings
+    )
+
+
+def _marks(config: SourceConfig) -> set[object]:
+    return {("name", config.label), ("url", config.url.rstrip("/"))}

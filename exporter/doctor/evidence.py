@@ -14,7 +14,7 @@ from quotascope.clients.quota_admin import QuotaAdmin
 from ..cardinality import Cardinality
 from ..collection.reads import Reads
 from ..config import Config, KafkaConfig, SourceConfig
-from ..discovery.build import build_roster
+from ..discovery.discovery import build_roster
 from ..errors import ConfigError
 from ..join import Join
 from ..snapshot import LimitsHealth, Snapshot, SourceRead

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 from structlog.testing import capture_logs
-from tests.exporter.discovery.test_follow import ScriptedFinder, target
+from tests.exporter.discovery.test_discovery import ScriptedFinder, target
 from tests.exporter.examples import ScriptedLimits, ScriptedSource, limits, rates
 from tests.exporter.otlp.test_push import ScriptedSender
 

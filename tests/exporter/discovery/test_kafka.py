@@ -5,24 +5,24 @@ from tests.exporter.limits.test_admin import DENIED, ScriptedAdmin
 
 from quotascope.clients.errors import AdminUnreachable
 from quotascope.clients.quota_admin import Node
+from quotascope.exporter.config import KafkaDiscoveryConfig
 from quotascope.exporter.discovery.kafka import KafkaFinder
-from quotascope.exporter.discovery.nodes import Templates
-from quotascope.exporter.discovery.target import UrlTemplate
 from quotascope.exporter.errors import DiscoveryError
 
-LISTED = Node(node_id=100, host="listed", port=0)
+LISTED = "100@listed:9093"
 
 
 def finder(
-    admin: ScriptedAdmin, *listed: Node, clock: list[float] | None = None
+    admin: ScriptedAdmin, *listed: str, clock: list[float] | None = None
 ) -> KafkaFinder:
     """Asks a scripted cluster; ``clock`` holds the time."""
     times = clock or [0.0]
-    templates = Templates(
-        broker=UrlTemplate("http://{host}:1/{node_id}"),
-        controller=UrlTemplate("http://{host}:2/{node_id}"),
+    config = KafkaDiscoveryConfig(
+        url="http://{host}:1/{node_id}",
+        controller_url="http://{host}:2/{node_id}",
+        controllers=listed,
     )
-    return KafkaFinder(admin, templates, listed, 30.0, lambda: times[0])
+    return KafkaFinder(config, admin, lambda: times[0])
 
 
 async def urls(found: KafkaFinder) -> tuple[list[str], str | None]:

@@ -2,22 +2,28 @@ from __future__ import annotations
 
 import pytest
 
-from quotascope.exporter.discovery.target import UrlTemplate, address
+from quotascope.exporter.config import SourceConfig
+from quotascope.exporter.discovery.target import (
+    NodeTarget,
+    address,
+    confirmed,
+    target_of,
+)
 
-TEMPLATE = UrlTemplate("https://{host}:8778/jolokia")
+TEMPLATE = "https://{host}:8778/jolokia"
 
 
 def test_host_takes_its_place() -> None:
     """The source is called by host and port."""
-    target = TEMPLATE.target({"host": "broker-1.kafka"}, 1)
+    target = target_of(TEMPLATE, {"host": "broker-1.kafka"}, 1)
     assert target.url == "https://broker-1.kafka:8778/jolokia"
     assert (target.name, target.node_id) == ("broker-1.kafka:8778", 1)
 
 
 def test_name_holds_the_path_where_nodes_differ_in_it() -> None:
     """Behind a proxy all nodes share host and port."""
-    template = UrlTemplate("http://proxy:80/kafka/{node_id}/jolokia/")
-    assert template.target({"node_id": "7"}).name == "proxy:80/kafka/7/jolokia"
+    template = "http://proxy:80/kafka/{node_id}/jolokia/"
+    assert target_of(template, {"node_id": "7"}).name == "proxy:80/kafka/7/jolokia"
 
 
 @pytest.mark.parametrize(
@@ -41,15 +47,15 @@ def test_name_holds_the_path_where_nodes_differ_in_it() -> None:
 def test_host_cannot_reach_elsewhere(host: str) -> None:
     """What brokers advertise is a host and nothing more: no path, port, user or line end."""
     with pytest.raises(ValueError, match="host"):
-        TEMPLATE.target({"host": host})
+        target_of(TEMPLATE, {"host": host})
 
 
 @pytest.mark.parametrize("rack", ["..", ".", "a/b", "a b", "%2e%2e", ""])
 def test_rack_is_one_step_of_a_path(rack: str) -> None:
     """A rack is any text to Kafka."""
-    template = UrlTemplate("http://{host}/{rack}/jolokia")
+    template = "http://{host}/{rack}/jolokia"
     with pytest.raises(ValueError, match="rack"):
-        template.target({"host": "a", "rack": rack})
+        target_of(template, {"host": "a", "rack": rack})
 
 
 @pytest.mark.parametrize(
@@ -89,3 +95,23 @@ def test_address_that_is_none(text: str) -> None:
     """Anything beside HOST:PORT is refused."""
     with pytest.raises(ValueError, match=r"port|HOST:PORT"):
         address(text)
+
+
+def _source(name: str, url: str) -> SourceConfig:
+    return SourceConfig(name=name, url=url)
+
+
+def test_a_discovery_confirms_the_node_of_a_configured_address() -> None:
+    """Whatever slash ends it; the first that names a node counts, and other addresses are not confirmed."""
+    found = [
+        NodeTarget(url="http://a:1/jolokia/", name="x"),
+        NodeTarget(url="http://a:1/jolokia/", name="y", node_id=7),
+        NodeTarget(url="http://a:1/jolokia", name="z", node_id=8),
+        NodeTarget(url="http://c:1/jolokia", name="w", node_id=9),
+    ]
+    fixed = [
+        _source("first", "http://a:1/jolokia"),
+        _source("second", "http://b:1/jolokia"),
+    ]
+    assert confirmed(fixed, found) == {"first": "7"}
+    assert confirmed(fixed, []) == {}

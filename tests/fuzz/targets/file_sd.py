@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from tests.fuzz.target import Target
 
-from quotascope.exporter.discovery.file_sd import parse
-from quotascope.exporter.discovery.target import UrlTemplate
+from quotascope.exporter.discovery.files import parse
+from quotascope.exporter.discovery.target import target_of
 
-_URL = UrlTemplate("http://{target}/jolokia?port={port}")
+_URL = "http://{target}/jolokia?port={port}"
 _JSON = b"["
 """An input that begins so is taken for JSON, as Prometheus writes it."""
 
@@ -20,7 +20,7 @@ def _read(data: bytes) -> None:
     for found in parse(name, data.decode()):
         address = found.address
         values = {"target": str(address), "host": address.host, "port": address.port}
-        url = urlsplit(_URL.target(values).url)
+        url = urlsplit(target_of(_URL, values).url)
         assert (url.scheme, url.path) == ("http", "/jolokia")
         assert url.query == f"port={address.port}"
         assert url.username is None

@@ -9,14 +9,22 @@ from dataclasses import replace
 
 import structlog
 
-from ..config import FoundSourceConfig, SourceConfig
+from quotascope.clients.quota_admin import QuotaAdmin
+
+from ..config import Config, FoundSourceConfig, KafkaConfig, SourceConfig
 from ..errors import ConfigError, DiscoveryError
+from ..limits.admin import read_timeout
 from ..snapshot import DiscoveryHealth
-from .merge import confirmed, merged
+from ..sources.build import build_source, build_sources
+from .files import FileFinder
+from .kafka import KafkaFinder
 from .roster import Roster
-from .target import Finder, Found
+from .target import Finder, FoundNodes, NodeTarget, confirmed, merged, source_of
 
 log = structlog.get_logger()
+
+OpenAdmin = Callable[[KafkaConfig], QuotaAdmin]
+"""Opens the Admin API, which connects with its first call."""
 
 
 class Discovery:
@@ -27,7 +35,7 @@ class Discovery:
     in seconds.
 
     Args:
-        finders: Ways of finding nodes; of two that name the same address the first is believed.
+        finders: Ways of finding nodes; of two that name the same address the first counts.
         fixed: The configured sources, which are not to be found again.
         common: What all found sources share.
         roster: What is kept up to date.
@@ -51,7 +59,7 @@ class Discovery:
         self._roster = roster
         self._timeout_seconds = timeout_seconds
         self._clock = clock
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, FoundNodes] = {}
         self._health = {f.name: DiscoveryHealth(name=f.name) for f in self._finders}
         self._following = asyncio.Lock()
         roster.settled.clear()
@@ -61,16 +69,15 @@ class Discovery:
         self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
         """Look until cancelled."""
-        async with asyncio.TaskGroup() as finders:
-            for finder in self._finders:
-                finders.create_task(self._run(finder, pause))
 
-    async def _run(
-        self, finder: Finder, pause: Callable[[float], Awaitable[object]]
-    ) -> None:
-        while True:
-            await self._refresh(finder)
-            await pause(finder.interval_seconds)
+        async def follow(finder: Finder) -> None:
+            while True:
+                await self._refresh(finder)
+                await pause(finder.interval_seconds)
+
+        async with asyncio.TaskGroup() as tasks:
+            for finder in self._finders:
+                tasks.create_task(follow(finder))
 
     async def refresh(self) -> None:
         """Look once. A failure is remembered in ``health``, not raised."""
@@ -78,9 +85,9 @@ class Discovery:
 
     def resume(self, before: Discovery) -> None:
         """
-        Go on where another discovery of the same roster has ended.
+        Take over from another discovery of the same roster that has ended.
 
-        What finders of the same name found stays until they have looked again.
+        Nodes that finders of the same name found stay until they have looked again.
         """
         for name in self._health.keys() & before.health.keys():
             self._health[name] = before.health[name]
@@ -92,7 +99,7 @@ class Discovery:
         self, fixed: Sequence[SourceConfig], common: FoundSourceConfig, *, renew: bool
     ) -> None:
         """
-        Read what was found in another way, or beside other configured sources; ``renew`` makes all found ones anew.
+        Read the found nodes with other settings, or beside other configured sources; ``renew`` makes all their sources again.
 
         When one of them cannot be made, those that are read stay until the next look.
         """
@@ -105,11 +112,11 @@ class Discovery:
 
     @property
     def health(self) -> Mapping[str, DiscoveryHealth]:
-        """How each finder goes, by its name."""
+        """How each finder does, by its name."""
         return self._health
 
     @property
-    def found(self) -> Mapping[str, Found]:
+    def found(self) -> Mapping[str, FoundNodes]:
         """What each finder found last, by its name."""
         return self._found
 
@@ -122,7 +129,11 @@ class Discovery:
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 found = await finder.find()
-            await self._follow(finder.name, found)
+            async with self._following:
+                known = {**self._found, finder.name: found}
+                await self._have(known, renew=False)
+                self._found = known
+            self._succeeded(finder.name, found)
         except TimeoutError:
             self._failed(finder, f"no answer within {self._timeout_seconds:g} seconds")
         except (ConfigError, DiscoveryError) as error:
@@ -132,14 +143,7 @@ class Discovery:
             self._failed(finder, f"unexpected {type(error).__name__}: {error}")
         self._settle()
 
-    async def _follow(self, name: str, found: Found) -> None:
-        async with self._following:
-            known = {**self._found, name: found}
-            await self._have(known, renew=False)
-            self._found = known
-        self._succeeded(name, found)
-
-    async def _have(self, known: Mapping[str, Found], *, renew: bool) -> None:
+    async def _have(self, known: Mapping[str, FoundNodes], *, renew: bool) -> None:
         """Let the roster follow what the finders found. Raises as that does."""
         targets = [
             target
@@ -153,7 +157,7 @@ class Discovery:
             confirmed=confirmed(self._fixed, targets),
         )
 
-    def _succeeded(self, name: str, found: Found) -> None:
+    def _succeeded(self, name: str, found: FoundNodes) -> None:
         health = self._health[name]
         if found.problem is not None and found.problem != health.error:
             log.warning("not everything was found", discovery=name, error=found.problem)
@@ -184,3 +188,49 @@ class Discovery:
         """Let the first collection begin once every finder has looked."""
         if all(each.found_at or each.error for each in self._health.values()):
             self._roster.settled.set()
+
+
+def build_roster(
+    config: Config, open_admin: OpenAdmin
+) -> tuple[Roster, Discovery | None]:
+    """
+    The sources, and what finds more of them where that is configured.
+
+    Raises ``ConfigError`` and what ``open_admin`` raises.
+    """
+    roster = Roster(build_sources(config.sources))
+    if not config.discovery.wanted:
+        return roster, None
+    check_found_sources(config)
+    return roster, discovery_of(config, build_finders(config, open_admin), roster)
+
+
+def build_finders(config: Config, open_admin: OpenAdmin) -> tuple[Finder, ...]:
+    """The finders of a configuration. Raises as ``build_roster``."""
+    finders: list[Finder] = []
+    cluster, files = config.discovery.kafka, config.discovery.file_sd
+    if cluster is not None and config.kafka is not None:
+        finders.append(KafkaFinder(cluster, open_admin(config.kafka)))
+    if files is not None:
+        finders.append(FileFinder(files))
+    return tuple(finders)
+
+
+def discovery_of(
+    config: Config, finders: Sequence[Finder], roster: Roster
+) -> Discovery:
+    """The discovery that lets the roster follow these finders."""
+    timeout = read_timeout(config.kafka) if config.kafka else 60.0
+    common = config.discovery.source
+    return Discovery(finders, config.sources, common, roster, timeout)
+
+
+def check_found_sources(config: Config) -> None:
+    """Raise ``ConfigError`` now, and not with the first node that is found, when sources of found nodes cannot be made."""
+    if not config.discovery.wanted:
+        return
+    example = NodeTarget(url="https://node.invalid/", name="discovery.source")
+    try:
+        build_source(source_of(example, config.discovery.source))
+    except ConfigError as error:
+        raise ConfigError("discovery.source", error.problems) from None

@@ -9,7 +9,7 @@ from tests.exporter.examples import NOW, ScriptedSource
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import Dialect, FoundSourceConfig, SourceConfig
 from quotascope.exporter.discovery import Discovery, Roster
-from quotascope.exporter.discovery.target import Found, Target
+from quotascope.exporter.discovery.target import FoundNodes, NodeTarget
 from quotascope.exporter.errors import ConfigError, DiscoveryError
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import OwnHealth
@@ -17,9 +17,9 @@ from quotascope.exporter.snapshot import OwnHealth
 FIXED = SourceConfig(dialect=Dialect.JOLOKIA, url="http://fixed:1/jolokia", node_id=9)
 
 
-def target(name: str, node_id: int | None = None) -> Target:
+def target(name: str, node_id: int | None = None) -> NodeTarget:
     """A target of this name."""
-    return Target(url=f"http://{name}/jolokia", name=name, node_id=node_id)
+    return NodeTarget(url=f"http://{name}/jolokia", name=name, node_id=node_id)
 
 
 class ScriptedFinder:
@@ -27,15 +27,15 @@ class ScriptedFinder:
 
     interval_seconds = 7.0
 
-    def __init__(self, name: str, *targets: Target) -> None:
+    def __init__(self, name: str, *targets: NodeTarget) -> None:
         self.name = name
-        self.found = Found(targets=targets)
+        self.found = FoundNodes(targets=targets)
         self.error: Exception | None = None
         self.answers = asyncio.Event()
         self.answers.set()
         self.closed = False
 
-    async def find(self) -> Found:
+    async def find(self) -> FoundNodes:
         """The targets, or the error."""
         await self.answers.wait()
         if self.error is not None:
@@ -97,7 +97,7 @@ async def test_failure_keeps_what_was_found() -> None:
 async def test_part_that_cannot_be_found_is_told_once() -> None:
     """The rest is used; every look that lacks it counts."""
     finder = ScriptedFinder("kafka")
-    finder.found = Found(targets=(target("a:1"),), problem="no controllers")
+    finder.found = FoundNodes(targets=(target("a:1"),), problem="no controllers")
     roster, discovery = following([finder])
     with capture_logs() as lines:
         await discovery.refresh()
@@ -140,7 +140,7 @@ async def test_first_collection_waits_for_the_first_look() -> None:
     finder.answers.set()
     assert [source.name for source in (await first).sources] == ["a:1", "b:1"]
     await look
-    finder.found = Found(targets=(target("b:1"),))
+    finder.found = FoundNodes(targets=(target("b:1"),))
     await discovery.refresh()
     shown = await collection.snapshot(60)
     assert [source.name for source in shown.sources] == ["b:1"]
