@@ -13,7 +13,7 @@ from quotascope.clients.quota_admin import QuotaAdmin
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import Config, KafkaConfig
-from quotascope.exporter.config.loaded import loaded
+from quotascope.exporter.config.load import loaded
 from quotascope.exporter.discovery import Discovery, Roster
 from quotascope.exporter.discovery.discovery import build_roster
 from quotascope.exporter.errors import ConfigError

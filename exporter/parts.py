@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from quotascope.clients.quota_admin import QuotaAdmin
 
 from .config import Config, KafkaConfig
-from .config.loaded import Loaded
+from .config.load import Loaded
 from .discovery.discovery import build_finders, check_found_sources
 from .discovery.target import Finder
 from .limits import LimitsSource

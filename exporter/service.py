@@ -11,7 +11,7 @@ from .background import Background
 from .cardinality import Cardinality
 from .collection import Collection, Sampler
 from .config import Config
-from .config.loaded import Loaded
+from .config.load import Loaded
 from .diagnosis import Severity, diagnose
 from .discovery import Discovery, Roster
 from .discovery.discovery import discovery_of

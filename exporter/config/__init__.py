@@ -1,28 +1,33 @@
-"""The configuration: what can be set, how it is read, and what is said when it is wrong."""
+"""The configuration: its settings, how it is read, and the messages about its mistakes."""
 
-from .cardinality import CardinalityConfig, Excluded
-from .discovery import (
-    DiscoveryConfig,
-    FileDiscoveryConfig,
-    FoundSourceConfig,
-    KafkaDiscoveryConfig,
-)
-from .duration import seconds_of
-from .kafka import KafkaConfig, SaslConfig
-from .load import load_config
+from .load import Override, discovery_overrides, load_config, sources_override
 from .model import (
     DEFAULT_PORT,
+    CardinalityConfig,
     CollectionConfig,
     Config,
+    Excluded,
     LogConfig,
     LogFormat,
     LogLevel,
+    OtlpCompression,
+    OtlpConfig,
+    OtlpProtocol,
+    OtlpTlsConfig,
     ServerConfig,
 )
-from .otlp import OtlpCompression, OtlpConfig, OtlpProtocol, OtlpTlsConfig
-from .override import Override, discovery_overrides, sources_override
-from .section import TlsConfig, secret
-from .source import BasicAuthConfig, Dialect, SourceConfig
+from .section import TlsConfig, seconds_of, secret
+from .sources import (
+    BasicAuthConfig,
+    Dialect,
+    DiscoveryConfig,
+    FileDiscoveryConfig,
+    FoundSourceConfig,
+    KafkaConfig,
+    KafkaDiscoveryConfig,
+    SaslConfig,
+    SourceConfig,
+)
 
 __all__ = [
     "DEFAULT_PORT",

@@ -14,7 +14,7 @@ from quotascope.quotas import StrictLoader, named, refusing, text_of
 from ..errors import ConfigError
 
 Place = tuple[str | int, ...]
-"""The way to a value: keys and list indices from the top."""
+"""The path to a value: keys and list indices from the top."""
 
 _DEEPEST = 20
 """More levels than any configuration has."""
@@ -22,8 +22,8 @@ _VARIABLE = re.compile(r"\$(\$\{|\{(\w+)\})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """What a configuration file says, and where."""
+class ConfigDocument:
+    """The content of a configuration file, and where it stands."""
 
     data: dict[str, object] = field(default_factory=dict)
     lines: Mapping[Place, int] = field(default_factory=dict)
@@ -31,12 +31,12 @@ class Document:
     raw: Mapping[Place, str] = field(default_factory=dict)
     """Texts as written wherever ``${NAME}`` was filled in; safe to show."""
     problems: tuple[tuple[int, str], ...] = ()
-    """What is wrong with the form of it: line and text. The values are usable all the same."""
+    """What is wrong with its form: line and text. The values are usable all the same."""
     broken: frozenset[Place] = frozenset()
     """Where a value is missing because of such a problem."""
 
 
-def read_document(path: Path, environ: Mapping[str, str] | None) -> Document:
+def read_document(path: Path, environ: Mapping[str, str] | None) -> ConfigDocument:
     """Read a configuration file, or standard input for ``-``. Raises ``ConfigError`` when it cannot be read at all."""
     subject = named(path)
     with refusing(lambda problem: ConfigError(subject, [problem])):
@@ -46,27 +46,27 @@ def read_document(path: Path, environ: Mapping[str, str] | None) -> Document:
 
 def parse_document(
     text: str, subject: str, environ: Mapping[str, str] | None
-) -> Document:
+) -> ConfigDocument:
     """
     Parse the text of a configuration file; without ``environ``, ``${NAME}`` stands for itself.
 
-    Raises ``ConfigError``, which calls it ``subject``, when it is no YAML or no mapping;
+    Raises ``ConfigError``, which calls it ``subject``, when it is not YAML or not a mapping;
     smaller problems are in the document.
     """
     with refusing(lambda problem: ConfigError(subject, [problem])):
         loader = StrictLoader(text)
-        reader = _Reader(loader, environ)
+        reader = _YamlReader(loader, environ)
         node = loader.get_single_node()
         data = None if node is None else reader.value(node, ())
     if data is None:
-        return Document()
+        return ConfigDocument()
     if not isinstance(data, dict):
         problem = "line 1: expected keys and values, such as `sources:`"
         raise ConfigError(subject, [problem])
     return reader.document(data)
 
 
-class _Reader:
+class _YamlReader:
     """Turns YAML nodes into values, noting lines and problems on the way."""
 
     def __init__(
@@ -79,9 +79,9 @@ class _Reader:
         self._loader = loader
         self._environ = environ
 
-    def document(self, data: dict[str, object]) -> Document:
+    def document(self, data: dict[str, object]) -> ConfigDocument:
         """The data with everything that was noted."""
-        return Document(
+        return ConfigDocument(
             data=data,
             lines=self._lines,
             raw=self._raw,
@@ -107,14 +107,6 @@ class _Reader:
     def _items(
         self, node: yaml.MappingNode, place: Place
     ) -> Iterator[tuple[str, object]]:
-        self._report_duplicates(node)
-        self._loader.flatten_mapping(node)
-        for key_node, value_node in node.value:
-            key = str(key_node.value)
-            self._lines[(*place, key)] = _line(key_node)
-            yield key, self.value(value_node, (*place, key))
-
-    def _report_duplicates(self, node: yaml.MappingNode) -> None:
         seen: dict[str, int] = {}
         for key_node, _ in node.value:
             key, line = str(key_node.value), _line(key_node)
@@ -122,6 +114,11 @@ class _Reader:
                 text = f"the key {key!r} is there already in line {seen[key]}"
                 self._problems.append((line, text))
             seen.setdefault(key, line)
+        self._loader.flatten_mapping(node)
+        for key_node, value_node in node.value:
+            key = str(key_node.value)
+            self._lines[(*place, key)] = _line(key_node)
+            yield key, self.value(value_node, (*place, key))
 
     def _filled(self, text: str, place: Place) -> str:
         environ = self._environ

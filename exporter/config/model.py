@@ -10,21 +10,31 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, FilePath, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    FilePath,
+    SecretStr,
+    model_validator,
+)
 
-from .cardinality import CardinalityConfig
-from .discovery import DiscoveryConfig
-from .kafka import KafkaConfig
-from .otlp import OtlpConfig
+from ..patterns import matcher
 from .section import Seconds, Section, comma_separated
-from .source import SourceConfig
+from .sources import (
+    DiscoveryConfig,
+    HeaderName,
+    HttpUrl,
+    KafkaConfig,
+    SourceConfig,
+)
 
 DEFAULT_PORT = 9749
 """The port of `quotascope serve`."""
 
 
 class LogFormat(StrEnum):
-    """How log lines look."""
+    """The format of log lines."""
 
     AUTO = "auto"
     HUMAN = "human"
@@ -33,7 +43,7 @@ class LogFormat(StrEnum):
 
 
 class LogLevel(StrEnum):
-    """The least severe lines that are written."""
+    """The least severe log lines that are written."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -46,25 +56,25 @@ class ServerConfig(Section):
 
     address: str = Field(
         default="0.0.0.0",  # noqa: S104 - Prometheus usually runs elsewhere
-        description="Address to listen on. Without web_config_file everybody who reaches it may ask: 127.0.0.1 keeps it to this machine.",
+        description="Address to listen on. Without web_config_file any client that reaches it is answered: 127.0.0.1 limits it to this machine.",
     )
     port: int = Field(
         default=DEFAULT_PORT, ge=0, le=65_535, description="Port; 0 takes a free one."
     )
     web_config_file: FilePath | None = Field(
         default=None,
-        description="TLS, users and headers in the web config format that all exporters of Prometheus share; read again when it changes. docs/security.md says what is taken.",
+        description="TLS, users and headers in the web config format that all exporters of Prometheus share; read again when it changes. docs/security.md lists what is supported.",
         examples=["/etc/quotascope/web.yaml"],
     )
     allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
         default=(),
-        description="Names that URLs may call it by, such as quotascope.corp, besides localhost and IP addresses. Without one: any; on a loopback address, none.",
+        description="Host names that requests may use, such as quotascope.corp, besides localhost and IP addresses. Without any: all; on a loopback address, none.",
     )
     max_connections: int = Field(
         default=512,
         ge=1,
         le=100_000,
-        description="Most connections at once; a new one takes the place of that which waited longest.",
+        description="Most connections at once; a new one replaces the one that has waited longest.",
     )
     max_requests: int = Field(
         default=40,
@@ -75,7 +85,7 @@ class ServerConfig(Section):
 
 
 class CollectionConfig(Section):
-    """How a scrape becomes reads of the brokers."""
+    """How scrapes read the brokers."""
 
     max_age_seconds: float = Field(
         default=1.0,
@@ -85,7 +95,7 @@ class CollectionConfig(Section):
     )
     timeout_seconds: Seconds = Field(
         default=9.0,
-        description="Longest collection when the caller does not tell its timeout. Prometheus does, in X-Prometheus-Scrape-Timeout-Seconds.",
+        description="Longest collection when the request has no X-Prometheus-Scrape-Timeout-Seconds, which Prometheus sends.",
     )
     sample_every_seconds: Seconds | None = Field(
         default=None,
@@ -94,13 +104,178 @@ class CollectionConfig(Section):
     )
     sample_window_seconds: Seconds = Field(
         default=60.0,
-        description="How far back these maxima reach, the same for every scraper; Prometheus's scrape interval at least, or peaks between two scrapes are lost.",
+        description="How far back these maxima reach, the same for every scraper; at least Prometheus's scrape interval, or peaks between two scrapes are lost.",
     )
     margin_seconds: float = Field(
         default=0.5,
         ge=0,
         allow_inf_nan=False,
         description="How much earlier than Prometheus's timeout the answer is sent; sources that have not answered by then show their last numbers.",
+    )
+
+
+class Excluded(StrEnum):
+    """What to do with entities whose names are excluded."""
+
+    OVERFLOW = "overflow"
+    DROP = "drop"
+
+
+def _lines(value: object) -> object:
+    # a variable of the environment holds one text; patterns may contain commas and spaces
+    return value.splitlines() if isinstance(value, str) else value
+
+
+def _checked(pattern: str) -> str:
+    matcher(pattern)
+    return pattern
+
+
+Patterns = Annotated[
+    tuple[Annotated[str, AfterValidator(_checked)], ...], BeforeValidator(_lines)
+]
+
+
+class CardinalityConfig(Section):
+    """The number of series, and the entities that have some."""
+
+    max_entities: int = Field(
+        default=10_000,
+        ge=1,
+        description="Most pairs of user and client id that are shown for each quota type, and most entities of custom quota callbacks for each. The others are folded into `__overflow__`, so that sums stay true.",
+    )
+    include_users: Patterns = Field(
+        default=(),
+        description="Show only users whose whole name matches one of these RE2 expressions, such as team-.*. An entity without a user is not affected. Needs quotascope[patterns].",
+    )
+    exclude_users: Patterns = Field(
+        default=(), description="Do not show these users, included or not."
+    )
+    include_client_ids: Patterns = Field(
+        default=(), description="The same for client ids."
+    )
+    exclude_client_ids: Patterns = Field(
+        default=(), description="The same for client ids."
+    )
+    excluded: Excluded = Field(
+        default=Excluded.OVERFLOW,
+        description="What to do with entities that are not shown because of their names: overflow folds them, drop leaves them out of sums as well.",
+    )
+    detail_above: float | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Show utilization, burst, rule and cause only of entities that were throttled or above this utilization in the last five minutes. Without it: of all.",
+        examples=[0.5],
+    )
+    idle_after_seconds: Seconds | None = Field(
+        default=None,
+        description="Leave out entities that had neither usage nor a throttle for this long, until they have some again. Without it: Kafka drops them after an hour.",
+        examples=[900.0],
+    )
+
+
+class OtlpProtocol(StrEnum):
+    """The transport of OTLP; the names are those of ``OTEL_EXPORTER_OTLP_PROTOCOL``."""
+
+    HTTP = "http/protobuf"
+    GRPC = "grpc"
+
+
+class OtlpCompression(StrEnum):
+    """How requests are compressed."""
+
+    GZIP = "gzip"
+    NONE = "none"
+
+
+def _pairs(value: object) -> object:
+    """``name=value,name=value``, as in an environment variable, beside a mapping."""
+    if not isinstance(value, str):
+        return value
+    pairs = (pair.partition("=") for pair in value.split(",") if pair.strip())
+    return {name.strip(): text.strip() for name, _, text in pairs}
+
+
+class OtlpTlsConfig(Section):
+    """TLS towards the receiver."""
+
+    ca_file: FilePath | None = Field(
+        default=None,
+        description="PEM file of the authorities to trust. Without it: those of the libraries.",
+        examples=["/etc/quotascope/ca.pem"],
+    )
+    cert_file: FilePath | None = Field(
+        default=None,
+        description="PEM file with the certificate (and chain) that quotascope presents.",
+        examples=["/etc/quotascope/client.pem"],
+    )
+    key_file: FilePath | None = Field(
+        default=None,
+        description="PEM file with its private key, without a password.",
+        examples=["/etc/quotascope/client.key"],
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> OtlpTlsConfig:
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("cert_file and key_file need each other")
+        return self
+
+
+class OtlpConfig(Section):
+    """
+    The push to an OpenTelemetry receiver.
+
+    Settings without a value here come from OpenTelemetry's own environment variables.
+    """
+
+    endpoint: HttpUrl | None = Field(
+        default=None,
+        description="Where the receiver listens; https for TLS. http/protobuf: a URL without a path gets /v1/metrics. Without it: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT, or this machine.",
+        examples=["http://collector:4318"],
+    )
+    protocol: OtlpProtocol | None = Field(
+        default=None,
+        description="http/protobuf (default) or grpc.",
+        examples=[OtlpProtocol.HTTP],
+    )
+    headers: Annotated[dict[HeaderName, SecretStr], BeforeValidator(_pairs)] = Field(
+        default_factory=dict,
+        description="Headers to send (metadata of gRPC), such as a token.",
+        examples=[{"Authorization": "Bearer ${OTLP_TOKEN}"}],
+    )
+    header_files: Annotated[dict[HeaderName, FilePath], BeforeValidator(_pairs)] = (
+        Field(
+            default_factory=dict,
+            description="Headers whose values are read from files.",
+            examples=[{"Authorization": "/run/secrets/otlp-authorization"}],
+        )
+    )
+    tls: OtlpTlsConfig | None = Field(default=None, description="For https URLs.")
+    compression: OtlpCompression | None = Field(
+        default=None,
+        description="gzip (default) or none.",
+        examples=[OtlpCompression.GZIP],
+    )
+    interval_seconds: Seconds | None = Field(
+        default=None, description="Time from one push to the next.", examples=[60.0]
+    )
+    timeout_seconds: Seconds | None = Field(
+        default=None,
+        description="Longest time for one request, further attempts included.",
+        examples=[10.0],
+    )
+    max_request_bytes: int = Field(
+        default=3_000_000,
+        ge=100_000,
+        le=64_000_000,
+        description="Longest request before compression; more is sent in several. By default, a Collector takes 4 MiB over gRPC and 20 MiB over HTTP.",
+    )
+    resource_attributes: Annotated[dict[str, str], BeforeValidator(_pairs)] = Field(
+        default_factory=dict,
+        description="Further attributes of the resource, or other values for service.name, service.instance.id and the like.",
+        examples=[{"deployment.environment.name": "production"}],
     )
 
 
@@ -131,26 +306,26 @@ class Config(Section):
     )
     discovery: DiscoveryConfig = Field(
         default=DiscoveryConfig(),
-        description="Brokers and controllers that are found, to be read beside those that are listed under `sources`.",
+        description="Finds brokers and controllers, which are read beside those listed under `sources`.",
     )
     kafka: KafkaConfig | None = Field(
         default=None,
-        description="The Admin API. Without it there is usage, but no limit, rule or utilisation.",
+        description="The Admin API. Without it there is usage, but no limit, rule or utilization.",
     )
     server: ServerConfig = Field(
         default=ServerConfig(), description="Where quotascope listens."
     )
     collection: CollectionConfig = Field(
         default=CollectionConfig(),
-        description="How a scrape becomes reads of the brokers.",
+        description="How scrapes read the brokers.",
     )
     cardinality: CardinalityConfig = Field(
         default=CardinalityConfig(),
-        description="How many series there may be, and whose. Whatever is not shown is counted in quotascope_entities and quotascope_series_dropped.",
+        description="Bounds the number of series. Entities that are not shown are counted in quotascope_entities and quotascope_series_dropped.",
     )
     otlp: OtlpConfig | None = Field(
         default=None,
-        description="Pushes the same metrics to an OpenTelemetry receiver. The variables OTEL_EXPORTER_OTLP_… alone do not switch it on; `otlp: {}` does, and leaves the rest to them.",
+        description="Pushes the same metrics to an OpenTelemetry receiver. The variables OTEL_EXPORTER_OTLP_… alone do not enable it; `otlp: {}` does, and takes the other settings from them.",
     )
     log: LogConfig = Field(
         default=LogConfig(), description="Log lines on standard error."

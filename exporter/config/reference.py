@@ -12,14 +12,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from .load import section_in, variable
 from .model import Config
-from .override import variable
-from .schema import section_in
 from .section import Section
 
 _WIDTH = 100
 _SHOWN = {("kafka",), ("sources",)}
-"""Sections that have no default, but without which there is little to see."""
+"""Sections without a default that most configurations have."""
 _HEAD = f"""\
 The configuration of quotascope: every key, its default, and what it means.
 

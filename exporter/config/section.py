@@ -1,4 +1,4 @@
-"""What all parts of the configuration share: strictness, secrets, TLS."""
+"""What all sections of the configuration share: strictness, times, secrets, TLS."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from pydantic import (
     Field,
     FilePath,
     SecretStr,
+    TypeAdapter,
+    ValidationError,
     model_validator,
 )
+
+from ..errors import ConfigError
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)", re.ASCII)
@@ -31,6 +35,15 @@ Seconds = Annotated[
     Field(gt=0, le=86_400, allow_inf_nan=False),
 ]
 """A number of seconds, or a text such as ``500ms``, ``5s`` or ``1m``."""
+
+
+def seconds_of(text: str, origin: str) -> float:
+    """The seconds that ``500ms``, ``5s``, ``1m`` or ``7`` stand for. Raises ``ConfigError``, which names the ``origin``."""
+    try:
+        return TypeAdapter[float](Seconds).validate_python(text)
+    except ValidationError:
+        problem = f"expected a time such as 500ms, 5s or 1m, got {text!r}"
+        raise ConfigError(origin, [problem]) from None
 
 
 class Section(BaseModel):
@@ -93,7 +106,7 @@ class TlsConfig(Section):
 
 
 def comma_separated(value: object) -> object:
-    """A text as the list of what is between its commas; anything else as it is."""
+    """A text as the list of the parts between its commas; anything else as it is."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return value
@@ -107,7 +120,7 @@ def at_most_one(section: Section, *names: str) -> None:
 
 
 def exactly_one(section: Section, *names: str) -> None:
-    """Raise ValueError unless just one of these keys is given."""
+    """Raise ValueError unless exactly one of these keys is given."""
     at_most_one(section, *names)
     if all(getattr(section, name) is None for name in names):
         raise ValueError(f"needs {' or '.join(names)}")
@@ -117,7 +130,7 @@ def secret(value: SecretStr | None, file: Path | None) -> str | None:
     """
     The secret itself, from the configuration or from its file without the last line end.
 
-    Raises ``OSError`` when the file cannot be read, ``ValueError`` when it is no text.
+    Raises ``OSError`` when the file cannot be read, ``ValueError`` when it is not text.
     """
     if file is None:
         return None if value is None else value.get_secret_value()

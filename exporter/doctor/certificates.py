@@ -17,7 +17,7 @@ from quotascope.clients.errors import ClientError
 from quotascope.clients.security import Tls
 
 from ..config import Config, SourceConfig, TlsConfig
-from ..config.loaded import named_files
+from ..config.load import named_files
 from ..errors import ConfigError
 from ..tls import tls_of
 from ..web.load import load_web_settings

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ..config import Config
-from ..config.loaded import named_files
+from ..config.load import named_files
 from ..errors import ConfigError
 from ..web.load import load_web_settings
 from ..web.model import WebConfig

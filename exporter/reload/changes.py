@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..config import Config
-from ..config.loaded import Loaded
+from ..config.load import Loaded
 from ..config.section import Section
 
 NEEDS_RESTART: Final = ("server",)

@@ -13,7 +13,7 @@ import structlog
 from quotascope.clients.errors import ClientError
 
 from ..config import Config, LogConfig
-from ..config.loaded import Loaded, loaded
+from ..config.load import Loaded, loaded
 from ..errors import ConfigError
 from ..garbage import search_now
 from ..parts import Builder, Parts

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ..config.file import Document, read_document
-from ..config.problems import Origins, problems
+from ..config.file import ConfigDocument, read_document
+from ..config.load import Origins, problems
 from ..errors import ConfigError
 from .model import WebConfig
 from .tls import server_context
@@ -38,7 +38,7 @@ def load_web_settings(path: Path) -> WebSettings:
     return WebSettings(config=config, tls=context, files=tuple(_files(path, config)))
 
 
-def _config(path: Path, document: Document) -> WebConfig:
+def _config(path: Path, document: ConfigDocument) -> WebConfig:
     found = [(line, f"line {line}: {text}") for line, text in document.problems]
     try:
         config = WebConfig.model_validate(

@@ -21,7 +21,7 @@ from tests.cli.conftest import Serve
 from tests.cluster.certificates import make_certificates
 from tests.exporter.web.serving import HASH, PASSWORD
 
-from quotascope.exporter.config.file import Document
+from quotascope.exporter.config.file import ConfigDocument
 from quotascope.exporter.config.load import build_config
 from quotascope.exporter.errors import ConfigError
 
@@ -202,7 +202,7 @@ def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
 def refusal(data: dict[str, Any]) -> str:
     """What is said about a configuration, nothing when it can be used."""
     try:
-        build_config(Document(data=data), "file", {})
+        build_config(ConfigDocument(data=data), "file", {})
     except ConfigError as error:
         return str(error)
     return ""

@@ -7,7 +7,7 @@ import pytest
 
 from quotascope.clients.adapter import open_quota_admin
 from quotascope.exporter.config import Config, KafkaConfig
-from quotascope.exporter.config.loaded import loaded
+from quotascope.exporter.config.load import loaded
 from quotascope.exporter.errors import ConfigError
 from quotascope.exporter.limits.admin import connection_of
 from quotascope.exporter.parts import Builder, Parts

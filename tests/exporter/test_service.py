@@ -14,7 +14,7 @@ from tests.exporter.otlp.test_push import ScriptedSender
 
 from quotascope.exporter import background
 from quotascope.exporter.config import Config
-from quotascope.exporter.config.loaded import Loaded
+from quotascope.exporter.config.load import Loaded
 from quotascope.exporter.errors import CannotListen
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits

@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from quotascope.exporter.config.file import Document, parse_document, read_document
+from quotascope.exporter.config.file import (
+    ConfigDocument,
+    parse_document,
+    read_document,
+)
 from quotascope.exporter.errors import ConfigError
 
 
-def parse(text: str, **environ: str) -> Document:
+def parse(text: str, **environ: str) -> ConfigDocument:
     """What a file with this text says."""
     return parse_document(text, "q.yaml", environ)
 

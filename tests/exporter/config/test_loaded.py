@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from quotascope.exporter.config import Config
-from quotascope.exporter.config.loaded import files_in, loaded
+from quotascope.exporter.config.load import files_in, loaded
 
 
 def config(password: Path, **server: Any) -> Config:

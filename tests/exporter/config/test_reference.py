@@ -7,9 +7,8 @@ import pytest
 
 from quotascope.exporter.config import Config
 from quotascope.exporter.config.file import parse_document
-from quotascope.exporter.config.load import build_config
+from quotascope.exporter.config.load import build_config, section_in, value_places
 from quotascope.exporter.config.reference import reference
-from quotascope.exporter.config.schema import section_in, value_places
 from quotascope.exporter.config.section import Section
 from quotascope.exporter.errors import ConfigError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from quotascope.exporter.config.kafka import Server
+from quotascope.exporter.config.sources import Server
 
 SERVER: TypeAdapter[str] = TypeAdapter(Server)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from quotascope.exporter.config import Config
-from quotascope.exporter.config.loaded import loaded
+from quotascope.exporter.config.load import loaded
 from quotascope.exporter.reload.changes import (
     changed_fields,
     changed_files,

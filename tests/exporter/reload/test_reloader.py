@@ -13,7 +13,7 @@ from tests.exporter.examples import NOW
 
 from quotascope.clients.errors import InvalidConnection
 from quotascope.exporter.config import Config, LogConfig
-from quotascope.exporter.config.loaded import loaded
+from quotascope.exporter.config.load import loaded
 from quotascope.exporter.errors import ConfigError
 from quotascope.exporter.parts import Builder, Parts
 from quotascope.exporter.reload import Reloader

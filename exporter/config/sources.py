@@ -1,0 +1,357 @@
+"""The configuration of what is read: sources, the Admin API, and discovery, which finds sources."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    FilePath,
+    SecretStr,
+    model_validator,
+)
+
+from quotascope.clients.security import SaslMechanism, SecurityProtocol
+
+from .section import Seconds, Section, TlsConfig, comma_separated, exactly_one
+
+
+class Dialect(StrEnum):
+    """The format in which an agent answers."""
+
+    AUTO = "auto"
+    """Jolokia or Prometheus text, detected from the answer."""
+    JOLOKIA = "jolokia"
+    PROMETHEUS = "prometheus"
+    """Prometheus text whose dialect is detected from each answer."""
+    JMX_EXPORTER = "jmx_exporter"
+    """The same, as older configurations call it."""
+    QUOTASCOPE_RULES = "quotascope_rules"
+    KAFKA_2_0_0 = "kafka_2_0_0"
+    CONFLUENT = "confluent"
+    JMX_DEFAULT = "jmx_default"
+    STRIMZI = "strimzi"
+
+
+def http_url(url: str) -> str:
+    """Return the URL if an agent can have it; else raise ValueError."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise ValueError("is not a URL such as http://broker-1:8778/jolokia") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("is not a URL such as http://broker-1:8778/jolokia")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("must not hold a user or password: use basic_auth")
+    return url
+
+
+def _header_name(name: str) -> str:
+    if not _TOKEN.fullmatch(name):
+        raise ValueError("is not the name of an HTTP header")
+    return name
+
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HttpUrl = Annotated[str, AfterValidator(http_url)]
+HeaderName = Annotated[str, AfterValidator(_header_name)]
+
+
+def _without_colon(name: str) -> str:
+    if ":" in name:
+        raise ValueError("must not hold a colon: it ends there in HTTP")
+    return name
+
+
+class BasicAuthConfig(Section):
+    """HTTP basic authentication towards an agent."""
+
+    username: Annotated[str, AfterValidator(_without_colon)] = Field(
+        description="User name.", examples=["monitor"]
+    )
+    password: SecretStr | None = Field(
+        default=None,
+        description="Password; either this or password_file.",
+        examples=["${AGENT_PASSWORD}"],
+    )
+    password_file: FilePath | None = Field(
+        default=None,
+        description="The same, read from a file.",
+        examples=["/run/secrets/agent-password"],
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> BasicAuthConfig:
+        exactly_one(self, "password", "password_file")
+        return self
+
+
+class DialectConfig(Section):
+    """The format in which an agent answers."""
+
+    dialect: Dialect = Field(
+        default=Dialect.AUTO,
+        description="auto: detected from the answer. jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent that answers Prometheus text, whose naming is detected. To force a naming: quotascope_rules, kafka_2_0_0, confluent, strimzi, or jmx_default for an agent without rules, such as Amazon MSK has.",
+        examples=["auto"],
+    )
+
+
+class AddressConfig(DialectConfig):
+    """The node, and the address of its agent."""
+
+    url: HttpUrl = Field(
+        description="Where it answers, for example http://broker-1:8778/jolokia or http://broker-1:9404/metrics.",
+        examples=["http://broker-1:8778/jolokia"],
+    )
+    name: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Value of the label `source`. Default: host and port of the URL.",
+        examples=["broker-1"],
+    )
+    node_id: int | None = Field(
+        default=None,
+        ge=0,
+        description="Kafka's node.id, the value of the label `broker`. Default: the id that the node reports, which needs its app-info beans.",
+        examples=[1],
+    )
+
+
+class AccessConfig(Section):
+    """Access to an agent: credentials, TLS and bounds."""
+
+    timeout_seconds: Seconds = Field(
+        default=60.0,
+        description="How long one read of it may take, with all its requests. No scrape waits so long: a read that takes longer than half a scrape's time continues in the background, and the last numbers are shown with their age.",
+    )
+    max_answer_bytes: int = Field(
+        default=64 << 20,
+        ge=1024,
+        description="Longest answer that is read, decompressed. Its content is bounded as well, see docs/hostile-input.md.",
+    )
+    tls: TlsConfig | None = Field(default=None, description="For https URLs.")
+    basic_auth: BasicAuthConfig | None = Field(
+        default=None, description="HTTP basic authentication."
+    )
+    headers: dict[HeaderName, SecretStr] = Field(
+        default_factory=dict,
+        description="HTTP headers to send, such as a token that a proxy requires.",
+        examples=[{"Authorization": "Bearer ${AGENT_TOKEN}"}],
+    )
+    header_files: dict[HeaderName, FilePath] = Field(
+        default_factory=dict,
+        description="HTTP headers whose values are read from files.",
+        examples=[{"Authorization": "/run/secrets/agent-authorization"}],
+    )
+
+
+class SourceConfig(
+    AccessConfig, AddressConfig
+):  # in this order, fields of the address come first
+    """One broker or controller to read."""
+
+    @property
+    def label(self) -> str:
+        """The label ``source``: the name, or else host and port; free of secrets."""
+        return self.name or urlsplit(self.url).netloc
+
+
+def _not_empty(servers: tuple[str, ...]) -> tuple[str, ...]:
+    if not servers:
+        raise ValueError("names no broker")
+    return servers
+
+
+def _host_and_port(server: str) -> str:
+    host, colon, port = server.rpartition(":")
+    if not (host and colon and port.isdecimal() and 0 < int(port) < 65536):  # noqa: PLR2004 - TCP's
+        raise ValueError("expected HOST:PORT, such as broker-1:9092")
+    return server
+
+
+Server = Annotated[str, AfterValidator(_host_and_port)]
+
+
+class SaslConfig(Section):
+    """SASL towards Kafka."""
+
+    mechanism: SaslMechanism = Field(
+        default=SaslMechanism.PLAIN,
+        description="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.",
+    )
+    username: str = Field(description="User name.", examples=["quotascope"])
+    password: SecretStr | None = Field(
+        default=None,
+        description="Password; either this or password_file.",
+        examples=["${KAFKA_PASSWORD}"],
+    )
+    password_file: FilePath | None = Field(
+        default=None,
+        description="The same, read from a file.",
+        examples=["/run/secrets/kafka-password"],
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> SaslConfig:
+        exactly_one(self, "password", "password_file")
+        return self
+
+
+class KafkaConfig(Section):
+    """The Admin API, which has the configured quotas."""
+
+    bootstrap_servers: Annotated[
+        tuple[Server, ...],
+        BeforeValidator(comma_separated),
+        AfterValidator(_not_empty),
+    ] = Field(
+        description="Brokers to connect to first: a list, or HOST:PORT separated by commas.",
+        examples=[["broker-1:9092", "broker-2:9092"]],
+    )
+    security_protocol: SecurityProtocol = Field(
+        default=SecurityProtocol.PLAINTEXT,
+        description="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
+    )
+    sasl: SaslConfig | None = Field(default=None, description="For the SASL protocols.")
+    tls: TlsConfig | None = Field(default=None, description="For the SSL protocols.")
+    refresh_interval_seconds: Seconds = Field(
+        default=30.0, description="How often the configured quotas are read again."
+    )
+    timeout_seconds: Seconds = Field(
+        default=10.0, description="Longest wait for connecting, and for each answer."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> KafkaConfig:
+        uses_sasl = self.security_protocol.uses_sasl
+        if uses_sasl and self.sasl is None:
+            raise ValueError(f"{self.security_protocol.value} needs sasl")
+        if self.sasl is not None and not uses_sasl:
+            raise ValueError(
+                f"sasl has no effect with {self.security_protocol.value}: set security_protocol"
+            )
+        if self.tls is not None and not self.security_protocol.uses_tls:
+            raise ValueError(
+                f"tls has no effect with {self.security_protocol.value}: set security_protocol"
+            )
+        return self
+
+
+_PLACEHOLDER: Final = re.compile(r"\{(\w+)\}", re.ASCII)
+_VOTER: Final = re.compile(
+    r"(\d{1,10})@(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?", re.ASCII
+)
+
+
+def _template(required: set[str], *names: str) -> AfterValidator:
+    """A check of a URL with some of these names in braces, of which one at least must be a required one."""
+
+    def check(text: str) -> str:
+        used = set(_PLACEHOLDER.findall(text))
+        if not used <= set(names) or set("{}") & set(_PLACEHOLDER.sub("", text)):
+            allowed = ", ".join(f"{{{name}}}" for name in names)
+            raise ValueError(f"may hold {allowed}, and no other braces")
+        http_url(_PLACEHOLDER.sub("1", text))
+        if not used & required:
+            missing = " or ".join(f"{{{n}}}" for n in names if n in required)
+            raise ValueError(f"must hold {missing}: else all nodes have one URL")
+        return text
+
+    return AfterValidator(check)
+
+
+def _controller(text: str) -> str:
+    if not _VOTER.fullmatch(text):
+        raise ValueError("expected NODE_ID@HOST, such as 100@controller-1")
+    return text
+
+
+NodeTemplate = Annotated[str, _template({"host", "node_id"}, "host", "node_id", "rack")]
+TargetTemplate = Annotated[str, _template({"target", "host"}, "target", "host", "port")]
+Controller = Annotated[str, AfterValidator(_controller)]
+
+
+class FoundSourceConfig(AccessConfig, DialectConfig):
+    """The settings that all found sources share."""
+
+    dialect: Dialect = Field(
+        default=Dialect.AUTO, description="As `dialect` of a source."
+    )
+
+
+class KafkaDiscoveryConfig(Section):
+    """Brokers and controllers as the cluster itself reports them."""
+
+    url: NodeTemplate = Field(
+        description="Where a node's agent answers. {host}, {node_id} and {rack} are replaced by the values that the cluster reports for the node.",
+        examples=["http://{host}:8778/jolokia"],
+    )
+    controller_url: NodeTemplate | None = Field(
+        default=None,
+        description="The same for nodes that are only controllers; {rack} is unknown for them. Default: url.",
+        examples=["http://{host}:8779/jolokia"],
+    )
+    controllers: Annotated[tuple[Controller, ...], BeforeValidator(comma_separated)] = (
+        Field(
+            default=(),
+            description="Controllers as NODE_ID@HOST, for clusters older than Kafka 3.9, which do not report the addresses of theirs. The value of controller.quorum.voters can be used.",
+            examples=[["100@controller-1", "101@controller-2"]],
+        )
+    )
+    refresh_interval_seconds: Seconds = Field(
+        default=30.0, description="How often the cluster is read."
+    )
+
+
+class FileDiscoveryConfig(Section):
+    """Nodes from files as Prometheus's file_sd_configs reads them."""
+
+    files: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
+        min_length=1,
+        description="JSON (*.json) or YAML files; * stands for any name.",
+        examples=[["/etc/prometheus/kafka/*.json"]],
+    )
+    url: TargetTemplate = Field(
+        default="http://{target}/jolokia",
+        description="Where a target's agent answers: {target} is replaced by HOST:PORT from the file, {host} and {port} by its parts. The file's own __scheme__ and __metrics_path__ are not used.",
+    )
+    match: dict[str, str] = Field(
+        default_factory=dict,
+        description="Only groups with these labels are taken. Default: all.",
+        examples=[{"job": "kafka"}],
+    )
+    node_id_label: str = Field(
+        default="node_id",
+        min_length=1,
+        description="The label that holds Kafka's node.id, where there is one.",
+    )
+    refresh_interval_seconds: Seconds = Field(
+        default=5.0, description="How often the files are checked."
+    )
+
+
+class DiscoveryConfig(Section):
+    """Where brokers and controllers are found."""
+
+    kafka: KafkaDiscoveryConfig | None = Field(
+        default=None,
+        description="All brokers and controllers of the cluster under `kafka`, including those that are down.",
+    )
+    file_sd: FileDiscoveryConfig | None = Field(
+        default=None,
+        description="Targets from files. Anyone who can write these files decides where the requests of `source` go, with its credentials.",
+    )
+    source: FoundSourceConfig = Field(
+        default=FoundSourceConfig(), description="How found sources are read."
+    )
+
+    @property
+    def wanted(self) -> bool:
+        """Whether any discovery is configured."""
+        return self.kafka is not None or self.file_sd is not None
