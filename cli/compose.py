@@ -6,10 +6,12 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from quotascope.alerts.runbook import runbooks
 from quotascope.clients.adapter import open_quota_admin
 from quotascope.clients.quota_admin import QuotaAdmin
+from quotascope.exporter.app import Exporter, Reloader, build_parts
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import Config, KafkaConfig
@@ -23,9 +25,6 @@ from quotascope.exporter.limits.refresh import (
     LimitsRefresh,
 )
 from quotascope.exporter.logs import configure_logs
-from quotascope.exporter.parts import Builder
-from quotascope.exporter.reload import Reloader
-from quotascope.exporter.service import Exporter, exporter_of
 from quotascope.exporter.snapshot import OwnHealth
 
 _Look = Callable[[], Coroutine[object, object, None]]
@@ -38,18 +37,18 @@ def build_exporter(
     config: Config, read: Callable[[], Config] | None = None
 ) -> tuple[Exporter, Reloader]:
     """
-    The exporter, not started yet, and what lets it go on with what ``read`` gives then: the same when None.
+    The exporter, not started yet, and what swaps it to the configuration that ``read`` returns then: the same when None.
 
     Raises ``ConfigError`` and ``ClientError``.
     """
-    builder = Builder(admin_of, os.environ)
-    parts = builder.build(loaded(with_source(config)))
+    build = partial(build_parts, open_admin=admin_of, environ=os.environ)
+    parts = build(loaded(with_source(config)))
 
     def again() -> Config:
         return with_source(config if read is None else read())
 
-    reloader = Reloader(again, builder, configure_logs)
-    return exporter_of(parts, dict(runbooks()), reloader), reloader
+    reloader = Reloader(again, build, configure_logs)
+    return Exporter(parts, runbooks=dict(runbooks()), reloader=reloader), reloader
 
 
 def roster_of(config: Config) -> tuple[Roster, Discovery | None]:
@@ -58,14 +57,14 @@ def roster_of(config: Config) -> tuple[Roster, Discovery | None]:
 
 
 def with_source(config: Config) -> Config:
-    """The configuration, when it says whom to read. Else raises ``ConfigError``."""
+    """The configuration, if it has a source or a discovery. Else raises ``ConfigError``."""
     if not config.sources and not config.discovery.wanted:
         raise ConfigError("configuration", [_NO_SOURCE])
     return config
 
 
 def kafka_of(config: Config) -> KafkaConfig:
-    """How to reach the Admin API. Raises ``ConfigError`` when the configuration does not say."""
+    """How to reach the Admin API. Raises ``ConfigError`` when that is not configured."""
     if config.kafka is None:
         raise ConfigError("configuration", [_NO_KAFKA])
     return config.kafka
@@ -86,7 +85,7 @@ async def build_collection(
     config: Config, *, watch: bool = False
 ) -> AsyncIterator[Collection]:
     """
-    A collection whose limits were read, and whose nodes were looked for: once, or again and again for those who ``watch``.
+    A collection whose limits were read, and whose nodes were looked for: once, or again and again to ``watch``.
 
     Raises ``ConfigError`` and ``ClientError``.
     """

@@ -13,9 +13,10 @@ from rich.console import Console
 
 from quotascope.alerts.runbook import runbooks
 from quotascope.demo import Simulation, run
+from quotascope.exporter.app import Exporter, Parts
 from quotascope.exporter.config import Config
+from quotascope.exporter.config.load import Loaded
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
-from quotascope.exporter.service import Exporter
 from quotascope.metrics import Clock, SteadyClock
 
 from .demo_view import farewell, intro, screen, view
@@ -67,7 +68,8 @@ async def _at_work(
 def _exporter(config: Config, simulation: Simulation, clock: Clock) -> Exporter:
     source = EmbeddedSource("demo", simulation.registry, _NODE_ID, clock)
     limits = EmbeddedLimits(simulation.quotas, _NODE_ID, clock, _CAPACITY_THREADS)
-    return Exporter(config, [source], limits, runbooks=dict(runbooks()))
+    parts = Parts(loaded=Loaded(config=config), sources=(source,), limits=limits)
+    return Exporter(parts, runbooks=dict(runbooks()))
 
 
 def _end(duration_seconds: int | None) -> asyncio.Event:

@@ -14,9 +14,8 @@ from .grouping import grouped
 from .settings import Reading
 
 if TYPE_CHECKING:
+    from quotascope.exporter.app import Exporter, Reloader
     from quotascope.exporter.config import Config
-    from quotascope.exporter.reload import Reloader
-    from quotascope.exporter.service import Exporter
 
 EXAMPLES = """
 Examples:

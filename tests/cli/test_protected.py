@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.certificates import Certificates, make_certificates
-from tests.exporter.examples import ScriptedLimits, ScriptedSource
+from tests.exporter.examples import ScriptedLimits, ScriptedSource, exporter_of
 from tests.exporter.web.serving import HASH, PASSWORD, tls_section, web_file
 
+from quotascope.exporter.app import Exporter
 from quotascope.exporter.config import Config
-from quotascope.exporter.service import Exporter
 
 QUOTASCOPE = Path(sys.executable).with_name("quotascope")
 
@@ -38,7 +38,7 @@ async def exporter(
     file = web_file(tmp_path, **section, basic_auth_users={"me": HASH})
     server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(file)}
     config = Config.model_validate({"server": server})
-    async with Exporter(config, [ScriptedSource()], ScriptedLimits()) as started:
+    async with exporter_of(config, [ScriptedSource()], ScriptedLimits()) as started:
         await started.snapshot()
         yield started
 

@@ -7,9 +7,12 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from quotascope.exporter.app import Exporter, Parts
 from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
+from quotascope.exporter.config import Config
+from quotascope.exporter.config.load import Loaded
 from quotascope.exporter.errors import SourceError, SourceUnreachable
-from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.limits import Limits, LimitsSource, NodeSettings
 from quotascope.exporter.snapshot import (
     Columns,
     Entity,
@@ -19,11 +22,25 @@ from quotascope.exporter.snapshot import (
     Snapshot,
     SourceHealth,
 )
+from quotascope.exporter.sources.source import Source
 from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType
 
 ALICE = QuotaEntity("alice", None)
 NOW = 1_795_251_780.0
 """Unix time in seconds."""
+
+
+def exporter_of(
+    config: Config,
+    sources: Sequence[Source],
+    source_of_limits: LimitsSource | None = None,
+    **more: Any,
+) -> Exporter:
+    """An exporter of these, whatever the configuration names."""
+    parts = Parts(
+        loaded=Loaded(config=config), sources=tuple(sources), limits=source_of_limits
+    )
+    return Exporter(parts, **more)
 
 
 def limits(**changes: Any) -> Limits:

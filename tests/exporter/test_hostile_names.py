@@ -16,13 +16,13 @@ import structlog
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
+from tests.exporter.examples import exporter_of
 from tests.exporter.sources.http.hostile import body, jolokia
 from tests.exporter.sources.http.misbehaving import serving
 from tests.strategies import HOSTILE, broken_texts, examples, texts
 
 from quotascope.exporter.config import Config, LogConfig, LogFormat
 from quotascope.exporter.logs import configure_logs
-from quotascope.exporter.service import Exporter
 from quotascope.exporter.sources.build import build_sources
 from quotascope.exporter.untrusted import LONGEST
 from quotascope.metrics import mbean_name, sanitize
@@ -109,7 +109,7 @@ async def served(clients: list[str]) -> tuple[str, str, str]:
             }
         )
         async with (
-            Exporter(config, build_sources(config.sources), None) as exporter,
+            exporter_of(config, build_sources(config.sources), None) as exporter,
             aiohttp.ClientSession(exporter.url) as session,
         ):
             paths = (

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from tests.exporter.examples import exporter_of
 from tests.exporter.recorded import CAPTURES
 from tests.exporter.sources.http.hostile import (
     LONG,
@@ -23,7 +24,6 @@ from tests.exporter.sources.http.hostile import (
 from tests.exporter.sources.http.misbehaving import serving, with_status
 
 from quotascope.exporter.config import Config
-from quotascope.exporter.service import Exporter
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.exporter.sources.build import build_sources
 
@@ -70,7 +70,9 @@ async def scraped(
         }
         configured = config(urls, timeout_seconds)
         sources = build_sources(configured.sources)
-        exporter = await stack.enter_async_context(Exporter(configured, sources, None))
+        exporter = await stack.enter_async_context(
+            exporter_of(configured, sources, None)
+        )
         async with (
             aiohttp.ClientSession() as session,
             session.get(f"{exporter.url}/metrics") as answer,

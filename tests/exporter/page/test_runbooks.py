@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession, encode_basic_auth
-from tests.exporter.examples import ScriptedLimits, ScriptedSource
+from tests.exporter.examples import ScriptedLimits, ScriptedSource, exporter_of
 from tests.exporter.web.serving import HASH, PASSWORD, web_file
 
 from quotascope.alerts.runbook import HEADINGS, runbooks
+from quotascope.exporter.app import Exporter
 from quotascope.exporter.config import Config
-from quotascope.exporter.service import Exporter
 
 TEXTS = dict(runbooks())
 HOSTILE = """\
@@ -59,7 +59,7 @@ async def exporter(
     file = web_file(tmp_path, basic_auth_users={"me": HASH})
     server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(file)}
     config = Config.model_validate({"server": server})
-    async with Exporter(
+    async with exporter_of(
         config, [ScriptedSource()], ScriptedLimits(), runbooks=texts
     ) as started:
         yield started

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 from tests.cluster.certificates import Certificates
-from tests.exporter.examples import ScriptedSource
+from tests.exporter.examples import ScriptedSource, exporter_of
 from tests.exporter.web.serving import (
     HASH,
     PASSWORD,
@@ -26,7 +26,6 @@ from tests.exporter.web.serving import (
 
 from quotascope.exporter.config import Config, ServerConfig
 from quotascope.exporter.errors import CannotListen, ConfigError
-from quotascope.exporter.service import Exporter
 from quotascope.exporter.web import Front
 from quotascope.exporter.web.front import _url
 from quotascope.exporter.web.limits import connections_within
@@ -197,7 +196,7 @@ async def test_nothing_in_a_request_makes_it_ask_anybody(head: str) -> None:
         place = f"127.0.0.1:{bait.getsockname()[1]}"
         text = head.format(url=f"http://{place}", place=place)
         config = Config.model_validate({"server": server})
-        async with Exporter(config, [source], None) as exporter:
+        async with exporter_of(config, [source], None) as exporter:
             await exporter.snapshot()
             ask = f"{text}\r\nConnection: close\r\n\r\n".encode()
             assert (await exchange(exporter.url, ask)).startswith(b"HTTP/1.1 ")

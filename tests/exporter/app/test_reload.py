@@ -5,6 +5,8 @@ import gc
 import threading
 import weakref
 from collections.abc import MutableMapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,30 +14,30 @@ from structlog.testing import capture_logs
 from tests.exporter.examples import NOW
 
 from quotascope.clients.errors import InvalidConnection
+from quotascope.exporter.app import Parts, Reloader, build_parts
+from quotascope.exporter.app.reload import changed_fields, changed_files
 from quotascope.exporter.config import Config, LogConfig
 from quotascope.exporter.config.load import loaded
 from quotascope.exporter.errors import ConfigError
-from quotascope.exporter.parts import Builder, Parts
-from quotascope.exporter.reload import Reloader
 
 BAD = ConfigError("/etc/q.yaml", ["line 3: server.port: expected", "line 9: what"])
 
 
 class World:
-    """A configuration that the test changes, and who goes on with it."""
+    """A configuration that the test changes, and what is swapped to it."""
 
     def __init__(self) -> None:
         self.given: dict[str, Any] = {}
         self.error: Exception | None = None
         self.parts = Parts(loaded=loaded(Config()))
-        self.switches = 0
+        self.swaps = 0
         self.told: list[LogConfig] = []
         self.go_on = threading.Event()
         self.go_on.set()
         self.now = NOW
         self.reloader = Reloader(
             self.read,
-            Builder(_no_admin, {}),
+            partial(build_parts, open_admin=_no_admin, environ={}),
             self.told.append,
             clock=lambda: self.now,
         )
@@ -47,9 +49,9 @@ class World:
             raise self.error
         return Config.model_validate(self.given)
 
-    async def switch(self, parts: Parts) -> None:
+    async def swap(self, parts: Parts) -> None:
         """Count it."""
-        self.switches += 1
+        self.swaps += 1
         if parts.config.cluster == "broken":
             raise ZeroDivisionError
         self.parts = parts
@@ -101,7 +103,7 @@ async def test_nothing_changed() -> None:
     """Files are looked at all the same, and it counts as a success."""
     world = World()
     (line,) = await world.reload()
-    assert (line["changed"], world.switches) == ("nothing", 1)
+    assert (line["changed"], world.swaps) == ("nothing", 1)
 
 
 async def test_bad_configuration_changes_nothing() -> None:
@@ -113,7 +115,7 @@ async def test_bad_configuration_changes_nothing() -> None:
     assert [(line["log_level"], line["file"], line["problem"]) for line in lines] == [
         ("error", "/etc/q.yaml", problem) for problem in BAD.problems
     ]
-    assert world.switches == 0
+    assert world.swaps == 0
     assert world.reloader.health.succeeded_at == NOW
     assert "line 3: server.port" in (world.reloader.health.error or "")
     world.error = None
@@ -128,11 +130,11 @@ async def test_bad_configuration_changes_nothing() -> None:
 async def test_parts_that_cannot_be_made_change_nothing(
     given: dict[str, Any], problem: str
 ) -> None:
-    """What the file alone does not show is found before anything is switched."""
+    """What the file alone does not show is found before anything is swapped."""
     world = World()
     world.given = given
     (line,) = await world.reload()
-    assert (line["problem"], world.switches) == (problem, 0)
+    assert (line["problem"], world.swaps) == (problem, 0)
 
 
 async def test_defect_changes_nothing() -> None:
@@ -144,7 +146,7 @@ async def test_defect_changes_nothing() -> None:
     assert world.reloader.health.error == "ZeroDivisionError"
 
 
-async def test_defect_of_a_switch_is_told() -> None:
+async def test_defect_of_a_swap_is_reported() -> None:
     """Later signals are heard all the same."""
     world = World()
     errors = []
@@ -179,8 +181,50 @@ async def test_signals_during_a_reload_become_one_more() -> None:
     for _ in range(3):
         world.reloader.want()
     world.go_on.set()
-    while world.switches < 2:  # noqa: ASYNC110 - until both were made
+    while world.swaps < 2:  # noqa: ASYNC110 - until both were made
         await asyncio.sleep(0)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    assert world.switches == 2
+    assert world.swaps == 2
+
+
+def config(**given: Any) -> Config:
+    """A configuration."""
+    return Config.model_validate(given)
+
+
+def test_fields_are_named_and_values_are_not() -> None:
+    """A list counts as one field, and so does a section that comes or goes."""
+    old = config(
+        cluster="a",
+        sources=[{"url": "http://a:1"}],
+        collection={"max_age_seconds": 1},
+        otlp={},
+    )
+    new = config(
+        cluster="b",
+        sources=[{"url": "http://b:1"}],
+        collection={"max_age_seconds": 2, "margin_seconds": 1},
+        server={"port": 1},
+    )
+    assert list(changed_fields(old, new)) == [
+        "cluster",
+        "sources",
+        "server.port",
+        "collection.max_age_seconds",
+        "collection.margin_seconds",
+        "otlp",
+    ]
+    assert list(changed_fields(new, new)) == []
+
+
+def test_files_are_named(tmp_path: Path) -> None:
+    """A password that was rotated shows by the name of its file."""
+    file = tmp_path / "password"
+    file.write_text("old")
+    auth = {"username": "me", "password_file": file}
+    settings = config(sources=[{"url": "http://a:1", "basic_auth": auth}])
+    old = loaded(settings)
+    assert list(changed_files(old, loaded(settings))) == []
+    file.write_text("new")
+    assert list(changed_files(old, loaded(settings))) == [str(file)]

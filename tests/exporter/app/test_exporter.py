@@ -9,10 +9,17 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 from tests.exporter.discovery.test_discovery import ScriptedFinder, target
-from tests.exporter.examples import ScriptedLimits, ScriptedSource, limits, rates
+from tests.exporter.examples import (
+    ScriptedLimits,
+    ScriptedSource,
+    exporter_of,
+    limits,
+    rates,
+)
 from tests.exporter.otlp.test_push import ScriptedSender
 
 from quotascope.exporter import background
+from quotascope.exporter.app import Exporter, Parts
 from quotascope.exporter.config import Config
 from quotascope.exporter.config.load import Loaded
 from quotascope.exporter.errors import CannotListen
@@ -20,8 +27,6 @@ from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.otlp import Push
-from quotascope.exporter.parts import Parts
-from quotascope.exporter.service import Exporter, exporter_of
 from quotascope.exporter.snapshot import Sampling, Snapshot
 
 
@@ -56,7 +61,7 @@ async def ready(exporter: Exporter) -> None:
 async def test_from_start_to_end() -> None:
     """It listens, reads, serves, and releases everything at the end."""
     source, limits_source = ScriptedSource(), ScriptedLimits()
-    async with Exporter(config(), [source], limits_source) as exporter:
+    async with exporter_of(config(), [source], limits_source) as exporter:
         await ready(exporter)
         status, text = await get(f"{exporter.url}/metrics")
     assert status == 200
@@ -69,7 +74,7 @@ async def test_from_start_to_end() -> None:
 
 async def test_without_admin_api() -> None:
     """Usage alone can be served."""
-    async with Exporter(config(), [ScriptedSource()], None) as exporter:
+    async with exporter_of(config(), [ScriptedSource()], None) as exporter:
         shown = await exporter.snapshot()
     assert shown.limits is None
     assert not shown.limits_health.configured
@@ -78,7 +83,7 @@ async def test_without_admin_api() -> None:
 async def test_requests_under_way_are_answered_before_the_end() -> None:
     """A scrape that came before the signal gets its numbers; one that comes later finds nobody."""
     source = ScriptedSource()
-    exporter = Exporter(config(), [source], None)
+    exporter = exporter_of(config(), [source], None)
     await exporter.__aenter__()
     await ready(exporter)
     source.answers.clear()
@@ -104,7 +109,7 @@ async def test_port_in_use_is_one_clear_error() -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(CannotListen) as caught:
-            async with Exporter(config(port=port), [source], None):
+            async with exporter_of(config(port=port), [source], None):
                 pass
     reason = f"cannot listen on 127.0.0.1 port {port}: Address already in use"
     assert str(caught.value) == reason
@@ -114,7 +119,7 @@ async def test_port_in_use_is_one_clear_error() -> None:
 async def test_address_of_another_machine_is_one_clear_error() -> None:
     """So is an address that this machine does not have (this one is for documentation)."""
     with pytest.raises(CannotListen, match="Cannot assign requested address"):
-        async with Exporter(config(address="203.0.113.1"), [], None):
+        async with exporter_of(config(address="203.0.113.1"), [], None):
             pass
 
 
@@ -124,7 +129,7 @@ async def test_start_log_says_why_there_is_nothing_to_show() -> None:
     source.table.values[0] = float("nan")
     empty = ScriptedLimits(limits(rules={}))
     with capture_logs() as lines:
-        async with Exporter(config(), [source], empty) as exporter:
+        async with exporter_of(config(), [source], empty) as exporter:
             await ready(exporter)
             await asyncio.sleep(0)
     events = [line["event"] for line in lines]
@@ -143,7 +148,7 @@ async def test_first_collection_that_fails_leaves_it_not_ready(
 
     monkeypatch.setattr(Join, "snapshot", fail)
     with capture_logs() as lines:
-        async with Exporter(config(), [ScriptedSource()], None) as exporter:
+        async with exporter_of(config(), [ScriptedSource()], None) as exporter:
             with pytest.raises(ZeroDivisionError):
                 await exporter.snapshot()
             assert (await get(f"{exporter.url}/-/ready"))[0] == 503
@@ -167,7 +172,9 @@ async def test_maxima_are_the_same_for_every_scraper() -> None:
     def produced(amount: float) -> None:
         source.table.values[0] = amount
 
-    async with Exporter(Config.model_validate(given), [source], ScriptedLimits()) as it:
+    async with exporter_of(
+        Config.model_validate(given), [source], ScriptedLimits()
+    ) as it:
         metrics = f"{it.url}/metrics"
         produced(900.0)
         await it.snapshot()  # as the sampler does
@@ -203,7 +210,7 @@ class Switching:
 
     def exporter(self, parts: Parts) -> Exporter:
         """An exporter of these parts."""
-        return exporter_of(parts)
+        return Exporter(parts)
 
 
 async def test_switching_disturbs_only_what_changes() -> None:
@@ -212,10 +219,10 @@ async def test_switching_disturbs_only_what_changes() -> None:
     before = world.parts("a", "first")
     async with world.exporter(before) as exporter:
         await ready(exporter)
-        await exporter.switch(world.parts("ab", "first"))
+        await exporter.swap(world.parts("ab", "first"))
         shown = await exporter.snapshot()
         assert [source.name for source in shown.sources] == ["a", "b"]
-        await exporter.switch(world.parts("b", "second", cluster="prod"))
+        await exporter.swap(world.parts("b", "second", cluster="prod"))
         shown = await exporter.snapshot()
         assert [source.name for source in shown.sources] == ["b"]
         _, text = await get(f"{exporter.url}/metrics")
@@ -223,7 +230,7 @@ async def test_switching_disturbs_only_what_changes() -> None:
         closed = [each.closed for each in world.sources.values()]
         assert closed == [1, 0]
         assert [each.closed for each in world.limits.values()] == [1, 0]
-        await exporter.switch(world.parts("b"))
+        await exporter.swap(world.parts("b"))
         shown = await exporter.snapshot()
         assert shown.limits is None
         assert not shown.limits_health.configured
@@ -241,7 +248,7 @@ async def test_scrape_under_way_outlives_its_source() -> None:
         source.asked.clear()
         scrape = asyncio.create_task(get(f"{exporter.url}/metrics"))
         await source.asked.wait()
-        await exporter.switch(world.parts("b"))
+        await exporter.swap(world.parts("b"))
         assert source.closed == 0
         source.answers.set()
         status, text = await scrape
@@ -261,17 +268,17 @@ async def test_discovery_can_come_change_and_go() -> None:
             while names != tuple(s.name for s in exporter._roster.sources):  # noqa: ASYNC110 - until they are
                 await asyncio.sleep(0)
 
-        await exporter.switch(world.parts("a", finders=(finder,)))
+        await exporter.swap(world.parts("a", finders=(finder,)))
         await found("a", "c:1")
         same = exporter.parts.finders
-        await exporter.switch(world.parts("ab", finders=same))
+        await exporter.swap(world.parts("ab", finders=same))
         await found("a", "b", "c:1")
-        await exporter.switch(world.parts("a", finders=(other,)))
+        await exporter.swap(world.parts("a", finders=(other,)))
         await found("a", "c:1")
         assert finder.closed
         other.answers.set()
         await found("a", "d:1")
-        await exporter.switch(world.parts("a"))
+        await exporter.swap(world.parts("a"))
         await found("a")
         assert other.closed
         assert (await exporter.snapshot()).discoveries == ()
@@ -286,9 +293,9 @@ async def test_sampling_can_come_change_and_go() -> None:
         assert exporter._sampler is not None
         exporter._sampler.sampling = Sampling(samples=5)
         every = {"sample_every_seconds": 1800.0, "max_age_seconds": 0}
-        await exporter.switch(world.parts("a", collection=every))
+        await exporter.swap(world.parts("a", collection=every))
         assert (await exporter.snapshot()).sampling == Sampling(samples=5)
-        await exporter.switch(world.parts("a"))
+        await exporter.swap(world.parts("a"))
         assert (await exporter.snapshot()).sampling is None
 
 
@@ -303,7 +310,7 @@ async def test_push_can_come_change_and_go() -> None:
     async with world.exporter(world.parts("a")) as exporter:
         await ready(exporter)
         for push in (first, second, None):
-            await exporter.switch(replace(world.parts("a"), push=push))
+            await exporter.swap(replace(world.parts("a"), push=push))
             shown = await exporter.snapshot()
             assert (shown.push is None) == (push is None)
         assert [sender.closed for sender in senders] == [1, 1]
@@ -324,14 +331,14 @@ async def test_what_cannot_be_made_changes_nothing() -> None:
         broken = Push(fail, "http://c", 3600)
         after = world.parts("b", "second", finders=(world.finders["kafka"],))
         with pytest.raises(ZeroDivisionError):
-            await exporter.switch(replace(after, push=broken))
+            await exporter.swap(replace(after, push=broken))
         assert exporter.parts is before
         assert not any(each.closed for each in world.sources.values())
         assert not any(each.closed for each in world.limits.values())
         shown = await exporter.snapshot()
         assert [source.name for source in shown.sources] == ["a"]
         assert shown.discoveries == ()  # nor is one waited for
-        await exporter.switch(world.parts("b", "second"))
+        await exporter.swap(world.parts("b", "second"))
         assert [each.closed for each in world.limits.values()] == [1, 0]
 
 
@@ -357,9 +364,9 @@ async def test_what_cannot_be_closed_is_not_used_again(
     with capture_logs() as lines:
         async with world.exporter(before) as exporter:
             await ready(exporter)
-            await exporter.switch(after)
+            await exporter.swap(after)
             assert exporter.parts is after
-            assert exporter._limits_source is world.limits["second"]
+            assert exporter.parts.limits is world.limits["second"]
             shown = await exporter.snapshot()
             assert [source.name for source in shown.sources] == ["b"]
     told = [(line["event"], line.get("part")) for line in lines]
@@ -378,7 +385,9 @@ async def test_limits_are_read_again_after_a_defect(
     monkeypatch.setattr(background, "AGAIN_SECONDS", 0.0)
     monkeypatch.setattr(LimitsRefresh, "_succeeded", broken_once())
     with capture_logs() as lines:
-        async with Exporter(config(), [ScriptedSource()], ScriptedLimits()) as exporter:
+        async with exporter_of(
+            config(), [ScriptedSource()], ScriptedLimits()
+        ) as exporter:
             await ready(exporter)
             while exporter._refresh.limits is None:  # noqa: ASYNC110 - until it is read again
                 await asyncio.sleep(0)

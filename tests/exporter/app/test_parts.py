@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from quotascope.clients.adapter import open_quota_admin
+from quotascope.exporter.app import Parts, build_parts
 from quotascope.exporter.config import Config, KafkaConfig
 from quotascope.exporter.config.load import loaded
 from quotascope.exporter.errors import ConfigError
 from quotascope.exporter.limits.admin import connection_of
-from quotascope.exporter.parts import Builder, Parts
 
 BASE: dict[str, Any] = {
     "sources": [
@@ -31,7 +31,7 @@ def admin(kafka: KafkaConfig) -> Any:
 def built(before: Parts | None = None, **changes: Any) -> Parts:
     """The parts of ``BASE`` with changes."""
     config = Config.model_validate({**BASE, **changes})
-    return Builder(admin, {}).build(loaded(config), before)
+    return build_parts(loaded(config), before, open_admin=admin, environ={})
 
 
 def kept(before: Parts, after: Parts) -> set[str]:

@@ -1,0 +1,104 @@
+"""Builds the parts of an exporter from its configuration, with the parts of an earlier one that are still the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..config import Config, KafkaConfig
+from ..config.load import Loaded
+from ..discovery.discovery import OpenAdmin, build_finders, check_found_sources
+from ..discovery.target import Finder
+from ..limits import LimitsSource
+from ..limits.admin import AdminLimits
+from ..otlp import Push, build_push
+from ..sources.build import build_sources
+from ..sources.source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts that hold connections. None of them connects before it is used."""
+
+    loaded: Loaded
+    """The configuration that they were built from."""
+    sources: tuple[Source, ...] = ()
+    """In the order of the configuration."""
+    finders: tuple[Finder, ...] = ()
+    limits: LimitsSource | None = None
+    push: Push | None = None
+    renew: bool = False
+    """Whether the sources of found nodes have to be built again, because the settings that they share changed."""
+
+    @property
+    def config(self) -> Config:
+        """The configuration."""
+        return self.loaded.config
+
+
+def build_parts(
+    now: Loaded,
+    before: Parts | None = None,
+    *,
+    open_admin: OpenAdmin,
+    environ: Mapping[str, str],
+) -> Parts:
+    """
+    The parts of a configuration; one whose settings are those of ``before`` is the same object.
+
+    ``environ`` may hold where to push. Raises ``ConfigError`` and ``ClientError``; ``before`` stays as it was in any case.
+    """
+    known = before or Parts(loaded=Loaded(config=Config()))
+    config, old = now.config, known.config
+    check_found_sources(config)
+    sources = tuple(_sources(now, known))
+    finders = known.finders
+    if not now.same(known.loaded, _finding(config), _finding(old)):
+        finders = build_finders(config, open_admin)
+    limits = known.limits if config.kafka else None
+    kafka = _connection(config.kafka), _connection(old.kafka)
+    if config.kafka and (limits is None or not now.same(known.loaded, *kafka)):
+        limits = AdminLimits(open_admin(config.kafka))
+    push = known.push
+    same = now.same(known.loaded, config.otlp, old.otlp)
+    if not same or config.cluster != old.cluster:
+        push = build_push(config, environ, known.push.starts if known.push else None)
+    common = config.discovery.source, old.discovery.source
+    return Parts(
+        loaded=now,
+        sources=sources,
+        finders=finders,
+        limits=limits,
+        push=push,
+        renew=not now.same(known.loaded, *common),
+    )
+
+
+def _sources(now: Loaded, before: Parts) -> Iterator[Source]:
+    known = {
+        config.label: (config, source)
+        for config, source in zip(before.config.sources, before.sources, strict=False)
+    }
+    kept: dict[str, Source] = {}
+    for config in now.config.sources:
+        then, source = known.get(config.label, (None, None))
+        if source is not None and now.same(before.loaded, config, then):
+            kept[config.label] = source
+    fresh = [config for config in now.config.sources if config.label not in kept]
+    built = iter(build_sources(fresh))
+    for config in now.config.sources:
+        yield kept[config.label] if config.label in kept else next(built)
+
+
+def _finding(config: Config) -> tuple[object, ...]:
+    """All settings that finders depend on."""
+    found, kafka = config.discovery, config.kafka
+    connection = _connection(kafka) if found.kafka else None
+    timeout = kafka.timeout_seconds if kafka else None
+    return found.kafka, found.file_sd, connection, timeout
+
+
+def _connection(kafka: KafkaConfig | None) -> KafkaConfig | None:
+    """The settings without the one that concerns no connection."""
+    default = KafkaConfig.model_fields["refresh_interval_seconds"].default
+    return kafka and kafka.model_copy(update={"refresh_interval_seconds": default})

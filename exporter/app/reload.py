@@ -1,0 +1,146 @@
+"""Reads the configuration again, builds its parts, and swaps the exporter to them when it is good."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final, Protocol
+
+import structlog
+
+from quotascope.clients.errors import ClientError
+
+from ..config import Config, LogConfig
+from ..config.load import Loaded, loaded
+from ..config.section import Section
+from ..errors import ConfigError
+from ..garbage import search_now
+from ..snapshot import ReloadHealth
+from .parts import Parts
+
+log = structlog.get_logger()
+
+_NEEDS_RESTART: Final = "server"
+"""The section that is read once, at the start."""
+
+
+class Swappable(Protocol):
+    """What works with the parts of a configuration: the exporter."""
+
+    @property
+    def parts(self) -> Parts:
+        """The parts in use."""
+        ...
+
+    async def swap(self, parts: Parts) -> None:
+        """Work with these; parts that are the same objects as before are not disturbed."""
+        ...
+
+
+class Reloader:
+    """
+    Reads the configuration on request, one time after the other.
+
+    One that cannot be used changes nothing: each problem is logged, and ``health`` shows it until the next attempt.
+
+    Args:
+        read: Reads it with the values that override the file; may block. Raises ``ConfigError``.
+        build: Builds its parts from those in use. Raises ``ConfigError`` and ``ClientError``.
+        configure_logs: Applies the format and level of log lines.
+        clock: Unix time in seconds.
+
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Config],
+        build: Callable[[Loaded, Parts], Parts],
+        configure_logs: Callable[[LogConfig], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._read = read
+        self._build = build
+        self._configure_logs = configure_logs
+        self._clock = clock
+        self._wanted = asyncio.Event()
+        self.between = asyncio.Lock()
+        """As long as it is held, no reload begins; it is free when none is under way."""
+        self.health = ReloadHealth(succeeded_at=clock())
+        """The outcome of the last attempt."""
+
+    def want(self) -> None:
+        """Request a reload, from a signal handler for example; two requests before it begins are one."""
+        self._wanted.set()
+
+    async def run(self, exporter: Swappable) -> None:
+        """Reload whenever that is requested, until cancelled."""
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            await self.reload(exporter)
+
+    async def reload(self, exporter: Swappable) -> None:
+        """Read, build and swap. A failure is logged and remembered, not raised."""
+        async with self.between:
+            try:
+                # the old parts are held by no name, so that what they hold is freed
+                before = exporter.parts.loaded
+                parts, restart = await asyncio.to_thread(self._prepared, exporter.parts)
+                self._configure_logs(parts.config.log)
+                await exporter.swap(parts)
+                self._succeeded(before, parts.loaded, restart)
+                search_now()
+            except ConfigError as error:
+                self._failed(error, error.subject, error.problems)
+            except ClientError as error:
+                self._failed(error, "kafka", (str(error),))
+            except Exception as error:
+                log.exception("reading the configuration again failed unexpectedly")
+                self._failed(error, "configuration", (type(error).__name__,))
+
+    def _prepared(self, before: Parts) -> tuple[Parts, tuple[str, ...]]:
+        """The parts of the configuration as it is now, and the changed fields that need a restart."""
+        config, old = self._read(), before.config
+        fields = changed_fields(old.server, config.server, f"{_NEEDS_RESTART}.")
+        kept = config.model_copy(update={_NEEDS_RESTART: old.server})
+        return self._build(loaded(kept), before), tuple(fields)
+
+    def _succeeded(self, old: Loaded, new: Loaded, restart: tuple[str, ...]) -> None:
+        changed = [*changed_fields(old.config, new.config), *changed_files(old, new)]
+        log.info(
+            "configuration was read again", changed=", ".join(changed) or "nothing"
+        )
+        for field in restart:
+            log.warning("a change needs a restart", field=field)
+        self.health = ReloadHealth(succeeded_at=self._clock(), needs_restart=restart)
+
+    def _failed(
+        self, error: Exception, subject: str, problems: tuple[str, ...]
+    ) -> None:
+        for problem in problems:
+            log.error(
+                "the configuration cannot be used, the one before stays",
+                file=subject,
+                problem=problem,
+            )
+        self.health = replace(self.health, error=str(error) or type(error).__name__)
+
+
+def changed_fields(old: Section, new: Section, place: str = "") -> Iterator[str]:
+    """The fields that differ, as people write them: ``kafka.timeout_seconds``. Never values, which may be secrets."""
+    for name in type(new).model_fields:
+        before, after = getattr(old, name), getattr(new, name)
+        here = f"{place}{name}"
+        if isinstance(before, Section) and isinstance(after, Section):
+            yield from changed_fields(before, after, f"{here}.")
+        elif before != after:
+            yield here
+
+
+def changed_files(old: Loaded, new: Loaded) -> Iterator[str]:
+    """The files that both configurations name and whose content differs."""
+    for path in sorted(old.contents.keys() & new.contents.keys()):
+        if old.contents[path] != new.contents[path]:
+            yield str(path)

@@ -1,5 +1,0 @@
-"""Reading the configuration again while the exporter runs."""
-
-from .reloader import Reloader
-
-__all__ = ["Reloader"]
