@@ -85,7 +85,7 @@ async def build_collection(
     config: Config, *, watch: bool = False
 ) -> AsyncIterator[Collection]:
     """
-    A collection whose limits were read, and whose nodes were looked for: once, or again and again to ``watch``.
+    A collection with the limits read and the nodes found: once, or again and again to ``watch``.
 
     Raises ``ConfigError`` and ``ClientError``.
     """

@@ -1,4 +1,4 @@
-"""`quotascope config`: look at a configuration without running anything."""
+"""`quotascope config`: check a configuration without running anything."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def check(
     ],
 ) -> None:
     """
-    Tell everything that is wrong with a configuration; nothing is connected to.
+    Report all mistakes in a configuration, without connecting to anything.
 
-    Exit code 0: it can be used, as far as that can be told without connecting. 1: it cannot.
+    Exit code 0: it can be used, as far as this is known without a connection. 1: it cannot.
     """
     from quotascope.quotas import named
 

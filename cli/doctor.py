@@ -11,7 +11,7 @@ import typer
 
 from . import options
 from .grouping import grouped
-from .settings import Reading
+from .settings import SourceOptions
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
@@ -35,7 +35,7 @@ _CODES: Final = {"fine": 0, "note": 0, "look": 1, "broken": 2}
 @grouped
 def doctor(
     *,
-    read: Reading,
+    read: SourceOptions,
     scrape_interval: Annotated[
         str | None,
         typer.Option(

@@ -10,7 +10,7 @@ import typer
 
 from . import options
 from .grouping import grouped
-from .settings import Asking
+from .settings import AdminOptions
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
@@ -32,7 +32,7 @@ def explain(
     *,
     user: options.User = "ANONYMOUS",
     client_id: options.ClientId = None,
-    kafka: Asking,
+    kafka: AdminOptions,
     json: options.Json = False,
 ) -> None:
     """

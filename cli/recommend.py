@@ -19,7 +19,7 @@ from .pipeline_options import (
     release_of,
     zone_of,
 )
-from .settings import Asking
+from .settings import AdminOptions
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
@@ -164,7 +164,7 @@ def recommend(
     short_log: ShortLog = False,
     engine: EngineName = "auto",
     configured: Configured = None,
-    kafka: Asking,
+    kafka: AdminOptions,
     results: outputs.Results,
     commands: CommandsFile = None,
     strimzi: Strimzi = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .grouping import grouped
-from .settings import Asking
+from .settings import AdminOptions
 
 if TYPE_CHECKING:
     from quotascope.clients.accounting import ThrottleAccount
@@ -64,7 +64,7 @@ def request_topic(
             rich_help_panel=_NEW,
         ),
     ] = 60,
-    kafka: Asking,
+    kafka: AdminOptions,
 ) -> None:
     """
     Make the topic to which brokers' request logs are shipped, unless it is there.

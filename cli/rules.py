@@ -1,4 +1,4 @@
-"""`quotascope rules`: how agents are to name what they read."""
+"""`quotascope rules`: rules files for the agents of brokers."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def jmx_exporter(
     ] = None,
 ) -> None:
     """
-    Write a rules file for jmx_exporter: Kafka's quotas under quotascope's names and units, and nothing else read.
+    Write a rules file for jmx_exporter: Kafka's quotas under quotascope's names and units, and nothing else.
 
-    Sources need no setting for it: its names are recognised.
+    Sources need no setting for it: its names are detected.
     """
     from quotascope.exporter.rules import jmx_exporter_rules
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from . import options
 from .grouping import grouped
-from .settings import Reading
+from .settings import SourceOptions
 
 if TYPE_CHECKING:
     from quotascope.exporter.app import Exporter, Reloader
@@ -40,7 +40,7 @@ quotascope serve --config /etc/quotascope.yaml --otlp-endpoint https://collector
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """What the exporter is told beside what it reads."""
+    """The options of the exporter beside those of its sources."""
 
     cluster: options.Cluster = None
     sample_every: options.SampleEvery = None
@@ -61,7 +61,7 @@ class Serving:
 
 
 @grouped
-def serve(*, read: Reading, serving: Serving) -> None:
+def serve(*, read: SourceOptions, serving: Serving) -> None:
     """Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C. SIGHUP reads the configuration again."""
     from quotascope.exporter.garbage import search_rarely
     from quotascope.exporter.heap import share_arenas, spare_threads
@@ -79,8 +79,8 @@ def serve(*, read: Reading, serving: Serving) -> None:
     )
 
 
-def _read_again(read: Reading, serving: Serving) -> Config:
-    """What file, environment and flags say now."""
+def _read_again(read: SourceOptions, serving: Serving) -> Config:
+    """The configuration from file, environment and flags as they are now."""
     from quotascope.exporter.errors import ConfigError
     from quotascope.quotas import STDIN, named
 

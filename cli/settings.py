@@ -1,4 +1,4 @@
-"""What several commands are told alike, and the configuration that comes of it."""
+"""Options that several commands share, and the configuration that they give."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class KafkaOptions:
     """How to reach Kafka's Admin API."""
 
     bootstrap_servers: options.BootstrapServers = None
@@ -26,29 +26,29 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """What a command is told that asks Kafka alone."""
+class AdminOptions:
+    """The options of a command that only uses Kafka's Admin API."""
 
     config: options.ConfigFile = None
-    kafka: Connection
+    kafka: KafkaOptions
 
     def configuration(self) -> Config:
-        """With what file and environment say. Raises ``ConfigError``."""
+        """The configuration from these, file and environment. Raises ``ConfigError``."""
         return configuration(self.config, **asdict(self.kafka))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What a command is told that reads the brokers' agents, and maybe asks Kafka."""
+class SourceOptions:
+    """The options of a command that reads the brokers' agents, and maybe uses the Admin API."""
 
     config: options.ConfigFile = None
     source: options.Sources = None
     discover: options.Discover = None
     targets: options.Targets = None
-    kafka: Connection
+    kafka: KafkaOptions
 
     def configuration(self, **flags: object) -> Config:
-        """With what file and environment say, and more flags as ``configuration`` takes them. Raises ``ConfigError``."""
+        """The configuration from these, file, environment, and more flags as ``configuration`` takes them. Raises ``ConfigError``."""
         return configuration(
             self.config,
             self.source,
@@ -105,21 +105,15 @@ def configuration(
         sources_override,
     )
 
-    named = {_flag(name): value for name, value in flags.items()}
-    overrides = [
-        Override(place=_PLACES[flag], value=value, origin=flag)
-        for flag, value in named.items()
-        if value is not None
-    ]
+    overrides = []
+    for name, value in flags.items():
+        # --web.config.file is the name in all exporters of Prometheus
+        separator = "." if name == "web_config_file" else "-"
+        flag = f"--{name.replace('_', separator)}"
+        if value is not None:
+            overrides.append(Override(place=_PLACES[flag], value=value, origin=flag))
     if sources:
         overrides.append(sources_override(sources, "--source"))
     if discover:
         overrides.extend(discovery_overrides(discover, "--discover"))
     return load_config(file, os.environ, overrides)
-
-
-def _flag(name: str) -> str:
-    """How a user calls it."""
-    if name == "web_config_file":
-        return "--web.config.file"  # as in all exporters of Prometheus
-    return f"--{name.replace('_', '-')}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .grouping import grouped
-from .settings import Reading
+from .settings import SourceOptions
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
@@ -30,7 +30,7 @@ Exit code 0: all sources and the limits could be read. 1: something could not.
 @grouped
 def status(
     *,
-    read: Reading,
+    read: SourceOptions,
     top: Annotated[
         int, typer.Option(min=0, metavar="N", help="How many entities to show.")
     ] = 10,

@@ -27,11 +27,11 @@ def limits_unknown(usages: Usages) -> int:
 
 
 def throttles_unknown(usages: Usages) -> int:
-    """How many entities may be throttled although no agent says so; not mutations, whose delays count as request throttles."""
+    """How many entities may be throttled although no agent says so; mutations are left out, since their delays count as request throttles."""
     columns = usages.columns
     mutation = TYPES.index(QuotaType.CONTROLLER_MUTATION)
-    told_here = columns.layout.types != mutation
-    return len(usages.where(told_here & np.isnan(columns.throttle_time)))
+    reported_here = columns.layout.types != mutation
+    return len(usages.where(reported_here & np.isnan(columns.throttle_time)))
 
 
 def muted(snapshot: Snapshot) -> str:

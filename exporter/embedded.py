@@ -13,7 +13,7 @@ from .mapping import SERVER, wanted
 
 class EmbeddedSource:
     """
-    One registry, whose metrics have Kafka's groups, names and tags.
+    One registry of metrics with Kafka's groups, names and tags.
 
     Reading has no effect on the engine: unlike Kafka's own JMX reads it does not move a
     window.

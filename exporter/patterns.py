@@ -1,8 +1,8 @@
 """
 Regular expressions that match in linear time.
 
-The names come from strangers. RE2, which Prometheus uses as well, has no pattern that a name could keep busy for
-longer than its length; Python's own expressions have.
+Names come from untrusted clients. RE2, which Prometheus uses as well, takes time in proportion to the length of a name;
+Python's own expressions can take exponential time.
 """
 
 from __future__ import annotations

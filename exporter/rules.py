@@ -132,7 +132,7 @@ _GROUPS_OF_VALUE: Final = 2
 
 
 def pattern_of(name: Name) -> tuple[str, dict[str, str]]:
-    """The pattern of an attribute of all its beans, and by label the groups whose texts together are its value."""
+    """The pattern of an attribute of all its beans, and by label the groups that make up its value."""
     attribute = name.attribute
     fixed = [f", {key}={_literal(value)}" for key, value in attribute.fixed.items()]
     head = f"^{_literal(attribute.domain)}<type={_literal(attribute.type)}"

@@ -1,4 +1,4 @@
-"""How full each limit was in the last minutes."""
+"""The utilization of each entity in the last minutes."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ STEPS: Final = 20
 STEP_SECONDS: Final = 15.0
 """By default, five minutes in quarters of a minute."""
 MOST: Final = 2_000
-"""Whoever is further down the list has no trail: memory and time are the same however many clients there are."""
+"""Entities further down the list have no trail, so that memory and time are bounded."""
 
 _Key = tuple[QuotaType, str, str, str]
 
 
 class Trails:
     """
-    The greatest use of each entity's limit in each of the last stretches of time, as far as snapshots tell.
+    The greatest utilization of each entity in each of the last steps of time, as far as snapshots show it.
 
-    Stretches begin at multiples of their length, so that they stand still while time goes on. Whoever has not been seen for
-    as long as the whole is forgotten.
+    Steps begin at multiples of their length, so that they stay in place as time passes. An entity that was not seen in any
+    of them is forgotten.
 
     Args:
-        steps: how many stretches are kept.
+        steps: the number of steps that are kept.
         step_seconds: the length of one.
-        most: of how many entities it is remembered what one snapshot tells: of the fullest.
+        most: the number of entities that are taken from one snapshot, those with the highest utilization.
 
     """
 
@@ -42,11 +42,11 @@ class Trails:
         self._most = most
         self._now = 0
         self._set_back = 0
-        """Stretches by which the clock was set back, altogether."""
+        """Steps by which the clock was set back, altogether."""
         self._trails: dict[_Key, deque[tuple[int, float]]] = {}
 
     def note(self, snapshot: Snapshot) -> None:
-        """Remember what a snapshot shows; one of an earlier time than the last comes after the clock was set back."""
+        """Remember a snapshot; an earlier time than that of the last one means that the clock was set back."""
         step = int(snapshot.taken_at // self._step_seconds)
         self._set_back = max(self._set_back, self._now - step)
         self._now = step + self._set_back
@@ -69,7 +69,7 @@ class Trails:
         trail.append((self._now, used))
 
     def of(self, usage: EntityUsage) -> list[float | None]:
-        """One number for each stretch, the latest last; None where the entity was not seen."""
+        """One number for each step, the latest last; None where the entity was not seen."""
         known = dict(self._trails.get(_key(usage.entity), ()))
         first = self._now - self._steps + 1
         return [known.get(step) for step in range(first, self._now + 1)]
@@ -77,12 +77,12 @@ class Trails:
 
 def used_part(usage: EntityUsage) -> float | None:
     """
-    The part of its limit that an entity uses, or of its burst of mutations, where that is more.
+    The utilization of an entity, or the used part of its burst of mutations, whichever is greater.
 
-    None without a limit or a number. 1 and more mean that it has to wait.
+    None without a limit or a number. At 1 and above, it is throttled.
     """
     utilization = usage.utilization
-    if usage.tokens is None:  # nearly always, and this is asked of everybody
+    if usage.tokens is None:  # nearly always, and this is called for each entity
         return utilization
     burst_used = usage.burst_used
     if utilization is None or burst_used is None:

@@ -8,7 +8,7 @@ import typer
 
 from ..grouping import grouped
 from ..running_exporter import RunningExporter
-from ..settings import Reading
+from ..settings import SourceOptions
 from . import choices
 from .entity import Whom
 
@@ -37,7 +37,7 @@ def remove(
     apply: choices.Apply = False,
     top: choices.Top = 20,
     running: RunningExporter,
-    read: Reading,
+    read: SourceOptions,
 ) -> None:
     """Remove quotas of a user, a client id, a pair, an address or a default: what changes, and for whom."""
     from quotascope.quotas import without

@@ -10,7 +10,7 @@ import typer
 
 from ..grouping import grouped
 from ..running_exporter import RunningExporter
-from ..settings import Reading
+from ..settings import SourceOptions
 from . import choices
 from .entity import Whom, refuse_principal
 
@@ -62,7 +62,7 @@ def set_(
     apply: choices.Apply = False,
     top: choices.Top = 20,
     running: RunningExporter,
-    read: Reading,
+    read: SourceOptions,
 ) -> None:
     """Set quotas of a user, a client id, a pair, an address or a default: what changes, and for whom."""
     from .change import alter

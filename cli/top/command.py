@@ -9,7 +9,7 @@ import typer
 
 from ..grouping import grouped
 from ..running_exporter import RunningExporter
-from ..settings import Reading
+from ..settings import SourceOptions
 from .choices import Choices, Kind, Order
 
 EXAMPLES = """
@@ -49,7 +49,7 @@ def top(
         float,
         typer.Option(min=0.2, metavar="SECONDS", help="How often to look again."),
     ] = 2.0,
-    read: Reading,
+    read: SourceOptions,
 ) -> None:
     """Watch who is closest to or over their limits; without a terminal, one look."""
     from rich.console import Console

@@ -44,7 +44,7 @@ def build_parts(
     environ: Mapping[str, str],
 ) -> Parts:
     """
-    The parts of a configuration; one whose settings are those of ``before`` is the same object.
+    The parts of a configuration; one with the settings that it has in ``before`` is the same object.
 
     ``environ`` may hold where to push. Raises ``ConfigError`` and ``ClientError``; ``before`` stays as it was in any case.
     """

@@ -140,7 +140,7 @@ def changed_fields(old: Section, new: Section, place: str = "") -> Iterator[str]
 
 
 def changed_files(old: Loaded, new: Loaded) -> Iterator[str]:
-    """The files that both configurations name and whose content differs."""
+    """The files that both configurations name, with different content."""
     for path in sorted(old.contents.keys() & new.contents.keys()):
         if old.contents[path] != new.contents[path]:
             yield str(path)

@@ -115,7 +115,7 @@ class CollectionConfig(Section):
 
 
 class Excluded(StrEnum):
-    """What to do with entities whose names are excluded."""
+    """What to do with entities that are excluded by name."""
 
     OVERFLOW = "overflow"
     DROP = "drop"
@@ -146,7 +146,7 @@ class CardinalityConfig(Section):
     )
     include_users: Patterns = Field(
         default=(),
-        description="Show only users whose whole name matches one of these RE2 expressions, such as team-.*. An entity without a user is not affected. Needs quotascope[patterns].",
+        description="Show only users with a name that matches one of these RE2 expressions as a whole, such as team-.*. An entity without a user is not affected. Needs quotascope[patterns].",
     )
     exclude_users: Patterns = Field(
         default=(), description="Do not show these users, included or not."
@@ -248,7 +248,7 @@ class OtlpConfig(Section):
     header_files: Annotated[dict[HeaderName, FilePath], BeforeValidator(_pairs)] = (
         Field(
             default_factory=dict,
-            description="Headers whose values are read from files.",
+            description="Headers with values that are read from files.",
             examples=[{"Authorization": "/run/secrets/otlp-authorization"}],
         )
     )

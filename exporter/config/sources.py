@@ -28,7 +28,7 @@ class Dialect(StrEnum):
     """Jolokia or Prometheus text, detected from the answer."""
     JOLOKIA = "jolokia"
     PROMETHEUS = "prometheus"
-    """Prometheus text whose dialect is detected from each answer."""
+    """Prometheus text; its dialect is detected from each answer."""
     JMX_EXPORTER = "jmx_exporter"
     """The same, as older configurations call it."""
     QUOTASCOPE_RULES = "quotascope_rules"
@@ -97,7 +97,7 @@ class DialectConfig(Section):
 
     dialect: Dialect = Field(
         default=Dialect.AUTO,
-        description="auto: detected from the answer. jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent that answers Prometheus text, whose naming is detected. To force a naming: quotascope_rules, kafka_2_0_0, confluent, strimzi, or jmx_default for an agent without rules, such as Amazon MSK has.",
+        description="auto: detected from the answer. jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent that answers Prometheus text; its naming is detected. To force a naming: quotascope_rules, kafka_2_0_0, confluent, strimzi, or jmx_default for an agent without rules, such as Amazon MSK has.",
         examples=["auto"],
     )
 
@@ -146,7 +146,7 @@ class AccessConfig(Section):
     )
     header_files: dict[HeaderName, FilePath] = Field(
         default_factory=dict,
-        description="HTTP headers whose values are read from files.",
+        description="HTTP headers with values that are read from files.",
         examples=[{"Authorization": "/run/secrets/agent-authorization"}],
     )
 

@@ -29,8 +29,8 @@ class KafkaFinder:
     """
     Finds the nodes of one cluster.
 
-    Brokers come from ``DescribeCluster`` with those that are down (KIP-1073), controllers from ``DescribeQuorum`` (KIP-595), whose
-    answer has their addresses since KIP-853. ``DescribeCluster`` for controllers (KIP-919) would have to be sent to a
+    Brokers come from ``DescribeCluster`` with those that are down (KIP-1073), controllers from ``DescribeQuorum`` (KIP-595), which
+    returns their addresses since KIP-853. ``DescribeCluster`` for controllers (KIP-919) would have to be sent to a
     controller, with which brokers' clients cannot connect.
 
     Args:
@@ -103,7 +103,7 @@ class KafkaFinder:
     def _targets(
         self, brokers: Iterable[Node], controllers: Iterable[Node], problems: list[str]
     ) -> Iterator[NodeTarget]:
-        """A target for each node, one for a node that is broker and controller; a node whose host or rack cannot be part of a URL is a problem."""
+        """A target for each node, one for a node that is broker and controller; a host or rack that cannot be part of a URL is a problem."""
         url = self._config.url
         seen: set[int] = set()
         for nodes, template in (

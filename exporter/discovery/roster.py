@@ -21,7 +21,7 @@ from ..sources.source import Source
 EXAMINE_SECONDS: Final = 60.0
 """How often a stand-by is read although the source in use answers."""
 _GOOD_READS: Final = 3
-"""So many in a row give a node back to the source that had failed."""
+"""Good reads in a row that give a node back to the source that had failed."""
 
 log = structlog.get_logger()
 
@@ -47,7 +47,7 @@ class Roster:
     goes while it is read is closed when no collection reads.
 
     Several sources may answer for one node. Of those the first is in use: configured sources before found ones, among either
-    those whose id the configuration or a discovery confirms, then those that answered for the node first. The others
+    those with an id that the configuration or a discovery confirms, then those that answered for the node first. The others
     stand by. While the source in use fails, all that stand by for its node are read, and the first that answers is in use; the one
     before gets the node back after three good reads in a row.
 
@@ -76,7 +76,7 @@ class Roster:
         self._in_use: dict[str, str] = {}
         """The name of the source by its node."""
         self._failing: set[str] = set()
-        """Sources whose last read failed."""
+        """Sources that failed in their last read."""
         self._gone: list[Source] = []
         self._readers = 0
         self.settled = asyncio.Event()
@@ -226,7 +226,7 @@ class Roster:
         return shown
 
     def _chosen(self, reads: Iterable[SourceRead]) -> dict[str, str]:
-        """The name of the source whose numbers are shown, by node."""
+        """The name of the source that is shown for each node."""
         in_time: dict[str, list[str]] = {}
         late: dict[str, list[str]] = {}
         for read in reads:

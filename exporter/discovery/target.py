@@ -69,7 +69,7 @@ def target_of(
     template: str, values: Mapping[str, str], node_id: int | None = None
 ) -> NodeTarget:
     """
-    The target whose URL is a template with placeholders such as ``{host}``, filled with these values.
+    The target at a URL that is a template with placeholders such as ``{host}``, filled with these values.
 
     A value can become a host, a port or one step of a path, and nothing else: an untrusted file cannot reach another
     scheme, path or query than the configured one. The name is host and port, and the path as well where nodes differ

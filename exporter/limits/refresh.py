@@ -27,7 +27,7 @@ class LimitsRefresh:
     """
     Reads the limits again and again, and logs and counts each change once.
 
-    A failure keeps the last limits, whose age then grows; it is logged when it
+    A failure keeps the last limits, and their age grows; it is logged when it
     begins and when it ends. Without a ``source`` there is nothing to read.
 
     Args:

@@ -49,7 +49,7 @@ def has_line(page: str, beginnings: tuple[str, ...]) -> bool:
 
 @cache
 def _patterns(beginnings: tuple[str, ...]) -> list[re.Pattern[str]]:
-    # in a pattern whose alternatives begin alike, that is what a page is searched for first, a hundred times as fast
+    # where all alternatives of a pattern begin alike, re searches a page for that beginning, a hundred times as fast
     alike = groupby(sorted(beginnings), key=lambda text: text[0])
     return [
         re.compile("|".join(re.escape(f"\n{text}") for text in texts))
@@ -88,7 +88,7 @@ _ACTIVE: Final = "kafka_controller_kafkacontroller_activecontrollercount"
 
 
 def _app_info(node_id: str) -> BeanColumn | None:
-    """The start of the node with this id, whose name contains the id."""
+    """The column of a node's start time; its bean has the node id in its name."""
     bean = Bean.of(SERVER, {"type": "app-info", "id": node_id})
     return wanted(BeanColumn(bean, "StartTimeMs"))
 
@@ -314,7 +314,7 @@ def _strimzi_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
 
 STRIMZI: Final = TextDialect(
     name="strimzi",
-    marks=tuple(  # and the delay queues of an agent whose allowlist holds nothing else
+    marks=tuple(  # the space is for delay queues, which have no labels: an allowlist may contain nothing else
         f"{name}{end}"
         for name in _STRIMZI_PLACES
         if name.startswith(_QUOTAS_LOWER)

@@ -32,7 +32,7 @@ Key = tuple[str, str]
 
 _HINT = "the usual path of a Jolokia agent is /jolokia, and its usual port 8778"
 _READS_BY_TYPE: Final = 20
-"""So many reads go by type when all at once has failed; then that is tried again, for the reason may be gone."""
+"""Reads by type after one read of everything has failed; then that is tried again, since the reason may be gone."""
 _SHORT: Final = Repr()
 """Neither deep nor long, whatever the answer holds where a text or number belongs."""
 _SHORT.maxstring = 300
@@ -126,7 +126,7 @@ def numbers_in(
 
 
 def column_of(key: Key) -> BeanColumn | None:
-    """The column of a key, None when it is of no use."""
+    """The column of a key, None for one that is not used."""
     name, attribute = key
     bean = _bean(name)
     return None if bean is None else wanted(BeanColumn(bean, attribute))
@@ -222,7 +222,7 @@ def _brief(value: object) -> str:
 
 
 def _number(value: object) -> float:
-    """The number; NaN for null, and for an error told in place of a value."""
+    """The number; NaN for null, and for an error in place of a value."""
     if not isinstance(value, (int, float, str)):
         return nan
     try:
@@ -291,7 +291,7 @@ def _read_url(url: str) -> URL:
     Where to post.
 
     An error of one attribute must not spoil an answer: sensors expire while the agent
-    reads them. The echo of each request would be of no use.
+    reads them. The echo of each request is not needed.
     """
     agent = URL(url)
     return agent.with_path(f"{agent.path.rstrip('/')}/").with_query(

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from quotascope.cli.grouping import grouped
-from quotascope.cli.settings import Reading
+from quotascope.cli.settings import SourceOptions
 
 Speed = Annotated[int, typer.Option("--speed", help="How fast.")]
 Name = Annotated[str | None, typer.Option(metavar="NAME")]
@@ -63,7 +63,7 @@ def test_a_group_says_what_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
     @grouped
-    def command(read: Reading) -> None:
+    def command(read: SourceOptions) -> None:
         seen.append(read.configuration(log_level="error"))
 
     app = typer.Typer()
