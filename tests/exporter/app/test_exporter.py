@@ -299,14 +299,21 @@ async def test_sampling_can_come_change_and_go() -> None:
         assert (await exporter.snapshot()).sampling is None
 
 
-async def test_push_can_come_change_and_go() -> None:
-    """The old one sends what it has before the new one starts; what was counted stays counted."""
+async def test_push_can_come_change_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old one sends what it has before the new one starts; counters do not fall, not even meanwhile."""
     world = Switching(collection={"max_age_seconds": 0})
     senders = ScriptedSender(), ScriptedSender()
     first, second = (
         Push(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
         for sender in senders
     )
+    close, meanwhile = first.close, list[Snapshot]()
+
+    async def closing() -> None:
+        await close()
+        meanwhile.append(await exporter.snapshot())
+
+    monkeypatch.setattr(first, "close", closing)
     async with world.exporter(world.parts("a")) as exporter:
         await ready(exporter)
         for push in (first, second, None):
@@ -316,6 +323,9 @@ async def test_push_can_come_change_and_go() -> None:
         assert [sender.closed for sender in senders] == [1, 1]
         assert second.health.exports_total["success"] >= 1
         assert second.ledger is first.ledger
+    (shown,) = meanwhile
+    assert shown.push is not None
+    assert shown.push.exports_total["success"] >= 1
 
 
 async def test_what_cannot_be_made_changes_nothing() -> None:

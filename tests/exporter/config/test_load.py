@@ -12,9 +12,10 @@ from quotascope.exporter.config import (
     sources_override,
 )
 from quotascope.exporter.config.file import parse_document
-from quotascope.exporter.config.load import build_config
+from quotascope.exporter.config.load import build_config, files_in, loaded
 from quotascope.exporter.errors import ConfigError
 
+EXPECTED = "expected HOST:PORT, such as broker-1:9092"
 SOURCE = "sources:\n  - dialect: jolokia\n    url: http://broker-1:8778/jolokia\n"
 
 
@@ -136,6 +137,20 @@ def test_variables_of_kubernetes_are_none_of_ours() -> None:
     assert build("", QUOTASCOPE_SERVER_PORT="tcp://10.0.0.1:80") == Config()
 
 
+def test_patterns_of_the_environment_are_one_in_a_line() -> None:
+    """A pattern may hold commas and spaces."""
+    config = build("", QUOTASCOPE_CARDINALITY__EXCLUDE_USERS="CN=a b.*\nc{1,2}")
+    assert config.cardinality.exclude_users == ("CN=a b.*", "c{1,2}")
+
+
+@pytest.mark.parametrize("server", ["a:1", "broker-1:9092", "[::1]:65535"])
+def test_servers_of_kafka(server: str) -> None:
+    """From port 1 to 65535."""
+    config = build(f"kafka: {{bootstrap_servers: ['{server}']}}")
+    assert config.kafka is not None
+    assert config.kafka.bootstrap_servers == (server,)
+
+
 def test_section_can_begin_in_the_environment() -> None:
     """Kafka's whole connection may come from variables."""
     config = build(
@@ -214,6 +229,29 @@ def test_sources_in_short_form() -> None:
             "sources[0].tls.key_file: Path does not point to a file, got '/dev/null'",
         ),
         ("sources: jolokia", "sources: expected a list"),
+        (
+            "cardinality: {include_users: [a, '(']}",
+            "cardinality.include_users[1] '(' is no RE2 expression: missing ): (",
+        ),
+        *(
+            (
+                f"kafka: {{bootstrap_servers: ['{server}']}}",
+                f"kafka.bootstrap_servers[0] {EXPECTED}",
+            )
+            for server in (
+                "",
+                "a",
+                ":9092",
+                "a:",
+                "a:0",
+                "a:65536",
+                "a:-1",
+                "a:1.5",
+                "a:x",
+                "a:1:",
+                "9092",
+            )
+        ),
     ],
 )
 def test_contradictions_are_told(text: str, expected: str) -> None:
@@ -289,3 +327,21 @@ def test_long_values_are_cut() -> None:
     (problem,) = problems(f"server: {{port: {'x' * 5_000}}}")
     assert len(problem) < 150
     assert problem.endswith("…")
+
+
+@pytest.mark.parametrize("change", ["", "new password", None])
+def test_the_content_of_named_files_counts(tmp_path: Path, change: str | None) -> None:
+    """A password that was rotated, or a file that went away, is another setting of those alone who use it."""
+    file = tmp_path / "password"
+    file.write_text("")
+    auth = f"basic_auth: {{username: me, password_file: {file}}}, header_files: {{X: {file}}}"
+    text = f"sources: [{{url: 'http://a:1', {auth}}}, {{url: 'http://b:1'}}]"
+    config = build(text)
+    assert list(files_in(config)) == [file, file]
+    before = loaded(config)
+    file.unlink() if change is None else file.write_text(change)
+    after = loaded(config)
+    same = [after.same(before, each, each) for each in config.sources]
+    assert same == [change == "", True]
+    assert not after.same(before, config.sources[1], config.sources[0])
+    assert not change or change not in repr(after)

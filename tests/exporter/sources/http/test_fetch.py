@@ -3,11 +3,15 @@
 import asyncio
 import gzip
 import socket
+import zlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.exporter.sources.http.misbehaving import (
     Behaviour,
     answering,
@@ -22,7 +26,7 @@ from quotascope.exporter.errors import (
     SourceUnreachable,
     SourceUnreadable,
 )
-from quotascope.exporter.sources.fetch import HttpFetch, HttpTarget
+from quotascope.exporter.sources.fetch import HttpFetch, HttpTarget, Unpacker
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
@@ -69,43 +73,54 @@ async def test_an_unknown_host_is_unreachable() -> None:
         await fetched(HttpTarget(url="http://broker.invalid/metrics"))
 
 
-async def test_no_answer_in_time_is_unreachable() -> None:
-    """A node in a long garbage collection accepts connections and says nothing."""
-    error = await failure(silence, timeout_seconds=0.05)
-    assert isinstance(error, SourceUnreachable)
-    assert "0.05 s" in str(error)
+async def stalls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Half an answer, and then nothing."""
+    await answering(HEAD + b"Content-Length: 10\r\n\r\nhalf")(reader, writer)
+    await silence(reader, writer)
 
 
-async def test_half_an_answer_in_time_is_unreachable() -> None:
-    """The time is for the complete answer, not for its first byte."""
-
-    async def stall(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await answering(HEAD + b"Content-Length: 10\r\n\r\nhalf")(reader, writer)
-        await silence(reader, writer)
-
-    error = await failure(stall, timeout_seconds=0.05)
-    assert isinstance(error, SourceUnreachable)
+PACKED = gzip.compress(b"x" * 10_000_000)
+GZIP = f"Content-Encoding: gzip\r\nContent-Length: {len(PACKED)}\r\n\r\n".encode()
+ELSEWHERE = "Location: https://u:tiger@sso.example/in?key=tiger#t"
 
 
-async def test_an_answer_cut_off_is_unreachable() -> None:
-    """A node that goes down in the middle must not leave half of its numbers."""
-    error = await failure(answering(HEAD + b"Content-Length: 10\r\n\r\nhalf"))
-    assert isinstance(error, SourceUnreachable)
-    assert "middle of the answer" in str(error)
-
-
-async def test_hanging_up_without_a_word_is_unreachable() -> None:
-    """So does a port that wants TLS."""
-    error = await failure(answering())
-    assert isinstance(error, SourceUnreachable)
-    assert "https" in str(error)
-
-
-async def test_another_protocol_is_unreadable() -> None:
-    """A Kafka listener does not speak HTTP."""
-    error = await failure(answering(b"\x00\x00\x00\x10nonsense\r\n\r\n"))
-    assert isinstance(error, SourceUnreadable)
-    assert "hint" in str(error)
+@pytest.mark.parametrize(
+    ("behave", "settings", "expected", "text"),
+    [
+        # a node in a long garbage collection accepts connections and says nothing
+        (silence, {"timeout_seconds": 0.05}, SourceUnreachable, "0.05 s"),
+        # the time is for the complete answer, not for its first byte
+        (stalls, {"timeout_seconds": 0.05}, SourceUnreachable, "0.05 s"),
+        # a node that goes down in the middle must not leave half of its numbers
+        (answering(HEAD + b"Content-Length: 10\r\n\r\nhalf"), {}, SourceUnreachable, "middle of the answer"),
+        # so does a port that wants TLS
+        (answering(), {}, SourceUnreachable, "https"),
+        # a Kafka listener does not speak HTTP
+        (answering(b"\x00\x00\x00\x10nonsense\r\n\r\n"), {}, SourceUnreadable, "hint"),
+        # memory is bounded, whatever the agent sends, and however small it is before it is unpacked
+        (answering(HEAD + b"\r\n" + b"x" * 4096), {"max_bytes": 1024}, SourceUnreadable, "longer than"),
+        (answering(HEAD + GZIP + PACKED), {"max_bytes": 1 << 20}, SourceUnreadable, "longer than 1 MiB"),
+        (with_status("401 Unauthorized"), {}, SourceDenied, "basic_auth"),
+        (with_status("403 Forbidden"), {}, SourceDenied, "basic_auth"),
+        (with_status("404 Not Found"), {}, SourceUnreadable, "404: nothing at this path; this is the hint"),
+        (with_status("500 No"), {}, SourceUnreadable, "500 instead of 200; this is the hint"),
+        (with_status("204 Nothing"), {}, SourceUnreadable, "204 instead of 200; this is the hint"),
+        # credentials go nowhere but to the configured address
+        (with_status("302 Found", ELSEWHERE), {}, SourceUnreadable, "https://sso.example/in;"),
+        (with_status("301 Moved", "Location: http://[broken"), {}, SourceUnreadable, "redirects to"),
+        (with_status("301 Moved", "Location: \x01"), {}, SourceUnreadable, "301"),
+    ],
+)  # fmt: skip
+async def test_what_goes_wrong_is_one_clear_error(
+    behave: Behaviour,
+    settings: dict[str, float],
+    expected: type[SourceError],
+    text: str,
+) -> None:
+    """Of the kind that tells a node that is down from a wrong setting, and with what to look at."""
+    error = await failure(behave, **settings)
+    assert isinstance(error, expected)
+    assert text in str(error)
 
 
 async def test_a_failed_handshake_asks_for_https() -> None:
@@ -121,67 +136,16 @@ async def test_a_failed_handshake_asks_for_https() -> None:
             await fetched(HttpTarget(url=url.replace("http://", "https://")))
 
 
-@pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
-async def test_refused_credentials_are_told_as_such(status: str) -> None:
-    """Whoever reads the log knows which setting to look at."""
-    error = await failure(with_status(status))
-    assert isinstance(error, SourceDenied)
-    assert "basic_auth" in str(error)
-
-
-@pytest.mark.parametrize("status", ["404 Not Found", "500 No", "204 Nothing"])
-async def test_any_other_status_is_unreadable(status: str) -> None:
-    """Only 200 brings numbers."""
-    error = await failure(with_status(status))
-    assert isinstance(error, SourceUnreadable)
-    assert status[:3] in str(error)
-    assert "hint" in str(error)
-
-
-async def test_a_redirect_is_not_followed() -> None:
-    """Credentials go nowhere but to the configured address; the message says where it pointed, without secrets."""
-    error = await failure(
-        with_status("302 Found", "Location: https://u:tiger@sso.example/in?key=tiger#t")
-    )
-    assert isinstance(error, SourceUnreadable)
-    assert "https://sso.example/in;" in str(error)
-
-
-@pytest.mark.parametrize("location", ["http://[broken", "\x01"])
-async def test_a_redirect_to_nowhere_is_no_crash(location: str) -> None:
-    """A location need not be one."""
-    error = await failure(with_status("301 Moved", f"Location: {location}"))
-    assert isinstance(error, SourceUnreadable)
-
-
-async def test_an_endless_answer_is_cut() -> None:
-    """Memory is bounded, whatever the agent sends."""
-    body = HEAD + b"\r\n" + b"x" * 4096
-    error = await failure(answering(body), max_bytes=1024)
-    assert isinstance(error, SourceUnreadable)
-    assert "longer than" in str(error)
-
-
-async def test_a_small_answer_that_unpacks_to_a_large_one_is_cut() -> None:
-    """The bound is that of the decompressed answer."""
-    packed = gzip.compress(b"x" * 10_000_000)
-    head = f"Content-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
-    error = await failure(answering(HEAD + head + packed), max_bytes=1 << 20)
-    assert isinstance(error, SourceUnreadable)
-    assert "longer than 1 MiB" in str(error)
-
-
-async def test_a_header_that_cannot_be_sent_is_an_error_of_ours() -> None:
-    """A secret that was read with its line end must not split the request."""
-    target = HttpTarget(url="http://127.0.0.1:1/", headers={"X-Token": "a\r\nb"})
-    with pytest.raises(SourceError, match="X-Token"):
-        await fetched(target)
-
-
-async def test_a_user_name_with_a_colon_is_an_error_of_ours() -> None:
-    """Basic authentication cannot carry it."""
-    with pytest.raises(SourceError, match="colon"):
-        await fetched(HttpTarget(url="http://127.0.0.1:1/", username="a:b"))
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [({"headers": {"X-Token": "a\r\nb"}}, "X-Token"), ({"username": "a:b"}, "colon")],
+)
+async def test_what_cannot_be_sent_is_an_error_of_ours(
+    settings: dict[str, Any], text: str
+) -> None:
+    """A secret that was read with its line end must not split the request; basic authentication carries no colon."""
+    with pytest.raises(SourceError, match=text):
+        await fetched(HttpTarget(url="http://127.0.0.1:1/", **settings))
 
 
 async def test_credentials_headers_and_compression() -> None:
@@ -230,3 +194,59 @@ async def test_a_connection_that_the_agent_closed_is_opened_again() -> None:
         assert await fetch.read() == b"ok"
         await fetch.close()
     assert requests == 2
+
+
+def unpacked(packed: bytes, size: int = 7, most: int = 1_000_000) -> bytes:
+    """The body of an answer that came in pieces of this size."""
+    unpacker = Unpacker("gzip")
+    found = b""
+    for start in range(0, len(packed), size):
+        found += unpacker.unpacked(packed[start : start + size], most - len(found))
+    unpacker.check_complete()
+    return found
+
+
+@given(st.lists(st.binary(max_size=300), min_size=1, max_size=3), st.integers(1, 99))
+def test_pieces_are_put_together(bodies: list[bytes], size: int) -> None:
+    """Of whatever size; a file may consist of several members."""
+    packed = b"".join(map(gzip.compress, bodies))
+    assert unpacked(packed, size) == b"".join(bodies)
+
+
+def test_an_answer_that_is_not_compressed_stays_as_it_is() -> None:
+    """An agent need not compress."""
+    unpacker = Unpacker("")
+    assert unpacker.unpacked(b"abc", 1) == b"abc"
+    unpacker.check_complete()
+
+
+@given(st.integers(1, 28))
+def test_half_an_answer_is_not_passed_for_a_whole_one(missing: int) -> None:
+    """Also when its length is that which it says."""
+    packed = gzip.compress(bytes(range(9)) * 9, mtime=0)
+    assert len(packed) > 28
+    with pytest.raises(SourceUnreachable, match="middle of what is compressed"):
+        unpacked(packed[:-missing])
+
+
+def test_no_more_is_unpacked_than_is_wanted() -> None:
+    """A piece that holds a gigabyte is not unpacked to find that it is too much."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    packed = packer.compress(b" " * 50_000_000)
+    found = Unpacker("x-gzip").unpacked(packed, 1_000)
+    assert len(found) == 1_001
+
+
+@pytest.mark.parametrize("packed", [b"kafka_x 1\n", gzip.compress(b"a") + b"trailing"])
+def test_what_is_not_compressed_is_unreadable(packed: bytes) -> None:
+    """Something else than it says, or something behind it."""
+    with pytest.raises(SourceUnreadable, match="cannot be unpacked"):
+        unpacked(packed)
+
+
+@pytest.mark.parametrize("encoding", ["br", "deflate", "gzip, gzip", "\x1b[31m"])
+def test_what_was_not_asked_for_is_not_unpacked(encoding: str) -> None:
+    """Each library that unpacks is one more that can be attacked."""
+    with pytest.raises(SourceUnreadable, match="was not asked for") as caught:
+        Unpacker(encoding)
+    assert str(caught.value).isprintable()

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from tests.exporter.recorded import CAPTURES
 
 from quotascope.exporter.beans import BeanColumn
@@ -14,9 +16,14 @@ from quotascope.exporter.sources.dialects import (
     DIALECTS,
     KAFKA_2_0_0,
     STRIMZI,
+    TextDialect,
     detected,
 )
-from quotascope.exporter.sources.prometheus_text import TextReader
+from quotascope.exporter.sources.fetch import HttpTarget
+from quotascope.exporter.sources.prometheus_text import (
+    PrometheusTextSource,
+    TextReader,
+)
 
 FOLDER = CAPTURES / "dialects"
 PAGES = {
@@ -237,3 +244,33 @@ def test_a_factor_makes_a_number_kafkas() -> None:
     reader = TextReader(tripled)
     assert list(reader.read(SAMPLE).values) == [3.0]
     assert list(reader.read(SAMPLE).values) == [3.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "forced", "told"),
+    [
+        (
+            "kafka_2_0_0.txt",
+            STRIMZI,
+            "says dialect strimzi, but the answer is in kafka_2_0_0",
+        ),
+        ("confluent.txt", CONFLUENT, "configure node_id for this source"),
+        ("confluent.txt", None, "configure node_id for this source"),
+    ],
+)
+async def test_a_wrong_dialect_is_the_first_thing_to_mend(
+    name: str, forced: TextDialect | None, told: str
+) -> None:
+    """Forced to read the wrong one, a source finds no node id either, which would lead astray."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(body=page(name))
+
+    app = web.Application()
+    app.router.add_get("/metrics", answer)
+    async with TestServer(app) as server:
+        url = str(server.make_url("/metrics"))
+        source = PrometheusTextSource("b", HttpTarget(url=url), forced)
+        with pytest.raises(SourceUnreadable, match=told):
+            await source.read()
+        await source.close()

@@ -1,18 +1,97 @@
-"""Answers of Jolokia 1 and 2: recorded ones, and broken ones."""
+"""Jolokia 1 and 2: what an agent is asked for, recorded and broken answers, and an agent that cannot read all of a domain at once."""
 
+import asyncio
 import json
 from math import isnan
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.recorded import jolokia_bytes, numbers, table
+from tests.exporter.recorded import CAPTURES, jolokia_bytes, numbers, table
+from yarl import URL
 
 from quotascope.exporter.errors import SourceDenied, SourceUnreadable
-from quotascope.exporter.sources.jolokia import REQUESTS, column_of, numbers_in
+from quotascope.exporter.sources.fetch import HttpTarget
+from quotascope.exporter.sources.jolokia import (
+    BY_TYPE,
+    REQUESTS,
+    JolokiaSource,
+    bulk_request,
+    column_of,
+    numbers_in,
+)
 
 FIRST = REQUESTS[0]
+CAPTURE = "combined/throttled.jolokia1.json"
+
+
+def test_kafkas_own_domain_is_read_at_once() -> None:
+    """All beans are looked at once, by the names of attributes that no other beans have."""
+    items = json.loads(bulk_request())
+    assert [item["mbean"] for item in items] == [
+        "kafka.server:*",
+        "kafka.network:type=RequestMetrics,name=ThrottleTimeMs,*",
+        "kafka.network:type=RequestMetrics,name=ErrorsPerSec,error=THROTTLING_QUOTA_EXCEEDED,*",
+        "kafka.controller:type=KafkaController,name=ActiveControllerCount,*",
+        "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs,*",
+    ]
+    wanted = items[0]["attribute"]
+    assert {"byte-rate", "throttle-time", "request-time", "StartTimeMs"} <= {*wanted}
+    assert not {"Count", "Mean", "Value"} & {*wanted}
+    assert len({*wanted}) == len(wanted)
+
+
+def test_one_request_reads_all_quota_types_and_the_node() -> None:
+    """An agent that cannot do that is asked once, for patterns only, so that every item has the same shape."""
+    items = json.loads(bulk_request(BY_TYPE))
+    assert [item["mbean"] for item in items] == [
+        "kafka.server:type=Produce,*",
+        "kafka.server:type=Fetch,*",
+        "kafka.server:type=Request,*",
+        "kafka.server:type=ControllerMutation,*",
+        "kafka.network:type=RequestMetrics,name=ThrottleTimeMs,*",
+        "kafka.network:type=RequestMetrics,name=ErrorsPerSec,error=THROTTLING_QUOTA_EXCEEDED,*",
+        "kafka.controller:type=KafkaController,name=ActiveControllerCount,*",
+        "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs,*",
+        "kafka.server:type=app-info,*",
+        "kafka.server:type=socket-server-metrics,*",
+        "kafka.server:type=LeaderReplication,*",
+        "kafka.server:type=FollowerReplication,*",
+        "kafka.server:type=AlterLogDirsReplication,*",
+        "kafka.server:type=RLMCopy,*",
+        "kafka.server:type=RLMFetch,*",
+        "kafka.server:type=RemoteLogManager,*",
+    ]
+    assert {item["type"] for item in items} == {"read"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "attributes"),
+    [
+        ("kafka.server:type=Produce,*", ()),
+        ("kafka.network:type=RequestMetrics,name=ThrottleTimeMs,*", ("Mean", "Count")),
+        ("kafka.server:type=app-info,*", ("StartTimeMs",)),
+        # listeners and addresses have a rate of the same name
+        (
+            "kafka.server:type=socket-server-metrics,*",
+            (
+                "broker-connection-accept-rate",
+                "connection-accept-rate",
+                "connection-accept-throttle-time",
+                "ip-connection-accept-throttle-time",
+            ),
+        ),
+    ],
+)
+def test_attributes_are_named_where_a_bean_has_others(
+    pattern: str, attributes: tuple[str, ...]
+) -> None:
+    """Each once. A histogram has eleven attributes, of which two are wanted; a quota bean has only wanted ones."""
+    named = {request.pattern: request.attributes for request in BY_TYPE}
+    assert named[pattern] == attributes
 
 
 def answer(item: Any) -> bytes:
@@ -27,19 +106,6 @@ def only(attributes: dict[str, Any]) -> list[float]:
         "value": {"kafka.server:type=Produce,client-id=a": attributes},
     }
     return numbers_in(answer(item), [FIRST])[1]
-
-
-def test_versions_one_and_two_say_the_same_before_any_quota() -> None:
-    """Jolokia 1 sorts the keys of a name, Jolokia 2 does not: the beans are the same."""
-    one, two = (
-        {
-            key
-            for key in numbers(table(f"combined/noquota.jolokia{version}.json"))
-            if key[0].domain == "kafka.server"
-        }
-        for version in (1, 2)
-    )
-    assert one == two
 
 
 def test_a_real_answer_gives_users_and_clients_unquoted() -> None:
@@ -212,3 +278,54 @@ def test_a_truncated_answer_is_an_error_wherever_it_is_cut() -> None:
     for length in range(0, len(text), 37):
         with pytest.raises(SourceUnreadable):
             numbers_in(text[:length], REQUESTS)
+
+
+async def test_an_agent_that_cannot_read_a_domain_is_asked_type_by_type() -> None:
+    """A bean that cannot be looked at, and is none of ours, costs another request now and then, but no number."""
+    recorded = json.loads((CAPTURES / CAPTURE).read_text("utf-8"))
+    asked: list[int] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        patterns = [item["mbean"] for item in await request.json()]
+        asked.append(len(patterns))
+        failed = {"status": 500, "error": "no MBeanInfo"}
+        missing = {"status": 404, "error": "No MBean with pattern"}
+        given = {**recorded, "kafka.server:*": failed}
+        return web.json_response([given.get(name, missing) for name in patterns])
+
+    app = web.Application()
+    app.router.add_post("/jolokia/", answer)
+    async with TestServer(app) as server:
+        source = JolokiaSource("a", HttpTarget(url=str(server.make_url("/jolokia"))))
+        reads = [await source.read() for _ in range(1 + 20 + 1)]
+        await source.close()
+    assert asked == [5, 16] + [16] * 20 + [5, 16]
+    read = reads[-1]
+    ours, theirs = numbers(read), numbers(table(CAPTURE))
+    assert ours.keys() == theirs.keys()
+
+
+async def test_both_requests_of_a_read_share_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An agent that fails late is not waited for as long again: what the first request was told is the error."""
+    asked: list[int] = []
+    ended: list[int] = []
+    failed = [{"status": 500, "error": "no MBeanInfo"}] * 5
+
+    async def post(_: URL, body: bytes) -> bytes:
+        asked.append(len(json.loads(body)))
+        if len(asked) > 1:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(len(asked))
+        return json.dumps(failed).encode()
+
+    target = HttpTarget(url="http://127.0.0.1:1/jolokia", timeout_seconds=0.0)
+    source = JolokiaSource("a", target)
+    monkeypatch.setattr(source._fetch, "read", post)
+    with pytest.raises(SourceUnreadable, match="no MBeanInfo"):
+        await source.read()
+    assert (asked, ended) == ([5, 16], [2])
+    await source.close()

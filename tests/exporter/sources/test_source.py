@@ -1,0 +1,202 @@
+"""What every source needs: names are parsed once, then only numbers move; and the id of the node."""
+
+from math import isnan, nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout
+from quotascope.exporter.errors import SourceUnreadable
+from quotascope.exporter.sources.source import LayoutTracker, NodeId
+
+
+def column(key: str) -> BeanColumn | None:
+    """A capital letter stands for the same column as the small one; a digit is of no use."""
+    if key.isdigit():
+        return None
+    return BeanColumn(Bean.of("d", {"type": key.lower()}), "a")
+
+
+class Parser:
+    """Counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, key: str) -> BeanColumn | None:
+        """The column of a key."""
+        self.asked.append(key)
+        return column(key)
+
+
+@pytest.mark.parametrize(
+    ("second", "same", "asked"),
+    [
+        (["a", "1", "b"], True, []),
+        (["b", "1", "a"], True, []),
+        (["a", "1", "b", "c"], False, ["c"]),
+        (["b"], False, []),
+    ],
+    ids=["same", "other order", "new name", "fewer names"],
+)
+def test_a_name_is_parsed_when_it_is_first_seen(
+    second: list[str], asked: list[str], *, same: bool
+) -> None:
+    """While the names are the same, so is the layout; layouts share the columns that both have. A name that went is forgotten."""
+    parser = Parser()
+    tracker = LayoutTracker(parser)
+    first, values = tracker.place(["a", "1", "b"], [1.0, 2.0, 3.0])
+    assert list(values) == [1.0, 3.0]
+    layout, _ = tracker.place(second, [float(at) for at in range(len(second))])
+    assert (layout is first) == same
+    shared = {each: each for each in first.columns}
+    assert all(shared.get(each, each) is each for each in layout.columns)
+    assert parser.asked == ["a", "1", "b", *asked]
+    tracker.place(["a", "1", "b"], [1.0, 2.0, 3.0])
+    again = ["a", "1"] if second == ["b"] else []
+    assert parser.asked == ["a", "1", "b", *asked, *again]
+
+
+def test_two_names_for_one_column_are_one_number() -> None:
+    """A layout never holds a column twice: the exposition would hold a series twice."""
+    tracker = LayoutTracker(column)
+    for _ in range(2):
+        layout, values = tracker.place(["a", "A"], [1.0, 2.0])
+        assert len(layout.columns) == 1
+        assert list(values) == [2.0]
+
+
+def test_a_malformed_name_spoils_no_later_answer() -> None:
+    """An agent that once answers nonsense is read again as soon as it answers sense."""
+
+    def strict(key: str) -> BeanColumn | None:
+        if key == "?":
+            raise ValueError(key)
+        return column(key)
+
+    tracker = LayoutTracker(strict)
+    tracker.place(["a"], [1.0])
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"\?"):
+            tracker.place(["b", "c", "d", "?"], [1.0, 2.0, 3.0, 4.0])
+    layout, values = tracker.place(["b", "c"], [5.0, 6.0])
+    assert layout.columns == (column("b"), column("c"))
+    assert list(values) == [5.0, 6.0]
+
+
+def test_nothing_read_is_an_empty_layout() -> None:
+    """Nothing is an answer too, at first and later."""
+    tracker = LayoutTracker(column)
+    assert tracker.place([], [])[0].columns == ()
+    tracker.place(["a", "A"], [1.0, 1.0])
+    layout, values = tracker.place([], [])
+    assert layout.columns == ()
+    assert len(values) == 0
+
+
+def test_a_missing_number_is_nan() -> None:
+    """A key that stands twice leaves no hole behind."""
+    tracker = LayoutTracker(column)
+    tracker.place(["a", "b"], [1.0, 2.0])
+    _, values = tracker.place(["a", "a", "b"], [1.0, 3.0, nan])
+    assert values[0] == 3.0
+    assert isnan(values[1])
+
+
+@given(st.lists(st.lists(st.sampled_from("abcABC12"), max_size=8), max_size=6))
+def test_every_number_is_in_the_place_of_its_column(reads: list[list[str]]) -> None:
+    """Whatever comes and goes, a table says what its read said."""
+    tracker = LayoutTracker(column)
+    for number, keys in enumerate(reads):
+        values = [float(10 * number + index) for index in range(len(keys))]
+        layout, placed = tracker.place(keys, values)
+        expected = {
+            found: value
+            for key, value in zip(keys, values, strict=True)
+            if (found := column(key))
+        }
+        assert set(layout.columns) == set(expected)
+        assert len(layout.columns) == len(expected)
+        last = {
+            column(key): value
+            for key, value in zip(keys, values, strict=True)
+            if keys.count(key) == 1 and key.swapcase() not in keys
+        }
+        for found, value in zip(layout.columns, placed, strict=True):
+            if found in last:
+                assert value == last[found]
+
+
+CROWD = [f"name-{at}" for at in range(60)]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from("abcABC12"), max_size=4),
+            st.lists(st.sampled_from(CROWD), max_size=5),
+        ),
+        max_size=6,
+    )
+)
+def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> None:
+    """The others keep their columns, and most of them their places; each number is in the place of its column."""
+    tracker = LayoutTracker(column)
+    before: dict[BeanColumn, BeanColumn] = {}
+    for passing, absent in steps:
+        keys = [*passing, *(name for name in CROWD if name not in absent)]
+        values = [float(at) for at in range(len(keys))]
+        layout, placed = tracker.place(keys, values)
+        expected = {
+            found: value
+            for key, value in zip(keys, values, strict=True)
+            if (found := column(key))
+        }
+        assert dict(zip(layout.columns, placed, strict=True)) == expected
+        crowd = {each: each for each in layout.columns if "name" in str(each)}
+        assert all(before.get(each, each) is each for each in crowd)
+        before = crowd
+
+
+def layout_of(*properties: dict[str, str]) -> BeanLayout:
+    """A layout of these beans of kafka.server."""
+    return BeanLayout(
+        tuple(BeanColumn(Bean.of("kafka.server", each), "a") for each in properties)
+    )
+
+
+def test_the_node_reports_its_id() -> None:
+    """Kafka registers its version under its id."""
+    reported = layout_of({"type": "Produce"}, {"type": "app-info", "id": "7"})
+    node = NodeId(None)
+    assert node.of(reported) == "7"
+    assert node.of(reported) == "7"
+    assert node.of(layout_of({"type": "app-info", "id": "8"})) == "8"
+
+
+def test_what_is_no_number_is_no_id() -> None:
+    """Something else in the same JVM may register itself, too; of two numbers the smaller one counts."""
+    reported = layout_of(
+        *(
+            {"type": "app-info", "id": text}
+            for text in ("<b>", "10", "9", "²", "1" * 5_000)
+        )
+    )
+    assert NodeId(None).of(reported) == "9"
+
+
+def test_the_configured_id_counts() -> None:
+    """Where an agent says none; one that says another is not the agent that was meant."""
+    assert NodeId("3").of(layout_of()) == "3"
+    assert NodeId("3").of(layout_of({"type": "app-info", "id": "3"})) == "3"
+    with pytest.raises(
+        SourceUnreadable, match="node 7, but this source should be node 3"
+    ):
+        NodeId("3").of(layout_of({"type": "app-info", "id": "7"}))
+
+
+def test_no_reported_id_is_an_error_that_says_what_to_configure() -> None:
+    """Without an id the label `broker` would be made up."""
+    with pytest.raises(SourceUnreadable, match="configure node_id"):
+        NodeId(None).of(layout_of({"type": "Produce"}))
