@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Final
 
@@ -130,273 +130,165 @@ USAGE: Final = {
         catalog.CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND,
     ),
 }
+_FAMILIES: Final = {
+    Meaning.THROTTLE_TIME: catalog.THROTTLE_TIME_SECONDS,
+    Meaning.TOKENS: catalog.CONTROLLER_MUTATION_TOKENS,
+    Meaning.THROTTLED_SECONDS: catalog.THROTTLED_SECONDS,
+    Meaning.THROTTLED_REQUESTS: catalog.THROTTLED_REQUESTS,
+    Meaning.REJECTED_MUTATIONS: catalog.REJECTED_MUTATIONS,
+    Meaning.REPORTED_UTILIZATION: catalog.REPORTED_UTILIZATION,
+    Meaning.DELAY_QUEUE_SIZE: catalog.DELAY_QUEUE_SIZE,
+    Meaning.EXEMPT_REQUEST_TIME: catalog.EXEMPT_REQUEST_THREADS,
+    Meaning.REQUEST_THROTTLE_MEAN: catalog.REQUEST_THROTTLED_SECONDS,
+    Meaning.REQUEST_THROTTLE_COUNT: catalog.REQUEST_THROTTLED_SECONDS,
+    Meaning.THROTTLING_ERRORS: catalog.THROTTLING_ERRORS,
+    Meaning.CONTROLLER_EVENT_MEAN: catalog.CONTROLLER_EVENT_QUEUE_SECONDS,
+    Meaning.CONTROLLER_EVENT_COUNT: catalog.CONTROLLER_EVENTS,
+    Meaning.BROKER_CONNECTIONS: catalog.BROKER_CONNECTIONS_PER_SECOND,
+    Meaning.LISTENER_CONNECTIONS: catalog.LISTENER_CONNECTIONS_PER_SECOND,
+    Meaning.LISTENER_CONNECTION_THROTTLE: catalog.LISTENER_CONNECTION_THROTTLE_SECONDS,
+    Meaning.IP_CONNECTIONS: catalog.IP_CONNECTIONS_PER_SECOND,
+    Meaning.IP_CONNECTION_THROTTLE: catalog.IP_CONNECTION_THROTTLE_SECONDS,
+    Meaning.REPLICATION: catalog.REPLICATION_BYTES_PER_SECOND,
+    Meaning.REMOTE_STORAGE: catalog.REMOTE_STORAGE_BYTES_PER_SECOND,
+    Meaning.REMOTE_STORAGE_THROTTLE: catalog.REMOTE_STORAGE_THROTTLE_SECONDS,
+}
+"""The families that show attributes, but for usage."""
+_DIVISORS: Final = {
+    Meaning.THROTTLE_TIME: MILLISECONDS,
+    Meaning.THROTTLED_SECONDS: MILLISECONDS,
+    Meaning.REPORTED_UTILIZATION: PERCENT,
+    Meaning.EXEMPT_REQUEST_TIME: PERCENT,
+    Meaning.STARTED_AT: MILLISECONDS,
+    Meaning.LISTENER_CONNECTION_THROTTLE: MILLISECONDS,
+    Meaning.IP_CONNECTION_THROTTLE: MILLISECONDS,
+    Meaning.REMOTE_STORAGE_THROTTLE: MILLISECONDS,
+}
+"""Kafka's unit divided by this is ours, where they differ; the sums of means and counts are made later."""
+THROTTLING_ERROR: Final = "THROTTLING_QUOTA_EXCEEDED"
+"""Error 89 (KIP-599)."""
 
 
-def _of_entities(  # noqa: PLR0913 - the columns of a table
-    quota_type: QuotaType,
-    name: str,
-    meaning: Meaning,
-    family: catalog.Family,
-    divisor: float = 1.0,
-    *,
-    brokers_have_it: bool = True,
-    custom: bool = False,
-) -> Attribute:
-    """An attribute that each user and client id has; ``custom`` under the tags of a custom quota callback."""
+def _of_type(kind: str, name: str, meaning: Meaning) -> Attribute:
+    """An attribute of beans of this type, in the family and unit of its meaning."""
     return Attribute(
-        type=quota_type.group,
-        free=("user", "client-id"),
-        open=custom,
+        type=kind,
         name=name,
         meaning=meaning,
-        quota_type=quota_type,
-        divisor=divisor,
-        family=family,
-        brokers_have_it=brokers_have_it,
+        family=_FAMILIES.get(meaning),
+        divisor=_DIVISORS.get(meaning, 1.0),
     )
+
+
+def _of_entities(kind: QuotaType, name: str, meaning: Meaning) -> Attribute:
+    """An attribute that each user and client id has."""
+    attribute = _of_type(kind.group, name, meaning)
+    return replace(attribute, quota_type=kind, free=("user", "client-id"))
 
 
 def _client_quotas() -> Iterator[Attribute]:
     """``ClientQuotaManager``, ``ClientRequestQuotaManager`` and ``ControllerMutationQuotaManager``."""
     for kind, usage in USAGE.items():
-        yield _of_entities(
-            kind, usage.attribute, Meaning.USAGE, usage.family, usage.divisor
-        )
-        yield _of_entities(
-            kind,
-            "throttle-time",
-            Meaning.THROTTLE_TIME,
-            catalog.THROTTLE_TIME_SECONDS,
-            MILLISECONDS,
-        )
-        yield _of_entities(
-            kind,
-            "throttle-time-total",
-            Meaning.THROTTLED_SECONDS,
-            catalog.THROTTLED_SECONDS,
-            MILLISECONDS,
-            brokers_have_it=False,
-        )
-        yield _of_entities(
-            kind,
-            "throttle-count",
-            Meaning.THROTTLED_REQUESTS,
-            catalog.THROTTLED_REQUESTS,
-            brokers_have_it=False,
-        )
-        yield Attribute(
-            type=kind.group,
-            name="queue-size",
-            meaning=Meaning.DELAY_QUEUE_SIZE,
-            quota_type=kind,
-            family=catalog.DELAY_QUEUE_SIZE,
-        )
+        used = _of_entities(kind, usage.attribute, Meaning.USAGE)
+        yield replace(used, family=usage.family, divisor=usage.divisor)
+        yield _of_entities(kind, "throttle-time", Meaning.THROTTLE_TIME)
+        for name, meaning in (
+            ("throttle-time-total", Meaning.THROTTLED_SECONDS),
+            ("throttle-count", Meaning.THROTTLED_REQUESTS),
+        ):
+            yield replace(_of_entities(kind, name, meaning), brokers_have_it=False)
+        queue = _of_type(kind.group, "queue-size", Meaning.DELAY_QUEUE_SIZE)
+        yield replace(queue, quota_type=kind)
     # which brokers report since KIP-1373, if they do at all
     for kind in (QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST):
-        yield _of_entities(
-            kind,
-            "quota-utilization",
-            Meaning.REPORTED_UTILIZATION,
-            catalog.REPORTED_UTILIZATION,
-            PERCENT,
-        )
-    yield _of_entities(
-        QuotaType.CONTROLLER_MUTATION,
-        "tokens",
-        Meaning.TOKENS,
-        catalog.CONTROLLER_MUTATION_TOKENS,
-    )
-    yield _of_entities(
-        QuotaType.CONTROLLER_MUTATION,
-        "rejection-count",
-        Meaning.REJECTED_MUTATIONS,
-        catalog.REJECTED_MUTATIONS,
-        brokers_have_it=False,
-    )
+        yield _of_entities(kind, "quota-utilization", Meaning.REPORTED_UTILIZATION)
+    mutation = QuotaType.CONTROLLER_MUTATION
+    yield _of_entities(mutation, "tokens", Meaning.TOKENS)
+    rejected = _of_entities(mutation, "rejection-count", Meaning.REJECTED_MUTATIONS)
+    yield replace(rejected, brokers_have_it=False)
     # quotas of a custom callback (client.quota.callback.class, KIP-257): the same attributes under tags that it chooses
     for kind, usage in USAGE.items():
-        yield _of_entities(
-            kind,
-            usage.attribute,
-            Meaning.USAGE,
-            usage.callback_family,
-            usage.divisor,
-            custom=True,
+        used = _of_entities(kind, usage.attribute, Meaning.USAGE)
+        family = usage.callback_family
+        yield replace(used, family=family, divisor=usage.divisor, open=True)
+        throttle = _of_entities(kind, "throttle-time", Meaning.THROTTLE_TIME)
+        family = catalog.CALLBACK_THROTTLE_TIME_SECONDS
+        yield replace(throttle, family=family, open=True)
+
+
+def _of_node() -> Iterator[Attribute]:
+    """``RequestChannelMetrics``, ``QuorumControllerMetrics`` and ``AppInfoParser``."""
+    request = QuotaType.REQUEST.group
+    yield _of_type(request, "exempt-request-time", Meaning.EXEMPT_REQUEST_TIME)
+    throttles = {"name": "ThrottleTimeMs"}
+    for fixed, name, meaning in (
+        (throttles, "Mean", Meaning.REQUEST_THROTTLE_MEAN),
+        (throttles, "Count", Meaning.REQUEST_THROTTLE_COUNT),
+        (
+            {"name": "ErrorsPerSec", "error": THROTTLING_ERROR},
+            "Count",
+            Meaning.THROTTLING_ERRORS,
+        ),
+    ):
+        yield replace(
+            _of_type("RequestMetrics", name, meaning),
+            domain="kafka.network",
+            fixed=fixed,
+            free=("request",),
+            required=True,
         )
-        yield _of_entities(
-            kind,
-            "throttle-time",
-            Meaning.THROTTLE_TIME,
-            catalog.CALLBACK_THROTTLE_TIME_SECONDS,
-            MILLISECONDS,
-            custom=True,
-        )
+    events = "ControllerEventManager", "EventQueueTimeMs"
+    for kind, bean, name, meaning in (
+        (
+            "KafkaController",
+            "ActiveControllerCount",
+            "Value",
+            Meaning.ACTIVE_CONTROLLER,
+        ),
+        (*events, "Mean", Meaning.CONTROLLER_EVENT_MEAN),
+        (*events, "Count", Meaning.CONTROLLER_EVENT_COUNT),
+    ):
+        attribute = _of_type(kind, name, meaning)
+        yield replace(attribute, domain="kafka.controller", fixed={"name": bean})
+    started = _of_type("app-info", "StartTimeMs", Meaning.STARTED_AT)
+    yield replace(started, free=("id",), required=True)
 
 
-THROTTLING_ERROR: Final = "THROTTLING_QUOTA_EXCEEDED"
-"""Error 89 (KIP-599)."""
-
-
-def _of_requests(
-    name: str, error: str | None, attribute: str, meaning: Meaning
-) -> Attribute:
-    return Attribute(
-        domain="kafka.network",
-        type="RequestMetrics",
-        fixed={"name": name} if error is None else {"name": name, "error": error},
-        free=("request",),
-        required=True,
-        name=attribute,
-        meaning=meaning,
-        family=catalog.REQUEST_THROTTLED_SECONDS
-        if error is None
-        else catalog.THROTTLING_ERRORS,
+def _connections() -> Iterator[Attribute]:
+    """``ConnectionQuotas``."""
+    rate, throttle = "connection-accept-rate", "connection-accept-throttle-time"
+    rows: tuple[tuple[str, Meaning, tuple[str, ...]], ...] = (
+        (f"broker-{rate}", Meaning.BROKER_CONNECTIONS, ()),
+        (rate, Meaning.LISTENER_CONNECTIONS, ("listener",)),
+        (rate, Meaning.IP_CONNECTIONS, ("ip",)),
+        (throttle, Meaning.LISTENER_CONNECTION_THROTTLE, ("listener",)),
+        (f"ip-{throttle}", Meaning.IP_CONNECTION_THROTTLE, ("listener",)),
     )
-
-
-def _of_controller(
-    kind: str,
-    bean: str,
-    attribute: str,
-    meaning: Meaning,
-    family: catalog.Family | None,
-) -> Attribute:
-    return Attribute(
-        domain="kafka.controller",
-        type=kind,
-        fixed={"name": bean},
-        name=attribute,
-        meaning=meaning,
-        family=family,
-    )
-
-
-_NODE: Final = (  # Kafka's RequestChannelMetrics, QuorumControllerMetrics and AppInfoParser
-    Attribute(
-        type=QuotaType.REQUEST.group,
-        name="exempt-request-time",
-        meaning=Meaning.EXEMPT_REQUEST_TIME,
-        divisor=PERCENT,
-        family=catalog.EXEMPT_REQUEST_THREADS,
-    ),
-    _of_requests("ThrottleTimeMs", None, "Mean", Meaning.REQUEST_THROTTLE_MEAN),
-    _of_requests("ThrottleTimeMs", None, "Count", Meaning.REQUEST_THROTTLE_COUNT),
-    _of_requests("ErrorsPerSec", THROTTLING_ERROR, "Count", Meaning.THROTTLING_ERRORS),
-    _of_controller(
-        "KafkaController",
-        "ActiveControllerCount",
-        "Value",
-        Meaning.ACTIVE_CONTROLLER,
-        None,
-    ),
-    _of_controller(
-        "ControllerEventManager",
-        "EventQueueTimeMs",
-        "Mean",
-        Meaning.CONTROLLER_EVENT_MEAN,
-        catalog.CONTROLLER_EVENT_QUEUE_SECONDS,
-    ),
-    _of_controller(
-        "ControllerEventManager",
-        "EventQueueTimeMs",
-        "Count",
-        Meaning.CONTROLLER_EVENT_COUNT,
-        catalog.CONTROLLER_EVENTS,
-    ),
-    Attribute(
-        type="app-info",
-        free=("id",),
-        required=True,
-        name="StartTimeMs",
-        meaning=Meaning.STARTED_AT,
-        divisor=MILLISECONDS,
-    ),
-)
-
-
-def _of_connections(
-    name: str,
-    meaning: Meaning,
-    family: catalog.Family,
-    scope: str | None = None,
-    divisor: float = 1.0,
-) -> Attribute:
-    return Attribute(
-        type="socket-server-metrics",
-        free=() if scope is None else (scope,),
-        required=True,
-        name=name,
-        meaning=meaning,
-        divisor=divisor,
-        family=family,
-    )
-
-
-_CONNECTIONS: Final = (  # Kafka's ConnectionQuotas
-    _of_connections(
-        "broker-connection-accept-rate",
-        Meaning.BROKER_CONNECTIONS,
-        catalog.BROKER_CONNECTIONS_PER_SECOND,
-    ),
-    _of_connections(
-        "connection-accept-rate",
-        Meaning.LISTENER_CONNECTIONS,
-        catalog.LISTENER_CONNECTIONS_PER_SECOND,
-        "listener",
-    ),
-    _of_connections(
-        "connection-accept-rate",
-        Meaning.IP_CONNECTIONS,
-        catalog.IP_CONNECTIONS_PER_SECOND,
-        "ip",
-    ),
-    _of_connections(
-        "connection-accept-throttle-time",
-        Meaning.LISTENER_CONNECTION_THROTTLE,
-        catalog.LISTENER_CONNECTION_THROTTLE_SECONDS,
-        "listener",
-        MILLISECONDS,
-    ),
-    _of_connections(
-        "ip-connection-accept-throttle-time",
-        Meaning.IP_CONNECTION_THROTTLE,
-        catalog.IP_CONNECTION_THROTTLE_SECONDS,
-        "listener",
-        MILLISECONDS,
-    ),
-)
+    for name, meaning, free in rows:
+        attribute = _of_type("socket-server-metrics", name, meaning)
+        yield replace(attribute, free=free, required=True)
 
 
 def _transfers() -> Iterator[Attribute]:
     """``ReplicationQuotaManager``, ``RLMQuotaManager`` and ``RLMQuotaMetrics``."""
     for replica in ReplicationQuotaType:
-        yield Attribute(
-            type=replica.value,
-            name="byte-rate",
-            meaning=Meaning.REPLICATION,
-            direction=replica.label,
-            family=catalog.REPLICATION_BYTES_PER_SECOND,
-        )
+        rate = _of_type(replica.value, "byte-rate", Meaning.REPLICATION)
+        yield replace(rate, direction=replica.label)
     for remote in RLMQuotaType:
-        yield Attribute(
-            type=remote.value,
-            name="byte-rate",
-            meaning=Meaning.REMOTE_STORAGE,
-            direction=remote.label,
-            family=catalog.REMOTE_STORAGE_BYTES_PER_SECOND,
-        )
+        rate = _of_type(remote.value, "byte-rate", Meaning.REMOTE_STORAGE)
+        yield replace(rate, direction=remote.label)
     for remote in RLMQuotaType:
-        yield Attribute(
-            type="RemoteLogManager",
-            name=f"remote-{remote.label}-throttle-time-avg",
-            meaning=Meaning.REMOTE_STORAGE_THROTTLE,
-            direction=remote.label,
-            divisor=MILLISECONDS,
-            family=catalog.REMOTE_STORAGE_THROTTLE_SECONDS,
-        )
+        name = f"remote-{remote.label}-throttle-time-avg"
+        time = _of_type("RemoteLogManager", name, Meaning.REMOTE_STORAGE_THROTTLE)
+        yield replace(time, direction=remote.label)
 
 
-ATTRIBUTES: Final = (*_client_quotas(), *_NODE, *_CONNECTIONS, *_transfers())
+ATTRIBUTES: Final = (
+    *_client_quotas(),
+    *_of_node(),
+    *_connections(),
+    *_transfers(),
+)
 """All that sources ask for, and all that they return."""
 
 _BY_PLACE: Final[dict[tuple[str, str, str], list[Attribute]]] = {}

@@ -41,8 +41,6 @@ exporter/limits/model.py NodeSettings.controller_quota_window_seconds 1.0
 exporter/limits/refresh.py __init__(timeout_seconds) 30.0
 exporter/limits/refresh.py __init__(interval_seconds) 30.0
 exporter/mapping.py Attribute.divisor 1.0
-exporter/mapping.py _of_entities(divisor) 1.0
-exporter/mapping.py _of_connections(divisor) 1.0
 exporter/otlp/settings.py Target.timeout_seconds 10.0
 exporter/own_page/access.py exporter_target(timeout_seconds) 10.0
 exporter/page/serving.py _json(status) 200
