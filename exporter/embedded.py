@@ -97,24 +97,22 @@ class EmbeddedLimits:
 
     async def read(self) -> Limits:
         """The rules in force now."""
+        client = self._quotas.produce.config
+        controller = self._quotas.controller_mutation.config
+        settings = NodeSettings(
+            request_capacity_threads=self._request_capacity_threads,
+            quota_window_seconds=float(client.window_seconds),
+            controller_quota_samples=controller.samples,
+            controller_quota_window_seconds=float(controller.window_seconds),
+        )
         return Limits(
             rules={
                 manager.quota_type: manager.rules() for manager in self._quotas.all()
             },
-            nodes={self._node_id: self._settings()},
+            nodes={self._node_id: settings},
             active_controller=self._node_id,
             read_at=self._clock() / 1000,
         )
 
     async def close(self) -> None:
         """Nothing to release: the engine has its own owner."""
-
-    def _settings(self) -> NodeSettings:
-        client = self._quotas.produce.config
-        controller = self._quotas.controller_mutation.config
-        return NodeSettings(
-            request_capacity_threads=self._request_capacity_threads,
-            quota_window_seconds=float(client.window_seconds),
-            controller_quota_samples=controller.samples,
-            controller_quota_window_seconds=float(controller.window_seconds),
-        )

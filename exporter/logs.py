@@ -22,7 +22,7 @@ def configure_logs(config: LogConfig, stream: TextIO | None = None) -> None:
     target = stream or sys.stderr
     level = logging.getLevelNamesMapping()[config.level.value.upper()]
     structlog.configure(
-        processors=_processors(_resolve(config.format, target), target),
+        processors=_processors(config.format, target),
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=lambda *_: _Lines(target),
         cache_logger_on_first_use=False,
@@ -30,37 +30,31 @@ def configure_logs(config: LogConfig, stream: TextIO | None = None) -> None:
     logging.basicConfig(handlers=[_Forward()], level=level, force=True)
 
 
-def _resolve(log_format: LogFormat, stream: TextIO) -> LogFormat:
-    if log_format is not LogFormat.AUTO:
-        return log_format
-    return LogFormat.HUMAN if stream.isatty() else LogFormat.LOGFMT
-
-
 def _processors(log_format: LogFormat, stream: TextIO) -> list[Processor]:
-    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+    if log_format is LogFormat.AUTO:
+        log_format = LogFormat.HUMAN if stream.isatty() else LogFormat.LOGFMT
+    level = structlog.processors.add_log_level
     if log_format is LogFormat.HUMAN:
         clock = structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False)
         console = structlog.dev.ConsoleRenderer(
-            colors=stream.isatty(),
-            exception_formatter=_traceback,
+            colors=stream.isatty(), exception_formatter=_traceback
         )
-        return [structlog.processors.add_log_level, clock, tame, console]
-    head: list[Processor] = [
-        structlog.processors.add_log_level,
-        stamp,
+        return [level, clock, tame, console]
+    renderer: Processor = structlog.processors.JSONRenderer()
+    if log_format is LogFormat.LOGFMT:
+        renderer = structlog.processors.LogfmtRenderer(
+            key_order=["timestamp", "level", "msg"],
+            drop_missing=True,
+            bool_as_flag=False,
+        )
+    return [
+        level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
         structlog.processors.EventRenamer("msg"),
         tame,
+        renderer,
     ]
-    return [*head, _renderer(log_format)]
-
-
-def _renderer(log_format: LogFormat) -> Processor:
-    if log_format is LogFormat.JSON:
-        return structlog.processors.JSONRenderer()
-    return structlog.processors.LogfmtRenderer(
-        key_order=["timestamp", "level", "msg"], drop_missing=True, bool_as_flag=False
-    )
 
 
 def _traceback(stream: TextIO, info: ExcInfo) -> None:

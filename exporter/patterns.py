@@ -33,9 +33,10 @@ def matcher(pattern: str) -> Matches:
     try:
         expression = re2.compile(pattern, options)
     except (re2.error, UnicodeEncodeError) as error:
-        raise ValueError(
-            f"{pattern!r} is no RE2 expression: {_reason(error)}"
-        ) from None
+        reason = error.args[0] if error.args else error
+        if isinstance(reason, bytes):
+            reason = reason.decode(errors="replace")
+        raise ValueError(f"{pattern!r} is no RE2 expression: {reason}") from None
 
     def matches(name: str) -> bool:
         # bytes spare the translation of places; half a surrogate pair looks as it is shown
@@ -43,8 +44,3 @@ def matcher(pattern: str) -> Matches:
         return expression.fullmatch(text) is not None
 
     return matches
-
-
-def _reason(error: Exception) -> str:
-    reason = error.args[0] if error.args else error
-    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)

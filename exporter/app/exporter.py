@@ -121,7 +121,11 @@ class Exporter:
         old_discovery, self.parts = self._discovery, parts
         await self._roster.fix(parts.sources)
         await self._swap_discovery(discovery)
-        await self._swap_limits(before)
+        if parts.limits is not before.limits:
+            await self._background.stop("limits")
+        self._read_limits()
+        if parts.limits is not before.limits:
+            self._start_limits()
         await self._swap_settings(before.config)
         await self._swap_push()
         if old_discovery is not None and old_discovery is not discovery:
@@ -146,14 +150,6 @@ class Exporter:
             await now.change(config.sources, common, renew=self.parts.renew)
         if now is not before:
             self._start_discovery()
-
-    async def _swap_limits(self, before: Parts) -> None:
-        replaced = self.parts.limits is not before.limits
-        if replaced:
-            await self._background.stop("limits")
-        self._read_limits()
-        if replaced:
-            self._start_limits()
 
     async def _swap_settings(self, before: Config) -> None:
         config, collection = self.parts.config, self.parts.config.collection

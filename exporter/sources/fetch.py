@@ -132,8 +132,14 @@ class HttpFetch:
                 f"HTTP {status}: the agent refuses these credentials; check basic_auth and headers of this source"
             )
         if status in _REDIRECTS:
+            try:
+                url = response.url.join(URL(response.headers["Location"]))
+                # without the parts of a URL that may be secret
+                place = shown(url.with_user(None).with_query(None).with_fragment(None))
+            except (KeyError, ValueError):
+                place = "an invalid address"
             return SourceUnreadable(
-                f"HTTP {status}: redirects to {_location(response)}; redirects are not followed, configure the final url"
+                f"HTTP {status}: redirects to {place}; redirects are not followed, configure the final url"
             )
         if status == _NOT_FOUND:
             return SourceUnreadable(f"HTTP 404: nothing at this path; {self._hint}")
@@ -168,15 +174,6 @@ def _headers(target: HttpTarget) -> dict[str, str]:
             raise ValueError(f"the header {name} holds a line end or the like")
         headers[name] = value
     return {**headers, "Accept-Encoding": _ASKED_FOR}
-
-
-def _location(response: aiohttp.ClientResponse) -> str:
-    """Where a redirect leads, without the parts of a URL that may be secret."""
-    try:
-        url = response.url.join(URL(response.headers["Location"]))
-        return shown(url.with_user(None).with_query(None).with_fragment(None))
-    except (KeyError, ValueError):
-        return "an address that is none"
 
 
 def _explained(error: aiohttp.ClientError, hint: str) -> SourceError:

@@ -56,37 +56,41 @@ class ReadRequest:
     """Empty for all attributes."""
 
 
-def _by_type() -> Iterator[ReadRequest]:
+def _reads_by_type() -> Iterator[ReadRequest]:
     by_pattern: dict[str, list[Attribute]] = {}
     for attribute in ATTRIBUTES:
         if attribute.brokers_have_it:
-            # A pattern even for a single bean: its answer has the same shape, and a bean that is missing costs nothing.
+            # a pattern even for a single bean: its answer has the same shape, and a bean that is missing costs nothing
             by_pattern.setdefault(attribute.pattern, []).append(attribute)
     for pattern, attributes in by_pattern.items():
-        # Quota beans have nothing but what is wanted; naming it would save no byte.
+        # quota beans have nothing but what is wanted; naming it would save no byte
         all_of_it = any(attribute.quota_type for attribute in attributes)
         names = {} if all_of_it else dict.fromkeys(each.name for each in attributes)
         yield ReadRequest(pattern, tuple(names))
 
 
-def _at_once() -> Iterator[ReadRequest]:
-    """
-    All of one domain by the names of its attributes, which no other beans have.
-
-    For each pattern of key properties the JVM looks at every bean of the domain, and at 15,000 of them for as long
-    as it takes to read a tenth of them. Going by attributes it looks once, and the agent leaves out beans that have none.
-    """
-    wanted = (each for each in ATTRIBUTES if each.brokers_have_it)
-    names = dict.fromkeys(each.name for each in wanted if each.domain == SERVER)
-    yield ReadRequest(f"{SERVER}:*", tuple(names))
-    yield from (each for each in BY_TYPE if not each.pattern.startswith(f"{SERVER}:"))
-
-
-BY_TYPE: Final = tuple(_by_type())
+BY_TYPE: Final = tuple(_reads_by_type())
 """One read for each kind of bean: for agents that cannot read all of a domain."""
 
-REQUESTS: Final = tuple(_at_once())
-"""The same numbers in fewer reads, in the order in which the agent answers them."""
+REQUESTS: Final = (
+    ReadRequest(
+        f"{SERVER}:*",
+        tuple(
+            dict.fromkeys(
+                each.name
+                for each in ATTRIBUTES
+                if each.brokers_have_it and each.domain == SERVER
+            )
+        ),
+    ),
+    *(each for each in BY_TYPE if not each.pattern.startswith(f"{SERVER}:")),
+)
+"""
+The same numbers in fewer reads, in the order in which the agent answers them: one domain by the names of its attributes, which no other beans have.
+
+For each pattern of key properties the JVM looks at every bean of the domain, and at 15,000 of them for as long
+as it takes to read a tenth of them. Going by attributes it looks once, and the agent leaves out beans that have none.
+"""
 
 
 @cache
@@ -246,7 +250,12 @@ class JolokiaSource:
     def __init__(self, name: str, target: HttpTarget) -> None:
         self.name, self.node_id = name, target.node_id
         self._fetch = HttpFetch(target, _HINT)
-        self._url = _read_url(target.url)
+        agent = URL(target.url)
+        # an error of one attribute must not spoil an answer: sensors expire while the agent reads them
+        options = {"ignoreErrors": "true", "includeRequest": "false"}
+        self._url = agent.with_path(f"{agent.path.rstrip('/')}/").with_query(
+            {**agent.query, **options}
+        )
         self._tracker = LayoutTracker(column_of)
         self._thread = InThread()
         self._node_id = NodeId(target.node_id)
@@ -284,16 +293,3 @@ class JolokiaSource:
     async def close(self) -> None:
         """Release connections."""
         await self._fetch.close()
-
-
-def _read_url(url: str) -> URL:
-    """
-    Where to post.
-
-    An error of one attribute must not spoil an answer: sensors expire while the agent
-    reads them. The echo of each request is not needed.
-    """
-    agent = URL(url)
-    return agent.with_path(f"{agent.path.rstrip('/')}/").with_query(
-        {**agent.query, "ignoreErrors": "true", "includeRequest": "false"}
-    )
