@@ -24,51 +24,60 @@ from quotascope.exporter.mapping import (
 from quotascope.exporter.rules import NAMES
 from quotascope.metrics import QuotaType, catalog
 
+CLIENT_QUOTAS = {
+    "Produce": {"byte-rate": "bytes/s", "quota-utilization": "percent"},
+    "Fetch": {"byte-rate": "bytes/s", "quota-utilization": "percent"},
+    "Request": {
+        "request-time": "percent",
+        "quota-utilization": "percent",
+        "exempt-request-time": "percent",
+    },
+    "ControllerMutation": {
+        "mutation-rate": "mutations/s",
+        "tokens": "mutations",
+        "rejection-count": "count",
+    },
+}
+EVERY_QUOTA = {
+    "throttle-time": "ms",
+    "throttle-time-total": "ms",
+    "throttle-count": "count",
+    "queue-size": "count",
+}
+OTHERS = {
+    "RequestMetrics": {
+        "ThrottleTimeMs Mean": "ms",
+        "ThrottleTimeMs Count": "count",
+        "ErrorsPerSec Count": "count",
+    },
+    "KafkaController": {"ActiveControllerCount Value": "count"},
+    "ControllerEventManager": {
+        "EventQueueTimeMs Mean": "ms",
+        "EventQueueTimeMs Count": "count",
+    },
+    "app-info": {"StartTimeMs": "ms"},
+    "socket-server-metrics": {
+        "broker-connection-accept-rate": "connections/s",
+        "connection-accept-rate": "connections/s",
+        "connection-accept-throttle-time": "ms",
+        "ip-connection-accept-throttle-time": "ms",
+    },
+    "RemoteLogManager": {
+        "remote-copy-throttle-time-avg": "ms",
+        "remote-fetch-throttle-time-avg": "ms",
+    },
+    **{
+        kind: {"byte-rate": "bytes/s"}
+        for kind in ("LeaderReplication", "FollowerReplication", "AlterLogDirsReplication", "RLMCopy", "RLMFetch")
+    },
+}  # fmt: skip
 DOCUMENTED = {
-    ("Produce", "byte-rate"): "bytes/s",
-    ("Produce", "throttle-time"): "ms",
-    ("Produce", "throttle-time-total"): "ms",
-    ("Produce", "throttle-count"): "count",
-    ("Produce", "queue-size"): "count",
-    ("Produce", "quota-utilization"): "percent",
-    ("Fetch", "byte-rate"): "bytes/s",
-    ("Fetch", "throttle-time"): "ms",
-    ("Fetch", "throttle-time-total"): "ms",
-    ("Fetch", "throttle-count"): "count",
-    ("Fetch", "queue-size"): "count",
-    ("Fetch", "quota-utilization"): "percent",
-    ("Request", "request-time"): "percent",
-    ("Request", "throttle-time"): "ms",
-    ("Request", "throttle-time-total"): "ms",
-    ("Request", "throttle-count"): "count",
-    ("Request", "queue-size"): "count",
-    ("Request", "quota-utilization"): "percent",
-    ("Request", "exempt-request-time"): "percent",
-    ("ControllerMutation", "mutation-rate"): "mutations/s",
-    ("ControllerMutation", "throttle-time"): "ms",
-    ("ControllerMutation", "throttle-time-total"): "ms",
-    ("ControllerMutation", "throttle-count"): "count",
-    ("ControllerMutation", "queue-size"): "count",
-    ("ControllerMutation", "tokens"): "mutations",
-    ("ControllerMutation", "rejection-count"): "count",
-    ("RequestMetrics", "ThrottleTimeMs Mean"): "ms",
-    ("RequestMetrics", "ThrottleTimeMs Count"): "count",
-    ("RequestMetrics", "ErrorsPerSec Count"): "count",
-    ("KafkaController", "ActiveControllerCount Value"): "count",
-    ("ControllerEventManager", "EventQueueTimeMs Mean"): "ms",
-    ("ControllerEventManager", "EventQueueTimeMs Count"): "count",
-    ("app-info", "StartTimeMs"): "ms",
-    ("socket-server-metrics", "broker-connection-accept-rate"): "connections/s",
-    ("socket-server-metrics", "connection-accept-rate"): "connections/s",
-    ("socket-server-metrics", "connection-accept-throttle-time"): "ms",
-    ("socket-server-metrics", "ip-connection-accept-throttle-time"): "ms",
-    ("LeaderReplication", "byte-rate"): "bytes/s",
-    ("FollowerReplication", "byte-rate"): "bytes/s",
-    ("AlterLogDirsReplication", "byte-rate"): "bytes/s",
-    ("RLMCopy", "byte-rate"): "bytes/s",
-    ("RLMFetch", "byte-rate"): "bytes/s",
-    ("RemoteLogManager", "remote-copy-throttle-time-avg"): "ms",
-    ("RemoteLogManager", "remote-fetch-throttle-time-avg"): "ms",
+    (kind, name): unit
+    for kind, units in (
+        *((kind, {**units, **EVERY_QUOTA}) for kind, units in CLIENT_QUOTAS.items()),
+        *OTHERS.items(),
+    )
+    for name, unit in units.items()
 }
 """Kafka's units, by the type of the bean and its attribute: its documentation (Operations, Monitoring), KIP-13, 124, 599, 612, 656 and 956."""
 PARTS = {"ms": 1000.0, "percent": 100.0}
@@ -128,7 +137,7 @@ def test_further_tags_are_those_of_a_custom_callback(quota_type: QuotaType) -> N
         assert tagged[0] is tagged[1]
 
 
-def test_a_broker_may_tell_utilisation_itself() -> None:
+def test_a_broker_may_report_utilization_itself() -> None:
     """KIP-1373 leaves controller mutations out."""
     told = {
         quota_type

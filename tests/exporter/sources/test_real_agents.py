@@ -1,6 +1,8 @@
 """The sources against the agents of a real broker."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.cluster.agents import JOLOKIA1_PASSWORD, JOLOKIA1_USER
@@ -114,75 +116,56 @@ async def test_a_node_says_whether_it_leads(kafka: Cluster) -> None:
         assert leads == [1.0]
 
 
-@pytest.mark.parametrize("password", ["wrong", ""])
-async def test_a_wrong_password_is_denied(secured: HttpTarget, password: str) -> None:
-    """Jolokia answers 401."""
-    error = await failure(JolokiaSource("a", replace(secured, password=password)))
-    assert isinstance(error, SourceDenied)
-    assert "basic_auth" in str(error)
+def plain(kafka: Cluster, **changes: Any) -> HttpTarget:
+    """Jolokia 2 without TLS."""
+    return HttpTarget(**{"url": kafka.nodes[1].agents.jolokia, **changes})
 
 
-async def test_an_unknown_authority_is_denied(secured: HttpTarget) -> None:
-    """The message says which setting makes the certificate trusted."""
-    error = await failure(JolokiaSource("a", replace(secured, tls=None)))
-    assert isinstance(error, SourceDenied)
-    assert "tls.ca_file" in str(error)
+@pytest.mark.parametrize(
+    ("of", "expected", "text"),
+    [
+        # Jolokia answers 401
+        (lambda _, secured: replace(secured, password="wrong"), SourceDenied, "basic_auth"),
+        (lambda _, secured: replace(secured, password=""), SourceDenied, "basic_auth"),
+        # the message says which setting makes the certificate trusted
+        (lambda _, secured: replace(secured, tls=None), SourceDenied, "tls.ca_file"),
+        # Java waits for a request for ever
+        (
+            lambda kafka, _: plain(kafka, url=plain(kafka).url.replace("http:", "https:"), timeout_seconds=0.3),
+            SourceUnreachable,
+            "does not speak https",
+        ),
+        # Java hangs up without a word
+        (lambda _, secured: HttpTarget(url=secured.url.replace("https:", "http:")), SourceError, "https"),
+        # Jolokia is not at the root
+        (lambda kafka, _: plain(kafka, url=plain(kafka).url.replace("/jolokia", "/nothing")), SourceUnreadable, "/jolokia"),
+        # another agent, and the broker's own port
+        (lambda kafka, _: plain(kafka, url=kafka.nodes[1].agents.jmx_exporter), SourceUnreadable, ""),
+        (lambda kafka, _: plain(kafka, url=f"http://{kafka.admin}/jolokia", timeout_seconds=0.5), (SourceUnreachable, SourceUnreadable), ""),
+        (lambda kafka, _: plain(kafka, max_bytes=100), SourceUnreadable, "longer than"),
+    ],
+)  # fmt: skip
+async def test_what_goes_wrong_says_what_to_look_at(
+    kafka: Cluster,
+    secured: HttpTarget,
+    of: Callable[[Cluster, HttpTarget], HttpTarget],
+    expected: type[SourceError] | tuple[type[SourceError], ...],
+    text: str,
+) -> None:
+    """And leaves nothing behind: a source that is asked properly works."""
+    error = await failure(JolokiaSource("a", of(kafka, secured)))
+    assert isinstance(error, expected)
+    assert text in str(error)
+    assert (await table(JolokiaSource("a", plain(kafka)))).node_id == "1"
+
+
+async def test_jolokia_is_no_prometheus_text(kafka: Cluster) -> None:
+    """A url under the wrong dialect is reported as such."""
+    error = await failure(PrometheusTextSource("a", plain(kafka)))
+    assert isinstance(error, SourceUnreadable)
 
 
 async def test_verification_can_be_switched_off(secured: HttpTarget) -> None:
-    """For a certificate that nobody can check."""
+    """For a certificate that cannot be checked."""
     source = JolokiaSource("a", replace(secured, tls=Tls(verify=False).context()))
     assert (await table(source)).node_id == "1"
-
-
-async def test_https_to_a_plain_port_fails_with_advice(kafka: Cluster) -> None:
-    """Java waits for a request for ever; the message asks whether the port speaks https."""
-    url = kafka.nodes[1].agents.jolokia.replace("http://", "https://")
-    target = HttpTarget(url=url, timeout_seconds=0.3)
-    error = await failure(JolokiaSource("a", target))
-    assert isinstance(error, SourceUnreachable)
-    assert "does not speak https" in str(error)
-
-
-async def test_plain_http_to_a_tls_port_fails_with_advice(kafka: Cluster) -> None:
-    """Java hangs up without a word."""
-    url = kafka.nodes[1].agents.jolokia1.replace("https://", "http://")
-    error = await failure(JolokiaSource("a", HttpTarget(url=url)))
-    assert "https" in str(error)
-
-
-async def test_the_wrong_path_is_unreadable(kafka: Cluster) -> None:
-    """Jolokia is not at the root."""
-    url = kafka.nodes[1].agents.jolokia.replace("/jolokia", "/nothing")
-    error = await failure(JolokiaSource("a", HttpTarget(url=url)))
-    assert isinstance(error, SourceUnreadable)
-    assert "/jolokia" in str(error)
-
-
-async def test_agents_are_not_mistaken_for_each_other(kafka: Cluster) -> None:
-    """A url under the wrong dialect is told as such."""
-    agents = kafka.nodes[1].agents
-    text = await failure(JolokiaSource("a", HttpTarget(url=agents.jmx_exporter)))
-    json = await failure(PrometheusTextSource("a", HttpTarget(url=agents.jolokia)))
-    assert isinstance(text, SourceUnreadable)
-    assert isinstance(json, SourceUnreadable)
-
-
-async def test_a_kafka_listener_is_not_an_agent(kafka: Cluster) -> None:
-    """The broker's own port does not speak HTTP."""
-    url = f"http://{kafka.admin}/jolokia"
-    target = HttpTarget(url=url, timeout_seconds=0.5)
-    assert isinstance(
-        await failure(JolokiaSource("a", target)),
-        SourceUnreachable | SourceUnreadable,
-    )
-
-
-async def test_a_source_recovers(kafka: Cluster) -> None:
-    """A failed read leaves nothing behind: the next one works."""
-    target = HttpTarget(url=kafka.nodes[1].agents.jolokia, max_bytes=100)
-    small = JolokiaSource("a", target)
-    error = await failure(small)
-    assert "longer than" in str(error)
-    await small.close()
-    assert (await table(JolokiaSource("a", replace(target, max_bytes=1 << 20)))).node_id
