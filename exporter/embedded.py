@@ -55,20 +55,17 @@ class EmbeddedSource:
         """Nothing to release: the registry belongs to the engine."""
 
     def _learn(self, metrics: list[KafkaMetric]) -> None:
-        known = self._columns
-        self._columns = {
-            name: known[name] if name in known else _column_of(name)
-            for name in (metric.name for metric in metrics if metric.stat is not None)
-        }
+        known, self._columns = self._columns, {}
+        for name in (metric.name for metric in metrics if metric.stat is not None):
+            if name not in known:
+                tags = {key: value for key, value in name.tags.items() if value}
+                bean = Bean.of(SERVER, {**tags, "type": name.group})
+                known[name] = wanted(BeanColumn(bean, name.name))
+            self._columns[name] = known[name]
         self._shown = [metric for metric in metrics if self._columns.get(metric.name)]
         columns = (self._columns[metric.name] for metric in self._shown)
         self._layout = BeanLayout(tuple(filter(None, columns)))
         self._seen = metrics
-
-
-def _column_of(name: MetricName) -> BeanColumn | None:
-    tags = {key: value for key, value in name.tags.items() if value}
-    return wanted(BeanColumn(Bean.of(SERVER, {**tags, "type": name.group}), name.name))
 
 
 class EmbeddedLimits:

@@ -52,29 +52,34 @@ def http_url(url: str) -> str:
     return url
 
 
-def _header_name(name: str) -> str:
-    if not _TOKEN.fullmatch(name):
-        raise ValueError("is not the name of an HTTP header")
-    return name
+def _matching(pattern: str, problem: str) -> AfterValidator:
+    """A check that a text matches as a whole; ``problem`` says what is wrong otherwise."""
+    expression = re.compile(pattern, re.ASCII | re.DOTALL)
+
+    def check(text: str) -> str:
+        if not expression.fullmatch(text):
+            raise ValueError(problem)
+        return text
+
+    return AfterValidator(check)
 
 
-_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HttpUrl = Annotated[str, AfterValidator(http_url)]
-HeaderName = Annotated[str, AfterValidator(_header_name)]
-
-
-def _without_colon(name: str) -> str:
-    if ":" in name:
-        raise ValueError("must not hold a colon: it ends there in HTTP")
-    return name
+HeaderName = Annotated[
+    str,
+    _matching(
+        r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", problem="is not the name of an HTTP header"
+    ),
+]
+UserName = Annotated[
+    str, _matching("[^:]*", problem="must not hold a colon: it ends there in HTTP")
+]
 
 
 class BasicAuthConfig(Section):
     """HTTP basic authentication towards an agent."""
 
-    username: Annotated[str, AfterValidator(_without_colon)] = Field(
-        description="User name.", examples=["monitor"]
-    )
+    username: UserName = Field(description="User name.", examples=["monitor"])
     password: SecretStr | None = Field(
         default=None,
         description="Password; either this or password_file.",
@@ -244,9 +249,6 @@ class KafkaConfig(Section):
 
 
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}", re.ASCII)
-_VOTER: Final = re.compile(
-    r"(\d{1,10})@(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?", re.ASCII
-)
 
 
 def _template(required: set[str], *names: str) -> AfterValidator:
@@ -266,15 +268,15 @@ def _template(required: set[str], *names: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _controller(text: str) -> str:
-    if not _VOTER.fullmatch(text):
-        raise ValueError("expected NODE_ID@HOST, such as 100@controller-1")
-    return text
-
-
 NodeTemplate = Annotated[str, _template({"host", "node_id"}, "host", "node_id", "rack")]
 TargetTemplate = Annotated[str, _template({"target", "host"}, "target", "host", "port")]
-Controller = Annotated[str, AfterValidator(_controller)]
+Controller = Annotated[
+    str,
+    _matching(
+        r"(\d{1,10})@(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?",
+        problem="expected NODE_ID@HOST, such as 100@controller-1",
+    ),
+]
 
 
 class FoundSourceConfig(AccessConfig, DialectConfig):

@@ -136,7 +136,9 @@ class TextReader:
         remark = self._remark(page)
         if self._has_entities:
             return TextPage(layout=layout, values=values, remark=remark)
-        mistake = self._mistake(page)
+        mistake, other = None, detected(page) if self._forced else None
+        if self._forced and other and other is not self._forced:
+            mistake = f"the configuration says dialect {self._forced.name}, but the answer is in {other.name}"
         hint = mistake or (self._dialect.advice if self._dialect else _NO_DIALECT)
         return TextPage(
             layout=layout, values=values, remark=remark, hint=hint, mistake=mistake
@@ -167,13 +169,6 @@ class TextReader:
         if not self._has_entities:
             raise SourceUnreadable(text)
         return text
-
-    def _mistake(self, page: str) -> str | None:
-        """Whether a page is in another dialect than the one that is forced."""
-        other = detected(page) if self._forced else None
-        if self._forced is None or other is None or other is self._forced:
-            return None
-        return f"the configuration says dialect {self._forced.name}, but the answer is in {other.name}"
 
     def _column_of(self, key: SampleKey) -> BeanColumn | None:
         if self._dialect is None:

@@ -147,7 +147,14 @@ class NodeId:
     def of(self, layout: BeanLayout) -> str:
         """The node id. Raises ``SourceUnreadable`` when there is none, or the node reports another one than is configured."""
         if layout is not self._layout:
-            self._layout, self._reported = layout, _ids_in(layout)
+            ids = {
+                column.bean.get("id") or ""
+                for column in layout.columns
+                if column.bean.get("type") == "app-info"
+            }
+            # Kafka's are whole numbers of 32 bits; anything else is the id of something else
+            numbers = filter(re.compile(r"[0-9]{1,10}").fullmatch, ids)
+            self._layout, self._reported = layout, sorted(numbers, key=int)
         if self._configured is not None:
             if self._reported and self._configured not in self._reported:
                 raise SourceUnreadable(
@@ -161,15 +168,3 @@ class NodeId:
                 "is this a Kafka broker or controller that has started? If so, configure node_id for this source"
             )
         return self._reported[0]
-
-
-def _ids_in(layout: BeanLayout) -> list[str]:
-    """The node ids in a layout, the least first."""
-    ids = {
-        column.bean.get("id") or ""
-        for column in layout.columns
-        if column.bean.get("type") == "app-info"
-    }
-    # Kafka's are whole numbers of 32 bits; anything else is the id of something else
-    numbers = filter(re.compile(r"[0-9]{1,10}").fullmatch, ids)
-    return sorted(numbers, key=int)
