@@ -164,6 +164,10 @@ async def test_everything_is_read(source: AdminLimits) -> None:
     assert limits.active_controller == "100"
     assert limits.missing == {}
     assert limits.read_at == NOW
+    without = limits.nodes["1"]
+    assert without.connection_limit is None
+    assert without.replication_limits == without.remote_storage_limits == {}
+    assert without.listener_connection_limits == {}
 
 
 async def test_a_broker_that_left_is_forgotten(
@@ -191,14 +195,6 @@ async def test_limits_beside_the_client_quotas_are_read(
     assert settings.remote_storage_limits == {"fetch": 5.0}
     assert settings.connection_limit == 77.0
     assert settings.listener_connection_limits == {"sasl": 50.0}
-
-
-async def test_a_broker_without_limits_has_none(source: AdminLimits) -> None:
-    """Nothing is the same as unlimited."""
-    settings = (await source.read()).nodes["1"]
-    assert settings.connection_limit is None
-    assert settings.replication_limits == settings.remote_storage_limits == {}
-    assert settings.listener_connection_limits == {}
 
 
 def test_entities_of_all_eight_shapes() -> None:
@@ -278,22 +274,18 @@ async def test_without_quotas_there_are_no_limits(
     assert type(caught.value) is expected
 
 
-async def test_missing_permission_for_the_leader_costs_the_leader_only(
-    source: AdminLimits, admin: ScriptedAdmin
+@pytest.mark.parametrize("denied", [True, False])
+async def test_limits_are_read_without_a_leader(
+    source: AdminLimits, admin: ScriptedAdmin, *, denied: bool
 ) -> None:
-    """Limits are worth having without knowing the active controller."""
-    admin.errors["leader"] = DENIED
+    """A missing permission costs the leader only; a cluster with ZooKeeper has none that could be read."""
+    admin.leader = None
+    if denied:
+        admin.errors["leader"] = DENIED
     limits = await source.read()
     assert limits.active_controller is None
-    assert limits.missing == {"the active controller": str(DENIED)}
-
-
-async def test_cluster_without_quorum_has_no_leader(
-    source: AdminLimits, admin: ScriptedAdmin
-) -> None:
-    """ZooKeeper's controller is not told this way."""
-    admin.leader = None
-    assert (await source.read()).active_controller is None
+    missing = {"the active controller": str(DENIED)} if denied else {}
+    assert limits.missing == missing
 
 
 async def test_broker_that_is_down_keeps_its_last_settings(

@@ -19,31 +19,22 @@ def kafka(**keys: Any) -> KafkaConfig:
     return config
 
 
-def test_plaintext() -> None:
-    """Servers and timeout are all it takes."""
-    connection = connection_of(kafka(timeout_seconds=3))
-    assert connection.bootstrap_servers == ("a:9092", "b:9092")
-    assert connection.protocol is SecurityProtocol.PLAINTEXT
-    assert connection.sasl is None
-    assert connection.timeout_seconds == 3
-
-
-def test_sasl_with_a_password_file(tmp_path: Path) -> None:
-    """A mounted secret is read without the line end that editors add."""
+def test_settings_are_passed_on(tmp_path: Path) -> None:
+    """A mounted secret without the line end that editors add, and shown nowhere."""
+    plain = connection_of(kafka(timeout_seconds=3))
+    assert plain.bootstrap_servers == ("a:9092", "b:9092")
+    assert plain.protocol is SecurityProtocol.PLAINTEXT
+    assert (plain.sasl, plain.timeout_seconds) == (None, 3)
     file = tmp_path / "pw"
     file.write_text("s3cret \n")
     sasl = {"mechanism": "SCRAM-SHA-256", "username": "me", "password_file": file}
-    connection = connection_of(kafka(security_protocol="SASL_PLAINTEXT", sasl=sasl))
-    assert connection.sasl is not None
-    assert connection.sasl.mechanism is SaslMechanism.SCRAM_SHA_256
-    assert connection.sasl.password.reveal() == "s3cret "
-    assert "s3cret" not in repr(connection)
-
-
-def test_tls_settings_are_passed_on() -> None:
-    """Trust in anybody, for a test cluster."""
-    connection = connection_of(kafka(security_protocol="SSL", tls={"verify": False}))
-    assert not connection.tls.verify
+    login = connection_of(kafka(security_protocol="SASL_PLAINTEXT", sasl=sasl))
+    assert login.sasl is not None
+    assert login.sasl.mechanism is SaslMechanism.SCRAM_SHA_256
+    assert login.sasl.password.reveal() == "s3cret "
+    assert "s3cret" not in repr(login)
+    tls = connection_of(kafka(security_protocol="SSL", tls={"verify": False}))
+    assert not tls.tls.verify
 
 
 def test_files_that_cannot_be_used_are_told(tmp_path: Path) -> None:

@@ -62,22 +62,28 @@ async def test_another_agent_at_the_same_place_is_followed() -> None:
     assert source.dialect == "jolokia"
 
 
-@pytest.mark.parametrize("other", [SourceUnreadable("b"), SourceDenied("b")])
-async def test_the_likelier_error_is_told(other: SourceError) -> None:
-    """When neither works, the reason is that of the way that the URL or the last answer suggests."""
-    source = DetectedSource(Way("x", SourceUnreadable("a")), Way("y", other))
-    with pytest.raises(SourceUnreadable, match=r"^a$"):
+NO_TEXT, DOWN, DENIED = SourceUnreadable("a"), SourceUnreachable("a"), SourceDenied("a")
+
+
+@pytest.mark.parametrize(
+    ("likely", "other", "reads"),
+    [
+        (NO_TEXT, SourceUnreadable("b"), 1),
+        (NO_TEXT, SourceDenied("b"), 1),
+        (DOWN, None, 0),
+        (DENIED, None, 0),
+    ],
+    ids=["neither", "other denied", "down", "denied"],
+)
+async def test_the_likelier_error_is_reported(
+    likely: SourceError, other: SourceError | None, reads: int
+) -> None:
+    """No connection and no permission do not depend on the dialect, so the other way is not tried."""
+    second = Way("y", other)
+    source = DetectedSource(Way("x", likely), second)
+    with pytest.raises(type(likely), match=r"^a$"):
         await source.read()
-    assert source.dialect == "x"
-
-
-@pytest.mark.parametrize("error", [SourceUnreachable("down"), SourceDenied("401")])
-async def test_a_node_that_is_down_is_asked_once(error: SourceError) -> None:
-    """No connection and no permission say nothing of the dialect."""
-    other = Way("y")
-    with pytest.raises(type(error)):
-        await DetectedSource(Way("x", error), other).read()
-    assert other.reads == 0
+    assert (source.dialect, second.reads) == ("x", reads)
 
 
 async def test_both_are_closed() -> None:
