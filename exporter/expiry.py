@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -45,9 +45,6 @@ class Expiring(Generic[K, V]):
     def values(self) -> list[V]:
         """The values, in the order in which their keys were first seen."""
         return [value for value, _ in self._entries.values()]
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)

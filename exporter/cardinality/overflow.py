@@ -11,6 +11,7 @@ import numpy as np
 from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
+from ..expiry import Expiring
 from ..snapshot import Columns, Entity, Floats, Layout
 from ..snapshot.columns import NAMES
 from ..snapshot.layout import fixed, taken
@@ -42,10 +43,10 @@ class Overflow:
     """
 
     def __init__(self) -> None:
-        self._stand_ins: dict[
-            tuple[str, QuotaType, tuple[str, ...] | None], tuple[Entity, float]
-        ] = {}
-        """By node, quota type and tags, with the time when they were last needed for a new choice."""
+        self._stand_ins: Expiring[
+            tuple[str, QuotaType, tuple[str, ...] | None], Entity
+        ] = Expiring(_KEPT_SECONDS)
+        """By node, quota type and tags, seen when they were last needed for a new choice."""
         self._choice: _Choice | None = None
 
     def columns(
@@ -115,9 +116,8 @@ class Overflow:
             member: Entity = joined.entities[rows[0]]
             tags = member.tags and (OVERFLOW,) * len(member.tags)
             key = member.broker, member.quota_type, tags
-            if key in self._stand_ins:
-                entity, _ = self._stand_ins[key]
-            else:
+            entity = self._stand_ins.get(key)
+            if entity is None:
                 name = OVERFLOW if tags is None else ""
                 entity = Entity(
                     broker=member.broker,
@@ -127,11 +127,9 @@ class Overflow:
                     tags=tags,
                     stands_in=True,
                 )
-            self._stand_ins[key] = entity, at
+            self._stand_ins.see(key, entity, at)
             stand_ins[entity.serial] = entity, rows
-        for key, (_, needed_at) in [*self._stand_ins.items()]:
-            if abs(at - needed_at) > _KEPT_SECONDS:
-                del self._stand_ins[key]
+        self._stand_ins.expire(at)
         gone = np.flatnonzero(~shown[view.of_row])
         layout = joined.changed(gone, (entity for entity, _ in stand_ins.values()))
         rows = layout.rows_in(joined)

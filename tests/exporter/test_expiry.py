@@ -11,7 +11,7 @@ def test_an_entry_is_dropped_when_it_was_not_seen_for_too_long() -> None:
     assert kept.expire(10.0) == []
     kept.see("a", 3, 10.0)
     assert kept.expire(10.1) == ["b"]
-    assert (list(kept), kept.values(), len(kept)) == (["a"], [3], 1)
+    assert kept.values() == [3]
     assert (kept.get("a"), kept.get("b")) == (3, None)
 
 
