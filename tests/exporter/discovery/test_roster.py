@@ -99,6 +99,14 @@ class Clock:
         return self.now
 
 
+async def twins() -> tuple[Roster, Workshop, Clock]:
+    """Two found sources, a and b, that both answer for node 1."""
+    build, clock = Workshop(), Clock()
+    roster = Roster((), build, clock)
+    await roster.follow([config("a"), config("b", "http://b:1")])
+    return roster, build, clock
+
+
 async def collect(roster: Roster) -> dict[str, str]:
     """A collection: which source the numbers of each node are from."""
     collection = Collection(roster, LimitsRefresh(), max_age_seconds=0)
@@ -112,9 +120,7 @@ async def collect(roster: Roster) -> dict[str, str]:
 
 async def test_node_that_is_found_twice_is_read_once() -> None:
     """The one that answered first; the other one stands by, is looked at every minute and is shown meanwhile."""
-    build, clock = Workshop(), Clock()
-    roster = Roster((), build, clock)
-    await roster.follow([config("a"), config("b", "http://b:1")])
+    roster, build, clock = await twins()
     with capture_logs() as lines:
         for _ in range(3):
             assert await collect(roster) == {"a": "", "b": "1"}
@@ -132,9 +138,7 @@ async def test_node_that_is_found_twice_is_read_once() -> None:
 
 async def test_node_found_twice_for_a_moment_is_read_again() -> None:
     """A node that for once said it was another one is not given up."""
-    build, clock = Workshop(), Clock()
-    roster = Roster((), build, clock)
-    await roster.follow([config("a"), config("b", "http://b:1")])
+    roster, build, clock = await twins()
     assert await collect(roster) == {"a": "", "b": "1"}
     build.made[1].table = table("2", bob=1.0)
     clock.now += EXAMINE_SECONDS
@@ -145,9 +149,7 @@ async def test_node_found_twice_for_a_moment_is_read_again() -> None:
 
 async def test_the_second_source_takes_over_and_gives_way() -> None:
     """With the next collection after the first has died; it gives the node back when that one has answered three times in a row."""
-    build = Workshop()
-    roster = Roster((), build, Clock())
-    await roster.follow([config("a"), config("b", "http://b:1")])
+    roster, build, _ = await twins()
     await collect(roster)
     first = build.made[0]
     first.fail()
@@ -171,9 +173,7 @@ async def test_the_second_source_takes_over_and_gives_way() -> None:
 
 async def test_impatient_scrapes_take_no_node_from_a_source() -> None:
     """A stand-by that answers sooner is no reason while the source in use may still answer in time."""
-    build, clock = Workshop(), Clock()
-    roster = Roster((), build, clock)
-    await roster.follow([config("a"), config("b", "http://b:1")])
+    roster, build, clock = await twins()
     await collect(roster)
     collection = Collection(roster, LimitsRefresh(), max_age_seconds=0)
     await collection.snapshot(60)
@@ -196,9 +196,7 @@ async def test_node_whose_two_sources_die_is_down(
     monkeypatch: pytest.MonkeyPatch, *, hang: bool
 ) -> None:
     """Also when both hang: their last numbers go after a while, and no other source is said to be read."""
-    build, clock = Workshop(), Clock()
-    roster = Roster((), build, clock)
-    await roster.follow([config("a"), config("b", "http://b:1")])
+    roster, build, clock = await twins()
     collection = Collection(roster, LimitsRefresh(), 0, patience_seconds=0.01)
     await collection.snapshot(0.01)
     clock.now += EXAMINE_SECONDS
@@ -226,9 +224,7 @@ async def test_node_whose_two_sources_die_is_down(
 
 async def test_source_that_goes_during_a_collection_keeps_no_node() -> None:
     """What it answered then must not make those that stand by wait for their turn."""
-    build = Workshop()
-    roster = Roster((), build, Clock())
-    await roster.follow([config("a"), config("b", "http://b:1")])
+    roster, build, _ = await twins()
     for source in build.made:
         source.answers.clear()
     collection = Collection(roster, LimitsRefresh(), max_age_seconds=0)
@@ -286,9 +282,7 @@ async def test_impostor_displaces_nobody(*, answers_later: bool) -> None:
 
 async def test_source_that_is_another_node_from_now_on_displaces_nobody() -> None:
     """Who answered for a node before keeps it."""
-    build = Workshop()
-    roster = Roster((), build, Clock())
-    await roster.follow([config("a"), config("b", "http://b:1")])
+    roster, build, _ = await twins()
     build.made[0].table = table("2", alice=1.0)
     assert await collect(roster) == {"a": "", "b": ""}
     build.made[0].table = table("1", mallory=1.0)

@@ -192,21 +192,21 @@ def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
         assert told[2] * factor_of(column) == pytest.approx(1.0)
 
 
-def test_what_nobody_would_write_is_of_no_use() -> None:
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [
+        ("utilization_ratio", {"user": "u"}),
+        ("throttle_time_seconds", {"user": "u"}),
+        ("produce_bytes_per_second", {"client_id": '"broken'}),
+        ("callback_produce_bytes_per_second", {"tags": "no tags"}),
+        ("callback_produce_bytes_per_second", {}),
+    ],
+)
+def test_what_the_rules_never_write_is_left_out(
+    name: str, labels: dict[str, str]
+) -> None:
     """Other families of ours, labels of another kind, broken quotes and tags."""
-    assert (
-        QUOTASCOPE_RULES.column_of("kafka_quota_utilization_ratio", {"user": "u"})
-        is None
-    )
-    assert (
-        QUOTASCOPE_RULES.column_of("kafka_quota_throttle_time_seconds", {"user": "u"})
-        is None
-    )
-    usage = "kafka_quota_produce_bytes_per_second"
-    assert QUOTASCOPE_RULES.column_of(usage, {"client_id": '"broken'}) is None
-    tagged = "kafka_quota_callback_produce_bytes_per_second"
-    assert QUOTASCOPE_RULES.column_of(tagged, {"tags": "no tags"}) is None
-    assert QUOTASCOPE_RULES.column_of(tagged, {}) is None
+    assert QUOTASCOPE_RULES.column_of(f"kafka_quota_{name}", labels) is None
 
 
 def test_only_what_is_named_has_a_name() -> None:

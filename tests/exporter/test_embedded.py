@@ -5,14 +5,16 @@ from tests.exporter.recorded import read
 from tests.strategies import EPOCH_MS
 
 from quotascope.exporter.beans import BeanTable
-from quotascope.exporter.embedded import EmbeddedSource
+from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.join import Join
 from quotascope.exporter.join.interpretation import interpreted
 from quotascope.exporter.mapping import Meaning
 from quotascope.exporter.snapshot import LimitedRate, LimitsHealth
 from quotascope.metrics import (
     ConnectionQuotas,
+    ManagerConfig,
     Principal,
+    QuotaConfig,
     QuotaEntity,
     QuotaManagers,
     QuotaType,
@@ -158,3 +160,23 @@ async def test_the_quotas_beside_those_of_clients_are_read(engine: Engine) -> No
     assert node.remote_storage["copy"] == LimitedRate(
         rate=500.0, throttle_time_seconds=0.007
     )
+
+
+async def test_rules_and_settings_of_an_engine() -> None:
+    """The engine's own rules, in Kafka's units, as they are at that moment."""
+    config = QuotaConfig(controller=ManagerConfig(samples=5, window_seconds=2))
+    quotas = QuotaManagers(Registry(), EPOCH_MS, config)
+    source = EmbeddedLimits(quotas, "7", lambda: EPOCH_MS, request_capacity_threads=4.0)
+    alice = QuotaEntity("alice")
+    quotas.update_quota(QuotaType.REQUEST, alice, 50.0)
+    limits = await source.read()
+    quotas.update_quota(QuotaType.REQUEST, alice, None)
+    assert dict(limits.rules[QuotaType.REQUEST]) == {alice: 50.0}
+    assert limits.active_controller == "7"
+    assert limits.read_at == EPOCH_MS / 1000
+    settings = limits.nodes["7"]
+    assert settings.request_capacity_threads == 4.0
+    assert settings.controller_quota_samples == 5
+    assert settings.controller_quota_window_seconds == 2.0
+    assert len((await source.read()).rules[QuotaType.REQUEST]) == 0
+    await source.close()
