@@ -90,14 +90,14 @@ async def build_collection(
     Raises ``ConfigError`` and ``ClientError``.
     """
     roster, discovery = roster_of(config)
-    refresh = LimitsRefresh()
     kafka = config.kafka
-    limits = limits_of(kafka) if kafka else None
+    limits, refresh = None, LimitsRefresh()
     once: list[_Look] = [] if discovery is None else [discovery.refresh]
     always: list[_Look] = [] if discovery is None else [discovery.run]
-    if limits is not None and kafka is not None:
+    if kafka is not None:
+        limits = limits_of(kafka)
         timeout, interval = read_timeout(kafka), kafka.refresh_interval_seconds
-        refresh.read_from(limits, timeout, interval)
+        refresh = LimitsRefresh(limits, timeout, interval)
         once.append(refresh.refresh)
         always.append(refresh.run)
     if not watch:

@@ -15,6 +15,7 @@ from ..diagnosis import Severity, diagnose
 from ..discovery import Discovery, Roster
 from ..discovery.discovery import discovery_of
 from ..http import Handlers
+from ..limits import LimitsSource
 from ..limits.admin import read_timeout
 from ..limits.refresh import LimitsRefresh
 from ..otlp import Push
@@ -61,8 +62,7 @@ class Exporter:
         self._push: Push | None = None
         self._roster = Roster(parts.sources)
         self._discovery = _discovery(parts, self._roster)
-        self._refresh = LimitsRefresh()
-        self._read_limits()
+        self._refresh = LimitsRefresh(*_limits(parts))
         self._cardinality = Cardinality(config.cardinality, maxima=_sampled(config))
         self.collection = Collection(
             self._roster,
@@ -123,7 +123,7 @@ class Exporter:
         await self._swap_discovery(discovery)
         if parts.limits is not before.limits:
             await self._background.stop("limits")
-        self._read_limits()
+        self._refresh.read_from(*_limits(parts))
         if parts.limits is not before.limits:
             self._start_limits()
         await self._swap_settings(before.config)
@@ -177,12 +177,6 @@ class Exporter:
         if push is not None:
             push.start(self.url, self.snapshot)
 
-    def _read_limits(self) -> None:
-        kafka = self.parts.config.kafka
-        timeout = read_timeout(kafka) if kafka else _LIMITS_SECONDS
-        interval = kafka.refresh_interval_seconds if kafka else _LIMITS_SECONDS
-        self._refresh.read_from(self.parts.limits, timeout, interval)
-
     def _start_discovery(self) -> None:
         if self._discovery is not None:
             self._background.start("discovery", self._discovery.run, lasting=True)
@@ -235,6 +229,14 @@ class Exporter:
             await _close_part("discovery", self._discovery.close)
         if self.parts.limits is not None:
             await _close_part("limits", self.parts.limits.close)
+
+
+def _limits(parts: Parts) -> tuple[LimitsSource | None, float, float]:
+    """The source of the limits, its timeout and its interval."""
+    kafka = parts.config.kafka
+    if kafka is None:
+        return parts.limits, _LIMITS_SECONDS, _LIMITS_SECONDS
+    return parts.limits, read_timeout(kafka), kafka.refresh_interval_seconds
 
 
 def _discovery(parts: Parts, roster: Roster) -> Discovery | None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
-from tests.exporter.examples import ScriptedSource
+from tests.exporter.examples import ScriptedLimits, ScriptedSource
 
 from quotascope.cli import compose
 from quotascope.exporter.collection.reads import Reads
@@ -29,3 +31,22 @@ async def test_single_look_waits_for_a_source_as_long_as_it_may(
         (source,) = (await collection.snapshot(8)).sources
     assert source.up
     assert waited == [waits]
+
+
+async def test_the_first_of_many_looks_waits_for_the_limits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A first screen without limits would look like a cluster that has none."""
+    limits = ScriptedLimits()
+    limits.answers.clear()
+    roster = Roster([ScriptedSource()])
+    monkeypatch.setattr(compose, "roster_of", lambda _: (roster, None))
+    monkeypatch.setattr(compose, "limits_of", lambda _: limits)
+    config = Config.model_validate({"kafka": {"bootstrap_servers": "a:9092"}})
+    async with compose.build_collection(config, watch=True) as collection:
+        first = asyncio.create_task(collection.snapshot(60))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert not first.done()
+        limits.answers.set()
+        assert (await first).limits is not None

@@ -72,6 +72,19 @@ async def test_from_start_to_end() -> None:
         await get(f"{exporter.url}/-/healthy")
 
 
+async def test_the_first_collection_waits_for_the_limits() -> None:
+    """A first answer without limits would look like a cluster that has none."""
+    limits_source = ScriptedLimits()
+    limits_source.answers.clear()
+    async with exporter_of(config(), [ScriptedSource()], limits_source) as exporter:
+        first = asyncio.create_task(exporter.snapshot())
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert not first.done()
+        limits_source.answers.set()
+        assert (await first).limits is not None
+
+
 async def test_without_admin_api() -> None:
     """Usage alone can be served."""
     async with exporter_of(config(), [ScriptedSource()], None) as exporter:
