@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from ..cardinality import Cardinality
@@ -167,23 +167,10 @@ class Collection:
         joined = self._join.snapshot(each, limits.limits, limits.health, self._clock())
         kept = self._cardinality.apply(joined) if self._cardinality else joined
         now = asyncio.get_running_loop().time()
-        return Snapshot(
-            taken_at=joined.taken_at,
-            shown=kept.shown,
-            joined=kept.joined,
-            folds=kept.folds,
-            callbacks=kept.callbacks,
-            nodes=kept.nodes,
-            sources=self._states.shown(joined.sources, over=over),
-            limits=joined.limits,
-            limits_health=joined.limits_health,
-            discoveries=own.discoveries,
-            sampling=own.sampling,
-            peaks=None if own.sampling is None else self._peaks.update(kept, now),
-            push=own.push,
-            reload=own.reload,
-            restarts=own.restarts,
-        )
+        peaks = None if own.sampling is None else self._peaks.update(kept, now)
+        sources = self._states.shown(joined.sources, over=over)
+        beside = {each.name: getattr(own, each.name) for each in fields(OwnHealth)}
+        return replace(kept, sources=sources, peaks=peaks, **beside)
 
 
 async def unless(

@@ -272,7 +272,7 @@ class Shown:
     ) -> None:
         layout, rows = placed.layout, np.flatnonzero(counted)
         if len(rows) < len(layout):
-            layout = layout.only(rows)
+            layout = layout.changed(np.flatnonzero(~counted))
         if len(layout) == len(last) and not any(
             map(is_not, layout.entities, last.entities)
         ):

@@ -13,8 +13,15 @@ from .health import (
     SourceRead,
 )
 from .layout import TYPES, Floats, Layout
-from .node import ConnectionUsage, LimitedRate, NodeUsage
-from .snapshot import Callbacks, Folds, Peaks, Snapshot
+from .snapshot import (
+    Callbacks,
+    ConnectionUsage,
+    Folds,
+    LimitedRate,
+    NodeUsage,
+    Peaks,
+    Snapshot,
+)
 
 __all__ = [
     "CAUSES",

@@ -1,4 +1,4 @@
-"""What one source gave, and how reading it and the exporter's other work go."""
+"""What a source answered, and how reading it and the exporter's other work go."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class SourceHealth:
     remark: str | None = None
     """What was wrong and what to do, although it could be read."""
     hint: str | None = None
-    """What to check if there are quotas, because it told of no entity."""
+    """What to check if there are quotas, because the answer had no entity."""
     read_at: float | None = None
     """Unix time in seconds when the numbers were asked for; None while there are none."""
     late: bool = False
     """Whether they are those of an earlier read, because the one under way takes longer than a collection waits."""
     pending: bool = False
-    """Whether they are, and the read under way may still answer in time: this is no news of the source."""
+    """Whether they are, and the read under way may still answer in time: the state of the source has not changed yet."""
     stand_by_of: str | None = None
     """The node for which another source is read instead; None for a source that is in use."""
 
@@ -94,7 +94,7 @@ class ReloadHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnHealth:
-    """How all of these go at one moment, as a snapshot shows them."""
+    """How the exporter's own work goes at one moment: a part of each snapshot."""
 
     discoveries: tuple[DiscoveryHealth, ...] = ()
     sampling: Sampling | None = None
