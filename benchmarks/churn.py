@@ -33,7 +33,7 @@ from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.otlp.encoding import Encoder, unix_ns
-from quotascope.exporter.otlp.starts import Starts
+from quotascope.exporter.otlp.push import Starts
 from quotascope.exporter.snapshot import (
     LimitsHealth,
     Snapshot,

@@ -38,9 +38,9 @@ from quotascope.exporter.config import OtlpProtocol
 from quotascope.exporter.exposition.families import series_of
 from quotascope.exporter.exposition.rows import View, label_names
 from quotascope.exporter.otlp.encoding import Encoder, resource_of
+from quotascope.exporter.otlp.push import Starts
 from quotascope.exporter.otlp.sender import Sender
-from quotascope.exporter.otlp.settings import Target
-from quotascope.exporter.otlp.starts import Starts
+from quotascope.exporter.otlp.settings import OtlpReceiver
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics.catalog import Family, families
 from quotascope.metrics.catalog.otel_names import otel_name
@@ -148,7 +148,7 @@ class Ours:
     """
 
     def __init__(self, url: str, *, gzip: bool) -> None:
-        target = Target(protocol=OtlpProtocol.HTTP, endpoint=url, gzip=gzip)
+        target = OtlpReceiver(protocol=OtlpProtocol.HTTP, endpoint=url, gzip=gzip)
         self._sender = Sender(target, Encoder(RESOURCE, None, 3_000_000, Starts(1)))
 
     def push(self, snapshot: Snapshot) -> int:

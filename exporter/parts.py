@@ -13,7 +13,7 @@ from .discovery.build import build_finders, try_settings
 from .discovery.target import Finder
 from .limits import LimitsSource
 from .limits.admin import AdminLimits
-from .otlp import Push, build_push
+from .otlp import OtlpPush, build_push
 from .sources.build import build_sources
 from .sources.source import Source
 
@@ -28,7 +28,7 @@ class Parts:
     """In the order of the configuration."""
     finders: tuple[Finder, ...] = ()
     limits: LimitsSource | None = None
-    push: Push | None = None
+    push: OtlpPush | None = None
     renew: bool = False
     """Whether found sources have to be made anew, because what they share is another."""
 
@@ -88,7 +88,7 @@ class Builder:
             return before.limits
         return AdminLimits(self._open_admin(kafka))
 
-    def _push(self, now: Loaded, before: Parts) -> Push | None:
+    def _push(self, now: Loaded, before: Parts) -> OtlpPush | None:
         same = now.same(before.loaded, now.config.otlp, before.config.otlp)
         if same and now.config.cluster == before.config.cluster:
             return before.push

@@ -20,7 +20,7 @@ from .http import Handlers
 from .limits import LimitsSource
 from .limits.build import read_timeout
 from .limits.refresh import LimitsRefresh
-from .otlp import Push
+from .otlp import OtlpPush
 from .parts import Parts
 from .snapshot import OwnHealth, ReloadHealth, Snapshot
 from .sources.source import Source
@@ -55,7 +55,7 @@ class Exporter:
         limits: LimitsSource | None,
         *,
         discovery: Discovery | None = None,
-        push: Push | None = None,
+        push: OtlpPush | None = None,
         refresh_seconds: float = 30.0,
         limits_timeout_seconds: float = 30.0,
         runbooks: Mapping[str, str] | None = None,
@@ -185,7 +185,7 @@ class Exporter:
         self._limits_source = parts.limits
         self._begin_limits()
 
-    async def _switch_push(self, push: Push | None) -> None:
+    async def _switch_push(self, push: OtlpPush | None) -> None:
         """Let the old one send its last before the new one starts: they count on in one ledger."""
         before, self._push = self._push, push
         if push is before:

@@ -36,7 +36,7 @@ from quotascope.metrics.entities import Name
 from ..limits import Limits
 from ..snapshot import CAUSES, Cause, Columns, Entity, Layout
 from ..snapshot.layout import Rows, fixed
-from .placing import NO_RULES
+from .limiting import NO_RULES
 from .staleness import RecentRows
 
 

@@ -16,8 +16,9 @@ from ..limits import Limits, NodeSettings
 from ..mapping import MILLISECONDS, PERCENT, Meaning
 from ..snapshot import Columns, ConnectionUsage, Floats, LimitedRate, NodeUsage
 from ..snapshot.layout import TYPES
-from .ip_limits import IpLimits
-from .placing import NodeColumns, Shown
+from .entity_usage import UsageReader
+from .limiting import IpLimits
+from .placing import NodeColumns
 
 _TOLERANCE: Final = 0.02
 """Of the limit, or of what was reported if that is more: the rate moves between the readings of two attributes."""
@@ -85,7 +86,7 @@ class NodeUsages:
         self,
         nodes: Sequence[NodeNumbers],
         limits: Limits | None,
-        shown: Shown,
+        shown: UsageReader,
         read: Columns,
         stale: NDArray[np.bool_],
         leads: Mapping[str, bool | None],
@@ -234,7 +235,7 @@ class HistogramSums:
         return total
 
 
-def _disagreements(shown: Shown, read: Columns) -> dict[str, int]:
+def _disagreements(shown: UsageReader, read: Columns) -> dict[str, int]:
     """
     By node how many entities are nearer to or farther from their limit than the node says; without nodes that say nothing (KIP-1373).
 

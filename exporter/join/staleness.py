@@ -23,7 +23,8 @@ from ..limits import Limits
 from ..mapping import Meaning
 from ..snapshot import Entity, Floats, Layout
 from ..snapshot.layout import TYPES, Rows
-from .placing import NO_RULES, Placed, alike
+from .limiting import NO_RULES, alike
+from .placing import Placed
 
 _SAMPLES: Final = np.array(
     [2 if kind is QuotaType.CONTROLLER_MUTATION else 11 for kind in TYPES]

@@ -36,7 +36,7 @@ from ..exposition import own_version
 from ..exposition.families import COLUMNS, PerEntity, series_of
 from ..exposition.rows import View, encodable, label_names
 from ..snapshot import Columns, Layout, Snapshot
-from .starts import Starts
+from .push import Starts
 
 _LENGTHS = 16
 """At least the bytes of the tags and lengths around a metric and its points."""
@@ -55,7 +55,7 @@ class Points(NamedTuple):
     """Since when each counts, Unix time; None for gauges."""
 
 
-class Request(NamedTuple):
+class PushRequest(NamedTuple):
     """A request and the number of its points."""
 
     message: service.ExportMetricsServiceRequest
@@ -121,7 +121,7 @@ class Encoder:
         self._starts.forget(at_ns)
         return found
 
-    def requests(self, found: Iterable[Points], at_ns: int) -> Iterator[Request]:
+    def requests(self, found: Iterable[Points], at_ns: int) -> Iterator[PushRequest]:
         """The requests that hold all points; ``at_ns`` is when they were read, Unix time."""
         message, count, room = self._begun(), 0, self._room
         for points in found:
@@ -136,7 +136,7 @@ class Encoder:
             while start < len(points.heads):
                 stop = bisect_right(ends, ends[start] + room - around) - 1
                 if stop <= start and count:
-                    yield Request(message, count)
+                    yield PushRequest(message, count)
                     message, count, room = self._begun(), 0, self._room
                     continue
                 stop = max(stop, start + 1)
@@ -147,7 +147,7 @@ class Encoder:
                 count += stop - start
                 start = stop
         if count:
-            yield Request(message, count)
+            yield PushRequest(message, count)
 
     def _carry(self, layout: Layout, tags: tuple[str, ...]) -> None:
         """Bring the heads to the rows of another layout, but not those of entities made again: their rule may be another one."""

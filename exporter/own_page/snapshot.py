@@ -11,7 +11,7 @@ from quotascope.metrics.catalog import OVERFLOW
 
 from ..errors import SourceUnreadable
 from ..exposition.rows import in_base_unit
-from ..join.placing import deciding
+from ..join.limiting import deciding
 from ..limits import Limits
 from ..snapshot import (
     Cause,

@@ -19,7 +19,7 @@ from quotascope.exporter.errors import CannotListen
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits
 from quotascope.exporter.limits.refresh import LimitsRefresh
-from quotascope.exporter.otlp import Push
+from quotascope.exporter.otlp import OtlpPush
 from quotascope.exporter.parts import Parts
 from quotascope.exporter.service import Exporter, exporter_of
 from quotascope.exporter.snapshot import Sampling, Snapshot
@@ -297,7 +297,7 @@ async def test_push_can_come_change_and_go() -> None:
     world = Switching(collection={"max_age_seconds": 0})
     senders = ScriptedSender(), ScriptedSender()
     first, second = (
-        Push(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
+        OtlpPush(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
         for sender in senders
     )
     async with world.exporter(world.parts("a")) as exporter:
@@ -321,7 +321,7 @@ async def test_what_cannot_be_made_changes_nothing() -> None:
 
     async with world.exporter(before) as exporter:
         await ready(exporter)
-        broken = Push(fail, "http://c", 3600)
+        broken = OtlpPush(fail, "http://c", 3600)
         after = world.parts("b", "second", finders=(world.finders["kafka"],))
         with pytest.raises(ZeroDivisionError):
             await exporter.switch(replace(after, push=broken))
@@ -346,7 +346,7 @@ async def test_what_cannot_be_closed_is_not_used_again(
 
     first = ScriptedSender(), ScriptedSender()
     pushes = [
-        Push(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
+        OtlpPush(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
         for sender in first
     ]
     monkeypatch.setattr(world.limits["first"], "close", fail)

@@ -19,8 +19,8 @@ from tests.exporter.otlp.data_model import metrics_data
 from tests.exporter.otlp.messages import attributes, metrics, points, pushed, scraped
 from tests.exporter.otlp.snapshots import HOSTILE, hostile, many, varied
 
-from quotascope.exporter.otlp.encoding import Encoder, Request, resource_of, unix_ns
-from quotascope.exporter.otlp.starts import Starts
+from quotascope.exporter.otlp.encoding import Encoder, PushRequest, resource_of, unix_ns
+from quotascope.exporter.otlp.push import Starts
 from quotascope.exporter.snapshot import Snapshot
 
 BEGAN = unix_ns(NOW - 100)
@@ -33,7 +33,7 @@ class Pushes:
     def __init__(self, cluster: str | None = None, max_bytes: int = 10**9) -> None:
         self._encoder = Encoder(RESOURCE, cluster, max_bytes, Starts(BEGAN))
 
-    def requests(self, shown: Snapshot, now: float = NOW) -> Iterator[Request]:
+    def requests(self, shown: Snapshot, now: float = NOW) -> Iterator[PushRequest]:
         """The requests of a push."""
         points = self._encoder.points(shown, now)
         yield from self._encoder.requests(points, unix_ns(shown.taken_at))

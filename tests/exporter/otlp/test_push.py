@@ -9,8 +9,7 @@ import pytest
 from tests.exporter.examples import NOW, snapshot
 
 from quotascope.exporter.otlp import push as module
-from quotascope.exporter.otlp.ledger import Report
-from quotascope.exporter.otlp.push import Push
+from quotascope.exporter.otlp.push import OtlpPush, PushResult
 from quotascope.exporter.snapshot import Snapshot
 
 
@@ -19,7 +18,7 @@ class ScriptedSender:
 
     def __init__(self) -> None:
         self.sent: list[tuple[Snapshot, float]] = []
-        self.report = Report(accepted=1)
+        self.report = PushResult(accepted=1)
         self.error: Exception | None = None
         self.released = threading.Event()
         self.released.set()
@@ -27,7 +26,7 @@ class ScriptedSender:
         self.closed = 0
         self.threads: set[str] = set()
 
-    def send(self, shown: Snapshot, now: float) -> Report:
+    def send(self, shown: Snapshot, now: float) -> PushResult:
         """As told."""
         self.began.set()
         self.threads.add(threading.current_thread().name)
@@ -49,7 +48,7 @@ class World:
         self.sender = ScriptedSender()
         self.snapshot = snapshot()
         self.urls: list[str] = []
-        self.push = Push(self._open, "http://c", interval, lambda: NOW)
+        self.push = OtlpPush(self._open, "http://c", interval, lambda: NOW)
 
     def _open(self, url: str) -> ScriptedSender:
         self.urls.append(url)
@@ -93,7 +92,7 @@ async def test_the_last_snapshot_is_pushed_at_the_end() -> None:
 async def test_the_end_does_not_try_a_receiver_that_is_down() -> None:
     """A down collector costs no time at the end either."""
     world = World()
-    world.sender.report = Report(lost=1, reason="no")
+    world.sender.report = PushResult(lost=1, reason="no")
     world.start()
     await world.settled(1)
     await world.push.close()
@@ -152,7 +151,7 @@ async def test_an_unexpected_error_is_a_failed_push() -> None:
     world.start()
     await world.settled(2)
     world.sender.error = None
-    world.sender.report = Report(accepted=1)
+    world.sender.report = PushResult(accepted=1)
     await world.push.close()
     assert world.push.health.exports_total["failure"] >= 2
 
@@ -166,8 +165,8 @@ async def test_another_push_counts_on() -> None:
     """With another receiver, counters go on where they were."""
     first, second = World(), World()
     await first.push.close()
-    first.push.ledger.add(Report(accepted=3))
+    first.push.counts.add(PushResult(accepted=3))
     second.push.resume(first.push)
-    second.push.ledger.add(Report(accepted=4))
+    second.push.counts.add(PushResult(accepted=4))
     assert second.push.health.points_total["accepted"] == 7
-    assert second.push.ledger.receiver == "http://c"
+    assert second.push.counts.receiver == "http://c"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from quotascope.exporter.otlp.starts import FORGET_AFTER_NS, Starts
+from quotascope.exporter.otlp.push import FORGET_AFTER_NS, Starts
 from quotascope.metrics import catalog
 
 ERRORS = catalog.THROTTLING_ERRORS

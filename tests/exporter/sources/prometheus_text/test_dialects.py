@@ -10,7 +10,7 @@ from tests.exporter.recorded import numbers, table
 from tests.strategies import texts
 
 from quotascope.exporter.beans import Bean, Column
-from quotascope.exporter.join.interpretation import interpreted
+from quotascope.exporter.join.placing import interpreted
 from quotascope.exporter.sources.prometheus_text.confluent import CONFLUENT
 from quotascope.exporter.sources.prometheus_text.dialect import TextDialect
 from quotascope.exporter.sources.prometheus_text.jmx_default import JMX_DEFAULT

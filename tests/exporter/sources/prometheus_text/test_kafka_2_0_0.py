@@ -9,7 +9,7 @@ from tests.exporter.recorded import numbers, table
 from tests.strategies import texts
 
 from quotascope.exporter.beans import Bean, Column
-from quotascope.exporter.join.interpretation import interpreted
+from quotascope.exporter.join.placing import interpreted
 from quotascope.exporter.sources.prometheus_text.kafka_2_0_0 import column_of
 from quotascope.metrics import QuotaType, quote_tag_value, sanitize
 
