@@ -38,9 +38,8 @@ from quotascope.exporter.config import OtlpProtocol
 from quotascope.exporter.exposition.families import series_of
 from quotascope.exporter.exposition.rows import View, label_names
 from quotascope.exporter.otlp.encoding import Encoder, resource_of
-from quotascope.exporter.otlp.push import Starts
+from quotascope.exporter.otlp.push import OtlpReceiver, Starts
 from quotascope.exporter.otlp.sender import Sender
-from quotascope.exporter.otlp.settings import OtlpReceiver
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics.catalog import Family, families
 from quotascope.metrics.catalog.otel_names import otel_name

@@ -13,7 +13,8 @@ import aiohttp
 from ..config import OtlpConfig, OtlpProtocol
 from ..errors import ConfigError
 from ..os_reason import os_reason
-from ..otlp.settings import OtlpReceiver, TlsFiles, receiver_of
+from ..otlp.push import OtlpReceiver, TlsFiles
+from ..otlp.settings import receiver_of
 from ..untrusted import shown
 from .result import Result, Verdict
 

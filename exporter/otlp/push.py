@@ -7,14 +7,16 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
+from urllib.parse import urlsplit, urlunsplit
 
 import structlog
 
 from quotascope.metrics.catalog import Family
 
+from ..config import OtlpProtocol
 from ..snapshot import PushHealth, Snapshot
 from ..untrusted import shown
 from ..worker import Worker
@@ -26,6 +28,34 @@ LONGEST_FLUSH_SECONDS = 5.0
 OWN_PREFIX: Final = "quotascope_"
 FORGET_AFTER_NS: Final = 3600 * 10**9
 """Kafka keeps the sensors of an idle entity that long, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsFiles:
+    """Paths of PEM files; None for none."""
+
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtlpReceiver:
+    """A receiver, and how to send to it."""
+
+    protocol: OtlpProtocol
+    endpoint: str = field(repr=False)
+    """The complete URL for HTTP; scheme, host and port for gRPC."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tls: TlsFiles = TlsFiles()
+    gzip: bool = True
+    timeout_seconds: float = 10.0
+    """Longest time for one request, further attempts included."""
+
+    @property
+    def place(self) -> str:
+        """The endpoint as it may be shown: a query can hold a key."""
+        return urlunsplit(urlsplit(self.endpoint)._replace(query="", fragment=""))
 
 
 class Outcome(StrEnum):

@@ -21,8 +21,7 @@ from ..exposition import gzipped
 from ..snapshot import Snapshot
 from ..untrusted import shown
 from .encoding import Encoder, PushRequest, unix_ns
-from .push import PushResult
-from .settings import OtlpReceiver
+from .push import OtlpReceiver, PushResult
 
 
 class _Reply(NamedTuple):

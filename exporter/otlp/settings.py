@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -17,7 +16,7 @@ from ..config import (
     secret,
 )
 from ..errors import ConfigError
-from .push import OtlpPush, Starts
+from .push import OtlpPush, OtlpReceiver, Starts, TlsFiles
 
 _DEFAULT_ENDPOINTS = {
     OtlpProtocol.HTTP: "http://localhost:4318",
@@ -28,34 +27,6 @@ _PREFIXES = ("OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_")
 _INTERVAL = "OTEL_METRIC_EXPORT_INTERVAL"
 _PACKAGES = {"opentelemetry", "google", "grpc", "requests"}
 _MISSING = "needs OpenTelemetry's packages: pip install 'quotascope[otlp]'"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TlsFiles:
-    """Paths of PEM files; None for none."""
-
-    ca_file: str | None = None
-    cert_file: str | None = None
-    key_file: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtlpReceiver:
-    """A receiver, and how to send to it."""
-
-    protocol: OtlpProtocol
-    endpoint: str = field(repr=False)
-    """The complete URL for HTTP; scheme, host and port for gRPC."""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    tls: TlsFiles = TlsFiles()
-    gzip: bool = True
-    timeout_seconds: float = 10.0
-    """Longest time for one request, further attempts included."""
-
-    @property
-    def place(self) -> str:
-        """The endpoint as it may be shown: a query can hold a key."""
-        return urlunsplit(urlsplit(self.endpoint)._replace(query="", fragment=""))
 
 
 def build_push(

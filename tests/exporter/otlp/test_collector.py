@@ -15,9 +15,8 @@ from tests.integration.eventually import eventually
 
 from quotascope.exporter.config import OtlpProtocol
 from quotascope.exporter.otlp.encoding import Encoder, resource_of
-from quotascope.exporter.otlp.push import Outcome, PushResult, Starts
+from quotascope.exporter.otlp.push import OtlpReceiver, Outcome, PushResult, Starts
 from quotascope.exporter.otlp.sender import Sender
-from quotascope.exporter.otlp.settings import OtlpReceiver
 from quotascope.exporter.snapshot import Snapshot
 
 pytestmark = pytest.mark.real

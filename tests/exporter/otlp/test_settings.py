@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from quotascope.exporter.config import OtlpConfig, OtlpProtocol
-from quotascope.exporter.otlp.settings import OtlpReceiver, interval_of, receiver_of
+from quotascope.exporter.otlp.push import OtlpReceiver
+from quotascope.exporter.otlp.settings import interval_of, receiver_of
 
 HTTP, GRPC = OtlpProtocol.HTTP, OtlpProtocol.GRPC
 OTLP = "OTEL_EXPORTER_OTLP_"
