@@ -1,6 +1,5 @@
 """From a snapshot to what Prometheus reads."""
 
-from .compression import gzipped
 from .renderer import Renderer
 from .rows import own_version
 from .text import (
@@ -11,6 +10,7 @@ from .text import (
     accepts_gzip,
     choose_format,
     exposition,
+    gzipped,
 )
 
 __all__ = [

@@ -9,7 +9,7 @@ from quotascope.metrics.catalog import families
 
 from ..snapshot import Layout, Snapshot
 from .families import COLUMNS
-from .lines import Change, EntityLines, Last, Names, RowLines
+from .lines import EntityLines, Names, RowLines
 from .rows import View
 from .text import OPENMETRICS, TEXT, Format, head
 
@@ -49,7 +49,6 @@ class Renderer:
 
     def _forget(self) -> None:
         self._text = b""
-        self._layout: Layout | None = None
         self._names: Names | None = None
         self._format: Format | None = None
         self._buffers = [BytesIO(), BytesIO()]
@@ -87,25 +86,25 @@ class Renderer:
             which has the whole text, unless most of it stays in its place.
 
         """
-        last = self._followed(view.snapshot.shown.layout)
-        text, begin, at = None, 0, 0
+        names = self._followed(view.snapshot.shown.layout)
+        last, text, begin, at = self._text, None, 0, 0
         for family, above in self._heads[text_format].items():
             lines = self._lines[family]
             before = lines.at, lines.at + lines.length
-            pieces = lines.pieces(view, last)
+            pieces = lines.pieces(view, names, last)
             changed = pieces is not None or text_format is not self._format
             if changed and text is None:
                 text, begin = BytesIO(), at
-                if 2 * begin < len(last.text) or not last.text:
+                if 2 * begin < len(last) or not last:
                     text, begin = self._buffers[1], 0
                     text.seek(0)
-                    text.write(memoryview(last.text)[:at])
+                    text.write(memoryview(last)[:at])
             if not lines.length:
                 continue
             if text is not None:
                 text.write(above)
                 lines.at = begin + text.tell()
-                kept = (memoryview(last.text)[slice(*before)],)
+                kept = (memoryview(last)[slice(*before)],)
                 text.writelines(kept if pieces is None else pieces)
                 text.write(b"\n")
             at = lines.at + lines.length + 1
@@ -114,14 +113,15 @@ class Renderer:
             text.truncate()
         return begin, text
 
-    def _followed(self, layout: Layout) -> Last:
-        """Go on to the entities of another snapshot."""
-        change = None
-        if self._layout is not None and layout is not self._layout:
-            change = Change.between(self._layout, layout)
-            if change is None:
-                self._forget()
-        if self._names is None or change is not None:
-            self._names = Names(layout, self._names, change)
-        self._layout = layout
-        return Last(self._text, self._names, change)
+    def _followed(self, layout: Layout) -> Names:
+        """The entities of another snapshot after those of the last one."""
+        last = self._names
+        if last is not None and layout is last.layout:
+            last.before = None
+            return last
+        names = Names(layout, last)
+        if not names.in_order:
+            self._forget()
+            names = Names(layout)
+        self._names = names
+        return names

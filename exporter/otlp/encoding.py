@@ -9,7 +9,6 @@ are built from their attributes take 600 ms, and points kept as objects take 180
 
 from __future__ import annotations
 
-import operator
 import socket
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -155,15 +154,8 @@ class Encoder:
             self._by_row, self._tags = {}, tags
         if layout is self._layout:
             return
-        rows = layout.rows_in(self._layout)
-        before = np.append(self._layout.entities, [None])[rows]
-        same = np.fromiter(
-            map(operator.is_, layout.entities, before), np.bool_, len(layout)
-        )
-        rows = np.where(same, rows, -1)  # the None that is appended
-        by_row = {
-            of: np.append(kept, [None])[rows] for of, kept in self._by_row.items()
-        }
+        rows = layout.unchanged_in(self._layout)  # -1 is the None that is appended
+        by_row = {of: np.append(kept, [None])[rows] for of, kept in self._by_row.items()}  # fmt: skip
         self._by_row, self._layout = by_row, layout
 
     def _of_entities(

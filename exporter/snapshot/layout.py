@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from operator import is_
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -153,6 +154,13 @@ class Layout:
                 rows[found] = by_serial[places[found]]
             known = self._rows[other] = fixed(rows)
         return known
+
+    def unchanged_in(self, other: Layout) -> Rows:
+        """As ``rows_in``, but -1 also where the entity was made again: its rule or limit was another one."""
+        rows = self.rows_in(other)
+        there = np.append(other.entities, [None])[rows]
+        same = np.fromiter(map(is_, self.entities, there), np.bool_, len(self))
+        return np.where(same, rows, -1)
 
     def carry(
         self, values: NDArray[_Scalar], other: Layout, fill: float = np.nan
