@@ -20,9 +20,9 @@ from .identity import (
     HOLD_SECONDS,
     TYPES,
     Identities,
+    Grouped,
     Ints,
     Mask,
-    View,
     name_of,
     reserved,
 )
@@ -136,7 +136,7 @@ class Cardinality:
 
     def _shows_all(self, layout: Layout, at: float) -> bool:
         """Whether it is plain, without a look at each identity, that all are shown in full."""
-        if not self._only_capped or self._places.contested:
+        if not self._only_capped or self._places.contested.any():
             return False
         most = self._config.max_entities
         last, fitted = self._fit
@@ -150,7 +150,7 @@ class Cardinality:
             self._fit = layout, fits
         return self._fit[1]
 
-    def _verdicts(self, view: View) -> NDArray[np.int8]:
+    def _verdicts(self, view: Grouped) -> NDArray[np.int8]:
         """By identity: one of the verdicts above; each name is judged once while it is there."""
         known, names = self._identities.known, self._identities.names
         verdicts = known["verdict"]
@@ -167,7 +167,7 @@ class Cardinality:
 
     def _idle(
         self,
-        view: View,
+        view: Grouped,
         columns: Columns,
         pressure: Pressure,
         allowed: Mask,
@@ -194,7 +194,7 @@ class Cardinality:
         idle[judged] = ~moves & (at - moved_at >= after_seconds)
         return idle
 
-    def _near(self, view: View, pressure: Pressure, shown: Mask, at: float) -> Mask:
+    def _near(self, view: Grouped, pressure: Pressure, shown: Mask, at: float) -> Mask:
         """By identity: whether it was throttled, or used so much of its limit, in the last five minutes, which deserves details."""
         above = self._config.detail_above
         if above is None:
@@ -206,7 +206,11 @@ class Cardinality:
         return held | ~view.own
 
     def _series(
-        self, view: View, columns: Columns, reasons: Mapping[str, Mask], bare: Mask
+        self,
+        view: Grouped,
+        columns: Columns,
+        reasons: Mapping[str, Mask],
+        bare: Mask,
     ) -> dict[str, Ints]:
         """
         By reason, and by identity: how many series more there would be, as the exposition writes them.
@@ -243,12 +247,12 @@ def _allows(include: Iterable[str], exclude: Iterable[str]) -> Callable[[str], b
     return allows
 
 
-def _rows(view: View, chosen: Mask) -> int:
+def _rows(view: Grouped, chosen: Mask) -> int:
     """How many entities these identities are."""
     return int(chosen[view.of_row].sum())
 
 
-def _crowded(view: View, candidates: Mask, shown: Mask) -> dict[QuotaType, int]:
+def _crowded(view: Grouped, candidates: Mask, shown: Mask) -> dict[QuotaType, int]:
     """How many identities there are, by quota type, where not all of them are shown."""
     counts = np.bincount(view.pools[candidates] % len(TYPES), minlength=len(TYPES))
     left = np.bincount(view.pools[candidates & ~shown] % len(TYPES))

@@ -14,7 +14,7 @@ from quotascope.metrics.catalog import OVERFLOW
 from ..snapshot import Columns, Entity, Floats, Layout
 from ..snapshot.columns import NAMES
 from ..snapshot.layout import fixed, taken
-from .identity import POOLS, Ints, Mask, View
+from .identity import POOLS, Grouped, Ints, Mask
 
 _KEPT_SECONDS: Final = 3600.0
 
@@ -51,7 +51,7 @@ class Overflow:
     def columns(
         self,
         joined: Columns,
-        view: View,
+        view: Grouped,
         shown: Mask,
         folded: Mask,
         bare: Mask,
@@ -103,7 +103,7 @@ class Overflow:
         )
 
     def _chosen(
-        self, joined: Layout, view: View, shown: Mask, folded: Mask, at: float
+        self, joined: Layout, view: Grouped, shown: Mask, folded: Mask, at: float
     ) -> _Choice:
         members = np.flatnonzero(folded[view.of_row])
         groups = joined.node_numbers[members].astype(np.intp) * POOLS
