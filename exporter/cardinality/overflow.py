@@ -62,16 +62,8 @@ class Overflow:
 
         Usage of a fold is the sum of its members. Its throttle time is the longest of them, for a sum of averages means
         nothing. It has no limit, so no utilization, rule or tokens, and no cause. It has no counters, which would fall
-        whenever a member leaves, as if there had been a restart; only embedded engines have any.
-
-        Args:
-            joined: All that were measured.
-            view: Their identities.
-            shown: By identity.
-            folded: By identity; what is neither shown nor folded is left out.
-            bare: By identity: whether its details are left out.
-            at: Unix time in seconds.
-
+        whenever a member leaves, as if there had been a restart; only embedded engines have any. By identity: what is neither
+        ``shown`` nor ``folded`` is left out; what is ``bare`` is shown without details.
         """
         bare_rows = bare[view.of_row]
         if shown.all():

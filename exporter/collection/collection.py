@@ -1,4 +1,4 @@
-"""One collection at a time, shared by everybody who asks while it runs."""
+"""One collection at a time, shared by all requests that come while it runs."""
 
 from __future__ import annotations
 
@@ -40,19 +40,9 @@ class Collection:
     """
     Makes snapshots on demand.
 
-    Each is no older than ``max_age_seconds``: the last one, the one being made, or a new one. A collection goes on for
-    ``patience_seconds`` even when those who asked have gone.
-
-    Args:
-        sources: What is read.
-        limits: What it is joined with.
-        max_age_seconds: As above.
-        clock: Unix time in seconds.
-        cardinality: What keeps the number of series in bounds; None shows all entities.
-        patience_seconds: As above.
-        own: How the exporter does beside, at the moment of a snapshot.
-        window_seconds: How far back maxima reach, when there is sampling.
-
+    Each is no older than ``max_age_seconds``: the last one, the one being made, or a new one. A collection continues for
+    ``patience_seconds`` even when no request waits for it any more. Without ``cardinality`` all entities are shown.
+    ``window_seconds`` is how far back maxima reach, when there is sampling.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what a snapshot is made of

@@ -107,16 +107,7 @@ class _Window:
         layout: Layout,
         bounds: Floats,
     ) -> Floats:
-        """
-        Take values in, and give the greatest of the window by row of the layout.
-
-        Args:
-            values: By row.
-            detailed: By row: which values count; None for all.
-            layout: Theirs.
-            bounds: By row: what the values are parts of; without one there is no value.
-
-        """
+        """The greatest value of the window by row, after these; only ``detailed`` rows count, and those with a bound that the values are parts of."""
         if layout is not self._layout:
             self._move(layout, np.flatnonzero(bounds > 0))
         rows = self._rows

@@ -23,17 +23,10 @@ class Sampled(Protocol):
 
 class Sampler:
     """
-    Asks for a snapshot every so many seconds, sharing those that scrapes ask for.
+    Asks for a snapshot at an interval, sharing those that scrapes ask for.
 
     Timed from the start, whatever a read takes: a read that takes longer than the pause costs the
-    samples that were due meanwhile, which are counted, and never makes two at once.
-
-    Args:
-        collection: What is asked.
-        every_seconds: From one sample to the next.
-        timeout_seconds: Longest wait for one.
-        before: What another sampler has counted, to count on.
-
+    samples that were due meanwhile, which are counted, and never makes two at once. It counts on from ``before``.
     """
 
     def __init__(

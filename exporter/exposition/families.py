@@ -105,14 +105,7 @@ def _tagged(quota_type: QuotaType) -> PerEntity:
 
 
 def _column(path: str, *, detail: bool = False) -> Values:
-    """
-    Read a column.
-
-    Args:
-        path: Its name, and those of what it is an attribute of.
-        detail: Whether entities that are not shown in detail go without.
-
-    """
+    """Read the column at a path of attributes; a ``detail`` is absent for entities that are not shown in detail."""
     read: Values = attrgetter(path)
 
     def detailed(snapshot: Snapshot) -> Floats:

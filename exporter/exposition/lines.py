@@ -40,10 +40,7 @@ class Names:
     """
     The entities of a text: which of them share a series, and where they were in the text before.
 
-    Args:
-        layout: The entities.
-        last: Those of the text before, which are not looked at again where they are beside the same ones.
-
+    Those of the ``last`` text are not looked at again where they are beside the same ones.
     """
 
     def __init__(self, layout: Layout, last: Names | None = None) -> None:
@@ -128,12 +125,6 @@ class EntityLines:
 
     Kept are the length of each line and of its number, not the lines. A text is the last one with some parts replaced:
     numbers that changed, lines that came and left.
-
-    Args:
-        family: What is shown.
-        reader: Its column.
-        cluster: One more label of every series.
-
     """
 
     def __init__(self, family: Family, reader: PerEntity, cluster: str | None) -> None:
@@ -158,15 +149,7 @@ class EntityLines:
         """Of each number."""
 
     def pieces(self, view: View, names: Names, text: bytes) -> Pieces | None:
-        """
-        The lines of a snapshot, None for those of the last one; afterwards ``length`` is theirs.
-
-        Args:
-            view: The snapshot.
-            names: Its entities.
-            text: The last text.
-
-        """
+        """The lines of a snapshot with these entities, None for those of the last ``text``; afterwards ``length`` is theirs."""
         labels, layout = label_names(self._family, view.snapshot), names.layout
         rows = self._reader.rows(layout)
         given = layout.absent
@@ -279,14 +262,7 @@ class EntityLines:
 
 
 class RowLines:
-    """
-    The lines of a family that is read series by series; each line's start is kept for as long as its series is there.
-
-    Args:
-        family: What is shown.
-        cluster: One more label of every series.
-
-    """
+    """The lines of a family that is read series by series; each line's start is kept for as long as its series is there."""
 
     def __init__(self, family: Family, cluster: str | None) -> None:
         self._family = family
@@ -324,13 +300,7 @@ def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> Line
     """
     Return what makes the start of a line of label values: the end of the line before, name and labels.
 
-    Labels are sorted by name, as prometheus_client does.
-
-    Args:
-        family: Its name.
-        labels: Their names, in the order in which values come.
-        cluster: Value of the label ``cluster``, None for no such label.
-
+    Labels are sorted by name, as prometheus_client does; values come in the order of ``labels``. ``cluster`` is one more label.
     """
     fixed = {} if cluster is None else {"cluster": _escaped(cluster).replace("%", "%%")}
     places = {name: place for place, name in enumerate(labels)}

@@ -20,11 +20,7 @@ class Renderer:
 
     It keeps the last text, and where in it which line is; nothing of what is gone. Where only the end changes, as ages do,
     it alone is written. Otherwise the text before the last one gives its memory to the next, if no other holds it any
-    more: new memory is a page fault for each 4 KiB. Threads may share it.
-
-    Args:
-        cluster: One more label of every series.
-
+    more: new memory is a page fault for each 4 KiB. Threads may share it. ``cluster`` is one more label of every series.
     """
 
     def __init__(self, cluster: str | None = None) -> None:

@@ -57,15 +57,10 @@ class Causes:
         self, read: Columns, limits: Limits | None, at: float, *, controller_read: bool
     ) -> Columns:
         """
-        What was read, with the cause of every throttled entity.
+        What was read of all nodes at a Unix time in seconds, with the cause of every throttled entity.
 
-        Args:
-            read: All of the cluster, controller mutations of the active controller only.
-            limits: What is configured, None when unknown.
-            at: Unix time in seconds.
-            controller_read: Whether the active controller is among the nodes, so that a client
-                without a bucket is known to have made no controller mutations.
-
+        ``controller_read``: the active controller is among the nodes, so that a client without a bucket is known to have made
+        no controller mutations.
         """
         self._remember(read, at)
         layout, throttle = read.layout, read.throttle_time
@@ -147,13 +142,7 @@ class Causes:
 
 
 class _Clients:
-    """
-    Clients by user and client-id, with look-ups that take no longer when they are many.
-
-    Args:
-        names: User and client-id of each; an empty one stands for all.
-
-    """
+    """Clients by user and client-id, an empty one for all, with look-ups that take no longer when they are many."""
 
     def __init__(self, names: Iterable[tuple[str, str]]) -> None:
         # None is the place of a name that a look-up leaves open.

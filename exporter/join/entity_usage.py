@@ -26,15 +26,7 @@ _OF_USAGE: Final = np.array([USAGE[kind].divisor for kind in TYPES])
 
 
 class UsageReader:
-    """
-    The entities that count, and where to read what they used.
-
-    Args:
-        placed: Where the numbers are.
-        counted: By row of all entities whether it counts.
-        last: An earlier layout, which is kept if entities and limits are the same.
-
-    """
+    """The entities that count, and where to read what they used; the ``last`` layout is kept if entities and limits are the same."""
 
     def __init__(
         self, placed: Placed, counted: NDArray[np.bool_], last: Layout

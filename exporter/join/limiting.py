@@ -68,14 +68,10 @@ def limited(entity: Entity, rules: Limits | None) -> Entity:
 
 class IpLimits:
     """
-    The configured limits of new connections by address.
+    The limits of new connections by address, from the configured ones in connections/s.
 
     A rule may name a host instead, which each broker looks up itself. Then an address without a rule of its own
     can be that host, and its limit is not known.
-
-    Args:
-        rules: Connections/s by address or host; the default rule reads ``<default>``.
-
     """
 
     def __init__(self, rules: Mapping[str, float]) -> None:

@@ -91,18 +91,7 @@ class NodeUsages:
         stale: NDArray[np.bool_],
         leads: Mapping[str, bool | None],
     ) -> tuple[NodeUsage, ...]:
-        """
-        The usage of each node.
-
-        Args:
-            nodes: What each said.
-            limits: What is configured, None when unknown.
-            shown: The entities that are shown.
-            read: What they used.
-            stale: By row of all entities whether it was read but does not count.
-            leads: By node whether it is the active controller, None when unknown.
-
-        """
+        """The usage of each node, where ``read`` is what the entities used that are ``shown``, and all others read are ``stale``."""
         rules, layout = shown.placed.rules, shown.placed.layout
         counts = np.zeros((len(layout.nodes), len(TYPES)), np.intp)
         rows = np.flatnonzero(stale)

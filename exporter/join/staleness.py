@@ -84,16 +84,7 @@ class Staleness:
         leads: Mapping[str, bool | None],
         at: float,
     ) -> NDArray[np.bool_]:
-        """
-        By row whether it was read but does not count: also mutations of a node that does not lead.
-
-        Args:
-            placed: Where the numbers are.
-            values: The numbers of all tables, then a NaN.
-            leads: By node whether it is the active controller, None when unknown.
-            at: Unix time in seconds.
-
-        """
+        """By row whether it was read but does not count at ``at`` (Unix time in seconds): also mutations of a node that does not lead."""
         self._follow(placed, at)
         layout = placed.layout
         stale = np.zeros(len(layout), np.bool_)
@@ -246,14 +237,9 @@ def active_controllers(
     Which nodes lead the KRaft quorum; None where nothing says so.
 
     A former leader keeps its mutation beans for an hour, and a broker has some of its own from
-    auto-created topics; only the leader's describe the quota. What a node says of itself
+    auto-created topics; only the leader's describe the quota. What a node reports of itself
     (``ActiveControllerCount``) is fresher than what the Admin API said at the last refresh. During
-    an election two nodes may both think they lead, and both count.
-
-    Args:
-        reported: What each node says of itself, None when it says nothing.
-        leader: Node id of the leader according to the Admin API, None when unknown.
-
+    an election two nodes may both think they lead, and both count. ``leader`` is the one of the Admin API.
     """
     if any(reported.values()):
         return {node: bool(says) for node, says in reported.items()}

@@ -65,12 +65,7 @@ class Encoder:
     """
     Encodes one snapshot after the other.
 
-    Args:
-        resource: The sender.
-        cluster: One more attribute of every point.
-        max_bytes: Longest request. A point that is longer by itself is sent alone.
-        starts: Since when counters count; takes note of each snapshot.
-
+    ``cluster`` is one more attribute of every point. A request has ``max_bytes`` at most; a longer point is sent alone.
     """
 
     def __init__(
@@ -217,14 +212,8 @@ def resource_of(
     """
     The resource: quotascope, its version, and which instance of it this is.
 
-    ``OTEL_SERVICE_NAME`` and ``OTEL_RESOURCE_ATTRIBUTES`` go before these, and
-    ``attributes`` before those.
-
-    Args:
-        url: Where this exporter answers; host name and port make instances different, and stay over restarts.
-        cluster: The configured name of the Kafka cluster.
-        attributes: What the configuration says.
-
+    ``OTEL_SERVICE_NAME`` and ``OTEL_RESOURCE_ATTRIBUTES`` override these, and the configured ``attributes`` override both.
+    Host name and the port of the exporter's ``url`` make instances different, and stay over restarts.
     """
     ours = {
         "service.name": "quotascope",

@@ -150,10 +150,6 @@ class Starts:
     The exporter's own counters count since it began. Any other counts since it was first seen here: its
     first point starts and ends at the same time, which is how OTLP's data model says that the true start is
     not known. When a counter has become smaller, its node was started again since the counter was seen last.
-
-    Args:
-        began_ns: When the exporter began to count, as Unix time.
-
     """
 
     def __init__(self, began_ns: int) -> None:
@@ -199,15 +195,9 @@ class SnapshotSender(Protocol):
 
 class OtlpPush:
     """
-    Sends a snapshot at every interval, and a last one at the end.
+    Sends a snapshot at every interval, from the beginning of one push to that of the next, and a last one at the end.
 
-    Args:
-        open_sender: Makes the sender when the URL of this exporter is known.
-        receiver: How log lines call the other side.
-        interval_seconds: From the beginning of one push to that of the next.
-        clock: Gives Unix time in seconds.
-        starts: Since when counters count.
-
+    ``open_sender`` makes the sender when the URL of this exporter is known; log lines name the ``receiver``.
     """
 
     def __init__(

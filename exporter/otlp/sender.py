@@ -50,14 +50,7 @@ _ADVICE = {
 
 
 class Sender:
-    """
-    Sends one snapshot after the other through an exporter of the SDK.
-
-    Args:
-        receiver: The receiver.
-        encoder: Makes the requests.
-
-    """
+    """Sends one snapshot after the other through an exporter of the SDK."""
 
     def __init__(self, receiver: OtlpReceiver, encoder: Encoder) -> None:
         # What they would log is in the replies; and they quote any text of a server.

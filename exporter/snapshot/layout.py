@@ -28,14 +28,7 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 class _Derived(cached_property[NDArray[_Scalar]], Generic[_Scalar]):
-    """
-    An array with a value for each entity: made when it is first read, and patched where rows come and leave.
-
-    Args:
-        of: Gives the value of an entity of a layout.
-        dtype: Of the array.
-
-    """
+    """An array with a value for each entity: made when it is first read, and patched where rows come and leave."""
 
     def __init__(
         self, of: Callable[[Layout, Entity], object], dtype: type[_Scalar]
@@ -95,15 +88,7 @@ class Layout:
     def changed(
         self, gone: Rows, came: Iterable[Entity] = (), places: Rows | None = None
     ) -> Layout:
-        """
-        The layout without some rows, and with some more entities; what is derived already is patched.
-
-        Args:
-            gone: Ascending.
-            came: In their order, where ``places`` is given.
-            places: Before which rows they go; found when None.
-
-        """
+        """The layout without some rows (ascending), and with some more entities: in their order if ``places`` has where they go."""
         fresh = sorted(came, key=order) if places is None else list(came)
         places = self.places(fresh) if places is None else places
         places = places - np.searchsorted(gone, places)
