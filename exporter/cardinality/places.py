@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..snapshot import Columns, Floats, Layout
-from .identity import HOLD_SECONDS, POOLS, Identities, Grouped, Ints, Mask
+from .identity import HOLD_SECONDS, POOLS, Grouped, Identities, Ints, Mask
 
 QUIET: Final = 0
 """Rank. Weight: the largest usage of one node."""
