@@ -85,10 +85,9 @@ class Join:
         for node_id, then in tuple(self._read_at.items()):
             if abs(at - then) > _ENTITIES_SECONDS:
                 self._placing.forget(node_id)
-                self._staleness.forget(node_id)
             if abs(at - then) > _NODE_SECONDS:
                 del self._read_at[node_id]
-                self._nodes.forget(node_id)
+                self._nodes.sums.pop(node_id, None)
 
 
 def _one_for_each_node(

@@ -1,4 +1,4 @@
-"""What a node says of itself, apart from its entities."""
+"""What a node reports of itself, apart from its entities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from quotascope.metrics import QuotaType
 
 from ..limits import Limits, NodeSettings
-from ..mapping import MILLISECONDS, PERCENT, Meaning
+from ..mapping import ATTRIBUTES, MILLISECONDS, Meaning
 from ..snapshot import Columns, ConnectionUsage, Floats, LimitedRate, NodeUsage
 from ..snapshot.layout import TYPES
 from .entity_usage import UsageReader
@@ -31,54 +31,51 @@ wait. (With ZooKeeper it counts them.)
 _MOST_HISTOGRAMS: Final = 1_000
 """Far more than Kafka has requests; an agent may make names up."""
 _EVENTS: Final = "controller events"
-
-
 _THROTTLES: Final = {
     Meaning.IP_CONNECTION_THROTTLE,
     Meaning.LISTENER_CONNECTION_THROTTLE,
     Meaning.REMOTE_STORAGE_THROTTLE,
 }
 """Averages in ms, NaN when there was no throttle."""
-_DIVISORS: Final = {
-    Meaning.EXEMPT_REQUEST_TIME: PERCENT,
-    **dict.fromkeys(_THROTTLES, MILLISECONDS),
-}
-"""From Kafka's units to ours."""
+_DIVISORS: Final = {each.meaning: each.divisor for each in ATTRIBUTES}
+"""Kafka's unit divided by this is ours."""
 
 
 class NodeNumbers:
-    """What a node's table says of the node itself."""
+    """The numbers of a node's table about the node itself."""
 
     def __init__(self, node: NodeColumns, values: Floats) -> None:
         self.node = node
-        self.said = defaultdict[Meaning, dict[str, float | None]](dict)
+        self.reported = defaultdict[Meaning, dict[str, float | None]](dict)
         """By request, listener, address, direction or quota type; None where the node gives no finite number."""
         for meaning, places in node.places.items():
-            divisor = _DIVISORS.get(meaning, 1.0)
             instead = 0.0 if meaning in _THROTTLES else None
-            for about, at in places.items():
-                value = float(values[at])
-                known = isfinite(value)
-                self.said[meaning][about] = value / divisor if known else instead
+            self.reported[meaning] = {
+                about: value / _DIVISORS[meaning]
+                if isfinite(value := float(values[at]))
+                else instead
+                for about, at in places.items()
+            }
         leads = self.one(Meaning.ACTIVE_CONTROLLER)
         self.leads = None if leads is None else leads > 0
-        """Whether the node says that it is the active controller; None when it does not say."""
+        """Whether the node reports that it is the active controller; None when it reports neither."""
 
     def finite(self, meaning: Meaning) -> dict[str, float]:
-        """What is said, without what is no finite number."""
-        said = self.said[meaning].items()
-        return {about: value for about, value in said if value is not None}
+        """The numbers of one meaning, without those that are not finite."""
+        reported = self.reported[meaning].items()
+        return {about: value for about, value in reported if value is not None}
 
     def one(self, meaning: Meaning) -> float | None:
-        """What there is only one of, or the last one; None when the node gave no number."""
-        return next(reversed(self.said[meaning].values()), None)
+        """The only number of a meaning, or the last one; None when the node gave no number."""
+        return next(reversed(self.reported[meaning].values()), None)
 
 
 class NodeUsages:
     """Makes the nodes' part of snapshots."""
 
     def __init__(self) -> None:
-        self._sums = defaultdict[str, HistogramSums](HistogramSums)
+        self.sums = defaultdict[str, HistogramSums](HistogramSums)
+        """By node."""
         self._limits: Limits | None = None
         self._ip_limits: IpLimits | None = None
 
@@ -110,10 +107,6 @@ class NodeUsages:
             usages.append(self._of_node(numbers, limits, of_types, differ.get(node_id)))
         return tuple(usages)
 
-    def forget(self, node_id: str) -> None:
-        """Drop what is remembered of a node."""
-        self._sums.pop(node_id, None)
-
     def _of_node(
         self,
         numbers: NodeNumbers,
@@ -124,7 +117,7 @@ class NodeUsages:
         node_id = numbers.node.node_id
         settings = limits.nodes.get(node_id) if limits else None
         known = settings or NodeSettings()
-        sums = self._sums[node_id]
+        sums = self.sums[node_id]
         sums.began(numbers.one(Meaning.STARTED_AT))
         mean = numbers.one(Meaning.CONTROLLER_EVENT_MEAN)
         events = numbers.one(Meaning.CONTROLLER_EVENT_COUNT)
@@ -141,9 +134,7 @@ class NodeUsages:
             broker=node_id,
             delay_queue_size={QuotaType(kind): size for kind, size in queues.items()},
             exempt_request_threads=numbers.one(Meaning.EXEMPT_REQUEST_TIME),
-            request_capacity_threads=settings.request_capacity_threads
-            if settings
-            else None,
+            request_capacity_threads=known.request_capacity_threads,
             request_throttled_seconds=_throttled_seconds(numbers, sums),
             throttling_errors=numbers.finite(Meaning.THROTTLING_ERRORS),
             stale_entities=stale_entities,
@@ -154,12 +145,12 @@ class NodeUsages:
             controller_event_queue_seconds=waited,
             connections=self._connections(numbers, limits, known),
             replication=_by_direction(
-                numbers.said[Meaning.REPLICATION], known.replication_limits, {}
+                numbers.reported[Meaning.REPLICATION], known.replication_limits, {}
             ),
             remote_storage=_by_direction(
-                numbers.said[Meaning.REMOTE_STORAGE],
+                numbers.reported[Meaning.REMOTE_STORAGE],
                 known.remote_storage_limits,
-                numbers.said[Meaning.REMOTE_STORAGE_THROTTLE],
+                numbers.reported[Meaning.REMOTE_STORAGE_THROTTLE],
             ),
         )
 
@@ -171,7 +162,7 @@ class NodeUsages:
             self._ip_limits = IpLimits(limits.connection_limits) if limits else None
         rules = self._ip_limits
         default, own = settings.connection_limit, settings.listener_connection_limits
-        waits = numbers.said[Meaning.LISTENER_CONNECTION_THROTTLE]
+        waits = numbers.reported[Meaning.LISTENER_CONNECTION_THROTTLE]
         return ConnectionUsage(
             broker=LimitedRate(
                 rate=numbers.one(Meaning.BROKER_CONNECTIONS), limit=default
@@ -182,11 +173,13 @@ class NodeUsages:
                     limit=own.get(listener.lower(), default),
                     throttle_time_seconds=waits.get(listener),
                 )
-                for listener, rate in numbers.said[Meaning.LISTENER_CONNECTIONS].items()
+                for listener, rate in numbers.reported[
+                    Meaning.LISTENER_CONNECTIONS
+                ].items()
             },
             ips={
                 ip: LimitedRate(rate=rate, limit=rules.limit(ip) if rules else None)
-                for ip, rate in numbers.said[Meaning.IP_CONNECTIONS].items()
+                for ip, rate in numbers.reported[Meaning.IP_CONNECTIONS].items()
                 if rules is None or rules.may_limit(ip)
             },
             ip_throttle_time_seconds=numbers.finite(Meaning.IP_CONNECTION_THROTTLE),

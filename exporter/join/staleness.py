@@ -3,7 +3,7 @@ Which beans count.
 
 A bean is not a rule: it stays for up to an hour after more specific rules, or the removal of
 all rules, have moved its clients elsewhere, and then counts them twice. Since Kafka 4.1
-(KAFKA-19282) the rules in force alone say under which tags a client is measured, so that a bean
+(KAFKA-19282) the rules in force alone decide under which tags a client is measured, so that a bean
 with other tags is stale. An older broker also remembers rules removed since its start; there a
 bean in use can look stale, and is kept only while it rises (``Staleness``).
 """
@@ -43,7 +43,7 @@ _Name = tuple[str, QuotaType, str, str]
 
 
 class Standing(IntEnum):
-    """What the rules in force say of a bean with certain tags."""
+    """Whether clients are measured under the tags of a bean, by the rules in force."""
 
     IN_USE = 0
     """Clients are measured under these tags."""
@@ -95,13 +95,10 @@ class Staleness:
         suspects = self._suspects[placed.read[self._suspects]]
         if suspects.size:
             self._judge(suspects, stale, placed, values, at)
-        for node in placed.nodes:
-            self._read_under[node.node_id] = placed.rules
+        known, read = self._read_under, [node.node_id for node in placed.nodes]
+        self._read_under = {node: known.get(node) for node in layout.nodes}
+        self._read_under.update(dict.fromkeys(read, placed.rules))
         return stale
-
-    def forget(self, node_id: str) -> None:
-        """Drop what is remembered of a node."""
-        self._read_under.pop(node_id, None)
 
     def _follow(self, placed: Placed, at: float) -> None:
         layout, last = placed.layout, self._layout
@@ -127,10 +124,9 @@ class Staleness:
     ) -> None:
         """Find out which of the suspects are stale."""
         layout = placed.layout
+        nowhere = np.full(len(layout), -1)  # the NaN at the end
         now = [
-            values[placed.places[meaning][suspects]]
-            if meaning in placed.places
-            else np.full(suspects.size, np.nan)
+            values[placed.places.get(meaning, nowhere)[suspects]]
             for meaning in (Meaning.USAGE, Meaning.THROTTLE_TIME)
         ]
         before = [each[suspects] for each in self._last]
@@ -142,11 +138,8 @@ class Staleness:
         judged = ~forwarded & ~stale[suspects]
         rises = now[0] > before[0] * _MOST_IDLE_RISE[layout.types[suspects]]
         rises |= now[1] > before[1]  # both are False for NaN
-        under = {
-            node.node_id: self._read_under.get(node.node_id) for node in placed.nodes
-        }
-        known = {node for node, then in under.items() if alike(then, placed.rules)}
-        comparable = np.array([node in known for node in layout.nodes])
+        under = [self._read_under.get(node) for node in layout.nodes]
+        comparable = np.array([alike(then, placed.rules) for then in under], np.bool_)
         comparable = comparable[layout.node_numbers[suspects]]
         self._rose.drop(suspects[judged & ~comparable])
         self._rose.note(suspects[judged & comparable & rises], at)
