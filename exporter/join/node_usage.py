@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -144,13 +145,16 @@ class NodeUsages:
             controller_events=events,
             controller_event_queue_seconds=waited,
             connections=self._connections(numbers, limits, known),
-            replication=_by_direction(
-                numbers.reported[Meaning.REPLICATION], known.replication_limits, {}
+            replication=_rates(
+                numbers.reported[Meaning.REPLICATION],
+                known.replication_limits.get,
+                also=known.replication_limits,
             ),
-            remote_storage=_by_direction(
+            remote_storage=_rates(
                 numbers.reported[Meaning.REMOTE_STORAGE],
-                known.remote_storage_limits,
-                numbers.reported[Meaning.REMOTE_STORAGE_THROTTLE],
+                known.remote_storage_limits.get,
+                waits := numbers.reported[Meaning.REMOTE_STORAGE_THROTTLE],
+                also={**known.remote_storage_limits, **waits},
             ),
         )
 
@@ -162,26 +166,20 @@ class NodeUsages:
             self._ip_limits = IpLimits(limits.connection_limits) if limits else None
         rules = self._ip_limits
         default, own = settings.connection_limit, settings.listener_connection_limits
-        waits = numbers.reported[Meaning.LISTENER_CONNECTION_THROTTLE]
+        reported, total = numbers.reported, numbers.one(Meaning.BROKER_CONNECTIONS)
+        ips = {
+            ip: rate
+            for ip, rate in reported[Meaning.IP_CONNECTIONS].items()
+            if rules is None or rules.may_limit(ip)
+        }
         return ConnectionUsage(
-            broker=LimitedRate(
-                rate=numbers.one(Meaning.BROKER_CONNECTIONS), limit=default
+            broker=LimitedRate(rate=total, limit=default),
+            listeners=_rates(
+                reported[Meaning.LISTENER_CONNECTIONS],
+                lambda name: own.get(name.lower(), default),
+                reported[Meaning.LISTENER_CONNECTION_THROTTLE],
             ),
-            listeners={
-                listener: LimitedRate(
-                    rate=rate,
-                    limit=own.get(listener.lower(), default),
-                    throttle_time_seconds=waits.get(listener),
-                )
-                for listener, rate in numbers.reported[
-                    Meaning.LISTENER_CONNECTIONS
-                ].items()
-            },
-            ips={
-                ip: LimitedRate(rate=rate, limit=rules.limit(ip) if rules else None)
-                for ip, rate in numbers.reported[Meaning.IP_CONNECTIONS].items()
-                if rules is None or rules.may_limit(ip)
-            },
+            ips=_rates(ips, lambda ip: rules.limit(ip) if rules else None),
             ip_throttle_time_seconds=numbers.finite(Meaning.IP_CONNECTION_THROTTLE),
         )
 
@@ -200,7 +198,7 @@ class HistogramSums:
         self._sums: dict[str, tuple[float, float]] = {}
 
     def began(self, started_at: float | None) -> None:
-        """Forget everything when the node was started again; None when it does not say."""
+        """Forget everything when the node was started again; None when it does not report that."""
         if started_at != self._started_at:
             self._started_at = started_at
             self._sums.clear()
@@ -219,10 +217,9 @@ class HistogramSums:
 
 def _disagreements(shown: UsageReader, read: Columns) -> dict[str, int]:
     """
-    By node how many entities are nearer to or farther from their limit than the node says; without nodes that say nothing (KIP-1373).
+    By node how many entities have another utilization than the node reports; without nodes that report none (KIP-1373).
 
-    The node computes with the limit that it enforces, so that a difference is one between that
-    limit and the one that was read from the Admin API.
+    The node computes with the limit that it enforces: it differs from the one that was read from the Admin API.
     """
     layout = shown.layout
     places = shown.places.get(Meaning.REPORTED_UTILIZATION, np.empty(0))
@@ -249,17 +246,18 @@ def _throttled_seconds(numbers: NodeNumbers, sums: HistogramSums) -> dict[str, f
     return seconds
 
 
-def _by_direction(
+def _rates(
     rates: Mapping[str, float | None],
-    limits: Mapping[str, float],
-    waits: Mapping[str, float | None],
+    limit: Callable[[str], float | None],
+    waits: Mapping[str, float | None] = MappingProxyType({}),
+    also: Iterable[str] = (),
 ) -> dict[str, LimitedRate]:
-    """Rates by direction; a limit shows whether it is used or not."""
+    """Rates by name with their limits; a limit is shown ``also`` where it is not used."""
     return {
-        direction: LimitedRate(
-            rate=rates.get(direction),
-            limit=limits.get(direction),
-            throttle_time_seconds=waits.get(direction),
+        name: LimitedRate(
+            rate=rates.get(name),
+            limit=limit(name),
+            throttle_time_seconds=waits.get(name),
         )
-        for direction in {**rates, **limits, **waits}
+        for name in dict.fromkeys((*rates, *also))
     }
