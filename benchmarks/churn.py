@@ -27,7 +27,7 @@ from opentelemetry.sdk.resources import Resource
 
 from quotascope.exporter.beans import Bean, BeanTable, Column
 from quotascope.exporter.cardinality import Cardinality
-from quotascope.exporter.collection.peaks import WINDOW_SECONDS, PeakKeeper
+from quotascope.exporter.collection.sampling import WINDOW_SECONDS, PeakKeeper
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.join import Join

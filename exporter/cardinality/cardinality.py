@@ -43,7 +43,7 @@ class Cardinality:
     cap, details of those far from their limit. What is excluded or beyond the cap is folded into one
     entity for each node and quota type. The numbers of what is shown are not touched. Only the cap concerns entities of
     custom quota callbacks: their tags are no users and client ids, and their limits are not known. ``maxima``: there is sampling,
-    whose maxima are series, too.
+    and its maxima are series, too.
     """
 
     def __init__(self, config: CardinalityConfig, *, maxima: bool = False) -> None:
@@ -56,7 +56,7 @@ class Cardinality:
         self.configure(config, maxima=maxima)
 
     def configure(self, config: CardinalityConfig, *, maxima: bool = False) -> None:
-        """Have other bounds from the next snapshot on; what was decided under a bound that stays the same goes on."""
+        """Apply other bounds from the next snapshot on; decisions under a bound that stays the same are kept."""
         before, self._config, self._maxima = self._config, config, maxima
         users = config.include_users, config.exclude_users
         client_ids = config.include_client_ids, config.exclude_client_ids

@@ -15,7 +15,7 @@ from quotascope.metrics.catalog import OVERFLOW
 from ..snapshot import Entity, Floats, Layout
 
 Mask = NDArray[np.bool_]
-"""By row, by identity or by number, as the name says."""
+"""By row, by identity or by number, as documented."""
 Ints = NDArray[np.intp]
 Name = tuple[str, ...]
 """User and client id, or tags."""

@@ -56,8 +56,8 @@ class Places:
     Decides which identities are shown, from one snapshot to the next: each pool has ``most`` places.
 
     An identity that is shown stays so unless another has a higher rank (throttled, near its limit, neither)
-    than it had in the last five minutes, or, after five minutes, more than twice its weight. One
-    whose node is down keeps its place as long, so that a short outage changes nothing.
+    than it had in the last five minutes, or, after five minutes, more than twice its weight. It also keeps
+    its place for five minutes while its node is down, so that a short outage changes nothing.
     The decision does not depend on the order of the entities. Which identity has a place, and since when, is in ``identities``.
     """
 

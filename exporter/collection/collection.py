@@ -14,8 +14,8 @@ from ..join import Join
 from ..limits.refresh import LimitsKeeper
 from ..snapshot import OwnHealth, Snapshot, SourceRead
 from ..sources.source import Source
-from .peaks import WINDOW_SECONDS, PeakKeeper
 from .reads import Reads, States
+from .sampling import WINDOW_SECONDS, PeakKeeper
 
 _PATIENCE_SECONDS: Final = 9.0
 _SHARE: Final = 0.5
@@ -23,7 +23,7 @@ _SHARE: Final = 0.5
 
 
 @dataclass(slots=True)
-class _Run:
+class _UnderWay:
     """A collection under way; times are those of the event loop's clock."""
 
     began: float
@@ -68,7 +68,7 @@ class Collection:
         self._join = Join()
         self._window_seconds = window_seconds
         self._peaks = PeakKeeper(window_seconds)
-        self._run: _Run | None = None
+        self._run: _UnderWay | None = None
         self._fresh_until = float("-inf")
         self.latest: Snapshot | None = None
         """The last snapshot, whatever its age."""
@@ -120,7 +120,7 @@ class Collection:
         await self._reads.keep_only(())
         await self._roster.close()
 
-    def _begun(self, longest_seconds: float) -> _Run:
+    def _begun(self, longest_seconds: float) -> _UnderWay:
         loop = asyncio.get_running_loop()
         now, expired = loop.time(), asyncio.Event()
         timer = loop.call_later(longest_seconds, expired.set)
@@ -132,7 +132,7 @@ class Collection:
                 task.exception()  # seen, even when all who asked have gone
 
         task.add_done_callback(ended)
-        return _Run(now, now + longest_seconds, expired, task)
+        return _UnderWay(now, now + longest_seconds, expired, task)
 
     async def _collect(self, patience: float, expired: asyncio.Event) -> Snapshot:
         """Read, join, cap; ends soon after the event is set."""

@@ -14,7 +14,7 @@ from quotascope.metrics.catalog import Family
 
 from ..snapshot import Entity, Floats, Layout, Snapshot
 from ..snapshot.layout import TYPES
-from .rows import Row, Series, View, known, rule_labels
+from .rows import Exposed, Row, Series, known, rule_labels
 
 Labels: TypeAlias = Callable[[Entity], tuple[str, ...]]
 Values: TypeAlias = Callable[[Snapshot], Floats]
@@ -36,7 +36,7 @@ class PerEntity:
     by_rule: bool = False
     """Whether labels depend on the rule that decides, which may change while the entity stays."""
 
-    def rows_of(self, view: View) -> Iterator[Row]:
+    def rows_of(self, view: Exposed) -> Iterator[Row]:
         """Those of all entities that have a finite value, one by one."""
         layout = view.snapshot.shown.layout
         rows, values = self.rows(layout), self.values(view.snapshot)
@@ -167,7 +167,7 @@ COLUMNS: Final[Mapping[Family, PerEntity]] = {
 """Of all families with a series for each entity."""
 
 
-def series_of(family: Family, view: View) -> Iterator[Series]:
+def series_of(family: Family, view: Exposed) -> Iterator[Series]:
     """The series of any family."""
     column = COLUMNS.get(family)
     rows = view.rows.get(family.name, ()) if column is None else column.rows_of(view)

@@ -17,14 +17,14 @@ from quotascope.metrics.catalog import Family
 from ..snapshot import Entity, Floats, Layout
 from ..snapshot.layout import Rows, taken
 from .families import PerEntity
-from .rows import Row, View, encodable, label_names
+from .rows import Exposed, Row, encodable, label_names
 
 LineStart: TypeAlias = Callable[[Sequence[str]], bytes]
 """Makes the start of a line of label values."""
 Pieces: TypeAlias = Iterable[bytes | memoryview]
 
 _SAME_NAME, _OTHER_RULE, _STRANGE = 1, 2, 4
-"""Marks of an entity: beside its neighbor above, or by itself."""
+"""Marks of an entity, of which the last needs no neighbor above."""
 _SPELLED_OUT: Final = "\\ud"
 """How ``encodable`` writes half of a surrogate pair."""
 _SMALL: Final = 2000
@@ -32,7 +32,7 @@ _SMALL: Final = 2000
 _LEAST: Final = 1e-4
 """Below, orjson and Prometheus write other exponents."""
 _LARGE: Final = 10.0 ** np.arange(6, 17)
-"""From the first of these Prometheus writes an exponent; from the last on ``repr`` does so by itself."""
+"""From the first of these Prometheus writes an exponent; from the last on ``repr`` writes one, too."""
 _EXPONENTS: Final = [b"e+%02d" % exponent for exponent in range(5, 17)]
 
 
@@ -148,7 +148,7 @@ class EntityLines:
         self._sizes = np.empty(0, np.int8)
         """Of each number."""
 
-    def pieces(self, view: View, names: Names, text: bytes) -> Pieces | None:
+    def pieces(self, view: Exposed, names: Names, text: bytes) -> Pieces | None:
         """The lines of a snapshot with these entities, None for those of the last ``text``; afterwards ``length`` is theirs."""
         labels, layout = label_names(self._family, view.snapshot), names.layout
         rows = self._reader.rows(layout)
@@ -273,7 +273,7 @@ class RowLines:
         self._starts: dict[tuple[str, ...], bytes] = {}
         self._text = b""
 
-    def pieces(self, view: View, *_rest: object) -> Pieces | None:
+    def pieces(self, view: Exposed, *_rest: object) -> Pieces | None:
         """The lines of a snapshot, None for those of the last one; afterwards ``length`` is theirs."""
         rows = view.rows.get(self._family.name, [])
         names = label_names(self._family, view.snapshot)

@@ -10,7 +10,7 @@ from quotascope.metrics.catalog import families
 from ..snapshot import Layout, Snapshot
 from .families import COLUMNS
 from .lines import EntityLines, Names, RowLines
-from .rows import View
+from .rows import Exposed
 from .text import OPENMETRICS, TEXT, Format, head
 
 
@@ -38,7 +38,7 @@ class Renderer:
         """The text of a snapshot. ``now`` is the Unix time in seconds that ages refer to."""
         with self._lock:
             try:
-                return self._rendered(View(snapshot, now), text_format)
+                return self._rendered(Exposed(snapshot, now), text_format)
             except BaseException:
                 self._forget()
                 raise
@@ -58,7 +58,7 @@ class Renderer:
                 else EntityLines(family, column, self._cluster)
             )
 
-    def _rendered(self, view: View, text_format: Format) -> bytes:
+    def _rendered(self, view: Exposed, text_format: Format) -> bytes:
         begin, written = self._written(view, text_format)
         self._format = text_format
         if written is self._buffers[1]:
@@ -73,7 +73,9 @@ class Renderer:
             self._text = text.getvalue()
         return self._text
 
-    def _written(self, view: View, text_format: Format) -> tuple[int, BytesIO | None]:
+    def _written(
+        self, view: Exposed, text_format: Format
+    ) -> tuple[int, BytesIO | None]:
         """
         Write what is not as it was.
 

@@ -22,7 +22,7 @@ from quotascope.metrics.catalog import Family, FamilyType, families
 
 from ..snapshot import Snapshot
 from .families import series_of
-from .rows import View, encodable, label_names
+from .rows import Exposed, encodable, label_names
 
 try:
     from isal import igzip as implementation
@@ -40,7 +40,7 @@ class Format:
     content_type: str
     generate: Callable[[CollectorRegistry], bytes]
     end: bytes = b""
-    """The last line, if there is one that says so."""
+    """The last line, if the format has a line that marks the end."""
 
 
 TEXT: Final = Format(
@@ -64,7 +64,7 @@ class SnapshotCollector(Collector):
     def __init__(
         self, snapshot: Snapshot, now: float, cluster: str | None = None
     ) -> None:
-        self._view = View(snapshot, now)
+        self._view = Exposed(snapshot, now)
         self._cluster = () if cluster is None else (encodable(cluster),)
 
     def collect(self) -> Iterator[Metric]:

@@ -4,7 +4,7 @@ Which quota a throttle comes from.
 Every throttle that Kafka counts in group Produce, Fetch or ControllerMutation is of that quota.
 Group Request is ambiguous under KRaft: a broker that forwards a request to the controller throttles its
 client by the response's throttle time, and counts that as a request throttle, even when the
-controller refused the request over its mutation quota. What tells them apart:
+controller refused the request over its mutation quota. These rules distinguish them:
 
 1. A request quota never throttles for longer than one window (``ClientRequestQuotaManager``:
    ``quota.window.size.seconds``), so an average above it holds a throttle by mutations. This is proof.
@@ -14,11 +14,11 @@ controller refused the request over its mutation quota. What tells them apart:
    (A request limit removed less than a minute before this exporter started is the exception.)
 4. An entity below its request limit, while within the last minute a mutation bucket of the same user or client was
    in debt. This is evidence, not proof: between two collections both may have been otherwise.
-5. An entity whose clients are under no mutation quota, or made no controller mutation within the last minute according to
-   the active controller's buckets, is throttled by its own quota.
+5. An entity is throttled by its own quota if its clients are under no mutation quota, or made no controller mutation within
+   the last minute according to the active controller's buckets.
 
 Where none of these holds, the cause is unknown. A bucket that shares neither user nor client-id with the entity is
-no evidence: a mutation quota for client-ids does not say whose clients they are. It only makes rule 5 fail.
+no evidence: a mutation quota for client-ids does not identify their users. It only makes rule 5 fail.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ _TOLERANCE: Final = 0.02
 _REPEATS_OF_FETCH: Final = {"FetchConsumer", "FetchFollower"}
 _FORWARDED: Final = {"CreateTopics", "CreatePartitions", "DeleteTopics"}
 """
-Requests whose throttles Kafka's histogram leaves out under KRaft, where brokers forward them: it stays at 0 although clients
-wait. (With ZooKeeper it counts them.)
+Requests whose throttles Kafka's histogram leaves out under KRaft, where brokers forward them: it stays at 0 although they are
+throttled. (With ZooKeeper it counts them.)
 """
 _MOST_HISTOGRAMS: Final = 1_000
 """Far more than Kafka has requests; an agent may make names up."""

@@ -42,7 +42,7 @@ OF_ENTITIES: Final = {
 _NUMBERS: Final = {meaning: number for number, meaning in enumerate(OF_ENTITIES)}
 _TAKEN: Final = {"broker", "quota_type", "cluster", "le", "quantile"}
 _BLOCK: Final = 64
-"""So many columns are compared at once."""
+"""Columns that are compared at once."""
 _NOWHERE: Final = np.empty(0, np.intp)
 
 
@@ -98,7 +98,7 @@ class NodeColumns:
     others: Mapping[int, ColumnMeaning] = field(default_factory=dict)
     """By column the meaning of those that are not about an entity of Kafka's own quotas."""
     fresh: Mapping[int, ColumnMeaning] = field(default_factory=dict)
-    """By column the meaning of those about an entity whose row is not found yet."""
+    """By column the meaning of those about an entity without a row yet."""
     places: Mapping[Meaning, Mapping[str, int]] = field(default_factory=dict)
     """The columns about the node: by meaning, and by request, listener, address, direction or quota type."""
     tags: frozenset[str] = frozenset()
@@ -273,7 +273,7 @@ class Placing:
 
 
 def replaced(old: Sequence[object], new: Sequence[object]) -> list[int]:
-    """The places (ascending) whose item is not the same object in both, those that only one of them has included."""
+    """The places (ascending) where two sequences do not have the same object, or only one of them has any."""
     places: list[int] = []
     length = min(len(old), len(new))
     for start in range(0, length, _BLOCK):
@@ -299,7 +299,7 @@ def labels_of(tags: Sequence[str]) -> tuple[str, ...]:
 def _identity(
     meaning: ColumnMeaning, tags: Sequence[str]
 ) -> tuple[str, str, str, tuple[str, ...] | None]:
-    """What tells an entity from others of its node; of a callback's the tags that are shown."""
+    """What distinguishes an entity from others of its node; of a callback's the tags that are shown."""
     if meaning.callback is None:
         kind, user, client_id = meaning.tags or (QuotaType.PRODUCE, "", "")
         return kind.value, user, client_id, None
@@ -321,7 +321,7 @@ def _placed(
     for meaning, number in _NUMBERS.items():
         of_it = np.flatnonzero(about & (meanings == number))
         if of_it.size:
-            # Of two columns that say the same, by two spellings of a name, the later one counts.
+            # Of two columns with the same meaning, by two spellings of a name, the later one counts.
             places[meaning] = np.full(len(layout), -1)
             places[meaning][rows[of_it]] = of_it
             tagged = of_it[rows[of_it] >= layout.tagged.start]

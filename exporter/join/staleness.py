@@ -210,7 +210,7 @@ def _name(entity: Entity) -> _Name:
 
 
 def standing_of(entity: Entity, limits: Limits | None) -> Standing:
-    """What the rules say of an entity's bean; without limits to go by it is taken as in use."""
+    """Whether an entity's bean is in use by the rules; without known rules it is."""
     if limits is None or entity.tags is not None:
         return Standing.IN_USE
     rules = limits.rules.get(entity.quota_type, NO_RULES)
@@ -227,7 +227,7 @@ def active_controllers(
     reported: Mapping[str, bool | None], leader: str | None
 ) -> dict[str, bool | None]:
     """
-    Which nodes lead the KRaft quorum; None where nothing says so.
+    Which nodes lead the KRaft quorum; None where that is unknown.
 
     A former leader keeps its mutation beans for an hour, and a broker has some of its own from
     auto-created topics; only the leader's describe the quota. What a node reports of itself
@@ -235,10 +235,9 @@ def active_controllers(
     an election two nodes may both think they lead, and both count. ``leader`` is the one of the Admin API.
     """
     if any(reported.values()):
-        return {node: bool(says) for node, says in reported.items()}
+        return {node: bool(own) for node, own in reported.items()}
     if leader is None:
         return dict(reported)
     return {
-        node: node == leader if says is None else says
-        for node, says in reported.items()
+        node: node == leader if own is None else own for node, own in reported.items()
     }

@@ -33,7 +33,7 @@ from quotascope.metrics.catalog.units import ucum
 
 from ..exposition import own_version
 from ..exposition.families import COLUMNS, PerEntity, series_of
-from ..exposition.rows import View, encodable, label_names
+from ..exposition.rows import Exposed, encodable, label_names
 from ..snapshot import Columns, Layout, Snapshot
 from .push import Starts
 
@@ -94,7 +94,7 @@ class Encoder:
         ``now`` is the Unix time in seconds that ages refer to.
         """
         self._carry(snapshot.shown.layout, snapshot.callbacks.labels)
-        view, at_ns = View(snapshot, now), unix_ns(snapshot.taken_at)
+        view, at_ns = Exposed(snapshot, now), unix_ns(snapshot.taken_at)
         by_labels, self._by_labels = self._by_labels, {}
         found = []
         for family in families():

@@ -111,7 +111,7 @@ class PushCounts:
         )
 
     def switch(self, receiver: str) -> None:
-        """Continue to count with another receiver, whose first result is logged."""
+        """Continue to count with another receiver; its first result is logged."""
         self.receiver = receiver
         self._last: Outcome | None = None
         self._reason = ""
@@ -148,7 +148,7 @@ class Starts:
     Since when counters count: OTLP wants it of each, and neither Kafka nor Prometheus's format has it.
 
     The exporter's own counters count since it began. Any other counts since it was first seen here: its
-    first point starts and ends at the same time, which is how OTLP's data model says that the true start is
+    first point starts and ends at the same time, which in OTLP's data model means that the true start is
     not known. When a counter has become smaller, its node was started again since the counter was seen last.
     """
 

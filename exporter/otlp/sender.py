@@ -181,7 +181,7 @@ class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
         self._client: Any = self
 
     def Export(self, **call: object) -> service.ExportMetricsServiceResponse:  # noqa: N802 - the name in the service's definition
-        """The SDK calls this in place of the stub's, whose reply it drops."""
+        """The SDK calls this in place of the stub's method, and drops the reply."""
         try:
             answer: service.ExportMetricsServiceResponse
             answer = self._of_service.Export(**call)

@@ -35,7 +35,7 @@ def build_push(
     """
     The configured push, not started yet; None when there is none. Raises ``ConfigError``.
 
-    ``starts`` are those of an earlier push whose counters continue.
+    ``starts`` are those of an earlier push, to continue its counters.
     """
     settings = config.otlp
     if settings is None:

@@ -3,24 +3,22 @@
 from ..limits import LimitsHealth
 from .columns import CAUSES, Columns, Usages
 from .entity import Cause, Entity, EntityUsage, LimitState
-from .health import (
-    DiscoveryHealth,
-    OwnHealth,
-    PushHealth,
-    ReloadHealth,
-    Sampling,
-    SourceHealth,
-    SourceRead,
-)
 from .layout import TYPES, Floats, Layout
 from .snapshot import (
     Callbacks,
     ConnectionUsage,
+    DiscoveryHealth,
     Folds,
     LimitedRate,
     NodeUsage,
+    OwnHealth,
     Peaks,
+    PushHealth,
+    ReloadHealth,
+    Sampling,
     Snapshot,
+    SourceHealth,
+    SourceRead,
 )
 
 __all__ = [

@@ -128,7 +128,7 @@ class Columns:
 
 
 class Usages(Sequence[EntityUsage]):
-    """Rows of columns, each of them made when it is asked for, once."""
+    """Rows of columns; each is made once, when it is first read."""
 
     def __init__(self, columns: Columns, rows: Rows) -> None:
         self.columns = columns

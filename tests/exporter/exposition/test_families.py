@@ -10,7 +10,7 @@ from tests.exporter.exposition.test_own import EVERYTHING
 
 from quotascope.exporter.exposition import SnapshotCollector, own_version
 from quotascope.exporter.exposition.families import COLUMNS
-from quotascope.exporter.exposition.rows import View
+from quotascope.exporter.exposition.rows import Exposed
 from quotascope.exporter.snapshot import (
     Cause,
     ConnectionUsage,
@@ -62,7 +62,7 @@ def test_every_family_of_the_catalogue_is_filled() -> None:
         limits=limits(rules=rules, connection_limits={"10.0.0.1": 1.0}),
         restarts={"refresh": 1},
     )
-    names = set(View(shown, NOW).rows)
+    names = set(Exposed(shown, NOW).rows)
     columns = {family.name for family in COLUMNS}
     assert not names & columns
     assert names | columns == {family.name for family in families()}
