@@ -92,7 +92,7 @@ class Cardinality:
             self._places.give_to_all(*self._all)
             self._all = None
         view = self._identities.of(columns.layout, at)
-        pressure = Pressure.of(view, columns)
+        pressure = Pressure(view, columns)
         verdicts = self._verdicts(view)
         allowed = verdicts == _ALLOWED
         idle = allowed & self._idle(view, columns, pressure, allowed, at)

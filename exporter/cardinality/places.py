@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
@@ -23,32 +22,24 @@ _NEAR_RATIO: Final = 0.5
 _CLEARLY_MORE: Final = 2.0
 
 
-@dataclass(frozen=True, eq=False)
 class Pressure:
     """How much entities and identities matter to a reader who looks at quotas."""
 
-    throttled: Mask
-    """By row: whether it was throttled lately, or mutations are refused now."""
-    used: Floats
-    """By row: the part of the limit or of the burst that is used, the larger one; 0 where there is none."""
-    rank: Floats
-    """By identity: that of the node where it is highest."""
-    weight: Floats
-    """By identity: what orders within the rank."""
-
-    @classmethod
-    def of(cls, view: Grouped, columns: Columns) -> Pressure:
-        """The pressure of what these columns hold."""
+    def __init__(self, view: Grouped, columns: Columns) -> None:
         delayed = np.fmax(columns.throttle_time, 0.0)
-        throttled = (delayed > 0) | (columns.tokens < 0)
-        used = np.fmax(np.fmax(columns.utilization, columns.burst_used), 0.0)
-        near = used >= _NEAR_RATIO
-        rank = np.where(throttled, THROTTLED, np.where(near, NEAR, QUIET)).astype("f8")
+        self.throttled: Mask = (delayed > 0) | (columns.tokens < 0)
+        """By row: whether it was throttled lately, or mutations are refused now."""
+        self.used = np.fmax(columns.used, 0.0)
+        """By row: the part of the limit or of the burst that is used, the larger one; 0 where there is none."""
+        near = self.used >= _NEAR_RATIO
+        rank = np.where(self.throttled, THROTTLED, np.where(near, NEAR, QUIET))
         quiet = np.fmax(columns.usage, 0.0)
-        weight = np.where(throttled, delayed, np.where(near, used, quiet))
-        highest = view.greatest(rank)
-        counting = np.where(rank == highest[view.of_row], weight, -np.inf)
-        return cls(throttled, used, highest, view.greatest(counting))
+        weight = np.where(self.throttled, delayed, np.where(near, self.used, quiet))
+        self.rank = view.greatest(rank.astype("f8"))
+        """By identity: that of the node where it is highest."""
+        counting = np.where(rank == self.rank[view.of_row], weight, -np.inf)
+        self.weight = view.greatest(counting)
+        """By identity: what orders within the rank."""
 
 
 class Places:

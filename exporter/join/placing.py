@@ -148,22 +148,41 @@ class NodeColumns:
         return replace(self, rows=rows, fresh={**self.fresh, **tagged})
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Placed:
     """All that is known of some tables before their numbers: the same object while their columns and the limits are the same."""
 
-    layout: Layout
-    """All entities, also those of nodes that were read a short while ago."""
-    places: Mapping[Meaning, Rows]
-    """By row the place of a number, counted through all tables one after the other; -1 where there is none."""
-    folded: Mapping[Meaning, tuple[Rows, Rows]]
-    """Where several numbers are of one entity, the places of all of a callback's, and the row of each."""
-    read: NDArray[np.bool_]
-    """By row whether the tables have any number of it."""
-    rules: Limits | None
-    """The limits if they decide; None when they are unknown, or a custom quota callback decides."""
-    nodes: tuple[NodeColumns, ...]
-    callbacks: Callbacks
+    def __init__(
+        self,
+        layout: Layout,
+        nodes: Sequence[NodeColumns],
+        rules: Limits | None,
+        callbacks: Callbacks,
+    ) -> None:
+        self.layout = layout
+        """All entities, also those of nodes that were read a short while ago."""
+        self.nodes = nodes
+        self.rules = rules
+        """The limits if they decide; None when they are unknown, or a custom quota callback decides."""
+        self.callbacks = callbacks
+        rows = np.concatenate([_NOWHERE, *(node.rows for node in nodes)])
+        meanings = np.concatenate([_NOWHERE, *(node.meanings for node in nodes)])
+        about = rows >= 0
+        self.read = np.zeros(len(layout), np.bool_)
+        """By row whether the tables have any number of it."""
+        self.read[rows[about]] = True
+        self.places: dict[Meaning, Rows] = {}
+        """By row the place of a number, counted through all tables one after the other; -1 where there is none."""
+        self.folded: dict[Meaning, tuple[Rows, Rows]] = {}
+        """Where several numbers are of one entity, the places of all of a callback's, and the row of each."""
+        for meaning, number in _NUMBERS.items():
+            of_it = np.flatnonzero(about & (meanings == number))
+            if of_it.size:
+                # Of two columns with the same meaning, by two spellings of a name, the later one counts.
+                self.places[meaning] = np.full(len(layout), -1)
+                self.places[meaning][rows[of_it]] = of_it
+                tagged = of_it[rows[of_it] >= layout.tagged.start]
+                if np.unique(rows[tagged]).size < tagged.size:
+                    self.folded[meaning] = tagged, rows[tagged]
 
 
 class Placing:
@@ -215,7 +234,7 @@ class Placing:
         self._nodes, self._layout, self._tags = nodes, layout, tags
         callbacks = Callbacks(labels=labels_of(tags), left_out=tuple(keys[MOST_TAGS:]))
         read = [nodes[table.node_id] for table in tables]
-        self._placed = _placed(layout, read, rules, callbacks)
+        self._placed = Placed(layout, read, rules, callbacks)
         return self._placed
 
     def forget(self, node_id: str) -> None:
@@ -305,36 +324,3 @@ def _identity(
         return kind.value, user, client_id, None
     kind, given = meaning.callback[0], dict(meaning.callback[1])
     return kind.value, "", "", tuple(given.get(key, "") for key in tags)
-
-
-def _placed(
-    layout: Layout,
-    nodes: Sequence[NodeColumns],
-    rules: Limits | None,
-    callbacks: Callbacks,
-) -> Placed:
-    rows = np.concatenate([_NOWHERE, *(node.rows for node in nodes)])
-    meanings = np.concatenate([_NOWHERE, *(node.meanings for node in nodes)])
-    about = rows >= 0
-    places: dict[Meaning, Rows] = {}
-    folded: dict[Meaning, tuple[Rows, Rows]] = {}
-    for meaning, number in _NUMBERS.items():
-        of_it = np.flatnonzero(about & (meanings == number))
-        if of_it.size:
-            # Of two columns with the same meaning, by two spellings of a name, the later one counts.
-            places[meaning] = np.full(len(layout), -1)
-            places[meaning][rows[of_it]] = of_it
-            tagged = of_it[rows[of_it] >= layout.tagged.start]
-            if np.unique(rows[tagged]).size < tagged.size:
-                folded[meaning] = tagged, rows[tagged]
-    read = np.zeros(len(layout), np.bool_)
-    read[rows[about]] = True
-    return Placed(
-        layout=layout,
-        places=places,
-        folded=folded,
-        read=read,
-        rules=rules,
-        nodes=tuple(nodes),
-        callbacks=callbacks,
-    )
