@@ -85,6 +85,7 @@ class Join:
         for node_id, then in tuple(self._read_at.items()):
             if abs(at - then) > _ENTITIES_SECONDS:
                 self._placing.forget(node_id)
+                self._staleness.read_under.pop(node_id, None)
             if abs(at - then) > _NODE_SECONDS:
                 del self._read_at[node_id]
                 self._nodes.sums.pop(node_id, None)

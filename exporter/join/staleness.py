@@ -73,7 +73,7 @@ class Staleness:
         """The rows that are not simply in use."""
         self._last: tuple[Floats, Floats] = np.empty(0), np.empty(0)
         """Usage and throttle time at the previous collection in Kafka's units, 0 for what was not there."""
-        self._read_under: dict[str, Limits | None] = {}
+        self.read_under: dict[str, Limits | None] = {}
         """By node the rules at the previous collection."""
         self._rose = RecentRows()
 
@@ -95,9 +95,8 @@ class Staleness:
         suspects = self._suspects[placed.read[self._suspects]]
         if suspects.size:
             self._judge(suspects, stale, placed, values, at)
-        known, read = self._read_under, [node.node_id for node in placed.nodes]
-        self._read_under = {node: known.get(node) for node in layout.nodes}
-        self._read_under.update(dict.fromkeys(read, placed.rules))
+        read = (node.node_id for node in placed.nodes)
+        self.read_under.update(dict.fromkeys(read, placed.rules))
         return stale
 
     def _follow(self, placed: Placed, at: float) -> None:
@@ -138,7 +137,7 @@ class Staleness:
         judged = ~forwarded & ~stale[suspects]
         rises = now[0] > before[0] * _MOST_IDLE_RISE[layout.types[suspects]]
         rises |= now[1] > before[1]  # both are False for NaN
-        under = [self._read_under.get(node) for node in layout.nodes]
+        under = [self.read_under.get(node) for node in layout.nodes]
         comparable = np.array([alike(then, placed.rules) for then in under], np.bool_)
         comparable = comparable[layout.node_numbers[suspects]]
         self._rose.drop(suspects[judged & ~comparable])
