@@ -104,32 +104,6 @@ def sums(shown: Snapshot) -> dict[tuple[str, str], float]:
     return {key: total for key, total in added.items() if total}
 
 
-@given(crowd=crowds(), config=configs)
-def test_sums_are_those_of_all_entities(
-    crowd: list[EntityUsage], config: dict[str, Any]
-) -> None:
-    """No usage gets lost, whatever is folded or left out as idle."""
-    joined = taken(crowd)
-    assert sums(cardinality(**config).apply(joined)) == sums(joined)
-
-
-@given(moments=st.lists(crowds(), max_size=5), config=configs)
-def test_no_more_than_the_cap_are_shown(
-    moments: list[list[EntityUsage]], config: dict[str, Any]
-) -> None:
-    """Neither at first nor later, for any quota type."""
-    kept = cardinality(**config)
-    for number, crowd in enumerate(moments):
-        shown = kept.apply(taken(crowd, 15 * number))
-        for kind in QuotaType:
-            pairs = {
-                key_of(each)[2:]
-                for each in shown.entities
-                if each.entity.quota_type is kind
-            }
-            assert len(pairs - {(OVERFLOW, OVERFLOW)}) <= config["max_entities"]
-
-
 @given(moments=st.lists(crowds(), max_size=5), config=configs, seed=st.integers())
 def test_order_does_not_matter(
     moments: list[list[EntityUsage]], config: dict[str, Any], seed: int

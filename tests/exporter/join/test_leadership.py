@@ -3,9 +3,6 @@
 import pytest
 
 from quotascope.exporter.join.staleness import active_controllers
-from quotascope.metrics import QuotaType
-
-MUTATION = QuotaType.CONTROLLER_MUTATION
 
 
 @pytest.mark.parametrize(

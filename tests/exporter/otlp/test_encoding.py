@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -17,7 +18,14 @@ from tests.exporter.otlp.data_model import metrics_data
 from tests.exporter.otlp.messages import metrics, points, pushed, scraped
 from tests.exporter.otlp.snapshots import hostile, many, varied
 
-from quotascope.exporter.otlp.encoding import Encoder, PushRequest, resource_of, unix_ns
+from quotascope.exporter.exposition import own_version
+from quotascope.exporter.otlp.encoding import (
+    Encoder,
+    PushRequest,
+    resource_of,
+    scope,
+    unix_ns,
+)
 from quotascope.exporter.otlp.push import Starts
 from quotascope.exporter.snapshot import Snapshot
 
@@ -138,3 +146,44 @@ def test_what_is_gone_is_forgotten() -> None:
         pushes.messages(many(500, first))
         kept.append(pushes.kept)
     assert set(kept) == {kept[0]}
+
+
+@pytest.fixture
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the machine says of itself."""
+    for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("no_variables")
+def test_who_sends() -> None:
+    """Name, version, instance and cluster."""
+    attributes = resource_of("http://127.0.0.1:9749", "prod", {}).attributes
+    assert attributes["service.name"] == "quotascope"
+    assert attributes["service.version"] == own_version()
+    assert attributes["service.instance.id"] == f"{socket.gethostname()}:9749"
+    assert attributes["kafka.cluster.alias"] == "prod"
+    assert attributes["telemetry.sdk.language"] == "python"
+    assert (scope().name, scope().version) == ("quotascope", own_version())
+
+
+def test_no_cluster_without_a_name() -> None:
+    """What is not configured is not guessed."""
+    assert (
+        "kafka.cluster.alias"
+        not in resource_of("http://127.0.0.1:9749", None, {}).attributes
+    )
+
+
+def test_variables_and_then_the_configuration_go_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An instance can be called otherwise."""
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "quotas")
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.instance.id=a,team=kafka")
+    attributes = resource_of(
+        "http://127.0.0.1:9749", None, {"service.instance.id": "b"}
+    ).attributes
+    assert attributes["service.name"] == "quotas"
+    assert attributes["service.instance.id"] == "b"
+    assert attributes["team"] == "kafka"
