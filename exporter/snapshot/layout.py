@@ -106,7 +106,7 @@ class Layout:
                 values = derived.values(layout, fresh)
                 patched = np.insert(getattr(self, name)[kept], places, values)
                 layout.__dict__[name] = fixed(patched)
-        if "node_numbers" in layout.__dict__ and len(layout.nodes) > 2 * np.unique(layout.node_numbers).size:  # fmt: skip
+        if "node_numbers" in layout.__dict__ and len(layout.nodes) > 2 * np.count_nonzero(np.bincount(layout.node_numbers)):  # fmt: skip
             # most of the nodes taken over have no entities any more: they are found again when needed
             for name in ("nodes", "node_numbers", "_numbers_of_nodes"):
                 layout.__dict__.pop(name, None)
