@@ -5,8 +5,8 @@ from .rows import own_version
 from .text import (
     OPENMETRICS,
     TEXT,
-    Format,
     SnapshotCollector,
+    TextFormat,
     accepts_gzip,
     choose_format,
     exposition,
@@ -16,9 +16,9 @@ from .text import (
 __all__ = [
     "OPENMETRICS",
     "TEXT",
-    "Format",
     "Renderer",
     "SnapshotCollector",
+    "TextFormat",
     "accepts_gzip",
     "choose_format",
     "exposition",

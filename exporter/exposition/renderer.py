@@ -11,7 +11,7 @@ from ..snapshot import Layout, Snapshot
 from .families import COLUMNS
 from .lines import EntityLines, Names, RowLines
 from .rows import Exposed
-from .text import OPENMETRICS, TEXT, Format, head
+from .text import OPENMETRICS, TEXT, TextFormat, head
 
 
 class Renderer:
@@ -33,7 +33,7 @@ class Renderer:
         self._forget()
 
     def render(
-        self, snapshot: Snapshot, now: float, text_format: Format = TEXT
+        self, snapshot: Snapshot, now: float, text_format: TextFormat = TEXT
     ) -> bytes:
         """The text of a snapshot. ``now`` is the Unix time in seconds that ages refer to."""
         with self._lock:
@@ -46,7 +46,7 @@ class Renderer:
     def _forget(self) -> None:
         self._text = b""
         self._names: Names | None = None
-        self._format: Format | None = None
+        self._format: TextFormat | None = None
         self._buffers = [BytesIO(), BytesIO()]
         """That of the last text, and that of the next one."""
         self._lines: dict[object, EntityLines | RowLines] = {}
@@ -58,7 +58,7 @@ class Renderer:
                 else EntityLines(family, column, self._cluster)
             )
 
-    def _rendered(self, view: Exposed, text_format: Format) -> bytes:
+    def _rendered(self, view: Exposed, text_format: TextFormat) -> bytes:
         begin, written = self._written(view, text_format)
         self._format = text_format
         if written is self._buffers[1]:
@@ -74,7 +74,7 @@ class Renderer:
         return self._text
 
     def _written(
-        self, view: Exposed, text_format: Format
+        self, view: Exposed, text_format: TextFormat
     ) -> tuple[int, BytesIO | None]:
         """
         Write what is not as it was.

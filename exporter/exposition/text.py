@@ -34,7 +34,7 @@ GZIP_LEVEL: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
+class TextFormat:
     """One text format of Prometheus."""
 
     content_type: str
@@ -43,10 +43,10 @@ class Format:
     """The last line, if the format has a line that marks the end."""
 
 
-TEXT: Final = Format(
+TEXT: Final = TextFormat(
     content_type="text/plain; version=0.0.4; charset=utf-8", generate=generate_latest
 )
-OPENMETRICS: Final = Format(
+OPENMETRICS: Final = TextFormat(
     content_type="application/openmetrics-text; version=1.0.0; charset=utf-8",
     generate=generate_openmetrics,
     end=b"# EOF\n",
@@ -84,7 +84,7 @@ class SnapshotCollector(Collector):
 def exposition(
     snapshot: Snapshot,
     now: float,
-    text_format: Format = TEXT,
+    text_format: TextFormat = TEXT,
     cluster: str | None = None,
 ) -> bytes:
     """
@@ -97,7 +97,7 @@ def exposition(
     return text_format.generate(registry)
 
 
-def head(family: Family, text_format: Format) -> bytes:
+def head(family: Family, text_format: TextFormat) -> bytes:
     """What stands before the series of a family, but for the end of its last line."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_WithoutSeries(family))
@@ -126,7 +126,7 @@ def gzipped(text: bytes) -> bytes:
     return implementation.compress(text, GZIP_LEVEL, mtime=0)
 
 
-def choose_format(accept: str) -> Format:
+def choose_format(accept: str) -> TextFormat:
     """
     The format that an ``Accept`` header prefers.
 

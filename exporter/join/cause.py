@@ -34,7 +34,7 @@ from quotascope.metrics import QuotaType, RuleTable
 from quotascope.metrics.entities import Name
 
 from ..limits import Limits
-from ..snapshot import CAUSES, Cause, Columns, Entity, Layout
+from ..snapshot import CAUSES, Columns, Entity, Layout, ThrottleCause
 from ..snapshot.layout import Rows, fixed
 from .limiting import NO_RULES
 from .staleness import RecentRows
@@ -65,7 +65,9 @@ class Causes:
         self._remember(read, at)
         layout, throttle = read.layout, read.throttle_time
         causes = np.zeros(len(layout), np.int8)
-        causes[np.flatnonzero(throttle[layout.own] > 0)] = CAUSES.index(Cause.OWN)
+        causes[np.flatnonzero(throttle[layout.own] > 0)] = CAUSES.index(
+            ThrottleCause.OWN
+        )
         requests = layout.of_type(QuotaType.REQUEST)
         throttled = np.flatnonzero(causes[requests]) + requests.start
         settings = {} if limits is None else limits.nodes
@@ -76,7 +78,7 @@ class Causes:
             ]
         )
         proven = throttle[throttled] > windows[layout.node_numbers[throttled]]
-        causes[throttled[proven]] = CAUSES.index(Cause.CONTROLLER_MUTATION)
+        causes[throttled[proven]] = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
         unclear = throttled[~proven & ~self._at_limit.among(throttled)]
         if unclear.size:
             ruled = None if limits is None else self._ruled_by(limits)
@@ -104,15 +106,17 @@ class Causes:
         for row in rows[self._found[rows] < 0].tolist():
             entity = layout.entities[row]
             if self._debtors.share_a_name(entity):
-                cause = Cause.CONTROLLER_MUTATION
+                cause = ThrottleCause.CONTROLLER_MUTATION
             elif ruled is not None and not ruled.overlap(entity):
-                cause = Cause.UNKNOWN if entity.limit is None else Cause.OWN
+                cause = (
+                    ThrottleCause.UNKNOWN if entity.limit is None else ThrottleCause.OWN
+                )
             elif ruled is not None and entity.limit is None:
-                cause = Cause.CONTROLLER_MUTATION
+                cause = ThrottleCause.CONTROLLER_MUTATION
             elif controller_read and not self._mutators.overlap(entity):
-                cause = Cause.OWN
+                cause = ThrottleCause.OWN
             else:
-                cause = Cause.UNKNOWN
+                cause = ThrottleCause.UNKNOWN
             self._found[row] = CAUSES.index(cause)
         return self._found[rows]
 

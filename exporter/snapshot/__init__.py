@@ -2,7 +2,7 @@
 
 from ..limits import LimitsHealth
 from .columns import CAUSES, Columns, Usages
-from .entity import Cause, Entity, EntityUsage, LimitState
+from .entity import Entity, EntityUsage, LimitState, ThrottleCause
 from .layout import TYPES, Floats, Layout
 from .snapshot import (
     Callbacks,
@@ -25,7 +25,6 @@ __all__ = [
     "CAUSES",
     "TYPES",
     "Callbacks",
-    "Cause",
     "Columns",
     "ConnectionUsage",
     "DiscoveryHealth",
@@ -46,5 +45,6 @@ __all__ = [
     "Snapshot",
     "SourceHealth",
     "SourceRead",
+    "ThrottleCause",
     "Usages",
 ]

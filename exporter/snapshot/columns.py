@@ -11,10 +11,10 @@ from typing import Any, Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from .entity import Cause, EntityUsage
+from .entity import EntityUsage, ThrottleCause
 from .layout import Floats, Layout, Rows, fixed, order
 
-CAUSES: Final = (None, *Cause)
+CAUSES: Final = (None, *ThrottleCause)
 """Causes by their number in ``Columns.causes``."""
 _FIELDS: Final = {
     "usage": "usage",

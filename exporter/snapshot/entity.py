@@ -9,7 +9,7 @@ from itertools import count
 from quotascope.metrics import QuotaType, Resolution
 
 
-class Cause(StrEnum):
+class ThrottleCause(StrEnum):
     """Which quota a throttle comes from, as far as the evidence goes."""
 
     OWN = "own"
@@ -89,7 +89,7 @@ class EntityUsage:
     """
     tokens: float | None = None
     """Controller mutations only, and only under a limit; negative is debt."""
-    cause: Cause | None = None
+    cause: ThrottleCause | None = None
     """None when the entity was not throttled."""
     throttled_seconds_total: float | None = None
     """Embedded engines only."""

@@ -25,7 +25,7 @@ from tests.exporter.examples import usage
 from tests.strategies import texts
 
 from quotascope.exporter.config import CardinalityConfig
-from quotascope.exporter.snapshot import Cause, EntityUsage, Snapshot
+from quotascope.exporter.snapshot import EntityUsage, Snapshot, ThrottleCause
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
@@ -64,7 +64,7 @@ def entity_usages(draw: st.DrawFn, key: Key) -> EntityUsage:
         burst_tokens=80.0 if limited and mutations else None,
         usage=draw(st.none() | whole),
         throttle_time_seconds=throttle,
-        cause=Cause.OWN if throttle else None,
+        cause=ThrottleCause.OWN if throttle else None,
         tokens=draw(st.none() | whole) if limited and mutations else None,
         reported_utilization=draw(st.none() | st.just(nan) | whole),
     )

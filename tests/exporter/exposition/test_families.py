@@ -13,13 +13,12 @@ from tests.exporter.exposition.oracle import on_page, page, samples
 from quotascope.exporter.exposition import (
     OPENMETRICS,
     TEXT,
-    Format,
     Renderer,
+    TextFormat,
     exposition,
 )
 from quotascope.exporter.snapshot import (
     Callbacks,
-    Cause,
     ConnectionUsage,
     DiscoveryHealth,
     Folds,
@@ -31,6 +30,7 @@ from quotascope.exporter.snapshot import (
     ReloadHealth,
     Sampling,
     Snapshot,
+    ThrottleCause,
 )
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 from quotascope.metrics.catalog import families
@@ -79,7 +79,7 @@ ENTITIES: Final = (
     ),
     usage(PRODUCE, "carol", usage=5.0),
     usage(PRODUCE, "dora", detailed=False, limit=10.0, usage=9.0),
-    usage(REQUEST, "erin", throttle_time_seconds=3.0, cause=Cause.CONTROLLER_MUTATION),
+    usage(REQUEST, "erin", throttle_time_seconds=3.0, cause=ThrottleCause.CONTROLLER_MUTATION),
     usage(MUTATION, "fred", burst_tokens=22.0, tokens=-11.0, rejected_mutations_total=4.0),
     usage(FETCH, "gail", throttled_seconds_total=8.0, throttled_requests_total=9.0, reported_utilization=0.75),
     usage(PRODUCE, "hugo", throttle_known=False),
@@ -122,7 +122,7 @@ EVERYTHING: Final = snapshot(
 @pytest.mark.parametrize("later", [40.0, -100.0])
 @pytest.mark.parametrize("cluster", [None, "prod"])
 def test_each_number_stands_in_its_own_series(
-    text_format: Format, later: float, cluster: str | None
+    text_format: TextFormat, later: float, cluster: str | None
 ) -> None:
     """Families, labels and units; ages grow until the scrape, and are never negative when a clock was set back."""
     expected = page(EVERYTHING, NOW + later, cluster, text_format.generate)

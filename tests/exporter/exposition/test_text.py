@@ -16,7 +16,7 @@ from tests.exporter.examples import NOW, snapshot, usage
 from quotascope.exporter.exposition import (
     OPENMETRICS,
     TEXT,
-    Format,
+    TextFormat,
     accepts_gzip,
     choose_format,
     exposition,
@@ -47,7 +47,7 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
         (",;,=;", TEXT),
     ],
 )
-def test_format_is_the_one_that_is_preferred(accept: str, expected: Format) -> None:
+def test_format_is_the_one_that_is_preferred(accept: str, expected: TextFormat) -> None:
     """Prometheus gets OpenMetrics, everybody else the classic text."""
     assert choose_format(accept) is expected
 
