@@ -44,19 +44,14 @@ class PerEntity:
             yield self.labels(layout.entities[row]), values.item(row)
 
 
-def by_node(entity: Entity) -> tuple[str, ...]:
-    """Labels of a family of one quota type."""
-    return entity.broker, entity.user, entity.client_id
-
-
-def by_type_and_node(entity: Entity) -> tuple[str, ...]:
-    """Labels of a family of all quota types."""
-    return entity.quota_type.label, entity.broker, entity.user, entity.client_id
-
-
-def by_name(entity: Entity) -> tuple[str, ...]:
-    """Labels of a family that is the same on all nodes."""
-    return entity.user, entity.client_id
+by_node: Final[Labels] = attrgetter("broker", "user", "client_id")
+"""Labels of a family of one quota type."""
+by_type_and_node: Final[Labels] = attrgetter(
+    "quota_type.label", "broker", "user", "client_id"
+)
+"""Labels of a family of all quota types."""
+by_name: Final[Labels] = attrgetter("user", "client_id")
+"""Labels of a family that is the same on all nodes."""
 
 
 def by_rule(entity: Entity) -> tuple[str, ...]:
