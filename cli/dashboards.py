@@ -86,11 +86,11 @@ def push(
     import os
 
     from quotascope.dashboards.files import grafana_dashboards
-    from quotascope.dashboards.grafana import Grafana, push_all
+    from quotascope.dashboards.grafana import Grafana, push_all, read_token
     from quotascope.dashboards.scope import Scope
-    from quotascope.dashboards.token import token
 
-    grafana = Grafana(url=url, token=token(token_file, os.environ), ca_file=ca_file)
+    token = read_token(token_file, os.environ)
+    grafana = Grafana(url=url, token=token, ca_file=ca_file)
     ours = site(exporter_url, runbook_url, cluster_label=cluster_label)
     made = grafana_dashboards(Scope(site=ours, recorded=recorded))
     for address in push_all(grafana, made):

@@ -100,16 +100,17 @@ def steady_top(scope: Scope, count: int) -> str:
     return both(utilization(scope), chosen, scope.keys(*ENTITY))
 
 
-def row_key(expression: str) -> str:
+def row_key(expression: str, *labels: str) -> str:
     """
-    Gives every row a column by which Grafana merges queries.
+    Gives every row a column by which Grafana merges queries: some labels, by default user and client-id.
 
     A label that no row of a query has is no column at all, and rows would be merged by what is left.
 
     >>> row_key("up")
     'label_join(up, "entity", " / ", "user", "client_id")'
     """
-    return f'label_join({expression}, "entity", " / ", "user", "client_id")'
+    names = ", ".join(f'"{label}"' for label in labels or ("user", "client_id"))
+    return f'label_join({expression}, "entity", " / ", {names})'
 
 
 def counter_rate(scope: Scope, family: Family, *matchers: str) -> str:

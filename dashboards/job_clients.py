@@ -86,7 +86,7 @@ def seen_as(scope: Scope, *chosen: str) -> str:
 
 
 def keyed(expression: str) -> str:
-    """Rows of a table are the same when all these labels are: one label by which Grafana can tell, see `shortcuts.table`."""
+    """Rows of a table are the same when all these labels are: one label by which Grafana can tell, see `expressions.row_key`."""
     names = ", ".join(f'"{label}"' for label in CLIENT)
     return f'label_join({expression}, "client", " / ", {names})'
 
