@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from .links import Dashboard
 from .thresholds import Threshold
 
+# Templates that many descriptions share. Client names are untrusted: they are quoted.
+ENTITY: Final = (
+    "{{ with $labels.user }}user {{ printf `%q` . }}{{ end }}"
+    "{{ if and $labels.user $labels.client_id }} with {{ end }}"
+    "{{ with $labels.client_id }}client id {{ printf `%q` . }}{{ end }}"
+    "{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }}"
+)
+"""A quota entity: its user, its client id, or both."""
+DURATION: Final = "{{ $value | humanizeDuration }}"
+PERCENT: Final = "{{ $value | humanizePercentage }}"
+BYTES: Final = "{{ $value | humanize }}B/s"
+WHOLE: Final = "{{ $value | printf `%.0f` }}"
+ROUGH: Final = "{{ $value | printf `%.3g` }}"
 
-class Severity(StrEnum):
+ENTITY_LABELS: Final = ("user", "client_id")
+"""One user, client id or pair, on all brokers."""
+QUOTA_LABELS: Final = ("quota_type", *ENTITY_LABELS)
+"""One entity under one type of quota."""
+
+
+class AlertSeverity(StrEnum):
     """Who is to know."""
 
     CRITICAL = "critical"
@@ -20,7 +40,7 @@ class Severity(StrEnum):
     """Good to know; a dashboard or a chat room."""
 
 
-class Scope(StrEnum):
+class AlertScope(StrEnum):
     """What an alert is about; Alertmanager groups and silences by it."""
 
     ENTITY = "entity"
@@ -51,8 +71,8 @@ class Alert:
     expr: str
     labels: tuple[str, ...]
     """The labels that the expression keeps, the cluster's apart."""
-    severity: Severity
-    scope: Scope
+    severity: AlertSeverity
+    scope: AlertScope
     wait: str
     """How long the expression must hold (``for``)."""
     keep: str | None = None
@@ -68,7 +88,7 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class RuleGroup:
     """Rules that Prometheus evaluates one after the other."""
 
     name: str

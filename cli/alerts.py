@@ -93,8 +93,8 @@ def write(
 
     Files of the same names are replaced, all of them or none.
     """
-    from quotascope.alerts.write import Extras, misplaced
-    from quotascope.alerts.write import write as write_all
+    from quotascope.alerts.files import Extras, misplaced
+    from quotascope.alerts.files import write as write_all
 
     ours = site(
         exporter_url,

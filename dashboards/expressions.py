@@ -7,8 +7,9 @@ from quotascope.alerts.recorded import (
     ENTITY_THROTTLE,
     ENTITY_UTILIZATION,
     ENTITY_UTILIZATION_PREDICTED,
+    TREND_WINDOW,
+    in_three_hours,
 )
-from quotascope.alerts.trend import WINDOW, in_three_hours
 from quotascope.metrics.catalog import (
     RULE_INFO,
     SOURCE_UP,
@@ -50,7 +51,7 @@ def predicted(scope: Scope) -> str:
     if scope.recorded:
         future = scope.recorded_of(ENTITY_UTILIZATION_PREDICTED)
     else:
-        future = in_three_hours(f"{grouped(utilization(scope))}[{WINDOW}:10m]")
+        future = in_three_hours(f"{grouped(utilization(scope))}[{TREND_WINDOW}:10m]")
     return call("clamp_min", future, "0")
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Final
 
-from quotascope.alerts.job_waits import waiting
 from quotascope.alerts.promql import aggregate, both, either, grouped, select
+from quotascope.alerts.recorded import waiting
 from quotascope.metrics import catalog
 
 from .expressions import utilization

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from quotascope.metrics import catalog
 
 from .. import recorded
-from ..levels import Levels
-from ..links import Dashboard
+from ..links import Dashboard, Site
 from ..promql import above, aggregate, both, either, increase, select, series
-from ..rule import Alert, Group, Scope, Severity
-from ..text import DURATION, ROUGH, WHOLE
+from ..rule import DURATION, ROUGH, WHOLE, Alert, AlertScope, AlertSeverity
 from ..thresholds import SPARK_RETRIES, SPARK_STALLED, SPARK_THROTTLED
 
 _QUERY = "{{ with $labels.query }}, query {{ printf `%q` . }},{{ end }}"
 _JOB = f"Spark job {{{{ printf `%q` $labels.app }}}}{_QUERY}"
 
 
-def jobs(levels: Levels) -> Group:
+def jobs(site: Site) -> Iterator[Alert]:
     """Alerts on Spark jobs."""
-    return Group(
-        name="quotascope-spark",
-        rules=(_throttled(), _retries(levels), _stalled(levels)),
-    )
-
-
-def _throttled() -> Alert:
-    return Alert(
+    yield Alert(
         name="KafkaQuotaSparkJobThrottled",
         expr=above(series(recorded.APP_THROTTLED_RATE), SPARK_THROTTLED.value),
         labels=("app", "query", "side"),
-        severity=Severity.WARNING,
-        scope=Scope.JOB,
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.JOB,
         wait="15m",
         keep="10m",
         summary="A Spark job is held back by Kafka's quotas.",
@@ -39,21 +32,18 @@ def _throttled() -> Alert:
         thresholds=(SPARK_THROTTLED,),
         spared="Bursts at the start of a batch.",
     )
-
-
-def _retries(levels: Levels) -> Alert:
-    labels = levels.of("app", "cause")
+    labels = site.keys("app", "cause")
     grown = increase(
         catalog.SPARK_TASK_RETRIES,
         "30m",
         'cause=~"kafka_quota|kafka_timeout_throttled"',
     )
-    return Alert(
+    yield Alert(
         name="KafkaQuotaSparkRetries",
         expr=above(aggregate("max", labels, grown), SPARK_RETRIES.value),
         labels=("app", "cause"),
-        severity=Severity.WARNING,
-        scope=Scope.JOB,
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.JOB,
         wait="5m",
         keep="10m",
         summary="Tasks of a Spark job are repeated because of Kafka's quotas.",
@@ -62,33 +52,25 @@ def _retries(levels: Levels) -> Alert:
         thresholds=(SPARK_RETRIES,),
         spared="Single failures; failures with other causes.",
     )
-
-
-def _waits(labels: tuple[str, ...], *matchers: str) -> str:
-    """What waits at all; without a query are also the clients of which Spark's connector does not tell it."""
-    return above(
-        aggregate("max", labels, series(recorded.APP_THROTTLED_RATE, *matchers)), 0
-    )
-
-
-def _stalled(levels: Levels) -> Alert:
     silent = above(
         aggregate(
-            "max", levels.query, select(catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS)
+            "max",
+            site.keys("app", "query"),
+            select(catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS),
         ),
         SPARK_STALLED.value,
     )
-    own = _waits(levels.query)
-    of_no_query = _waits(levels.of("app"), 'query=""')
-    return Alert(
+    own = _waits(site.keys("app", "query"))
+    of_no_query = _waits(site.keys("app"), 'query=""')
+    yield Alert(
         name="KafkaQuotaSparkQueryStalled",
         expr=either(
-            both(silent, own, levels.query),
-            both(silent, of_no_query, levels.of("app")),
+            both(silent, own, site.keys("app", "query")),
+            both(silent, of_no_query, site.keys("app")),
         ),
         labels=("app", "query"),
-        severity=Severity.WARNING,
-        scope=Scope.JOB,
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.JOB,
         wait="5m",
         keep="10m",
         summary="A streaming query stands still while Kafka throttles it.",
@@ -96,4 +78,11 @@ def _stalled(levels: Levels) -> Alert:
         dashboard=Dashboard.SPARK,
         thresholds=(SPARK_STALLED,),
         spared="Queries that stand still without throttles.",
+    )
+
+
+def _waits(labels: tuple[str, ...], *matchers: str) -> str:
+    """What waits at all; without a query are also the clients of which Spark's connector does not tell it."""
+    return above(
+        aggregate("max", labels, series(recorded.APP_THROTTLED_RATE, *matchers)), 0
     )

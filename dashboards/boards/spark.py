@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.job_waits import growth, waiting
 from quotascope.alerts.promql import above, both, rate, select
+from quotascope.alerts.recorded import growth, waiting
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 

@@ -10,7 +10,7 @@ from tests.alerts.labels import RECORDED
 
 from quotascope.alerts import Site
 from quotascope.alerts.book import alerts
-from quotascope.alerts.gaps import GAPS, Gap
+from quotascope.alerts.page import GAPS, Gap
 
 DIALECTS = Path(__file__).parents[2] / "docs" / "dialects.md"
 EXPRESSIONS = {
