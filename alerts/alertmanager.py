@@ -1,7 +1,7 @@
 """
 An example of how Alertmanager may send these alerts.
 
-Who is told what is for each site to decide; grouping and inhibition are the part to keep.
+Each site decides about its receivers; grouping and inhibition are the part to keep.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def alertmanager_example(site: Site) -> dict[str, Any]:
         ],
     }
     return {
-        "route": {"receiver": "nobody", "routes": [ours]},
+        "route": {"receiver": "unrouted", "routes": [ours]},
         "inhibit_rules": [*_inhibitions(site)],
         "receivers": [
-            {"name": name} for name in ("nobody", "on-call", "tickets", "chat")
+            {"name": name} for name in ("unrouted", "on-call", "tickets", "chat")
         ],
     }
 
@@ -54,7 +54,7 @@ def alertmanager_example(site: Site) -> dict[str, Any]:
 def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
     cluster = list(site.keys())
     entity = list(site.keys("quota_type", "user", "client_id"))
-    # what hits a whole cluster is told once, not for each client and broker
+    # one notification for a problem of a whole cluster, not one for each client and broker
     yield _inhibition([_PAGES], [_OURS, 'scope=~"entity|broker|job"'], cluster)
     yield _inhibition(
         ['alertname="KafkaQuotaThrottleSpike"'],
@@ -62,7 +62,7 @@ def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
         cluster,
     )
 
-    # who is throttled is at the limit
+    # a throttled client is at its limit
     yield _inhibition(
         [_THROTTLED],
         ['alertname=~"KafkaQuotaNearLimit|KafkaQuotaLimitPredicted"'],
@@ -74,13 +74,13 @@ def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
         entity,
     )
 
-    # without numbers of now, what else still fires is out of date
+    # without current numbers the other alerts are out of date
     yield _inhibition(
         ['alertname="KafkaQuotaExporterAbsent"'],
         [_OURS, f'scope!="{AlertScope.EXPORTER.value}"'],
         cluster,
     )
-    # one exporter of two may hang: what the other one sees must still wake people up
+    # one exporter of two may hang: the alerts of the other one must still page
     yield _inhibition(
         ['alertname="KafkaQuotaSnapshotStale"'],
         [

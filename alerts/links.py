@@ -52,7 +52,7 @@ class Site:
     """
 
     cluster_label: str = "cluster"
-    """The label that tells the clusters of one Prometheus apart; every aggregation keeps it. It need not exist."""
+    """The label that separates the clusters of one Prometheus; every aggregation keeps it. It need not exist."""
     grafana_url: str | None = None
     """Where Grafana is; None for alerts without a link to a dashboard."""
     runbook_url: str | None = None
@@ -101,7 +101,7 @@ class Site:
 
 
 def check_address(url: str, of: str) -> None:
-    """Raise ``InvalidSite`` for what is not the address of a web server; ``of`` says whose it should be."""
+    """Raise ``InvalidSite`` for text that is not the address of a web server; ``of`` names the server."""
     if not _ADDRESS.fullmatch(url):
         raise InvalidSite(
             f"{url!r} is not the address of {of}: it begins with https:// or http://"

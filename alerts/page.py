@@ -16,17 +16,17 @@ from .thresholds import thresholds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Something that not every agent tells."""
+    """A value that not every agent reports."""
 
     what: str
     """As in the table of ``docs/dialects.md``."""
     families: Sequence[Family]
     dialects: Sequence[str]
-    """Of the agents that do not tell it."""
+    """Of the agents that do not report it."""
     silent: Sequence[str]
     """Alerts that never fire without it, the common beginning of their names left out."""
     weaker: Sequence[str] = ()
-    """Alerts that know less without it."""
+    """Alerts that are less exact without it."""
 
 
 GAPS: Final = (

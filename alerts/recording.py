@@ -28,7 +28,7 @@ from .thresholds import THROTTLED
 
 
 def entities(site: Site) -> Iterator[Record]:
-    """Throttle, utilisation, headroom and amounts of every entity."""
+    """Throttle, utilization, headroom and amounts of every entity."""
     yield Record(
         name=recorded.ENTITY_THROTTLE,
         expr=aggregate("max", site.keys(*QUOTA_LABELS), _by_deciding_quota(site)),

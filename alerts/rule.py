@@ -30,10 +30,10 @@ QUOTA_LABELS: Final = ("quota_type", *ENTITY_LABELS)
 
 
 class AlertSeverity(StrEnum):
-    """Who is to know."""
+    """How an alert is handled."""
 
     CRITICAL = "critical"
-    """Wakes somebody up: many clients suffer now."""
+    """A page: many clients suffer now."""
     WARNING = "warning"
     """A ticket: to be looked at during the day."""
     INFO = "info"
@@ -76,15 +76,15 @@ class Alert:
     wait: str
     """How long the expression must hold (``for``)."""
     keep: str | None = None
-    """How long the alert goes on after it no longer does (``keep_firing_for``)."""
+    """How long the alert keeps firing after that (``keep_firing_for``)."""
     summary: str
     """A headline that is the same for every instance, with a period at the end."""
     description: str
-    """What happened to whom, as a template of Prometheus."""
+    """What happened, with names and numbers, as a template of Prometheus."""
     dashboard: Dashboard
     thresholds: tuple[Threshold, ...] = ()
     spared: str
-    """What would be a false alarm, and why this is none: for those who tune it."""
+    """What the alert does not fire for, though it looks alike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

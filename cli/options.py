@@ -10,7 +10,7 @@ import typer
 _READING = "What is read"
 _KAFKA = "Kafka's Admin API, which knows the configured quotas"
 _SERVING = "What is served, and where"
-_NUMBER = "How many series, and whose"
+_NUMBER = "Which series"
 _PUSHING = "Push over OTLP"
 _LOGGING = "Log"
 
@@ -71,7 +71,7 @@ BootstrapServers = Annotated[
     str | None,
     typer.Option(
         metavar="HOST:PORT,…",
-        help="Brokers whose Admin API knows the quotas.",
+        help="Brokers to ask for the quotas by Kafka's Admin API.",
         rich_help_panel=_KAFKA,
     ),
 ]
@@ -187,7 +187,7 @@ IncludeUsers = Annotated[
     typer.Option(
         "--include-user",
         metavar="RE2",
-        help="Show only users whose whole name matches; may be repeated.",
+        help="Show only users that match with their whole name; may be repeated.",
         rich_help_panel=_NUMBER,
     ),
 ]
@@ -196,7 +196,7 @@ ExcludeUsers = Annotated[
     typer.Option(
         "--exclude-user",
         metavar="RE2",
-        help="Fold users whose whole name matches; may be repeated.",
+        help="Fold users that match with their whole name; may be repeated.",
         rich_help_panel=_NUMBER,
     ),
 ]
@@ -222,7 +222,7 @@ DetailAbove = Annotated[
     float | None,
     typer.Option(
         metavar="RATIO",
-        help="Show utilisation, rule and cause only of who is throttled or above this utilisation, such as 0.5.",
+        help="Show utilization, rule and cause only of who is throttled or above this utilization, such as 0.5.",
         rich_help_panel=_NUMBER,
     ),
 ]

@@ -1,4 +1,4 @@
-"""Where a command writes what it was told to write."""
+"""Files that a command writes."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ ClusterLabel = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Label that tells the clusters of one Prometheus apart (cluster); it need not exist.",
+        help="Label that separates the clusters of one Prometheus (cluster); it need not exist.",
     ),
 ]
 RunbookUrl = Annotated[

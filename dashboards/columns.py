@@ -43,7 +43,7 @@ class TableColumn:
 
     title: str
     source: str
-    """A label, or the letter of the query whose value is shown."""
+    """A label, or the letter of a query for its value."""
     unit: str = ""
     width: int | None = None
     """In pixels; None for what is left."""

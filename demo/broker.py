@@ -39,7 +39,7 @@ class Broker:
         """
         Answer a request that kept a thread busy for `thread_ms`; `now_ms` is epoch ms.
 
-        The response leaves at once, the channel stays muted for the throttle time that it tells (KIP-219).
+        The response leaves at once, the channel stays muted for its throttle time (KIP-219).
         """
         connection.channel.request_received()
         charged = connection.charge(thread_ms)

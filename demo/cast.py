@@ -65,7 +65,7 @@ ALICE: Final = Role(
     thread_ms=4.0,
     rhythm=Rhythm(every_ms=400, first_ms=80),
 )
-"""Shares one quota with everybody whose client-id is `dashboard`."""
+"""Shares one quota with all clients that have the client-id `dashboard`."""
 
 BOB: Final = Role(
     user="bob",

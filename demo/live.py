@@ -28,6 +28,6 @@ def pause_ms(due_in_ms: int) -> int:
     """
     Return how long to sleep, in ms.
 
-    Long enough to cost little, and short enough that a throttle ends in time and a machine that was suspended goes on.
+    Long enough to cost little, and short enough that a throttle ends in time and a machine that was suspended continues.
     """
     return min(max(due_in_ms, _SHORTEST_MS), _LONGEST_MS)

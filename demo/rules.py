@@ -1,4 +1,4 @@
-"""The quotas that the demo's cluster is configured with: each of Kafka's eight levels decides for somebody."""
+"""The quotas that the demo's cluster is configured with: each of Kafka's eight levels applies to some client."""
 
 from typing import Final
 

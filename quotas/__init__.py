@@ -1,7 +1,7 @@
 """
 Quotas as people write them: files under version control, changes, commands for Kafka's tool, manifests for Strimzi.
 
-A `QuotaSet` is all quotas of a file (`read_quotas`, `quotas_yaml`) or of a cluster (`QuotaSet.of`); `difference` tells what leads from
+A `QuotaSet` is all quotas of a file (`read_quotas`, `quotas_yaml`) or of a cluster (`QuotaSet.of`); `difference` is what leads from
 one to the other, `kafka_configs` and `kafka_users` say it to other tools, and `apply_changes` to the cluster.
 """
 

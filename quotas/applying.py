@@ -26,15 +26,15 @@ def apply_changes(
     """
     Send all changes in one request, each entity once, and read them back.
 
-    The controller stores each entity by itself, and the broker that is asked learns of it a moment later.
+    The controller stores each entity separately, and the broker that answers learns of it a moment later.
 
-    Raises `NotApplied`, which tells what is in force and what is not, and `ClientError` when the cluster cannot be asked.
+    Raises `NotApplied`, which lists what is in force and what is not, and `ClientError` when the cluster cannot be asked.
 
     Args:
         admin: of the cluster.
         changes: what to set, change and remove.
         clock: seconds that never go back.
-        pause: waits so many seconds.
+        pause: waits for a number of seconds.
 
     """
     try:

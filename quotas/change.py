@@ -113,7 +113,7 @@ def measure_only(
             named = ", ".join(map(described, lost[:_MOST_NAMED]))
             more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""  # fmt: skip
             problems.append(
-                f"{key} would overrule the limit of {named}{more}, whose clients would be unlimited; as there is such a rule, "
+                f"{key} would overrule the limit of {named}{more}, and its clients would be unlimited; as there is such a rule, "
                 f"Kafka measures every client under {key} already: name the other keys only"
             )
     if problems:

@@ -72,7 +72,7 @@ def to_admin(entity: Entity) -> dict[str, str | None]:
 
 def from_admin(entity: Mapping[str, str | None]) -> Entity:
     """
-    The entity that the Admin API tells of.
+    The entity of an answer of the Admin API.
 
     Raises `QuotasError` for a kind of entity that this version does not know.
     """

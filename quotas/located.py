@@ -1,4 +1,4 @@
-"""YAML with its line numbers kept, so that what is wrong in it can be told by its place."""
+"""YAML with its line numbers kept, so that messages can name the line of a mistake."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ _NUMBER: Final = re.compile(
     r"[+-]?(?:0|[1-9](?:_?[0-9])*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 )
 _EXACT = 2.0**53
-"""Whole numbers below it are told apart by a double."""
+"""A double holds all whole numbers below it."""
 
 
 def number_text(value: float) -> str:
@@ -28,7 +28,7 @@ def number(text: str) -> float | None:
     """
     The number that a text is, None when it is none: plain decimals, no NaN, no infinity.
 
-    Read by itself, because YAML 1.1 takes 0100 for 64, 1:30 for 90 and 1e6 for a text.
+    Not read by YAML, because YAML 1.1 takes 0100 for 64, 1:30 for 90 and 1e6 for a text.
 
     >>> number("1_000_000"), number("1e6"), number("0100"), number("nan")
     (1000000.0, 1000000.0, None, None)

@@ -33,7 +33,7 @@ class QuotaSet(Mapping[Entity, Mapping[str, float]]):
 
     @classmethod
     def of(cls, configured: Iterable[ConfiguredQuota]) -> QuotaSet:
-        """What a cluster tells. Raises `QuotasError` for a kind of entity unknown here."""
+        """The quotas of a cluster. Raises `QuotasError` for a kind of entity unknown here."""
         quotas: dict[Entity, dict[str, float]] = {}
         for quota in configured:
             entity = from_admin(quota.entity)

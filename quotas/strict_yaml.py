@@ -1,4 +1,4 @@
-"""YAML from people and strangers: nothing in it raises anything but ``YAMLError``, or takes more than its own length."""
+"""YAML from untrusted files: reading it raises only ``YAMLError``, and takes time and memory by its length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of YAML that a person wrote, and in whose words it is refused."""
+"""A file of YAML that a person wrote, and messages in terms of that file."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def throttled(site: Site) -> Iterator[Alert]:
         description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after {CLIENT_TIMEOUT.value:g} s: producers may lose records, consumers may leave their group.",
         dashboard=Dashboard.ENTITY,
         thresholds=(CLIENT_TIMEOUT,),
-        spared="A single long throttle; request quotas, whose throttles are at most one second by default.",
+        spared="A single long throttle; request quotas, which throttle for at most one second by default.",
     )
 
 
@@ -135,7 +135,7 @@ _RECENT = series(recorded.ENTITY_UTILIZATION_RECENT)
 
 
 def near_limit(site: Site) -> Iterator[Alert]:
-    """Alerts on utilisation; trends are slow, and so is the evaluation."""
+    """Alerts on utilization; trends are slow, and so is the evaluation."""
     near = above(_RECENT, NEAR_LIMIT.value)
     yield Alert(
         name="KafkaQuotaNearLimit",
@@ -168,8 +168,8 @@ def near_limit(site: Site) -> Iterator[Alert]:
         scope=AlertScope.ENTITY,
         wait="30m",
         keep="30m",
-        summary="A client will reach its quota within hours if it goes on like this.",
-        description=f"If the trend of the last six hours goes on, {ENTITY} will use {PERCENT} of its {{{{ $labels.quota_type }}}} quota in three hours' time.",
+        summary="A client will reach its quota within hours by its trend.",
+        description=f"By the trend of the last six hours, {ENTITY} will use {PERCENT} of its {{{{ $labels.quota_type }}}} quota in three hours' time.",
         dashboard=Dashboard.ENTITY,
         thresholds=(PREDICTION, NEAR_LIMIT),
         spared="Clients known for less than four hours; small values; clients that are near the limit already.",
@@ -246,7 +246,7 @@ def traffic(site: Site) -> Iterator[Alert]:
         wait="30m",
         keep="30m",
         summary="A client without a limit has a large part of the traffic.",
-        description=f"With {BYTES}, {ENTITY} has more than {HEAVY_SHARE.value:.0%} of the cluster's traffic, and no {{{{ $labels.quota_type }}}} limit holds it back: if it doubles, everybody feels it.",
+        description=f"With {BYTES}, {ENTITY} has more than {HEAVY_SHARE.value:.0%} of the cluster's traffic, and no {{{{ $labels.quota_type }}}} limit: if its traffic doubles, all clients slow down.",
         dashboard=Dashboard.ENTITY,
         thresholds=(HEAVY_BYTES, HEAVY_SHARE),
         spared="Times when limits cannot be read; custom callbacks; the overflow entity; clusters with little traffic.",
@@ -286,7 +286,7 @@ def traffic(site: Site) -> Iterator[Alert]:
         wait="10m",
         keep="10m",
         summary="One of the platform's own programs is throttled by a default quota.",
-        description=f"Requests of {ENTITY} are delayed by {DURATION} on average. It looks like a part of the platform, and nobody set this {{{{ $labels.quota_type }}}} limit for it: a default rule did.",
+        description=f"Requests of {ENTITY} are delayed by {DURATION} on average. It looks like a part of the platform, and its {{{{ $labels.quota_type }}}} limit comes from a default rule.",
         dashboard=Dashboard.ENTITY,
         thresholds=(SYSTEM_THROTTLED,),
         spared="Programs with a rule of their own.",

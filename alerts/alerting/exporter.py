@@ -1,4 +1,4 @@
-"""quotascope itself does not see what it should: the other alerts are blind."""
+"""Alerts on quotascope itself: while they fire, the other alerts may be blind."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def reads(site: Site) -> Iterator[Alert]:
         scope=AlertScope.EXPORTER,
         wait="10m",
         summary="quotascope cannot read a broker or controller.",
-        description="The exporter {{ $labels.instance }} has not been able to read {{ $labels.source }} for 10 minutes: who is throttled there is not known.",
+        description="The exporter {{ $labels.instance }} has not been able to read {{ $labels.source }} for 10 minutes: clients that are throttled there are unknown.",
         dashboard=Dashboard.EXPORTER,
         spared="A restart of the broker.",
     )
@@ -78,7 +78,7 @@ def reads(site: Site) -> Iterator[Alert]:
         scope=AlertScope.EXPORTER,
         wait="5m",
         summary="quotascope cannot read the configured quotas.",
-        description="The exporter {{ $labels.instance }} could not read the configured quotas from Kafka's Admin API for many minutes: limits, rules and utilisation are old or missing.",
+        description="The exporter {{ $labels.instance }} could not read the configured quotas from Kafka's Admin API for many minutes: limits, rules and utilization are old or missing.",
         dashboard=Dashboard.EXPORTER,
         thresholds=(LIMITS_AGE,),
         spared="Single failures; exporters without the Admin API.",
@@ -93,7 +93,7 @@ def reads(site: Site) -> Iterator[Alert]:
         scope=AlertScope.EXPORTER,
         wait="30m",
         summary="A broker and quotascope do not agree on how much of a quota is used.",
-        description=f"For {WHOLE} clients broker {{{{ $labels.broker }}}} tells another utilisation than the exporter {{{{ $labels.instance }}}} computes: one of the two has old limits.",
+        description=f"For {WHOLE} clients broker {{{{ $labels.broker }}}} reports another utilization than the exporter {{{{ $labels.instance }}}} computes: one of the two has old limits.",
         dashboard=Dashboard.EXPORTER,
         spared="The minutes after a change of limits; brokers without KIP-1373.",
     )
@@ -162,7 +162,7 @@ def shows(site: Site) -> Iterator[Alert]:
         wait="15m",
         keep="1h",
         summary="Brokers decide about quotas by their own code.",
-        description=f"{WHOLE} brokers have a client.quota.callback.class: what Kafka's configured quotas say is not what they enforce, so limits and utilisation are not shown for its clients.",
+        description=f"{WHOLE} brokers have a client.quota.callback.class: what Kafka's configured quotas say is not what they enforce, so limits and utilization are not shown for its clients.",
         dashboard=Dashboard.EXPORTER,
         spared="Nothing. While it fires, alerts on limits are silent.",
     )
@@ -181,7 +181,7 @@ def around(site: Site) -> Iterator[Alert]:
         wait="5m",
         keep="15m",
         summary="quotascope cannot find out which brokers there are.",
-        description="The exporter {{ $labels.instance }} failed again and again to discover brokers ({{ $labels.discovery }}): new ones are not read, and those that are gone are not forgotten.",
+        description="The exporter {{ $labels.instance }} repeatedly failed to discover brokers ({{ $labels.discovery }}): new ones are not read, and removed ones are still expected.",
         dashboard=Dashboard.EXPORTER,
         thresholds=(DISCOVERY_FAILURES,),
         spared="Single failures.",
@@ -214,7 +214,7 @@ def around(site: Site) -> Iterator[Alert]:
         scope=AlertScope.EXPORTER,
         wait="5m",
         summary="quotascope works with an old configuration.",
-        description="The exporter {{ $labels.instance }} was told to read its configuration again and could not use it: the one before stays in force, and a restart would fail.",
+        description="The exporter {{ $labels.instance }} could not use its configuration when it read it again: the previous one stays in force, and a restart would fail.",
         dashboard=Dashboard.EXPORTER,
         spared="A mistake that is corrected within minutes; changed files without a reload.",
     )

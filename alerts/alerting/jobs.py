@@ -74,7 +74,7 @@ def jobs(site: Site) -> Iterator[Alert]:
         wait="5m",
         keep="10m",
         summary="A streaming query stands still while Kafka throttles it.",
-        description=f"{_JOB} has told no progress for {DURATION}, and Kafka's quotas made it wait in the last 10 minutes.",
+        description=f"{_JOB} has reported no progress for {DURATION}, and Kafka's quotas made it wait in the last 10 minutes.",
         dashboard=Dashboard.SPARK,
         thresholds=(SPARK_STALLED,),
         spared="Queries that stand still without throttles.",
@@ -82,7 +82,7 @@ def jobs(site: Site) -> Iterator[Alert]:
 
 
 def _waits(labels: tuple[str, ...], *matchers: str) -> str:
-    """What waits at all; without a query are also the clients of which Spark's connector does not tell it."""
+    """Throttle time above 0. Clients have no query if Spark's connector does not report it."""
     return above(
         aggregate("max", labels, series(recorded.APP_THROTTLED_RATE, *matchers)), 0
     )

@@ -32,20 +32,20 @@ from ..usage_table import WIDEST
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """Whose limit or rule becomes another."""
+    """Entities with another limit or rule after the change."""
 
     clients: Sequence[Impact]
     addresses: Sequence[IpImpact]
 
 
-_UNKNOWN = "who is affected is not known: --source, --discover or --exporter tells"
-_NOBODY = "of those that are measured now, nobody is affected"
+_UNKNOWN = "who is affected is unknown: give --source, --discover or --exporter"
+_NONE_AFFECTED = "no client that is measured now is affected"
 
 
 def view(
     changes: Sequence[Change], affected: Affected | None, most: int
 ) -> RenderableType:
-    """The changes, and up to ``most`` of those whose limit or rule becomes another; None when nobody knows them."""
+    """The changes, and up to ``most`` of the entities that they affect; None when these are unknown."""
     return Group(changes_view(changes), Text(), *_affected(affected, most), Text())
 
 
@@ -82,13 +82,15 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
         *map(_address, affected.addresses),
     ]
     if not rows:
-        yield Text(_NOBODY, style="dim")
+        yield Text(_NONE_AFFECTED, style="dim")
     elif most:
         yield Constrain(_table(rows[:most]), WIDEST)
     if len(rows) > most:
         yield Text(f"and {len(rows) - most} more: --top shows more", style="dim")
     if any(impact.counted_anew for impact in affected.clients[:most]):
-        yield Text("* counted anew: its window or bucket begins afresh", style="dim")
+        yield Text(
+            "* counted from zero: its window or bucket starts again", style="dim"
+        )
 
 
 def _table(rows: Sequence[Iterator[Text]]) -> Table:

@@ -27,10 +27,10 @@ def print_commands(
     )
     for line in commands.lines:
         typer.echo(line)
-    tell(commands.left_out)
+    report_left_out(commands.left_out)
 
 
-def tell(left_out: Iterable[str]) -> None:
+def report_left_out(left_out: Iterable[str]) -> None:
     """What is missing on standard output, and why."""
     for sentence in left_out:
         typer.echo(f"quotascope: left out: {sentence}", err=True)

@@ -40,7 +40,7 @@ class DiffCommand(TyperCommand):
 
 
 class Format(StrEnum):
-    """How differences are told."""
+    """How differences are printed."""
 
     TEXT = "text"
     JSON = "json"

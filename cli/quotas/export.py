@@ -24,7 +24,7 @@ quotascope quotas export --from quotas.yaml --bootstrap-servers broker-1:9092 --
 
 quotascope quotas export --config /etc/quotascope.yaml --format kafka-user --strimzi-cluster my-cluster
 
-What a format cannot express is told on standard error.
+What a format cannot express is listed on standard error.
 """
 
 
@@ -118,7 +118,7 @@ def export(
 def _print_manifests(quotas: QuotaSet, strimzi: Strimzi) -> None:
     from quotascope.quotas import kafka_users
 
-    from .commands import tell
+    from .commands import report_left_out
 
     manifests = kafka_users(
         quotas,
@@ -127,4 +127,4 @@ def _print_manifests(quotas: QuotaSet, strimzi: Strimzi) -> None:
         api_version=strimzi.strimzi_api,
     )
     typer.echo(manifests.text, nl=False)
-    tell(manifests.left_out)
+    report_left_out(manifests.left_out)

@@ -41,9 +41,9 @@ def in_order(rules: Iterable[RuleUsage], *, by_use: bool) -> list[RuleUsage]:
 
 
 def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
-    """One row for each rule; the last columns tell who is under it, where that is known."""
+    """One row for each rule; the last columns are the entities under it, where they are known."""
     if not rules:
-        return Text("no quota is configured: nobody is limited")
+        return Text("no quota is configured: no client is limited")
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
     table.add_column("#", no_wrap=True)
     table.add_column("a quota for", no_wrap=True, overflow="ellipsis", ratio=5)
@@ -107,7 +107,7 @@ def _by(rule: RuleUsage) -> str:
         return ", ".join(names)
     if rule.overruled_by is not None:
         return f"overruled by {one_line(described(rule.overruled_by))}"
-    return "nobody"
+    return "none"
 
 
 def _name(hit: Hit) -> str:
@@ -120,8 +120,10 @@ def _last_line(rules: Sequence[RuleUsage], *, known: bool) -> str:
     count = f"{len(rules)} quotas; # is their place among Kafka's levels, 1 the strongest; limits are for each broker"
     if known:
         unused = sum(rule.hits == () for rule in rules)
-        return f"{count}; {unused} hit nobody now"
-    return f"{count}; who is under them: --source, --discover or --exporter tells"
+        return f"{count}; {unused} apply to no client now"
+    return (
+        f"{count}; for the clients under them give --source, --discover or --exporter"
+    )
 
 
 def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:

@@ -62,7 +62,7 @@ def waiting(scope: Scope) -> Row:
         matchers=(CHOSEN,),
     )
     delayed = graph(
-        "Time that clients were told to wait, by broker",
+        "Throttle time, by broker",
         "Seconds of delay per second, by request: about the number of connections that do nothing but wait.",
         "short",
         Line(delays, "{{request}} on {{broker}}"),

@@ -40,7 +40,7 @@ def board(scope: Scope) -> dict[str, Any]:
         scope,
         Dashboard.ENTITY,
         title="Kafka quotas / User and client-id",
-        description="One user and client-id on all brokers: usage against limit, delay, and the rules that decide. A quota may be about the pair or about one of the two: all that apply are shown.",
+        description="One user and client-id on all brokers: usage against limit, delay, and the rules that apply. A quota may be about the pair or about one of the two: all that apply are shown.",
         variables=(
             *common(scope),
             text("user", "User"),
@@ -64,7 +64,7 @@ def quotas(scope: Scope) -> Row:
     delayed = throttled(scope, *SELECTED)
     found = table(
         "Quotas that apply, by which rule",
-        "Each quota of this user, of this client-id and of both together: the rule that decides, the share of the limit used on the busiest broker, and the average delay there.",
+        "Each quota of this user, of this client-id and of both together: the rule that applies, the share of the limit used on the busiest broker, and the average delay there.",
         map(
             row_key,
             (
@@ -175,7 +175,7 @@ def _against_limit(  # a panel has as many properties
 ) -> Panel:
     return graph(
         title,
-        f"{usage.help} The dashed line is the limit, which each broker applies by itself.",
+        f"{usage.help} The dashed line is the limit, which each broker applies separately.",
         unit,
         Line(_per_broker(scope, usage), f"{_NAMES} on {{{{broker}}}}"),
         limit(_bound(scope, bound), f"limit of {_NAMES}"),
@@ -193,11 +193,11 @@ def _bound(scope: Scope, family: Family) -> str:
 
 
 def jobs(scope: Scope) -> Row:
-    """The jobs whose clients count against the quotas of this page."""
+    """The jobs with clients that count against the quotas of this page."""
     selected = partial(utilization, scope, *SELECTED)
     found = table(
         "Spark jobs behind it",
-        "Jobs with a Spark listener whose Kafka clients count against the quotas above, and how long brokers make them wait: 1 means that one task does nothing else. The link leads to the job.",
+        "Jobs with a Spark listener that have Kafka clients under the quotas above, and how long these wait: 1 means that one task does nothing else. The link leads to the job.",
         [keyed(behind(scope, selected))],
         TableColumn(title="Job", source="app", links=(to_job(),)),
         TableColumn(title="Query", source="query"),
@@ -211,7 +211,7 @@ def jobs(scope: Scope) -> Row:
 
 
 def others(scope: Scope) -> Row:
-    """Ways to neighbors, and to anybody else."""
+    """Links to entities with the same user or client-id, and to any other."""
 
     def way_to(title: str, description: str, *matchers: tuple[str, ...]) -> Panel:
         first, second = (utilization(scope, *each) for each in matchers)
@@ -228,13 +228,13 @@ def others(scope: Scope) -> Row:
 
     near = way_to(
         "Quotas of the same user or client-id",
-        "Others that share the user or the client-id of this page.",
+        "Other entities with the user or the client-id of this page.",
         ("user=`${user:raw}`", 'user!=""'),
         ("client_id=`${client_id:raw}`", 'client_id!=""'),
     )
     any_other = way_to(
         "Find a user or client-id",
-        "All whose user or client-id contains what is written in the field Find above, the fullest first.",
+        "All entities with the text of the field Find above in their user or client-id, the highest utilization first.",
         (contains("user", "find"),),
         (contains("client_id", "find"),),
     )

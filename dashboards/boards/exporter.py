@@ -49,7 +49,7 @@ def now(scope: Scope) -> Row:
     down = stat(
         scope,
         "Sources down",
-        "Brokers and controllers whose last read failed.",
+        "Brokers and controllers that could not be read the last time.",
         "short",
         scope.or_zero(scope.by("count", sources_down(scope))),
         steps=steps.DOWN,
@@ -135,7 +135,7 @@ def sources(scope: Scope) -> Row:
     )
     numbers = graph(
         "Numbers read, by source",
-        "A source that is up and gives nothing is the wrong port, or a node without quotas.",
+        "A source that is up but has no numbers is the wrong port, or a node without quotas.",
         "short",
         Line(readings, "{{source}}"),
     )
@@ -146,7 +146,7 @@ def limits(scope: Scope) -> Row:
     """How old things are, and what failed."""
     age = graph(
         "Age of the limits",
-        "Grows while the Admin API cannot be asked.",
+        "Grows while the Admin API does not answer.",
         "s",
         _each(scope, catalog.LIMITS_AGE_SECONDS, legend="limits"),
         _each(scope, catalog.SNAPSHOT_AGE_SECONDS, legend="numbers"),
@@ -155,7 +155,7 @@ def limits(scope: Scope) -> Row:
     )
     errors = graph(
         "Failed reads of the limits",
-        "Per second; the exporter's log says why.",
+        "Per second; the exporter's log has the reason.",
         "cps",
         Line(
             scope.by("sum", counter_rate(scope, catalog.LIMITS_REFRESH_ERRORS)),
@@ -163,7 +163,7 @@ def limits(scope: Scope) -> Row:
         ),
     )
     differing = graph(
-        "Utilisation that brokers tell otherwise",
+        "Utilization that brokers report differently",
         catalog.UTILIZATION_DISAGREEMENTS.help,
         "short",
         _each(
@@ -180,8 +180,8 @@ def limits(scope: Scope) -> Row:
 def entities(scope: Scope) -> Row:
     """What became of the brokers' entities."""
     states = graph(
-        "Users and client-ids, by what became of them",
-        f"{catalog.ENTITIES.help} Whatever is not exported is missing on the other dashboards.",
+        "Users and client-ids, by state",
+        f"{catalog.ENTITIES.help} Entities that are not exported are missing on the other dashboards.",
         "short",
         _each(scope, catalog.ENTITIES, "state", legend="{{state}}"),
         stacked=True,
@@ -195,7 +195,7 @@ def entities(scope: Scope) -> Row:
     )
     callbacks = graph(
         "Custom quota callbacks",
-        f"{catalog.CALLBACK_DETECTED.help} Such a callback decides by rules of its own, which nobody but its author knows.",
+        f"{catalog.CALLBACK_DETECTED.help} Such a callback has rules of its own, which the exporter cannot read.",
         "short",
         _each(scope, catalog.CALLBACK_DETECTED, "broker", legend="broker {{broker}}"),
         links=runbooks(scope.site, "KafkaQuotaCustomCallback"),
@@ -204,7 +204,7 @@ def entities(scope: Scope) -> Row:
 
 
 def around(scope: Scope) -> Row:
-    """What many exporters do without: finding brokers, pushing to a collector, and reading the configuration again."""
+    """Optional parts: discovery of brokers, pushes to a collector, and reloads of the configuration."""
     failed = counter_rate(scope, catalog.DISCOVERY_ERRORS)
     pushed = counter_rate(scope, catalog.OTLP_EXPORTS)
     reloaded = scope.of(catalog.CONFIG_LAST_RELOAD_SUCCESSFUL)
@@ -215,15 +215,15 @@ def around(scope: Scope) -> Row:
         _each(scope, catalog.DISCOVERED_SOURCES, "discovery", legend="{{discovery}}"),
     )
     failures = graph(
-        "Failed looks for brokers",
-        "Per second, by discovery: new brokers are not read meanwhile, and those that are gone are not forgotten. The exporter's log says why.",
+        "Failed discoveries of brokers",
+        "Per second, by discovery. Meanwhile new brokers are not read, and removed ones are still expected. The exporter's log has the reason.",
         "cps",
         Line(scope.by("sum", failed, "discovery"), "{{discovery}}"),
         links=runbooks(scope.site, "KafkaQuotaDiscoveryFailing"),
     )
     pushes = graph(
         "Pushes, by outcome",
-        "Per second: success, partial when the collector refused some points, or failure. The exporter's log says why.",
+        "Per second: success, partial when the collector refused some points, or failure. The exporter's log has the reason.",
         "cps",
         Line(scope.by("sum", pushed, "outcome"), "{{outcome}}"),
         stacked=True,
@@ -231,7 +231,7 @@ def around(scope: Scope) -> Row:
     )
     configuration = graph(
         "Configuration can be used",
-        "1 while the exporter works with its configuration as it was last read; 0 when it was refused, and the one before is in force. The exporter's log names file, line and field.",
+        "1 while the configuration that was last read is in force; 0 if it was refused, and the previous one is still in force. The exporter's log names file, line and field.",
         "short",
         Line(scope.by("min", reloaded), "configuration"),
         links=runbooks(scope.site, "KafkaQuotaConfigurationRefused"),

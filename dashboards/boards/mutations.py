@@ -60,7 +60,7 @@ def now(scope: Scope) -> Row:
     held_back = stat(
         scope,
         "Throttled",
-        "Users and client-ids whose topic changes were held back within the last minute.",
+        "Users and client-ids with topic changes that were throttled within the last minute.",
         "short",
         scope.or_zero(scope.by("count", _delayed(scope))),
         steps=steps.ENTITIES,
@@ -76,7 +76,7 @@ def now(scope: Scope) -> Row:
     longest = stat(
         scope,
         "Longest wait for the next change",
-        "How long whoever is deepest in debt waits until the bucket holds a token again.",
+        "The longest time until a bucket that is in debt holds a token again.",
         "s",
         scope.or_zero(scope.by("max", _seconds_until_allowed(scope))),
         steps=steps.DELAY,
@@ -161,7 +161,7 @@ def over_time(scope: Scope) -> Row:
 
 
 def refusals(scope: Scope) -> Row:
-    """What was refused, and who was delayed."""
+    """Refusals and delays."""
     errors = graph(
         "Refused per second, by request",
         "Answers with THROTTLING_QUOTA_EXCEEDED (error 89), by node and request. Clients that know the error wait and try again by themselves.",
@@ -179,7 +179,7 @@ def refusals(scope: Scope) -> Row:
     )
     delays = graph(
         "Delay",
-        "Average delay that was told to those whose topic changes were throttled.",
+        "Average throttle time of topic changes.",
         "s",
         Line(_delayed(scope), _LEGEND),
         steps=steps.DELAY,
@@ -214,10 +214,10 @@ def _of(scope: Scope, family: Family, operator: str = "max") -> str:
 
 def _delayed(scope: Scope) -> str:
     """
-    Seconds by which topic changes are held back; only of those that are.
+    Throttle time of topic changes, above 0.
 
     Under KRaft the broker that forwards a change counts its delay as request throttle, and only the
-    cause that the exporter found tells it from a lack of request time.
+    cause that the exporter found distinguishes it from a lack of request time.
     """
     if scope.recorded:
         return throttled(scope, MUTATION, *CHOSEN)
@@ -241,6 +241,6 @@ def _seconds_until_allowed(scope: Scope) -> str:
 
 
 def _seconds_at_the_pace(scope: Scope, tokens: str) -> str:
-    """How long a bucket takes to gain so many tokens when nothing is changed meanwhile."""
+    """The seconds until a bucket has gained some tokens, if nothing is changed meanwhile."""
     pace = _of(scope, catalog.CONTROLLER_MUTATION_LIMIT)
     return ratio(tokens, pace, scope.keys(*NAMES))

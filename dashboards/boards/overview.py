@@ -57,7 +57,7 @@ def right_now(scope: Scope) -> Row:
     count = stat(
         scope,
         "Throttled",
-        "Users and client-ids that Kafka held back within the last minute. The brokers' averages linger for 30 to 60 s after the last delay.",
+        "Users and client-ids that Kafka throttled within the last minute. The brokers' averages linger for 30 to 60 s after the last delay.",
         "short",
         scope.or_zero(scope.by("count", throttled(scope))),
         *runbooks(scope.site, "KafkaQuotaManyClientsThrottled"),
@@ -66,7 +66,7 @@ def right_now(scope: Scope) -> Row:
     muted = stat(
         scope,
         "Connections waiting",
-        "Connections that brokers have muted at this moment: the live signal that somebody is held back.",
+        "Connections that brokers have muted at this moment: the live signal of throttles.",
         "short",
         total(scope, catalog.DELAY_QUEUE_SIZE),
         to_dashboard(Dashboard.BROKERS, "On which brokers"),
@@ -75,7 +75,7 @@ def right_now(scope: Scope) -> Row:
     longest = stat(
         scope,
         "Longest delay",
-        "Average delay of whoever waits longest. Clients give up after their request timeout, often 30 s.",
+        "Average delay of the entity that waits longest. Clients give up after their request timeout, often 30 s.",
         "s",
         scope.or_zero(scope.by("max", throttled(scope))),
         *runbooks(scope.site, "KafkaQuotaThrottleBeyondClientTimeout"),
@@ -84,7 +84,7 @@ def right_now(scope: Scope) -> Row:
     near = stat(
         scope,
         f"Above {steps.NEAR:.0%} of the limit",
-        "Users and client-ids that use nearly all they may, throttled or not: the next peak throttles them.",
+        "Users and client-ids near their limit, throttled or not: their next peak is throttled.",
         "short",
         scope.or_zero(scope.by("count", above(utilization(scope), steps.NEAR))),
         steps=steps.ANY,
@@ -102,7 +102,7 @@ def right_now(scope: Scope) -> Row:
     down = stat(
         scope,
         "Sources down",
-        "Brokers and controllers that the exporter cannot read: whoever is throttled there is missing on this page.",
+        "Brokers and controllers that the exporter cannot read: clients that are throttled there are missing on this page.",
         "short",
         scope.or_zero(scope.by("count", sources_down(scope))),
         to_dashboard(Dashboard.EXPORTER, "Which, and why"),
@@ -117,7 +117,7 @@ def who_is_throttled(scope: Scope) -> Row:
     chosen = top(_ROWS, throttled(scope))
     found = table(
         "Throttled now, by which rule",
-        "Who waits, for how long, and which of Kafka's eight levels of rules decides (1 is the strongest). A delay of request time whose cause is topic changes was put there by the controller: raise that quota, not the one of request time.",
+        "Who waits, for how long, and which of Kafka's eight levels of rules applies (1 is the strongest). If the cause of a delay of request time is topic changes, the controller imposed it: raise that quota, not the one of request time.",
         map(
             row_key,
             (
@@ -146,7 +146,7 @@ def who_is_next(scope: Scope) -> Row:
     chosen = top(_ROWS, but_not(utilization(scope), throttled(scope), on))
     closest = table(
         "Closest to the limit, not throttled yet",
-        "Share of the limit that is used on the busiest broker; each broker applies the limit by itself. At 100 % Kafka begins to delay. In 3 hours: if the trend of the last six goes on.",
+        "Share of the limit that is used on the busiest broker; each broker applies the limit separately. At 100 % Kafka begins to delay. In 3 hours: by the trend of the last six.",
         map(
             row_key,
             (
@@ -186,7 +186,7 @@ def who_uses_most(scope: Scope) -> Row:
         limits = scope.by("max", scope.of(bound), *names)
         return table(
             f"{kind}: most on one broker",
-            f"{usage.help} The busiest broker of each. Whoever has no limit is held back by nothing.",
+            f"{usage.help} Each on its busiest broker. Nothing holds back clients without a limit.",
             map(row_key, (chosen, both(limits, chosen, scope.keys(*names)))),
             *columns.entity(scope.site),
             columns.number("Usage", "A", unit, 100),
@@ -231,7 +231,7 @@ def over_time(scope: Scope) -> Row:
         stacked=True,
     )
     delays = graph(
-        "Time that clients were told to wait",
+        "Throttle time",
         "Seconds of delay per second, by request: about the number of connections that do nothing but wait. Every delay counts, however short.",
         "short",
         Line(total(scope, catalog.REQUEST_THROTTLED_SECONDS, "request"), "{{request}}"),
@@ -252,7 +252,7 @@ def configured_rules(scope: Scope) -> Row:
     )
     found = table(
         "Rules and their limits",
-        "Every configured rule for users and client-ids, used or not. Each broker applies the limits by itself; those of topic changes are the controller's.",
+        "Every configured rule for users and client-ids, used or not. Each broker applies the limits separately; those of topic changes are the controller's.",
         (
             row_key(scope.by("max", scope.of(family), *RULE), *RULE)
             for _, family, _ in limits
@@ -267,7 +267,7 @@ def configured_rules(scope: Scope) -> Row:
     )
     counts = graph(
         "Configured rules",
-        "How many rules there are, by what they limit. A line goes up or down when somebody adds or removes one.",
+        "How many rules there are, by what they limit. A line goes up or down when a rule is added or removed.",
         "short",
         Line(scope.by("max", scope.of(catalog.RULES), "quota_key"), "{{quota_key}}"),
         links=runbooks(scope.site, "KafkaQuotaRuleChanged"),

@@ -22,11 +22,11 @@ from ..variables import common, one_of, values
 
 APP, QUERY = one_of("app"), one_of("query")
 _ABOUT = """\
-One row for each Kafka client of a job, whoever waits longest first. Waiting: seconds of throttle time that brokers told it per \
+One row for each Kafka client of a job, the longest throttle time first. Waiting: seconds of throttle time per \
 second, over ten minutes; 1 means that one task does nothing but wait. Longest: of the last minute or two. \
-Brokers' delay and Used are what the exporter knows of the same client: of the user, of the client-id or of both, \
-as the rule says (Seen as); of the quota that its side runs into, or of request time. Not seen: no rule applies to it, the job does not say its user, its cluster is not chosen above, or no \
-exporter watches it. A link leads to the brokers' view."""
+Delay and Used are what the exporter reads from brokers for the same client: by user, client-id or both, \
+depending on the rule (Seen as); under the quota of its side, or under request time. Not seen: no rule applies to it, the job does not report its user, its cluster is not chosen above, or no \
+exporter reads its brokers. The links lead to the brokers' view."""
 
 
 def board(scope: Scope) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def board(scope: Scope) -> dict[str, Any]:
         scope,
         Dashboard.SPARK,
         title="Kafka quotas / Spark jobs",
-        description="How long Spark jobs wait for Kafka, what that costs them, and what the brokers say of the same user and client-id.",
+        description="How long Spark jobs wait for Kafka, what that costs them, and what the brokers measure for the same user and client-id.",
         variables=(
             *common(scope),
             values(catalog.SPARK_LISTENER_EVENTS, "app", "Job"),
@@ -85,9 +85,9 @@ def clients_of_jobs(scope: Scope) -> Row:
 def over_time(scope: Scope) -> Row:
     """How long jobs waited, beside what the brokers measured of the same clients."""
     legend = "{{quota_type}} {{user}} / {{client_id}}"
-    told = graph(
+    by_job = graph(
         "Waiting, by job",
-        "Seconds of throttle time told to the clients of each job per second, over ten minutes: 1 means that one task does nothing but wait.",
+        "Throttle time of the clients of each job per second, over ten minutes: 1 means that one task does nothing but wait.",
         "short",
         Line(
             scope.by("sum", waiting(APP, QUERY), "app", "query", "side"),
@@ -97,7 +97,7 @@ def over_time(scope: Scope) -> Row:
     )
     delay = graph(
         "The brokers' view: delay",
-        "Average delay that brokers report for the users and client-ids of these jobs. The broker speaks of users, of client-ids or of pairs, as its rules do.",
+        "Average delay that brokers report for the users and client-ids of these jobs. Depending on the rule, brokers measure users, client-ids or pairs.",
         "s",
         Line(of_jobs(partial(throttled, scope), APP, QUERY), legend),
         steps=steps.DELAY,
@@ -111,7 +111,7 @@ def over_time(scope: Scope) -> Row:
     )
     return Row(
         title="The same clients, as brokers see them",
-        panels=side_by_side(told, delay, share),
+        panels=side_by_side(by_job, delay, share),
     )
 
 
@@ -223,7 +223,7 @@ def listener(scope: Scope) -> Row:
     )
     holes = graph(
         "What is missing",
-        "Attempts of tasks that could not tell their waits (their executor was lost, or their Python died), and failures of parts of the listener.",
+        "Task attempts that did not report their waits (their executor or Python process ended), and failures of parts of the listener.",
         "short",
         Line(_grown(scope, catalog.SPARK_UNKNOWN_ATTEMPTS, "app"), "{{app}} attempts"),
         Line(

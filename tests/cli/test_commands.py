@@ -171,7 +171,7 @@ def test_waits_of_a_topics_creation_are_told(
     _tell_waits(account)
     assert capsys.readouterr() == ("", "")
     for ms in (1_000, 500):
-        account.client("alice", "topics", "admin").told(ms)
+        account.client("alice", "topics", "admin").throttled(ms)
     _tell_waits(account)
     out, err = capsys.readouterr()
     assert out == ""
