@@ -11,7 +11,7 @@ from quotascope.metrics import (
     ThrottlingQuotaExceeded,
 )
 
-from .connection import Connection
+from .connection import DemoConnection
 from .request import Call, CreateTopics, Fetch, Produce, Request, Response
 
 _NANOS_PER_MS = 1_000_000
@@ -34,7 +34,11 @@ class Broker:
         self._quotas = BrokerQuotas(managers)
 
     def handle(
-        self, connection: Connection, request: Request, thread_ms: float, now_ms: int
+        self,
+        connection: DemoConnection,
+        request: Request,
+        thread_ms: float,
+        now_ms: int,
     ) -> Response:
         """
         Answer a request that kept a thread busy for `thread_ms`; `now_ms` is epoch ms.

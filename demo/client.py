@@ -6,7 +6,7 @@ from .cast import Role
 from .request import Request, Response
 
 
-class Client:
+class DemoClient:
     """
     One member of the cast at work: one connection, one request at a time.
 

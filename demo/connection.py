@@ -9,7 +9,7 @@ from quotascope.metrics import (
 )
 
 
-class Connection:
+class DemoConnection:
     """
     Who is at the other end, and whether the broker reads what comes from there.
 

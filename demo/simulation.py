@@ -6,8 +6,8 @@ from quotascope.metrics import QuotaEntity, QuotaManagers, QuotaType, Registry
 
 from .broker import Broker
 from .cast import CAST, Role
-from .client import Client
-from .connection import Connection
+from .client import DemoClient
+from .connection import DemoConnection
 from .rules import RULES
 
 
@@ -35,7 +35,7 @@ class Simulation:
         _configure(self.quotas, rules)
         self._broker = Broker(self.quotas)
         self._clients = [
-            (Client(role, start_ms), Connection(role.user, role.client_id))
+            (DemoClient(role, start_ms), DemoConnection(role.user, role.client_id))
             for role in cast
         ]
 
@@ -47,7 +47,9 @@ class Simulation:
                 self._exchange(client, connection, now_ms)
         return min(client.due_ms for client, _ in self._clients)
 
-    def _exchange(self, client: Client, connection: Connection, now_ms: int) -> None:
+    def _exchange(
+        self, client: DemoClient, connection: DemoConnection, now_ms: int
+    ) -> None:
         thread_ms = client.role.thread_ms
         response = self._broker.handle(connection, client.request, thread_ms, now_ms)
         client.answered(response, now_ms)

@@ -39,7 +39,7 @@ class DiffCommand(TyperCommand):
             raise
 
 
-class Format(StrEnum):
+class DiffFormat(StrEnum):
     """How differences are printed."""
 
     TEXT = "text"
@@ -59,12 +59,12 @@ def diff(
         ),
     ] = False,
     output: Annotated[
-        Format,
+        DiffFormat,
         typer.Option(
             "--format",
             help="kafka-configs prints the commands that make the cluster like the file.",
         ),
-    ] = Format.TEXT,
+    ] = DiffFormat.TEXT,
     kafka: Asking,
 ) -> None:
     """Show what would have to change in the cluster to be as the file says."""
@@ -80,9 +80,9 @@ def diff(
     settings = kafka.configuration()
     current = configured(settings)
     changes = difference(current.of_entities(wanted) if partial else current, wanted)
-    if output is Format.JSON:
+    if output is DiffFormat.JSON:
         typer.echo(jsonlib.dumps([change.as_json() for change in changes], indent=2))
-    elif output is Format.KAFKA_CONFIGS:
+    elif output is DiffFormat.KAFKA_CONFIGS:
         print_commands(changes, settings, None)
     elif changes:
         Console().print(changes_view(changes))

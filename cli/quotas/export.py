@@ -28,7 +28,7 @@ What a format cannot express is listed on standard error.
 """
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """What is written."""
 
     YAML = "yaml"
@@ -81,12 +81,12 @@ def export(
         ),
     ] = None,
     output: Annotated[
-        Format,
+        ExportFormat,
         typer.Option(
             "--format",
             help="A YAML file for `diff` and `set --file`, commands of kafka-configs.sh, or Strimzi's KafkaUser manifests.",
         ),
-    ] = Format.YAML,
+    ] = ExportFormat.YAML,
     command_config: Annotated[
         str | None,
         typer.Option(
@@ -103,13 +103,13 @@ def export(
     from .cluster import configured
     from .commands import print_commands
 
-    if output is Format.KAFKA_USER and strimzi.strimzi_cluster is None:
+    if output is ExportFormat.KAFKA_USER and strimzi.strimzi_cluster is None:
         raise typer.BadParameter("--format kafka-user needs --strimzi-cluster")
     settings = kafka.configuration()
     quotas = configured(settings) if from_ is None else read_quotas(from_)
-    if output is Format.YAML:
+    if output is ExportFormat.YAML:
         typer.echo(quotas_yaml(quotas), nl=False)
-    elif output is Format.KAFKA_CONFIGS:
+    elif output is ExportFormat.KAFKA_CONFIGS:
         print_commands(difference(QuotaSet(), quotas), settings, command_config)
     else:
         _print_manifests(quotas, strimzi)

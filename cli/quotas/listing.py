@@ -26,7 +26,7 @@ Without --source, --discover or --exporter, the rules alone are shown.
 """
 
 
-class Order(StrEnum):
+class ListOrder(StrEnum):
     """How the rules are sorted."""
 
     ENTITY = "entity"
@@ -39,8 +39,8 @@ def list_(
     running: RunningExporter,
     read: Reading,
     sort: Annotated[
-        Order, typer.Option(help="By whom the rule is for, or by how full it is.")
-    ] = Order.ENTITY,
+        ListOrder, typer.Option(help="By whom the rule is for, or by how full it is.")
+    ] = ListOrder.ENTITY,
     json: options.Json = False,
 ) -> None:
     """Show every configured quota, with who is under it now and how full it is."""
@@ -53,7 +53,9 @@ def list_(
 
     settings = read.configuration(log_level="error")
     limits, snapshot = limits_and_usage(settings, running.target())
-    rules = list_view.in_order(rule_usage(limits, snapshot), by_use=sort is Order.USED)
+    rules = list_view.in_order(
+        rule_usage(limits, snapshot), by_use=sort is ListOrder.USED
+    )
     if json:
         typer.echo(jsonlib.dumps(list_view.as_json(rules), indent=2))
     else:

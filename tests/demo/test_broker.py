@@ -1,7 +1,7 @@
 """The demo's broker charges the real quotas and mutes as they say."""
 
 from quotascope.demo.broker import Broker
-from quotascope.demo.connection import Connection
+from quotascope.demo.connection import DemoConnection
 from quotascope.demo.request import Call, CreateTopics, Fetch, Produce, Response
 from quotascope.metrics import QuotaEntity, QuotaManagers, QuotaType, Registry
 
@@ -17,7 +17,7 @@ class Setup:
         self.managers = QuotaManagers(self.registry, START_MS)
         self.managers.update_quota(quota_type, ALICE, bound)
         self.broker = Broker(self.managers)
-        self.connection = Connection("alice", "app")
+        self.connection = DemoConnection("alice", "app")
 
     def ask(
         self, request: Produce | Fetch | CreateTopics | Call, thread_ms: float = 0.0

@@ -1,7 +1,7 @@
 """How a client reacts to what it hears."""
 
 from quotascope.demo.cast import Role
-from quotascope.demo.client import Client
+from quotascope.demo.client import DemoClient
 from quotascope.demo.request import CreateTopics, Fetch, Response
 from quotascope.demo.rhythm import Rhythm
 
@@ -15,9 +15,9 @@ ROLE = Role(
 )
 
 
-def client() -> Client:
+def client() -> DemoClient:
     """A client before its first request."""
-    return Client(ROLE, START_MS)
+    return DemoClient(ROLE, START_MS)
 
 
 def test_first_request() -> None:
@@ -69,7 +69,7 @@ def test_same_name_same_randomness() -> None:
         thread_ms=1.0,
         rhythm=Rhythm(every_ms=100, jitter=0.5),
     )
-    first, second = Client(role, START_MS), Client(role, START_MS)
+    first, second = DemoClient(role, START_MS), DemoClient(role, START_MS)
     for one in (first, second):
         for _ in range(5):
             one.answered(Response(), one.due_ms)
