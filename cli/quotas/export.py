@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import options
 from ..grouping import grouped
 from ..settings import Asking
 
@@ -20,7 +20,7 @@ Examples:
 
 quotascope quotas export --bootstrap-servers broker-1:9092 > quotas.yaml
 
-quotascope quotas export --from quotas.yaml --bootstrap-servers broker-1:9092 --format kafka-configs
+quotascope quotas export --quotas quotas.yaml --bootstrap-servers broker-1:9092 --format kafka-configs
 
 quotascope quotas export --config /etc/quotascope.yaml --format kafka-user --strimzi-cluster my-cluster
 
@@ -43,14 +43,7 @@ _STRIMZI = "For --format kafka-user"
 class Strimzi:
     """What Strimzi's manifests name beside the quotas."""
 
-    strimzi_cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Name of the Kafka resource.",
-            rich_help_panel=_STRIMZI,
-        ),
-    ] = None
+    strimzi_cluster: options.NamedStrimziCluster = None
     namespace: Annotated[
         str | None,
         typer.Option(
@@ -72,14 +65,7 @@ class Strimzi:
 @grouped
 def export(
     *,
-    from_: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Take the quotas of this YAML file (- for standard input) instead of the cluster's.",
-        ),
-    ] = None,
+    quotas: options.QuotasFrom = None,
     output: Annotated[
         ExportFormat,
         typer.Option(
@@ -106,13 +92,13 @@ def export(
     if output is ExportFormat.KAFKA_USER and strimzi.strimzi_cluster is None:
         raise typer.BadParameter("--format kafka-user needs --strimzi-cluster")
     settings = kafka.configuration()
-    quotas = configured(settings) if from_ is None else read_quotas(from_)
+    exported = configured(settings) if quotas is None else read_quotas(quotas)
     if output is ExportFormat.YAML:
-        typer.echo(quotas_yaml(quotas), nl=False)
+        typer.echo(quotas_yaml(exported), nl=False)
     elif output is ExportFormat.KAFKA_CONFIGS:
-        print_commands(difference(QuotaSet(), quotas), settings, command_config)
+        print_commands(difference(QuotaSet(), exported), settings, command_config)
     else:
-        _print_manifests(quotas, strimzi)
+        _print_manifests(exported, strimzi)
 
 
 def _print_manifests(quotas: QuotaSet, strimzi: Strimzi) -> None:

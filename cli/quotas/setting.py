@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import options
 from ..grouping import grouped
 from ..running_exporter import RunningExporter
 from ..settings import Reading
-from . import choices
 from .entity import Whom, refuse_principal
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def set_(
             help="Set limits that no client reaches, so that Kafka measures what clients use; for all users unless another entity is named, and of all keys unless some are named (KEY without =VALUE).",
         ),
     ] = False,
-    apply: choices.Apply = False,
-    top: choices.Top = 20,
+    apply: options.Apply = False,
+    top: options.Top = 20,
     running: RunningExporter,
     read: Reading,
 ) -> None:

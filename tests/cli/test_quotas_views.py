@@ -69,7 +69,9 @@ def test_an_affected_address_is_shown_with_its_limits() -> None:
 def test_nobody_and_too_many_are_told() -> None:
     """A table that is cut says so."""
     changes = difference(QuotaSet(), QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}}))
-    assert "nobody is affected" in rendered(view(changes, Affected([], []), 9), 90)
+    assert "no client that is measured now is affected" in rendered(
+        view(changes, Affected([], []), 9), 90
+    )
     one = IpImpact(ip="10.0.0.1", usage=12.0, before=None, after=10.0)
     cut = rendered(view(changes, Affected([], [one, one]), 0), 90)
     assert "and 2 more: --top shows more" in cut
@@ -98,7 +100,7 @@ CLIENT = QuotaEntity(None, "app")
             RuleUsage(entity=CLIENT, key="producer_byte_rate", value=1e3),
             None,
             0,
-            "7 client-id 'app' produce 1.00 kB/s - nobody",
+            "7 client-id 'app' produce 1.00 kB/s - none",
         ),
         (
             RuleUsage(
