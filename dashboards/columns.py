@@ -38,7 +38,7 @@ CAUSES: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableColumn:
+class BoardColumn:
     """One column of a table."""
 
     title: str
@@ -99,46 +99,46 @@ def _value_maps(texts: Mapping[str, str]) -> list[dict[str, Any]]:
     return [{"type": "value", "options": options}] if options else []
 
 
-def quota_type() -> TableColumn:
+def quota_type() -> BoardColumn:
     """Which of the four quotas it is."""
-    return TableColumn(title="Quota", source="quota_type", width=120, texts=QUOTA_TYPES)
+    return BoardColumn(title="Quota", source="quota_type", width=120, texts=QUOTA_TYPES)
 
 
-def user_and_client(link: Link) -> tuple[TableColumn, ...]:
+def user_and_client(link: Link) -> tuple[BoardColumn, ...]:
     """User and client-id with a link."""
     return (
-        TableColumn(title="User", source="user", links=(link,)),
-        TableColumn(title="Client-id", source="client_id", links=(link,)),
+        BoardColumn(title="User", source="user", links=(link,)),
+        BoardColumn(title="Client-id", source="client_id", links=(link,)),
     )
 
 
-def entity(site: Site) -> tuple[TableColumn, ...]:
+def entity(site: Site) -> tuple[BoardColumn, ...]:
     """User and client-id with a link to their dashboard."""
     return user_and_client(to_entity(site))
 
 
-def cluster(site: Site) -> TableColumn:
+def cluster(site: Site) -> BoardColumn:
     """The cluster; links from the row need it to be shown."""
-    return TableColumn(title="Cluster", source=site.cluster_label, width=120)
+    return BoardColumn(title="Cluster", source=site.cluster_label, width=120)
 
 
-def rule() -> tuple[TableColumn, ...]:
+def rule() -> tuple[BoardColumn, ...]:
     """The rule that applies: its level, user and client-id."""
     return (
-        TableColumn(title="Rule", source="level", width=230, texts=LEVELS),
-        TableColumn(title="Rule's user", source="rule_user", width=140),
-        TableColumn(title="Rule's client-id", source="rule_client_id", width=140),
+        BoardColumn(title="Rule", source="level", width=230, texts=LEVELS),
+        BoardColumn(title="Rule's user", source="rule_user", width=140),
+        BoardColumn(title="Rule's client-id", source="rule_client_id", width=140),
     )
 
 
-def used(letter: str) -> TableColumn:
+def used(letter: str) -> BoardColumn:
     """Utilization as a bar that is full at the limit."""
     return bar("Used", letter, USED, width=190)
 
 
-def bar(title: str, letter: str, steps: Steps, width: int | None = None) -> TableColumn:
+def bar(title: str, letter: str, steps: Steps, width: int | None = None) -> BoardColumn:
     """A ratio as a bar."""
-    return TableColumn(
+    return BoardColumn(
         title=title,
         source=letter,
         unit="percentunit",
@@ -149,9 +149,9 @@ def bar(title: str, letter: str, steps: Steps, width: int | None = None) -> Tabl
     )
 
 
-def delay(letter: str) -> TableColumn:
+def delay(letter: str) -> BoardColumn:
     """The throttle time, on its color."""
-    return TableColumn(
+    return BoardColumn(
         title="Delay",
         source=letter,
         unit="s",
@@ -161,9 +161,9 @@ def delay(letter: str) -> TableColumn:
     )
 
 
-def waiting(letter: str) -> TableColumn:
+def waiting(letter: str) -> BoardColumn:
     """The share of time that a job waits, on its color."""
-    return TableColumn(
+    return BoardColumn(
         title="Waiting",
         source=letter,
         unit="short",
@@ -173,11 +173,11 @@ def waiting(letter: str) -> TableColumn:
     )
 
 
-def number(title: str, letter: str, unit: str, width: int | None = 120) -> TableColumn:
+def number(title: str, letter: str, unit: str, width: int | None = 120) -> BoardColumn:
     """A plain number."""
-    return TableColumn(title=title, source=letter, unit=unit, width=width)
+    return BoardColumn(title=title, source=letter, unit=unit, width=width)
 
 
-def cause() -> TableColumn:
+def cause() -> BoardColumn:
     """Why it is throttled: by this quota, or by the one of controller mutations."""
-    return TableColumn(title="Cause", source="cause", width=120, texts=CAUSES)
+    return BoardColumn(title="Cause", source="cause", width=120, texts=CAUSES)

@@ -19,7 +19,7 @@ from quotascope.alerts import Dashboard
 from quotascope.alerts.promql import above, increase
 from quotascope.metrics.catalog import LIMIT_CHANGES
 
-from .columns import TableColumn
+from .columns import BoardColumn
 from .links import Link
 from .scope import RATE_INTERVAL, Scope
 from .steps import NO_STEPS, Steps
@@ -164,7 +164,7 @@ def table(
     title: str,
     description: str,
     exprs: Iterable[str],
-    *columns: TableColumn,
+    *columns: BoardColumn,
     sort: str,
     links: Iterable[Link] = (),
 ) -> Panel:

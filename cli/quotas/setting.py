@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,18 +66,24 @@ def set_(
     read: Reading,
 ) -> None:
     """Set quotas of a user, a client id, a pair, an address or a default: what changes, and for whom."""
-    from .change import alter
+    from quotascope.quotas import altered, merged, read_quotas
 
+    from .change import alter
+    from .values import parsed
+
+    wanted: Callable[[QuotaSet], QuotaSet]
     if file is not None and (values or whom.named or measure_only):
         raise typer.BadParameter(
             "--file takes neither values nor an entity nor --measure-only"
         )
     if file is not None:
-        wanted = _of_file(file)
+        wanted = partial(merged, others=read_quotas(file))
     elif measure_only:
         wanted = _measure_only(whom, values or [])
     else:
-        wanted = _of_options(whom, values or [])
+        entity, numbers = whom.entity(), parsed(values or [])
+        refuse_principal(entity)
+        wanted = partial(altered, entity=entity, values=numbers)
     settings = read.configuration(log_level="error")
     alter(
         settings,
@@ -86,13 +93,6 @@ def set_(
         apply=apply,
         never_reached=measure_only,
     )
-
-
-def _of_file(file: Path) -> Callable[[QuotaSet], QuotaSet]:
-    from quotascope.quotas import merged, read_quotas
-
-    quotas = read_quotas(file)
-    return lambda old: merged(old, quotas)
 
 
 def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]:
@@ -116,13 +116,3 @@ def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]
         return measure_only(old, entity, keys or UNREACHED.keys())
 
     return wanted
-
-
-def _of_options(whom: Whom, values: list[str]) -> Callable[[QuotaSet], QuotaSet]:
-    from quotascope.quotas import altered
-
-    from .values import parsed
-
-    entity, numbers = whom.entity(), parsed(values)
-    refuse_principal(entity)
-    return lambda old: altered(old, entity, numbers)

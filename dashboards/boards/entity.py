@@ -11,7 +11,7 @@ from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
 from .. import columns, steps
-from ..columns import TableColumn
+from ..columns import BoardColumn
 from ..expressions import ENTITY, RULE, cause, row_key, throttled, top, utilization
 from ..job_clients import behind, keyed
 from ..links import runbooks, to_job
@@ -199,11 +199,11 @@ def jobs(scope: Scope) -> Row:
         "Spark jobs behind it",
         "Jobs with a Spark listener that have Kafka clients under the quotas above, and how long these wait: 1 means that one task does nothing else. The link leads to the job.",
         [keyed(behind(scope, selected))],
-        TableColumn(title="Job", source="app", links=(to_job(),)),
-        TableColumn(title="Query", source="query"),
-        TableColumn(title="Side", source="side", width=80),
-        TableColumn(title="User", source="user"),
-        TableColumn(title="Client-id", source="client_id"),
+        BoardColumn(title="Job", source="app", links=(to_job(),)),
+        BoardColumn(title="Query", source="query"),
+        BoardColumn(title="Side", source="side", width=80),
+        BoardColumn(title="User", source="user"),
+        BoardColumn(title="Client-id", source="client_id"),
         columns.waiting("A"),
         sort="Waiting",
     )

@@ -9,7 +9,7 @@ from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
 from .. import columns, steps
-from ..columns import COLORED, TableColumn
+from ..columns import COLORED, BoardColumn
 from ..expressions import counter_rate, sources_down
 from ..links import runbooks
 from ..panels import Line, Row, dashboard, graph, side_by_side, stat, table
@@ -101,7 +101,7 @@ def sources(scope: Scope) -> Row:
         for family in (catalog.SOURCE_DURATION_SECONDS, catalog.SOURCE_READINGS)
     )
     dialect = scope.of(catalog.SOURCE_DIALECT_INFO)
-    state = TableColumn(
+    state = BoardColumn(
         title="State",
         source="A",
         width=80,
@@ -118,9 +118,9 @@ def sources(scope: Scope) -> Row:
             readings,
             scope.by("max", dialect, "source", "dialect"),
         ),
-        TableColumn(title="Source", source="source"),
+        BoardColumn(title="Source", source="source"),
         state,
-        TableColumn(title="Dialect", source="dialect", width=130),
+        BoardColumn(title="Dialect", source="dialect", width=130),
         columns.number("Last read took", "B", "s"),
         columns.number("Numbers", "C", "short", 90),
         columns.cluster(scope.site),

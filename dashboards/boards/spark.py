@@ -12,7 +12,7 @@ from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
 from .. import columns, steps
-from ..columns import TableColumn
+from ..columns import BoardColumn
 from ..expressions import throttled, utilization
 from ..job_clients import CLIENT, SEEN_AS, beside, keyed, of_jobs, seen_as, waits
 from ..links import runbooks, to_entity_in_chosen_clusters
@@ -67,13 +67,13 @@ def clients_of_jobs(scope: Scope) -> Row:
                 seen_as(scope, APP, QUERY),
             ),
         ),
-        TableColumn(title="Job", source="app"),
-        TableColumn(title="Query", source="query"),
-        TableColumn(title="Side", source="side", width=80),
+        BoardColumn(title="Job", source="app"),
+        BoardColumn(title="Query", source="query"),
+        BoardColumn(title="Side", source="side", width=80),
         *columns.user_and_client(to_entity_in_chosen_clusters()),
         columns.waiting("A"),
         columns.number("Longest", "B", "s", 90),
-        TableColumn(title="Seen as", source="E", width=140, texts=SEEN_AS),
+        BoardColumn(title="Seen as", source="E", width=140, texts=SEEN_AS),
         columns.delay("C"),
         columns.used("D"),
         sort="Waiting",
