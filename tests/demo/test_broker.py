@@ -1,8 +1,7 @@
 """The demo's broker charges the real quotas and mutes as they say."""
 
-from quotascope.demo.broker import Broker
-from quotascope.demo.connection import DemoConnection
-from quotascope.demo.request import Call, CreateTopics, Fetch, Produce, Response
+from quotascope.demo.broker import Broker, DemoConnection
+from quotascope.demo.cast import Call, CreateTopics, Fetch, Produce, Response
 from quotascope.metrics import QuotaEntity, QuotaManagers, QuotaType, Registry
 
 START_MS = 1_700_000_000_000

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from quotascope.demo import CAST, RULES
-from quotascope.demo.cast import Role
-from quotascope.demo.request import Call, CreateTopics, Fetch, Produce
+from quotascope.demo.cast import Call, CreateTopics, Fetch, Produce, Role
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 _CAST = """

@@ -1,9 +1,7 @@
 """How a client reacts to what it hears."""
 
-from quotascope.demo.cast import Role
-from quotascope.demo.client import DemoClient
-from quotascope.demo.request import CreateTopics, Fetch, Response
-from quotascope.demo.rhythm import Rhythm
+from quotascope.demo.cast import CreateTopics, Fetch, Response, Rhythm, Role
+from quotascope.demo.simulation import DemoClient
 
 START_MS = 1_700_000_000_000
 ROLE = Role(

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from quotascope.demo import Simulation, run
-from quotascope.demo.live import pause_ms
+from quotascope.demo.simulation import pause_ms
 from quotascope.metrics import QuotaType
 
 START_MS = 1_700_000_000_000

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.demo.rhythm import Rhythm
+from quotascope.demo.cast import Rhythm
 
 BURSTS = Rhythm(every_ms=100, jitter=0.0, busy_ms=1_000, pause_ms=4_000, first_ms=50)
 
