@@ -241,7 +241,7 @@ def test_alerts_of_others_are_left_alone() -> None:
         f"--config.file={GENERATED / 'alertmanager' / 'alertmanager-example.yaml'}",
         *("alertname=NodeDown", "severity=critical"),
     )
-    assert answer.strip() == "nobody"
+    assert answer.strip() == "unrouted"
 
 
 def test_inhibitions_name_alerts_that_exist() -> None:
