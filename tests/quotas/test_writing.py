@@ -4,7 +4,7 @@ from tests.quotas.names import names, quota_sets
 
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.quotas import QuotaSet, load, quotas_in, quotas_yaml
-from quotascope.quotas.writing import quoted
+from quotascope.quotas.quota_file import quoted
 
 
 @given(quota_sets)

@@ -1,5 +1,5 @@
 """
-From the quotas in a file to what they mean (docs/quotas.md describes the format).
+Quotas in a YAML file, read and written (docs/quotas.md describes the format).
 
 ::
 
@@ -11,21 +11,33 @@ From the quotas in a file to what they mean (docs/quotas.md describes the format
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
+import yaml
+
 from quotascope.metrics import CLIENT_QUOTA_KEYS, DEFAULT, IP_QUOTA_KEYS, QuotaEntity
 from quotascope.metrics.entities import Name
 
-from .entity import CLIENT_ID, IP, USER, Entity, IpEntity, described, to_admin
+from .entity import (
+    CLIENT_ID,
+    IP,
+    USER,
+    Entity,
+    IpEntity,
+    described,
+    names_of,
+    number,
+    number_text,
+    problems_of,
+    to_admin,
+)
 from .errors import InvalidQuotas
-from .located import Located, load_file
-from .number import number
 from .quota_set import QuotaSet
-from .validation import problems_of
-from .yaml_file import named
+from .yaml_file import Located, load_file, named
 
 QUOTAS: Final = "quotas"
 """The key of the list."""
@@ -106,16 +118,11 @@ def _rule(
     }
     if len(problems) > before:
         return None
-    return _checked(rule, names, values, problems)
-
-
-def _checked(
-    rule: Located,
-    names: Mapping[str, Name],
-    values: Mapping[str, float],
-    problems: list[str],
-) -> tuple[Entity, Mapping[str, float]] | None:
-    entity = _entity(names)
+    entity: Entity | None = None
+    if names.keys() == {IP}:
+        entity = IpEntity(names[IP])
+    elif names and IP not in names:
+        entity = QuotaEntity(names.get(USER), names.get(CLIENT_ID))
     if entity is None:
         wrong = ["needs a user, a client-id, both, or an ip alone"]
     elif not values:
@@ -124,14 +131,6 @@ def _checked(
         wrong = problems_of(to_admin(entity), values)
     problems += [f"line {rule.line}: {text}" for text in wrong]
     return None if entity is None or wrong else (entity, values)
-
-
-def _entity(names: Mapping[str, Name]) -> Entity | None:
-    if names.keys() == {IP}:
-        return IpEntity(names[IP])
-    if not names or IP in names:
-        return None
-    return QuotaEntity(names.get(USER), names.get(CLIENT_ID))
 
 
 def _name(kind: str, item: Located, problems: list[str]) -> Name:
@@ -147,31 +146,56 @@ def _literal(kind: str, item: Located, problems: list[str]) -> str:
         hint = f'"{item.text}"' if item.text else DEFAULT_TEXT
         problems.append(f"line {item.line}: {kind} must be text, such as {hint}")
         return ""
-    if not _encodable(item.value):
+    try:
+        item.value.encode()
+    except UnicodeEncodeError:
         problems.append(f"line {item.line}: {kind} holds half a character")
         return ""
     return item.value
 
 
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _number(key: str, item: Located, problems: list[str]) -> float:
     value = None if item.quoted else number(item.text)
-    if value is None:
-        problems.append(f"line {item.line}: {_no_number(key)}")
-        return 0.0
-    return value
-
-
-def _no_number(key: str) -> str:
+    if value is not None:
+        return value
     if key in _QUOTA_KEYS:
-        return f"{key!r} must be a plain number"
-    close = get_close_matches(key, (*_KINDS, *_QUOTA_KEYS), n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_KINDS)} and quota keys"  # fmt: skip
-    return f"unknown key {key[:60]!r}; {hint}"
+        wrong = f"{key!r} must be a plain number"
+    else:
+        close = get_close_matches(key, (*_KINDS, *_QUOTA_KEYS), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_KINDS)} and quota keys"  # fmt: skip
+        wrong = f"unknown key {key[:60]!r}; {hint}"
+    problems.append(f"line {item.line}: {wrong}")
+    return 0.0
+
+
+def quotas_yaml(quotas: QuotaSet) -> str:
+    """A document that `quotas_in` reads back as the same quotas: always in the same order, one line for each value."""
+    if not quotas:
+        return f"{QUOTAS}: []\n"
+    lines = [f"{QUOTAS}:"]
+    for entity, values in quotas.items():
+        pairs = [f"{kind}: {_written(name)}" for kind, name in names_of(entity).items()]
+        pairs += [f"{key}: {number_text(value)}" for key, value in values.items()]
+        lines += [f"  - {pairs[0]}", *(f"    {pair}" for pair in pairs[1:])]
+    return "\n".join((*lines, ""))
+
+
+def _written(name: Name) -> str:
+    if not isinstance(name, str):
+        return DEFAULT_TEXT
+    return f"{{{NAME}: {quoted(name)}}}" if name == DEFAULT_TEXT else quoted(name)
+
+
+def quoted(text: str) -> str:
+    r"""
+    A text in double quotes, on one line, with all that is unprintable escaped: the same text in YAML 1.1 and 1.2.
+
+    >>> print(quoted('a "b"\n'))
+    "a \"b\"\n"
+    """
+    if text.isascii() and text.isprintable():
+        return json.dumps(text)
+    dumped: str = yaml.safe_dump(
+        text, default_style='"', allow_unicode=text.isprintable(), width=float("inf")
+    )
+    return dumped.rstrip("\n")
