@@ -20,8 +20,8 @@ ENTITY: Final = (
 DURATION: Final = "{{ $value | humanizeDuration }}"
 PERCENT: Final = "{{ $value | humanizePercentage }}"
 BYTES: Final = "{{ $value | humanize }}B/s"
-WHOLE: Final = "{{ $value | printf `%.0f` }}"
-ROUGH: Final = "{{ $value | printf `%.3g` }}"
+INTEGER: Final = "{{ $value | printf `%.0f` }}"
+THREE_DIGITS: Final = "{{ $value | printf `%.3g` }}"
 
 ENTITY_LABELS: Final = ("user", "client_id")
 """One user, client id or pair, on all brokers."""

@@ -21,7 +21,15 @@ from ..promql import (
     select,
     series,
 )
-from ..rule import DURATION, PERCENT, ROUGH, WHOLE, Alert, AlertScope, AlertSeverity
+from ..rule import (
+    DURATION,
+    INTEGER,
+    PERCENT,
+    THREE_DIGITS,
+    Alert,
+    AlertScope,
+    AlertSeverity,
+)
 from ..thresholds import (
     CONNECTION_THROTTLE,
     DELAY_QUEUE,
@@ -58,7 +66,7 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         wait="5m",
         keep="10m",
         summary="Clients of a cluster wait far longer for their quotas than usual.",
-        description=f"Clients get {ROUGH} s of throttle time in every second, as if that many connections did nothing but wait: at least {SPIKE_FACTOR.value:g} times as much as is usual at this time, and at least {SPIKE_ENTITIES.value:g} clients are hit.",
+        description=f"Clients get {THREE_DIGITS} s of throttle time in every second, as if that many connections did nothing but wait: at least {SPIKE_FACTOR.value:g} times as much as is usual at this time, and at least {SPIKE_ENTITIES.value:g} clients are hit.",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(SPIKE, SPIKE_FACTOR, SPIKE_ENTITIES),
         spared="Nightly jobs and busy Mondays, which are in the baseline; single clients; Kafka's averages after the last throttle. Silent in the first half hour of data.",
@@ -80,7 +88,7 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         wait="5m",
         keep="10m",
         summary="Far more clients of a cluster are throttled than usual.",
-        description=f"{WHOLE} clients are throttled at the same time: more than {MANY_ENTITIES_FACTOR.value:g} times as many as is usual at this time. The cause is more likely a changed limit or a slow broker than the clients.",
+        description=f"{INTEGER} clients are throttled at the same time: more than {MANY_ENTITIES_FACTOR.value:g} times as many as is usual at this time. The cause is more likely a changed limit or a slow broker than the clients.",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(MANY_ENTITIES, MANY_ENTITIES_FACTOR),
         spared="Clusters that throttle dozens of clients every day; Kafka's averages after the last throttle.",
@@ -125,7 +133,7 @@ def busy(site: Site) -> Iterator[Alert]:
         wait="10m",
         keep="15m",
         summary="A broker makes more and more connections wait.",
-        description=f"Broker {{{{ $labels.broker }}}} has muted {WHOLE} connections because of {{{{ $labels.quota_type }}}} quotas, and half an hour ago far fewer.",
+        description=f"Broker {{{{ $labels.broker }}}} has muted {INTEGER} connections because of {{{{ $labels.quota_type }}}} quotas, and half an hour ago far fewer.",
         dashboard=Dashboard.BROKERS,
         thresholds=(DELAY_QUEUE, DELAY_QUEUE_GROWTH),
         spared="Waves of minutes; long but steady queues; the first 40 minutes of data.",
@@ -229,7 +237,7 @@ def replication(site: Site) -> Iterator[Alert]:
         wait="15m",
         keep="1h",
         summary="A replication throttle has been on for a day.",
-        description=f"{WHOLE} brokers have limited the replication of throttled replicas ({{{{ $labels.direction }}}}) for a day: most likely a reassignment ended without `--verify`, which takes the throttle off. Replicas that fall behind may never catch up.",
+        description=f"{INTEGER} brokers have limited the replication of throttled replicas ({{{{ $labels.direction }}}}) for a day: most likely a reassignment ended without `--verify`, which takes the throttle off. Replicas that fall behind may never catch up.",
         dashboard=Dashboard.BROKERS,
         thresholds=(REPLICATION_DAY,),
         spared="Reassignments of some hours; the limit between log directories.",

@@ -20,7 +20,7 @@ from ..promql import (
     operation,
     select,
 )
-from ..rule import DURATION, WHOLE, Alert, AlertScope, AlertSeverity
+from ..rule import DURATION, INTEGER, Alert, AlertScope, AlertSeverity
 from ..thresholds import DISCOVERY_FAILURES, LIMITS_AGE, SNAPSHOT_AGE
 
 
@@ -93,7 +93,7 @@ def reads(site: Site) -> Iterator[Alert]:
         scope=AlertScope.EXPORTER,
         wait="30m",
         summary="A broker and quotascope do not agree on how much of a quota is used.",
-        description=f"For {WHOLE} clients broker {{{{ $labels.broker }}}} reports another utilization than the exporter {{{{ $labels.instance }}}} computes: one of the two has old limits.",
+        description=f"For {INTEGER} clients broker {{{{ $labels.broker }}}} reports another utilization than the exporter {{{{ $labels.instance }}}} computes: one of the two has old limits.",
         dashboard=Dashboard.EXPORTER,
         spared="The minutes after a change of limits; brokers without KIP-1373.",
     )
@@ -146,7 +146,7 @@ def shows(site: Site) -> Iterator[Alert]:
         scope=AlertScope.EXPORTER,
         wait="15m",
         summary="quotascope sees more clients than it may show.",
-        description=f"The exporter {{{{ $labels.instance }}}} folds clients into one, because there are more than its limit allows: {WHOLE} series are not shown one by one, and no alert names these clients.",
+        description=f"The exporter {{{{ $labels.instance }}}} folds clients into one, because there are more than its limit allows: {INTEGER} series are not shown one by one, and no alert names these clients.",
         dashboard=Dashboard.EXPORTER,
         spared="Names, idle clients and details that you chose to leave out.",
     )
@@ -162,7 +162,7 @@ def shows(site: Site) -> Iterator[Alert]:
         wait="15m",
         keep="1h",
         summary="Brokers decide about quotas by their own code.",
-        description=f"{WHOLE} brokers have a client.quota.callback.class: what Kafka's configured quotas say is not what they enforce, so limits and utilization are not shown for its clients.",
+        description=f"{INTEGER} brokers have a client.quota.callback.class: what Kafka's configured quotas say is not what they enforce, so limits and utilization are not shown for its clients.",
         dashboard=Dashboard.EXPORTER,
         spared="Nothing. While it fires, alerts on limits are silent.",
     )

@@ -9,7 +9,7 @@ from quotascope.metrics import catalog
 from .. import recorded
 from ..links import Dashboard, Site
 from ..promql import above, aggregate, both, either, increase, select, series
-from ..rule import DURATION, ROUGH, WHOLE, Alert, AlertScope, AlertSeverity
+from ..rule import DURATION, INTEGER, THREE_DIGITS, Alert, AlertScope, AlertSeverity
 from ..thresholds import SPARK_RETRIES, SPARK_STALLED, SPARK_THROTTLED
 
 _QUERY = "{{ with $labels.query }}, query {{ printf `%q` . }},{{ end }}"
@@ -27,7 +27,7 @@ def jobs(site: Site) -> Iterator[Alert]:
         wait="15m",
         keep="10m",
         summary="A Spark job is held back by Kafka's quotas.",
-        description=f"{_JOB} waits for {ROUGH} s in every second because of Kafka's quotas (side: {{{{ $labels.side }}}}): as many of its tasks do nothing else.",
+        description=f"{_JOB} waits for {THREE_DIGITS} s in every second because of Kafka's quotas (side: {{{{ $labels.side }}}}): as many of its tasks do nothing else.",
         dashboard=Dashboard.SPARK,
         thresholds=(SPARK_THROTTLED,),
         spared="Bursts at the start of a batch.",
@@ -47,7 +47,7 @@ def jobs(site: Site) -> Iterator[Alert]:
         wait="5m",
         keep="10m",
         summary="Tasks of a Spark job are repeated because of Kafka's quotas.",
-        description=f"About {WHOLE} task attempts of Spark job {{{{ printf `%q` $labels.app }}}} were repeated within 30 minutes because of a quota ({{{{ $labels.cause }}}}): a task that fails too often ends its job.",
+        description=f"About {INTEGER} task attempts of Spark job {{{{ printf `%q` $labels.app }}}} were repeated within 30 minutes because of a quota ({{{{ $labels.cause }}}}): a task that fails too often ends its job.",
         dashboard=Dashboard.SPARK,
         thresholds=(SPARK_RETRIES,),
         spared="Single failures; failures with other causes.",
