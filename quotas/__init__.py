@@ -7,7 +7,7 @@ one to the other, `kafka_configs` and `kafka_users` say it to other tools, and `
 
 from .change import (
     UNREACHED,
-    Change,
+    RuleChange,
     altered,
     apply_changes,
     difference,
@@ -47,7 +47,6 @@ __all__ = [
     "QUOTAS",
     "STDIN",
     "UNREACHED",
-    "Change",
     "Commands",
     "Entity",
     "InvalidQuotas",
@@ -57,6 +56,7 @@ __all__ = [
     "NotApplied",
     "QuotaSet",
     "QuotasError",
+    "RuleChange",
     "StrictLoader",
     "altered",
     "apply_changes",

@@ -34,7 +34,7 @@ _MOST_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class RuleChange:
     """One quota of one entity that is set, changed or removed."""
 
     entity: Entity
@@ -63,13 +63,13 @@ class Change:
         return QuotaChange(entity=to_admin(self.entity), key=self.key, value=self.new)
 
 
-def difference(old: QuotaSet, new: QuotaSet) -> tuple[Change, ...]:
+def difference(old: QuotaSet, new: QuotaSet) -> tuple[RuleChange, ...]:
     """The changes from one to the other; none when they are the same."""
     found = []
     for entity in sorted({*old, *new}, key=in_order):
         now, then = old.get(entity, {}), new.get(entity, {})
         found += [
-            Change(entity=entity, key=key, old=now.get(key), new=then.get(key))
+            RuleChange(entity=entity, key=key, old=now.get(key), new=then.get(key))
             for key in sorted({*now, *then})
             if now.get(key) != then.get(key)
         ]
@@ -147,9 +147,9 @@ def merged(quotas: QuotaSet, others: QuotaSet) -> QuotaSet:
     return QuotaSet(both)
 
 
-def by_entity(changes: Iterable[Change]) -> dict[Entity, list[Change]]:
+def by_entity(changes: Iterable[RuleChange]) -> dict[Entity, list[RuleChange]]:
     """Changes grouped by entity, as every tool wants them."""
-    groups: dict[Entity, list[Change]] = {}
+    groups: dict[Entity, list[RuleChange]] = {}
     for change in changes:
         groups.setdefault(change.entity, []).append(change)
     return groups
@@ -161,7 +161,7 @@ _PAUSE_SECONDS = 0.1
 
 def apply_changes(
     admin: QuotaAdmin,
-    changes: Sequence[Change],
+    changes: Sequence[RuleChange],
     *,
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
@@ -193,13 +193,13 @@ def apply_changes(
 
 
 def _not_applied(
-    reason: str, changes: Sequence[Change], missing: Sequence[Change]
+    reason: str, changes: Sequence[RuleChange], missing: Sequence[RuleChange]
 ) -> NotApplied:
     done = len(changes) - len(missing)
     return NotApplied(reason, [str(change) for change in missing], done)
 
 
-def _missing(admin: QuotaAdmin, changes: Sequence[Change]) -> list[Change]:
+def _missing(admin: QuotaAdmin, changes: Sequence[RuleChange]) -> list[RuleChange]:
     quotas = QuotaSet.of(admin.describe_quotas())
     return [
         change

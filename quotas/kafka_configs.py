@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from .change import Change, by_entity
+from .change import RuleChange, by_entity
 from .entity import CLIENT_ID, IP, USER, described, names_of, number_text
 
 _TYPES: Final = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
@@ -25,7 +25,7 @@ class Commands:
 
 
 def kafka_configs(
-    changes: Iterable[Change],
+    changes: Iterable[RuleChange],
     *,
     bootstrap_servers: str,
     command_config: str | None = None,

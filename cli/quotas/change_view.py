@@ -25,7 +25,7 @@ from quotascope.exporter.units import (
 )
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import QuotaType, Resolution
-from quotascope.quotas import Change, described, number_text
+from quotascope.quotas import RuleChange, described, number_text
 
 from ..usage_table import WIDEST
 
@@ -43,13 +43,13 @@ _NONE_AFFECTED = "no client that is measured now is affected"
 
 
 def view(
-    changes: Sequence[Change], affected: Affected | None, most: int
+    changes: Sequence[RuleChange], affected: Affected | None, most: int
 ) -> RenderableType:
     """The changes, and up to ``most`` of the entities that they affect; None when these are unknown."""
     return Group(changes_view(changes), Text(), *_affected(affected, most), Text())
 
 
-def changes_view(changes: Sequence[Change]) -> RenderableType:
+def changes_view(changes: Sequence[RuleChange]) -> RenderableType:
     """Each entity, and below it the old and the new value of each quota: `+` set, `-` removed, `~` changed."""
     lines = Text()
     last = None

@@ -9,11 +9,11 @@ import typer
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
-    from quotascope.quotas import Change
+    from quotascope.quotas import RuleChange
 
 
 def print_commands(
-    changes: Iterable[Change], config: Config, command_config: str | None
+    changes: Iterable[RuleChange], config: Config, command_config: str | None
 ) -> None:
     """One command for each entity. Raises ``ConfigError`` when the configuration does not say where Kafka is."""
     from quotascope.quotas import kafka_configs
