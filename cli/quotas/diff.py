@@ -72,7 +72,7 @@ def diff(
 
     from .change_view import changes_view
     from .cluster import configured
-    from .commands import print_commands
+    from .export import print_commands
 
     if json and kafka_configs:
         typer.echo(

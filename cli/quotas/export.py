@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,8 @@ from ..grouping import grouped
 from ..settings import Asking
 
 if TYPE_CHECKING:
-    from quotascope.quotas import QuotaSet
+    from quotascope.exporter.config import Config
+    from quotascope.quotas import QuotaSet, RuleChange
 
 EXAMPLES = """
 Examples:
@@ -87,7 +89,6 @@ def export(
     from quotascope.quotas import QuotaSet, difference, quotas_yaml, read_quotas
 
     from .cluster import configured
-    from .commands import print_commands
 
     if output is ExportFormat.KAFKA_USER and strimzi.strimzi_cluster is None:
         raise typer.BadParameter("--format kafka-user needs --strimzi-cluster")
@@ -104,8 +105,6 @@ def export(
 def _print_manifests(quotas: QuotaSet, strimzi: Strimzi) -> None:
     from quotascope.quotas import kafka_users
 
-    from .commands import report_left_out
-
     manifests = kafka_users(
         quotas,
         cluster=strimzi.strimzi_cluster or "",
@@ -114,3 +113,27 @@ def _print_manifests(quotas: QuotaSet, strimzi: Strimzi) -> None:
     )
     typer.echo(manifests.text, nl=False)
     report_left_out(manifests.left_out)
+
+
+def print_commands(
+    changes: Iterable[RuleChange], config: Config, command_config: str | None
+) -> None:
+    """One command for each entity. Raises ``ConfigError`` when the configuration does not say where Kafka is."""
+    from quotascope.quotas import kafka_configs
+
+    from ..compose import kafka_of
+
+    commands = kafka_configs(
+        changes,
+        bootstrap_servers=",".join(kafka_of(config).bootstrap_servers),
+        command_config=command_config,
+    )
+    for line in commands.lines:
+        typer.echo(line)
+    report_left_out(commands.left_out)
+
+
+def report_left_out(left_out: Iterable[str]) -> None:
+    """What is missing on standard output, and why."""
+    for sentence in left_out:
+        typer.echo(f"quotascope: left out: {sentence}", err=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -69,7 +69,6 @@ def set_(
     from quotascope.quotas import altered, merged, read_quotas
 
     from .change import alter
-    from .values import parsed
 
     wanted: Callable[[QuotaSet], QuotaSet]
     if file is not None and (values or whom.named or measure_only):
@@ -81,7 +80,7 @@ def set_(
     elif measure_only:
         wanted = _measure_only(whom, values or [])
     else:
-        entity, numbers = whom.entity(), parsed(values or [])
+        entity, numbers = whom.entity(), _parsed(values or [])
         refuse_principal(entity)
         wanted = partial(altered, entity=entity, values=numbers)
     settings = read.configuration(log_level="error")
@@ -116,3 +115,23 @@ def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]
         return measure_only(old, entity, keys or UNREACHED.keys())
 
     return wanted
+
+
+def _parsed(arguments: Iterable[str]) -> dict[str, float]:
+    """Values by key from ``KEY=VALUE``. Raises ``typer.BadParameter``."""
+    from quotascope.quotas import number
+
+    values: dict[str, float] = {}
+    for argument in arguments:
+        key, equals, text = argument.partition("=")
+        value = number(text.strip())
+        if not equals or value is None:
+            raise typer.BadParameter(
+                f"{argument[:60]!r} is not KEY=VALUE with a plain number"
+            )
+        if key.strip() in values:
+            raise typer.BadParameter(f"{key.strip()[:60]!r} is there twice")
+        values[key.strip()] = value
+    if not values:
+        raise typer.BadParameter("say what to set: KEY=VALUE, or --file FILE")
+    return values
