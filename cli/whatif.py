@@ -31,7 +31,7 @@ quotascope whatif usage --candidates candidates.yaml
 
 quotascope whatif usage --candidates candidates.yaml --mode closed --html whatif.html --csv whatif.csv
 
-quotascope whatif usage --candidates candidates.yaml --json - | jq .candidates
+quotascope whatif usage --candidates candidates.yaml --json | jq .candidates
 
 spark-submit --master yarn "$(quotascope spark submit-script)" whatif hdfs:///kafka/usage --candidates candidates.yaml --html whatif.html
 """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 import typer
 
 from quotascope.cli.main import app
@@ -46,6 +48,29 @@ def test_a_meaning_has_one_flag() -> None:
         by_help.update({text[0]: by_help[text[0]] | {flag} for text in each})
     twice = [flags for flags in by_help.values() if len(flags) > 1]
     assert twice == [{"--config", "-c"}]
+
+
+def _commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    inner = getattr(command, "commands", {})
+    if not inner:
+        yield path, command
+    for name, each in inner.items():
+        yield from _commands(each, f"{path} {name}")
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), [*_commands(typer.main.get_command(app), "quotascope")]
+)
+def test_examples_use_flags_of_their_command(path: str, command: Any) -> None:
+    """A renamed flag would leave examples behind that fail."""
+    flags = {flag for _, option in _options(command, path) for flag in option.opts}
+    for line in (command.epilog or "").splitlines():
+        ours = (
+            line.partition(f"{path} ")[2]
+            or line.partition(path.removeprefix("quotascope") + " ")[2]
+        )
+        used = re.findall(r"(?<=\s)--?[a-z][a-z.-]*", f" {ours.partition('|')[0]}")
+        assert {*used} <= flags, line
 
 
 def test_two_meanings_are_found() -> None:
