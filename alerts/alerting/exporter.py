@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from quotascope.metrics import catalog
 
@@ -23,6 +24,8 @@ from ..promql import (
 from ..rule import DURATION, INTEGER, Alert, AlertScope, AlertSeverity
 from ..thresholds import DISCOVERY_FAILURES, LIMITS_AGE, SNAPSHOT_AGE
 
+_alert = partial(Alert, scope=AlertScope.EXPORTER, dashboard=Dashboard.EXPORTER)
+
 
 def reads(site: Site) -> Iterator[Alert]:
     """Alerts on what an exporter cannot read; each exporter is an ``instance``."""
@@ -34,29 +37,25 @@ def reads(site: Site) -> Iterator[Alert]:
         call("last_over_time", select(catalog.BUILD_INFO, window="1d")),
     )
     gone = but_not(lately, here, site.keys())
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaExporterAbsent",
         expr=operation(grouped(gone), "or on ()", call("absent", build)),
         labels=(),
         severity=AlertSeverity.WARNING,
-        scope=AlertScope.EXPORTER,
         wait="10m",
         summary="No quotascope exporter of a cluster can be scraped.",
         description="There are no series of quotascope: either it does not run, or Prometheus cannot reach it. Until it does, no other alert on quotas can fire.",
-        dashboard=Dashboard.EXPORTER,
         spared="A restart of the exporter; one of two exporters down. A cluster that was taken down resolves after a day.",
     )
     down = compare(select(catalog.SOURCE_UP), "==", 0)
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaSourceDown",
         expr=aggregate("max", site.keys("instance", "source"), down),
         labels=("instance", "source"),
         severity=AlertSeverity.WARNING,
-        scope=AlertScope.EXPORTER,
         wait="10m",
         summary="quotascope cannot read a broker or controller.",
         description="The exporter {{ $labels.instance }} has not been able to read {{ $labels.source }} for 10 minutes: clients that are throttled there are unknown.",
-        dashboard=Dashboard.EXPORTER,
         spared="A restart of the broker.",
     )
     old = above(
@@ -70,31 +69,27 @@ def reads(site: Site) -> Iterator[Alert]:
         0,
     )
     never = but_not(failing, select(catalog.LIMITS_AGE_SECONDS), site.keys("instance"))
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaLimitsStale",
         expr=either(old, never),
         labels=("instance",),
         severity=AlertSeverity.WARNING,
-        scope=AlertScope.EXPORTER,
         wait="5m",
         summary="quotascope cannot read the configured quotas.",
         description="The exporter {{ $labels.instance }} could not read the configured quotas from Kafka's Admin API for many minutes: limits, rules and utilization are old or missing.",
-        dashboard=Dashboard.EXPORTER,
         thresholds=(LIMITS_AGE,),
         spared="Single failures; exporters without the Admin API.",
     )
     labels = site.keys("instance", "broker")
     differing = aggregate("max", labels, select(catalog.UTILIZATION_DISAGREEMENTS))
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaUtilizationDisagrees",
         expr=above(differing, 0),
         labels=("instance", "broker"),
         severity=AlertSeverity.INFO,
-        scope=AlertScope.EXPORTER,
         wait="30m",
         summary="A broker and quotascope do not agree on how much of a quota is used.",
         description=f"For {INTEGER} clients broker {{{{ $labels.broker }}}} reports another utilization than the exporter {{{{ $labels.instance }}}} computes: one of the two has old limits.",
-        dashboard=Dashboard.EXPORTER,
         spared="The minutes after a change of limits; brokers without KIP-1373.",
     )
 
@@ -102,16 +97,14 @@ def reads(site: Site) -> Iterator[Alert]:
 def shows(site: Site) -> Iterator[Alert]:
     """Alerts on what an exporter shows of its brokers."""
     age = aggregate("max", site.keys("instance"), select(catalog.SNAPSHOT_AGE_SECONDS))
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaSnapshotStale",
         expr=above(age, SNAPSHOT_AGE.value),
         labels=("instance",),
         severity=AlertSeverity.WARNING,
-        scope=AlertScope.EXPORTER,
         wait="5m",
         summary="quotascope shows old numbers.",
         description=f"The numbers that the exporter {{{{ $labels.instance }}}} shows are {DURATION} old: its collections do not end.",
-        dashboard=Dashboard.EXPORTER,
         thresholds=(SNAPSHOT_AGE,),
         spared="Single slow collections.",
     )
@@ -125,35 +118,31 @@ def shows(site: Site) -> Iterator[Alert]:
     can_read = compare(
         aggregate("max", site.keys("instance"), select(catalog.SOURCE_UP)), "==", 1
     )
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaNoQuotaSeries",
         expr=both(none, can_read, site.keys("instance")),
         labels=("instance",),
         severity=AlertSeverity.INFO,
-        scope=AlertScope.EXPORTER,
         wait="1h",
         summary="quotascope reads the brokers, but finds no client under a quota.",
         description="For an hour the exporter {{ $labels.instance }} has found no client that is measured against a quota: Kafka measures clients only when a quota of that kind is configured.",
-        dashboard=Dashboard.EXPORTER,
         spared="Brokers that cannot be read (another alert); clusters that are quiet for less than an hour.",
     )
     overflow = select(catalog.SERIES_DROPPED, 'reason="overflow"')
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaSeriesDropped",
         expr=above(aggregate("max", site.keys("instance"), overflow), 0),
         labels=("instance",),
         severity=AlertSeverity.WARNING,
-        scope=AlertScope.EXPORTER,
         wait="15m",
         summary="quotascope sees more clients than it may show.",
         description=f"The exporter {{{{ $labels.instance }}}} folds clients into one, because there are more than its limit allows: {INTEGER} series are not shown one by one, and no alert names these clients.",
-        dashboard=Dashboard.EXPORTER,
         spared="Names, idle clients and details that you chose to leave out.",
     )
     detected = above(
         aggregate("max", site.keys("broker"), select(catalog.CALLBACK_DETECTED)), 0
     )
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaCustomCallback",
         expr=aggregate("count", site.keys(), detected) + " > 0",
         labels=(),
@@ -163,7 +152,6 @@ def shows(site: Site) -> Iterator[Alert]:
         keep="1h",
         summary="Brokers decide about quotas by their own code.",
         description=f"{INTEGER} brokers have a client.quota.callback.class: what Kafka's configured quotas say is not what they enforce, so limits and utilization are not shown for its clients.",
-        dashboard=Dashboard.EXPORTER,
         spared="Nothing. While it fires, alerts on limits are silent.",
     )
 
@@ -172,17 +160,15 @@ def around(site: Site) -> Iterator[Alert]:
     """Alerts on what an exporter does besides scrapes: discovery, pushes, and its configuration."""
     labels = site.keys("instance", "discovery")
     failed = aggregate("max", labels, increase(catalog.DISCOVERY_ERRORS, "15m"))
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaDiscoveryFailing",
         expr=above(failed, DISCOVERY_FAILURES.value),
         labels=("instance", "discovery"),
         severity=AlertSeverity.WARNING,
-        scope=AlertScope.EXPORTER,
         wait="5m",
         keep="15m",
         summary="quotascope cannot find out which brokers there are.",
         description="The exporter {{ $labels.instance }} repeatedly failed to discover brokers ({{ $labels.discovery }}): new ones are not read, and removed ones are still expected.",
-        dashboard=Dashboard.EXPORTER,
         thresholds=(DISCOVERY_FAILURES,),
         spared="Single failures.",
     )
@@ -193,28 +179,24 @@ def around(site: Site) -> Iterator[Alert]:
 
     failing = above(grown('outcome!="success"'), 0)
     arriving = above(grown('outcome="success"'), 0)
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaPushFailing",
         expr=but_not(failing, arriving, site.keys("instance")),
         labels=("instance",),
         severity=AlertSeverity.WARNING,
-        scope=AlertScope.EXPORTER,
         wait="5m",
         summary="quotascope cannot push to the OpenTelemetry collector.",
         description="For a quarter of an hour no push of the exporter {{ $labels.instance }} has arrived: what reads quotas from the collector is blind. What Prometheus scrapes is not touched.",
-        dashboard=Dashboard.EXPORTER,
         spared="Single failures; exporters that do not push.",
     )
     good = select(catalog.CONFIG_LAST_RELOAD_SUCCESSFUL)
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaConfigurationRefused",
         expr=compare(aggregate("min", site.keys("instance"), good), "==", 0),
         labels=("instance",),
         severity=AlertSeverity.WARNING,
-        scope=AlertScope.EXPORTER,
         wait="5m",
         summary="quotascope works with an old configuration.",
         description="The exporter {{ $labels.instance }} could not use its configuration when it read it again: the previous one stays in force, and a restart would fail.",
-        dashboard=Dashboard.EXPORTER,
         spared="A mistake that is corrected within minutes; changed files without a reload.",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from quotascope.metrics import catalog
 
@@ -15,20 +16,20 @@ from ..thresholds import SPARK_RETRIES, SPARK_STALLED, SPARK_THROTTLED
 _QUERY = "{{ with $labels.query }}, query {{ printf `%q` . }},{{ end }}"
 _JOB = f"Spark job {{{{ printf `%q` $labels.app }}}}{_QUERY}"
 
+_alert = partial(Alert, scope=AlertScope.JOB, dashboard=Dashboard.SPARK)
+
 
 def jobs(site: Site) -> Iterator[Alert]:
     """Alerts on Spark jobs."""
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaSparkJobThrottled",
         expr=above(series(recorded.APP_THROTTLED_RATE), SPARK_THROTTLED.value),
         labels=("app", "query", "side"),
         severity=AlertSeverity.WARNING,
-        scope=AlertScope.JOB,
         wait="15m",
         keep="10m",
         summary="A Spark job is held back by Kafka's quotas.",
         description=f"{_JOB} waits for {THREE_DIGITS} s in every second because of Kafka's quotas (side: {{{{ $labels.side }}}}): as many of its tasks do nothing else.",
-        dashboard=Dashboard.SPARK,
         thresholds=(SPARK_THROTTLED,),
         spared="Bursts at the start of a batch.",
     )
@@ -38,17 +39,15 @@ def jobs(site: Site) -> Iterator[Alert]:
         "30m",
         'cause=~"kafka_quota|kafka_timeout_throttled"',
     )
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaSparkRetries",
         expr=above(aggregate("max", labels, grown), SPARK_RETRIES.value),
         labels=("app", "cause"),
         severity=AlertSeverity.WARNING,
-        scope=AlertScope.JOB,
         wait="5m",
         keep="10m",
         summary="Tasks of a Spark job are repeated because of Kafka's quotas.",
         description=f"About {INTEGER} task attempts of Spark job {{{{ printf `%q` $labels.app }}}} were repeated within 30 minutes because of a quota ({{{{ $labels.cause }}}}): a task that fails too often ends its job.",
-        dashboard=Dashboard.SPARK,
         thresholds=(SPARK_RETRIES,),
         spared="Single failures; failures with other causes.",
     )
@@ -62,7 +61,7 @@ def jobs(site: Site) -> Iterator[Alert]:
     )
     own = _waits(site.keys("app", "query"))
     of_no_query = _waits(site.keys("app"), 'query=""')
-    yield Alert(
+    yield _alert(
         name="KafkaQuotaSparkQueryStalled",
         expr=either(
             both(silent, own, site.keys("app", "query")),
@@ -70,12 +69,10 @@ def jobs(site: Site) -> Iterator[Alert]:
         ),
         labels=("app", "query"),
         severity=AlertSeverity.WARNING,
-        scope=AlertScope.JOB,
         wait="5m",
         keep="10m",
         summary="A streaming query stands still while Kafka throttles it.",
         description=f"{_JOB} has reported no progress for {DURATION}, and Kafka's quotas made it wait in the last 10 minutes.",
-        dashboard=Dashboard.SPARK,
         thresholds=(SPARK_STALLED,),
         spared="Queries that stand still without throttles.",
     )
