@@ -85,7 +85,7 @@ async def build_collection(
     config: Config, *, watch: bool = False
 ) -> AsyncIterator[Collection]:
     """
-    A collection whose limits were read, and whose nodes were looked for: once, or again and again for those who ``watch``.
+    A collection after limits were read and nodes discovered: once, or repeatedly with ``watch``.
 
     Raises ``ConfigError`` and ``ClientError``.
     """
