@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from . import alerting, recording
-from .levels import Levels
+from . import recording
+from .alerting import brokers, clients, exporter, jobs
 from .links import Site
-from .rule import Alert, Group, Record
+from .rule import Alert, Record, RuleGroup
 
 
-def recording_groups(site: Site) -> tuple[Group, ...]:
-    """The recording rules."""
-    levels = Levels(site)
+def recording_groups(site: Site) -> tuple[RuleGroup, ...]:
+    """The recording rules; trends and baselines change slowly."""
     return (
-        recording.entities(levels),
-        recording.trends(),
-        recording.brokers(levels),
-        recording.clusters(levels),
-        recording.baselines(levels),
-        recording.jobs(levels),
+        _group("quotascope-entities", recording.entities(site)),
+        _group("quotascope-trends", recording.trends(), interval="2m"),
+        _group("quotascope-brokers", recording.brokers(site)),
+        _group("quotascope-clusters", recording.clusters(site)),
+        _group("quotascope-baselines", recording.baselines(site), interval="2m"),
+        _group("quotascope-jobs", recording.jobs(site)),
     )
 
 
-def alert_groups(site: Site) -> tuple[Group, ...]:
-    """The alerts."""
-    levels = Levels(site)
-    return (
-        alerting.cluster_wide(levels),
-        alerting.throttled(levels),
-        alerting.near_limit(levels),
-        alerting.mutations(levels),
-        alerting.brokers(levels),
-        alerting.connections(levels),
-        alerting.replication(levels),
-        alerting.traffic(levels),
-        alerting.configuration(levels),
-        alerting.exporter(levels),
-        alerting.jobs(levels),
+def alert_groups(site: Site) -> tuple[RuleGroup, ...]:
+    """The alerts; those over trends and long windows are evaluated less often."""
+    of_exporters = (
+        *exporter.reads(site),
+        *exporter.shows(site),
+        *exporter.around(site),
     )
+    return (
+        _group("quotascope-cluster-wide", brokers.cluster_wide(site)),
+        _group("quotascope-throttled", clients.throttled(site)),
+        _group("quotascope-near-limit", clients.near_limit(site), interval="2m"),
+        _group("quotascope-mutations", clients.mutations(site)),
+        _group("quotascope-brokers-busy", brokers.busy(site)),
+        _group("quotascope-connections", brokers.connections(site)),
+        _group("quotascope-replication", brokers.replication(site), interval="2m"),
+        _group("quotascope-traffic", clients.traffic(site)),
+        _group("quotascope-configuration", brokers.configuration(site)),
+        _group("quotascope-exporter", of_exporters),
+        _group("quotascope-spark", jobs.jobs(site)),
+    )
+
+
+def _group(
+    name: str, rules: Iterable[Record | Alert], interval: str | None = None
+) -> RuleGroup:
+    return RuleGroup(name=name, rules=tuple(rules), interval=interval)
 
 
 def records(site: Site) -> Iterator[Record]:

@@ -52,7 +52,7 @@ class Site:
     """
 
     cluster_label: str = "cluster"
-    """The label that tells the clusters of one Prometheus apart; every aggregation keeps it. It need not exist."""
+    """The label that separates the clusters of one Prometheus; every aggregation keeps it. It need not exist."""
     grafana_url: str | None = None
     """Where Grafana is; None for alerts without a link to a dashboard."""
     runbook_url: str | None = None
@@ -60,13 +60,17 @@ class Site:
     system_users: str = "(?i).*(entity-operator|topic-operator|user-operator|cruise[-_.]?control|schema[-_.]?registry|mirror[-_.]?maker|quotascope).*"
     """A regular expression for the users and client ids of the platform's own programs."""
 
+    def keys(self, *labels: str) -> tuple[str, ...]:
+        """
+        Labels that an aggregation keeps: the cluster's and these.
+
+        >>> Site(cluster_label="kafka").keys("broker")
+        ('kafka', 'broker')
+        """
+        return (self.cluster_label, *labels)
+
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
-        self._check_label()
-        self._check_addresses()
-        self._check_users()
-
-    def _check_label(self) -> None:
         if not _LABEL.fullmatch(self.cluster_label):
             raise InvalidSite(
                 f"{self.cluster_label!r} cannot be a label: letters, digits and underscores only"
@@ -75,8 +79,6 @@ class Site:
             raise InvalidSite(
                 f"{self.cluster_label!r} cannot be the label of clusters: it means something else in these rules"
             )
-
-    def _check_addresses(self) -> None:
         if self.grafana_url is not None:
             check_address(self.grafana_url, "a Grafana")
         if self.runbook_url is not None and (
@@ -86,8 +88,6 @@ class Site:
             raise InvalidSite(
                 f"{self.runbook_url!r} is not an address of runbooks: it needs https:// or http://, and {ALERT}"
             )
-
-    def _check_users(self) -> None:
         if not self.system_users or _NOT_RE2.search(self.system_users):
             raise InvalidSite(
                 f"{self.system_users!r} is not a regular expression of Prometheus: it must not be empty, and have no look-around and no back-references"
@@ -101,7 +101,7 @@ class Site:
 
 
 def check_address(url: str, of: str) -> None:
-    """Raise ``InvalidSite`` for what is not the address of a web server; ``of`` says whose it should be."""
+    """Raise ``InvalidSite`` for text that is not the address of a web server; ``of`` names the server."""
     if not _ADDRESS.fullmatch(url):
         raise InvalidSite(
             f"{url!r} is not the address of {of}: it begins with https:// or http://"

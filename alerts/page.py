@@ -2,13 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family
 
 from .book import alerts, records
-from .gaps import GAPS
 from .links import Site
-from .rule import Alert
 from .thresholds import thresholds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """A value that not every agent reports."""
+
+    what: str
+    """As in the table of ``docs/dialects.md``."""
+    families: Sequence[Family]
+    dialects: Sequence[str]
+    """Of the agents that do not report it."""
+    silent: Sequence[str]
+    """Alerts that never fire without it, the common beginning of their names left out."""
+    weaker: Sequence[str] = ()
+    """Alerts that are less exact without it."""
+
+
+GAPS: Final = (
+    Gap(
+        what="mutation quotas: rate, tokens, throttle time",
+        families=(catalog.CONTROLLER_MUTATION_TOKENS,),
+        dialects=("confluent",),
+        silent=("MutationTokensExhausted",),
+        weaker=("MutationThrottled", "RequestThrottled"),
+    ),
+    Gap(
+        what="delay queues",
+        families=(catalog.DELAY_QUEUE_SIZE,),
+        dialects=("kafka_2_0_0", "confluent"),
+        silent=("DelayQueueGrowing",),
+        weaker=("ThrottleSpike", "ManyClientsThrottled"),
+    ),
+    Gap(
+        what="exempt request time",
+        families=(catalog.EXEMPT_REQUEST_THREADS,),
+        dialects=("kafka_2_0_0", "confluent"),
+        silent=("RequestTimeNearCapacity", "ExemptRequestTimeHigh"),
+    ),
+    Gap(
+        what="throttled time by request",
+        families=(catalog.REQUEST_THROTTLED_SECONDS,),
+        dialects=("kafka_2_0_0", "confluent", "strimzi"),
+        silent=("ThrottleSpike",),
+    ),
+    Gap(
+        what="new connections, replication, tiered storage",
+        families=(
+            catalog.LISTENER_CONNECTION_THROTTLE_SECONDS,
+            catalog.IP_CONNECTION_THROTTLE_SECONDS,
+            catalog.REPLICATION_LIMIT,
+        ),
+        dialects=("kafka_2_0_0", "confluent"),
+        silent=(
+            "ConnectionsThrottled",
+            "ConnectionsOfAddressRefused",
+            "ReplicationThrottleLeftOn",
+        ),
+    ),
+)
+
 
 _HEAD = """\
 # Alerts
@@ -71,14 +134,9 @@ def _alerts() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for alert in alerts(Site()):
         runbook = f"[{alert.name}](../alerts/runbooks/{alert.name}.md)"
-        cells = [runbook, alert.severity.value, _wait(alert)]
+        keeps = "" if alert.keep is None else f", keeps firing {alert.keep}"
+        cells = [runbook, alert.severity.value, f"{alert.wait}{keeps}"]
         yield _row(*cells, alert.summary, alert.spared)
-
-
-def _wait(alert: Alert) -> str:
-    return (
-        alert.wait if alert.keep is None else f"{alert.wait}, keeps firing {alert.keep}"
-    )
 
 
 def _gaps() -> Iterator[str]:

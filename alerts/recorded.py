@@ -2,7 +2,7 @@
 The series that our recording rules make: ``level:metric:operations``.
 
 ``entity`` has the labels cluster, user and client_id (typed ones quota_type as well), over all
-brokers; ``user``, ``broker``, ``cluster`` and ``app`` speak for themselves. Every rule keeps the
+brokers; ``user``, ``broker``, ``cluster`` and ``app`` are what they say. Every rule keeps the
 cluster's label and counts an entity once, however many exporters or Prometheus servers there are.
 """
 
@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from typing import Final
 
+from quotascope.metrics.catalog import SPARK_THROTTLED_SECONDS, Family
+
+from .promql import call, grouped, increase, operation, select
+
 ENTITY_THROTTLE: Final = "entity:kafka_quota_throttle_time_seconds:max"
-"""Throttle time on the worst broker; only of those that are throttled."""
+"""Throttle time on the worst broker; only of entities that are throttled."""
 ENTITY_UTILIZATION: Final = "entity:kafka_quota_utilization_ratio:max"
-"""Utilisation on the busiest broker."""
+"""Utilization on the busiest broker."""
 ENTITY_HEADROOM: Final = "entity:kafka_quota_headroom_ratio:min"
-"""1 - utilisation on the busiest broker: what is left; negative above the limit."""
+"""1 - utilization on the busiest broker: what is left; negative above the limit."""
 ENTITY_UTILIZATION_RECENT: Final = "entity:kafka_quota_utilization_ratio:avg30m"
 """The same on average of half an hour."""
 ENTITY_UTILIZATION_PREDICTED: Final = "entity:kafka_quota_utilization_ratio:predict3h"
-"""What it will be in three hours if the trend of the last six goes on."""
+"""What it will be in three hours by the trend of the last six."""
 ENTITY_PRODUCE: Final = "entity:kafka_quota_produce_bytes_per_second:sum"
 ENTITY_FETCH: Final = "entity:kafka_quota_fetch_bytes_per_second:sum"
 ENTITY_REQUEST: Final = "entity:kafka_quota_request_threads:sum"
@@ -35,7 +39,7 @@ BROKER_CAPACITY_USED: Final = "broker:kafka_quota_request_capacity_used:ratio"
 BROKER_DELAY_QUEUE: Final = "broker:kafka_quota_delay_queue_size:max"
 """Muted connections by broker and quota_type."""
 BROKER_THROTTLED_RATE: Final = "broker:kafka_quota_request_throttled_seconds:rate5m"
-"""Throttle time told to clients per second: about the number of connections that only wait."""
+"""Throttle time of clients per second: about the number of connections that only wait."""
 CLUSTER_DELAY_QUEUE: Final = "cluster:kafka_quota_delay_queue_size:sum"
 """Muted connections by quota_type."""
 CLUSTER_THROTTLED_RATE: Final = "cluster:kafka_quota_request_throttled_seconds:rate5m"
@@ -52,4 +56,51 @@ CLUSTER_REJECTIONS: Final = "cluster:kafka_quota_throttling_errors:rate5m"
 """Refusals per second by request."""
 CLUSTER_REJECTIONS_BASELINE: Final = "cluster:kafka_quota_throttling_errors:baseline"
 APP_THROTTLED_RATE: Final = "app:spark_kafka_throttled_seconds:rate10m"
-"""Throttle time told to a Spark job per second, by query and side."""
+"""Throttle time of a Spark job per second, by query and side."""
+TREND_WINDOW: Final = "6h"
+"""The past that the trend is taken from."""
+
+
+def in_three_hours(history: str) -> str:
+    """
+    What some series will be in three hours.
+
+    >>> in_three_hours("up[6h]")
+    'predict_linear(up[6h], 3 * 3600)'
+    """
+    return call("predict_linear", history, "3 * 3600")
+
+
+WAITS_WINDOW: Final = "10m"
+_SECONDS: Final = "(10 * 60)"
+
+
+def waiting(*matchers: str) -> str:
+    """
+    Throttle time of each client of a job per second, over the last ten minutes.
+
+    The window is that long because a task reports the waits of many minutes at once, when it ends.
+
+    >>> print(waiting())
+    (
+      (last_over_time(spark_kafka_throttled_seconds_total[10m]) unless spark_kafka_throttled_seconds_total offset 10m)
+      or
+      increase(spark_kafka_throttled_seconds_total[10m])
+    ) / (10 * 60)
+    """
+    grown = growth(SPARK_THROTTLED_SECONDS, WAITS_WINDOW, *matchers)
+    return f"{grouped(grown)} / {_SECONDS}"
+
+
+def growth(family: Family, window: str, *matchers: str) -> str:
+    """
+    How much a counter of a job grew; where it is younger than the window, all of it.
+
+    A client is known when its first task ends: its series begins with all that this task counted, and `increase` sees no growth
+    in a beginning. Every counter of a job begins at 0 with the job. (To a Prometheus that begins to look in the middle
+    of a job all is growth, for one window.)
+    """
+    newest = f"last_over_time({select(family, *matchers, window=window)})"
+    before = select(family, *matchers, offset=window)
+    young = f"({newest} unless {before})"
+    return operation(young, "or", increase(family, window, *matchers))

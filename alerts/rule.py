@@ -4,23 +4,43 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from .links import Dashboard
 from .thresholds import Threshold
 
+# Templates that many descriptions share. Client names are untrusted: they are quoted.
+ENTITY: Final = (
+    "{{ with $labels.user }}user {{ printf `%q` . }}{{ end }}"
+    "{{ if and $labels.user $labels.client_id }} with {{ end }}"
+    "{{ with $labels.client_id }}client id {{ printf `%q` . }}{{ end }}"
+    "{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }}"
+)
+"""A quota entity: its user, its client id, or both."""
+DURATION: Final = "{{ $value | humanizeDuration }}"
+PERCENT: Final = "{{ $value | humanizePercentage }}"
+BYTES: Final = "{{ $value | humanize }}B/s"
+INTEGER: Final = "{{ $value | printf `%.0f` }}"
+THREE_DIGITS: Final = "{{ $value | printf `%.3g` }}"
 
-class Severity(StrEnum):
-    """Who is to know."""
+ENTITY_LABELS: Final = ("user", "client_id")
+"""One user, client id or pair, on all brokers."""
+QUOTA_LABELS: Final = ("quota_type", *ENTITY_LABELS)
+"""One entity under one type of quota."""
+
+
+class AlertSeverity(StrEnum):
+    """How an alert is handled."""
 
     CRITICAL = "critical"
-    """Wakes somebody up: many clients suffer now."""
+    """A page: many clients suffer now."""
     WARNING = "warning"
     """A ticket: to be looked at during the day."""
     INFO = "info"
     """Good to know; a dashboard or a chat room."""
 
 
-class Scope(StrEnum):
+class AlertScope(StrEnum):
     """What an alert is about; Alertmanager groups and silences by it."""
 
     ENTITY = "entity"
@@ -51,24 +71,24 @@ class Alert:
     expr: str
     labels: tuple[str, ...]
     """The labels that the expression keeps, the cluster's apart."""
-    severity: Severity
-    scope: Scope
+    severity: AlertSeverity
+    scope: AlertScope
     wait: str
     """How long the expression must hold (``for``)."""
     keep: str | None = None
-    """How long the alert goes on after it no longer does (``keep_firing_for``)."""
+    """How long the alert keeps firing after that (``keep_firing_for``)."""
     summary: str
     """A headline that is the same for every instance, with a period at the end."""
     description: str
-    """What happened to whom, as a template of Prometheus."""
+    """What happened, with names and numbers, as a template of Prometheus."""
     dashboard: Dashboard
     thresholds: tuple[Threshold, ...] = ()
     spared: str
-    """What would be a false alarm, and why this is none: for those who tune it."""
+    """What the alert does not fire for, though it looks alike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class RuleGroup:
     """Rules that Prometheus evaluates one after the other."""
 
     name: str

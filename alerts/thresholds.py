@@ -86,7 +86,7 @@ MANY_ENTITIES: Final = Threshold(
     value=20.0,
     unit="entities",
     meaning="entities throttled at the same time",
-    reason="So many at once points to a change of a limit or broker.",
+    reason="That many at once suggest a changed limit or broker.",
     change="Set it to a tenth of the usual number of entities, at least 10.",
 )
 MANY_ENTITIES_FACTOR: Final = Threshold(
@@ -121,7 +121,7 @@ TOKENS_DEBT: Final = Threshold(
     value=0.8,
     unit="ratio",
     meaning="share of the last 15 minutes with a token bucket in debt",
-    reason="A single large request recovers by itself.",
+    reason="The bucket recovers from a single large request.",
     change="Lower it if people wait for topics.",
 )
 REJECTIONS: Final = Threshold(

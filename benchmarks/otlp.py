@@ -36,11 +36,10 @@ from rich.table import Table
 
 from quotascope.exporter.config import OtlpProtocol
 from quotascope.exporter.exposition.families import series_of
-from quotascope.exporter.exposition.rows import View, label_names
+from quotascope.exporter.exposition.rows import Exposed, label_names
 from quotascope.exporter.otlp.encoding import Encoder, resource_of
+from quotascope.exporter.otlp.push import OtlpReceiver, Starts
 from quotascope.exporter.otlp.sender import Sender
-from quotascope.exporter.otlp.settings import Target
-from quotascope.exporter.otlp.starts import Starts
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics.catalog import Family, families
 from quotascope.metrics.catalog.otel_names import otel_name
@@ -116,11 +115,11 @@ class Plain:
             meter.create_observable_gauge(
                 otel_name(family), [self._callback(family)], ucum(family), family.help
             )
-        self._view: View | None = None
+        self._view: Exposed | None = None
 
     def push(self, snapshot: Snapshot) -> int:
         """Push, and return how many points were left to send."""
-        self._view = View(snapshot, NOW)
+        self._view = Exposed(snapshot, NOW)
         self._reader.collect()
         return self._exporter.points
 
@@ -148,7 +147,7 @@ class Ours:
     """
 
     def __init__(self, url: str, *, gzip: bool) -> None:
-        target = Target(protocol=OtlpProtocol.HTTP, endpoint=url, gzip=gzip)
+        target = OtlpReceiver(protocol=OtlpProtocol.HTTP, endpoint=url, gzip=gzip)
         self._sender = Sender(target, Encoder(RESOURCE, None, 3_000_000, Starts(1)))
 
     def push(self, snapshot: Snapshot) -> int:

@@ -1,4 +1,4 @@
-"""`quotascope alerts`: rules for Prometheus, and the runbooks that they point to."""
+"""`quotascope alerts`: rules for Prometheus, and the their runbooks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .site import ClusterLabel, ExporterUrl, RunbookUrl, report_missing_links, site
+from . import options
+from .site import report_missing_links, site
 
 alerts = typer.Typer(
     name="alerts",
@@ -49,13 +50,6 @@ Runbooks = Annotated[
         rich_help_panel=_EXTRAS,
     ),
 ]
-GrafanaUrl = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="Where the dashboards are: makes each alert lead to one.",
-    ),
-]
 SystemUsers = Annotated[
     str | None,
     typer.Option(
@@ -79,22 +73,22 @@ Examples:
 def write(
     folder: Folder,
     *,
-    cluster_label: ClusterLabel = None,
-    exporter_url: ExporterUrl = None,
-    runbook_url: RunbookUrl = None,
-    grafana_url: GrafanaUrl = None,
+    cluster_label: options.ClusterLabel = None,
+    exporter_url: options.ExporterUrl = None,
+    runbook_url: options.RunbookUrl = None,
+    grafana_url: options.GrafanaUrl = None,
     system_users: SystemUsers = None,
     alertmanager: Alertmanager = None,
     prometheus_rule: PrometheusRule = None,
     runbooks: Runbooks = None,
 ) -> None:
     """
-    Write recording rules and alerts for Prometheus; other files where they are asked for.
+    Write recording rules and alerts for Prometheus, and other files by option.
 
     Files of the same names are replaced, all of them or none.
     """
-    from quotascope.alerts.write import Extras, misplaced
-    from quotascope.alerts.write import write as write_all
+    from quotascope.alerts.files import Extras, misplaced
+    from quotascope.alerts.files import write as write_all
 
     ours = site(
         exporter_url,

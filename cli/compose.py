@@ -85,7 +85,7 @@ async def build_collection(
     config: Config, *, watch: bool = False
 ) -> AsyncIterator[Collection]:
     """
-    A collection with the limits read and the nodes found: once, or again and again to ``watch``.
+    A collection after limits were read and nodes discovered: once, or repeatedly with ``watch``.
 
     Raises ``ConfigError`` and ``ClientError``.
     """

@@ -1,4 +1,4 @@
-"""`quotascope dashboards`: Grafana's dashboards, as files or straight into a Grafana."""
+"""`quotascope dashboards`: Grafana's dashboards, written to files or pushed to a Grafana."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .site import ClusterLabel, ExporterUrl, RunbookUrl, report_missing_links, site
+from . import options
+from .site import report_missing_links, site
 
 dashboards = typer.Typer(
     name="dashboards",
@@ -19,7 +20,7 @@ Recorded = Annotated[
     bool,
     typer.Option(
         "--recorded",
-        help="Read what the recording rules of `quotascope alerts write` make: needed beyond some thousand clients.",
+        help="Read the series of the recording rules of `quotascope alerts write`: needed beyond some thousand clients.",
     ),
 ]
 
@@ -33,19 +34,21 @@ Examples:
 _PUSH = """
 Examples:
 
-  quotascope dashboards push --url https://grafana.corp --token-file token
+  quotascope dashboards push --grafana-url https://grafana.corp --grafana-token-file token
 
-  GRAFANA_TOKEN=… quotascope dashboards push --url http://localhost:3000
+  GRAFANA_TOKEN=… quotascope dashboards push --grafana-url http://localhost:3000
 """
 
 
 @dashboards.command(epilog=_WRITE)
 def write(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Is made if needed.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder for the files; it is created.")
+    ],
     *,
-    cluster_label: ClusterLabel = None,
-    exporter_url: ExporterUrl = None,
-    runbook_url: RunbookUrl = None,
+    cluster_label: options.ClusterLabel = None,
+    exporter_url: options.ExporterUrl = None,
+    runbook_url: options.RunbookUrl = None,
     recorded: Recorded = False,
 ) -> None:
     """Write the dashboards, and the files that make a Grafana load them (provisioning)."""
@@ -61,21 +64,24 @@ def write(
 @dashboards.command(epilog=_PUSH)
 def push(
     *,
-    url: Annotated[str, typer.Option(metavar="URL", help="Address of the Grafana.")],
-    token_file: Annotated[
+    grafana_url: options.PushedGrafana,
+    grafana_token_file: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="File with the token of a service account; else it is taken from GRAFANA_TOKEN.",
         ),
     ] = None,
-    ca_file: Annotated[
+    grafana_ca_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="PEM file of the authorities to trust."),
+        typer.Option(
+            metavar="FILE",
+            help="PEM file of the authorities to trust for Grafana's TLS.",
+        ),
     ] = None,
-    cluster_label: ClusterLabel = None,
-    exporter_url: ExporterUrl = None,
-    runbook_url: RunbookUrl = None,
+    cluster_label: options.ClusterLabel = None,
+    exporter_url: options.ExporterUrl = None,
+    runbook_url: options.RunbookUrl = None,
     recorded: Recorded = False,
 ) -> None:
     """
@@ -86,11 +92,11 @@ def push(
     import os
 
     from quotascope.dashboards.files import grafana_dashboards
-    from quotascope.dashboards.grafana import Grafana, push_all
+    from quotascope.dashboards.grafana import Grafana, push_all, read_token
     from quotascope.dashboards.scope import Scope
-    from quotascope.dashboards.token import token
 
-    grafana = Grafana(url=url, token=token(token_file, os.environ), ca_file=ca_file)
+    token = read_token(grafana_token_file, os.environ)
+    grafana = Grafana(url=grafana_url, token=token, ca_file=grafana_ca_file)
     ours = site(exporter_url, runbook_url, cluster_label=cluster_label)
     made = grafana_dashboards(Scope(site=ours, recorded=recorded))
     for address in push_all(grafana, made):

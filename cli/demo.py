@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from . import options
+
 EXAMPLES = """
 Examples:
 
@@ -17,21 +19,16 @@ Examples:
 
 
 def demo(
-    port: Annotated[
-        int,
-        typer.Option(
-            min=0, max=65_535, help="Port of /metrics on 127.0.0.1; 0 takes a free one."
-        ),
-    ] = 0,
+    port: options.AnyPort = 0,
     duration: Annotated[
         int | None,
         typer.Option(
-            metavar="SECONDS", min=0, help="End after so long; else Ctrl-C does."
+            metavar="SECONDS", min=0, help="End after this time; else with Ctrl-C."
         ),
     ] = None,
 ) -> None:
     """
-    Watch made-up clients bounce off real quotas: needs no Kafka.
+    Watch made-up clients hit real quotas: needs no Kafka.
 
     A quota engine, its clients and the exporter run in this process.
     The terminal shows who is throttled and by which rule; Prometheus finds

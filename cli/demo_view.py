@@ -55,7 +55,7 @@ def view(snapshot: Snapshot, width: int, height: int | None = None) -> Renderabl
 
 
 def ranking(entities: Sequence[EntityUsage]) -> list[EntityUsage]:
-    """Those whose clients waited longest first, then those that are nearest to their limit."""
+    """The longest waits first, then the highest utilization."""
     return sorted(
         entities,
         key=lambda usage: (

@@ -52,7 +52,7 @@ BrokerPattern = Annotated[
     str | None,
     typer.Option(
         metavar="REGEX",
-        help="Where the broker's name is in a file's path, such as '/broker-([0-9]+)/'.",
+        help="A regular expression with the broker's name as its group, for the path of a file or TOPIC-PARTITION: such as '/broker-([0-9]+)/' or '-([0-9]+)$'.",
         rich_help_panel=_READING,
     ),
 ]

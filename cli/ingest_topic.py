@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .ingest import Broker, Buckets, Into, LogZone, Topics, print_counts
+from . import options
+from .ingest import Broker, BrokerPattern, Buckets, Into, LogZone, Topics, print_counts
 from .pipeline_options import check_extra
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 "$(quot
 
 spark-submit … "$(quotascope spark submit-script)" ingest-topic kafka-request-log --bootstrap-servers broker-1:9092 --into usage --checkpoint usage-stream --once --option kafka.security.protocol=SSL
 """
-_READING = "How logs are read"
 
 
 def ingest_topic(
@@ -32,12 +32,7 @@ def ingest_topic(
         ),
     ],
     *,
-    bootstrap_servers: Annotated[
-        str,
-        typer.Option(
-            metavar="HOST:PORT,…", help="Brokers of the cluster that has the topic."
-        ),
-    ],
+    bootstrap_servers: options.StreamServers,
     into: Into,
     checkpoint: Annotated[
         str,
@@ -46,12 +41,7 @@ def ingest_topic(
             help="What this stream has read so far: a folder or URI of its own, to be kept.",
         ),
     ],
-    every: Annotated[
-        str,
-        typer.Option(
-            metavar="TIME", help="How often the history takes in new requests."
-        ),
-    ] = "1 minute",
+    every: options.Every = "1m",
     once: Annotated[
         bool, typer.Option("--once", help="Read what there is, then end.")
     ] = False,
@@ -63,14 +53,7 @@ def ingest_topic(
         ),
     ] = None,
     broker: Broker = None,
-    broker_pattern: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGEX",
-            help="Where the broker's name is in TOPIC-PARTITION, such as '-([0-9]+)$'.",
-            rich_help_panel=_READING,
-        ),
-    ] = None,
+    broker_pattern: BrokerPattern = None,
     log_time_zone: LogZone = "UTC",
     topics: Topics = None,
     buckets: Buckets = 16,
@@ -81,6 +64,7 @@ def ingest_topic(
     Each message counts once: a stream that was killed goes on where it was when it is started again with the same checkpoint.
     """
     check_extra()
+    from quotascope.exporter.config import seconds_of
     from quotascope.pipeline.ingest import Options
     from quotascope.pipeline.runs.ingest import ingest_topic as by_stream
 
@@ -90,7 +74,7 @@ def ingest_topic(
         checkpoint,
         Options(broker=broker, broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics),
         buckets=buckets,
-        every=None if once else every,
+        every=None if once else f"{round(1_000 * seconds_of(every, '--every'))} milliseconds",
         done=_tell,
     )  # fmt: skip
 

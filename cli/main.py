@@ -122,7 +122,7 @@ def _expected(error: Exception) -> bool:
 
 
 def _never_fail_to_encode() -> None:
-    # names of strangers may hold characters that the terminal's encoding lacks
+    # client names are untrusted: they may hold characters that the terminal's encoding lacks
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -1,4 +1,9 @@
-"""Options that several commands share."""
+"""
+Options that several commands share, each declared once: a flag has one meaning in all commands.
+
+A command chooses the default, and where it is needed another Python type; name, metavar, help and environment variable
+belong to the flag.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,40 @@ import typer
 _READING = "What is read"
 _KAFKA = "Kafka's Admin API, which knows the configured quotas"
 _SERVING = "What is served, and where"
-_NUMBER = "How many series, and whose"
+_NUMBER = "Which series"
 _PUSHING = "Push over OTLP"
 _LOGGING = "Log"
+_ENTITY = "User, client-id or IP address"
+_OUTPUTS = "What is written"
+
+_BOOTSTRAP_SERVERS = typer.Option(
+    metavar="HOST:PORT,…",
+    help="Brokers of the Kafka cluster, to connect to first.",
+    rich_help_panel=_KAFKA,
+)
+_USER = typer.Option(
+    "--user",
+    metavar="NAME",
+    help="Name of the principal, as in the quota: alice for User:alice.",
+    rich_help_panel=_ENTITY,
+)
+_PORT = typer.Option(
+    metavar="PORT",
+    min=0,
+    max=65_535,
+    help="Port to listen on; 0 takes a free one. The exporter's is 9749 by default.",
+    rich_help_panel=_SERVING,
+)
+_GRAFANA_URL = typer.Option(
+    "--grafana-url",
+    metavar="URL",
+    help="Address of the Grafana that has the dashboards.",
+)
+_STRIMZI_CLUSTER = typer.Option(
+    metavar="NAME",
+    help="Name of the Kafka resource, for the label strimzi.io/cluster of KafkaUser manifests.",
+    rich_help_panel=_OUTPUTS,
+)
 
 ConfigFile = Annotated[
     Path | None,
@@ -29,7 +65,7 @@ Sources = Annotated[
     typer.Option(
         "--source",
         metavar="[DIALECT[:NODE]=]URL",
-        help="A broker or controller to read, such as http://broker-1:8778/jolokia; its dialect is found out, or forced as in jmx_exporter:1=http://broker-1:9404/metrics, where 1 is the node id; may be repeated.",
+        help="A broker or controller to read, such as http://broker-1:8778/jolokia; its dialect is detected, or forced as in jmx_exporter:1=http://broker-1:9404/metrics, where 1 is the node id; may be repeated.",
         rich_help_panel=_READING,
     ),
 ]
@@ -37,7 +73,7 @@ Discover = Annotated[
     str | None,
     typer.Option(
         metavar="[DIALECT=]URL",
-        help="Read all brokers and controllers of the cluster: where their agents answer, such as 'http://{host}:8778/jolokia'; also {node_id} and {rack}.",
+        help="Read all brokers and controllers of the cluster: the address of their agents, such as 'http://{host}:8778/jolokia'; also {node_id} and {rack}.",
         rich_help_panel=_READING,
     ),
 ]
@@ -67,14 +103,8 @@ Cluster = Annotated[
         rich_help_panel=_SERVING,
     ),
 ]
-BootstrapServers = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT,…",
-        help="Brokers whose Admin API knows the quotas.",
-        rich_help_panel=_KAFKA,
-    ),
-]
+BootstrapServers = Annotated[str | None, _BOOTSTRAP_SERVERS]
+StreamServers = Annotated[str, _BOOTSTRAP_SERVERS]
 Protocol = Annotated[
     str | None,
     typer.Option(
@@ -98,7 +128,7 @@ Username = Annotated[
     typer.Option(
         "--sasl-username",
         metavar="NAME",
-        help="Who we are to Kafka.",
+        help="User for Kafka.",
         rich_help_panel=_KAFKA,
     ),
 ]
@@ -129,12 +159,8 @@ Address = Annotated[
         rich_help_panel=_SERVING,
     ),
 ]
-Port = Annotated[
-    int | None,
-    typer.Option(
-        metavar="PORT", help="Port to listen on (9749).", rich_help_panel=_SERVING
-    ),
-]
+Port = Annotated[int | None, _PORT]
+AnyPort = Annotated[int, _PORT]
 WebConfigFile = Annotated[
     str | None,
     typer.Option(
@@ -187,7 +213,7 @@ IncludeUsers = Annotated[
     typer.Option(
         "--include-user",
         metavar="RE2",
-        help="Show only users whose whole name matches; may be repeated.",
+        help="Show only users that match with their whole name; may be repeated.",
         rich_help_panel=_NUMBER,
     ),
 ]
@@ -196,7 +222,7 @@ ExcludeUsers = Annotated[
     typer.Option(
         "--exclude-user",
         metavar="RE2",
-        help="Fold users whose whole name matches; may be repeated.",
+        help="Fold users that match with their whole name; may be repeated.",
         rich_help_panel=_NUMBER,
     ),
 ]
@@ -222,7 +248,7 @@ DetailAbove = Annotated[
     float | None,
     typer.Option(
         metavar="RATIO",
-        help="Show utilisation, rule and cause only of who is throttled or above this utilisation, such as 0.5.",
+        help="Show utilization, rule and cause only of entities that are throttled or above this utilization, such as 0.5.",
         rich_help_panel=_NUMBER,
     ),
 ]
@@ -230,22 +256,119 @@ IdleAfter = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Leave out who has not moved for so long, such as 15m.",
+        help="Leave out entities without traffic for this time, such as 15m.",
         rich_help_panel=_NUMBER,
     ),
 ]
-User = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="Name of the principal, as in the quota: alice for User:alice.",
-    ),
-]
+User = Annotated[str, _USER]
+NamedUser = Annotated[str | None, _USER]
 ClientId = Annotated[
     str | None,
     typer.Option(
+        "--client-id",
         metavar="ID",
-        help="The client's client.id; '' for clients that send none. Without it: any that no quota names.",
+        help="The client.id, as clients send it.",
+        rich_help_panel=_ENTITY,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Ip = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="An IP address, or the name of a host that the brokers can look up.",
+        rich_help_panel=_ENTITY,
+    ),
+]
+DefaultUser = Annotated[
+    bool,
+    typer.Option(
+        "--default-user",
+        help="All users without a quota of their own.",
+        rich_help_panel=_ENTITY,
+    ),
+]
+DefaultClientId = Annotated[
+    bool,
+    typer.Option(
+        "--default-client-id",
+        help="All client-ids without a quota of their own.",
+        rich_help_panel=_ENTITY,
+    ),
+]
+DefaultIp = Annotated[
+    bool,
+    typer.Option(
+        "--default-ip",
+        help="All addresses without a quota of their own.",
+        rich_help_panel=_ENTITY,
+    ),
+]
+Apply = Annotated[
+    bool, typer.Option("--apply", help="Change the cluster. Without it, only show.")
+]
+QuotasFrom = Annotated[
+    Path | None,
+    typer.Option(
+        "--quotas",
+        metavar="FILE",
+        help="Take the quotas of this YAML file (- for standard input), as `quotas export` writes it, instead of the cluster's.",
+    ),
+]
+Top = Annotated[
+    int, typer.Option(min=0, metavar="N", help="How many entities to show.")
+]
+Every = Annotated[
+    str,
+    typer.Option(
+        "--every", metavar="TIME", help="How often to read again, such as 5s or 1m."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+JsonFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--json-file",
+        metavar="FILE",
+        help="The same JSON in a file.",
+        rich_help_panel=_OUTPUTS,
+    ),
+]
+Html = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A page with tables and plots that needs no other file.",
+        rich_help_panel=_OUTPUTS,
+    ),
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="The rows as CSV; - prints them.", rich_help_panel=_OUTPUTS
+    ),
+]
+StrimziCluster = Annotated[str, _STRIMZI_CLUSTER]
+NamedStrimziCluster = Annotated[str | None, _STRIMZI_CLUSTER]
+ClusterLabel = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Label that separates the clusters of one Prometheus (cluster); it need not exist.",
+    ),
+]
+RunbookUrl = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Address of the runbooks; {alert} stands for the alert's name.",
+    ),
+]
+ExporterUrl = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Address of the exporter as people reach it, for links to the runbooks that it serves. Instead of --runbook-url.",
+    ),
+]
+GrafanaUrl = Annotated[str | None, _GRAFANA_URL]
+PushedGrafana = Annotated[str, _GRAFANA_URL]

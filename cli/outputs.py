@@ -1,4 +1,4 @@
-"""Where a command writes what it was told to write."""
+"""Files that a command writes."""
 
 from __future__ import annotations
 
@@ -7,53 +7,36 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from quotascope.pages import files
 
+from . import options
+
 STDOUT = Path("-")
 """Stands for standard output."""
-_OUTPUTS = "What is written"
-
-Html = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="A page with plots that needs nothing else.",
-        rich_help_panel=_OUTPUTS,
-    ),
-]
-Csv = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="The rows as CSV; - prints them.", rich_help_panel=_OUTPUTS
-    ),
-]
-Json = Annotated[
-    Path | None,
-    typer.Option(
-        "--json",
-        metavar="FILE",
-        help="All of it as JSON; - prints it.",
-        rich_help_panel=_OUTPUTS,
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
     """Where results are written; without any of these, tables are shown."""
 
-    html: Html = None
-    csv: Csv = None
-    json: Json = None
+    html: options.Html = None
+    csv: options.Csv = None
+    json: options.Json = False
+    json_file: options.JsonFile = None
+
+    @property
+    def documents(self) -> tuple[Path, ...]:
+        """The files for JSON; standard output with ``--json``."""
+        printed = (STDOUT,) if self.json else ()
+        return printed if self.json_file is None else (*printed, self.json_file)
 
     @property
     def files(self) -> tuple[Path | None, ...]:
-        """All three."""
-        return self.html, self.csv, self.json
+        """All of them."""
+        return self.html, self.csv, *self.documents
 
 
 def printed(*outputs: Path | None) -> bool:

@@ -40,12 +40,20 @@ async def play(config: Config, duration_seconds: int | None) -> None:
     """
     clock = SteadyClock()
     simulation = Simulation(clock())
+    source = EmbeddedSource("demo", simulation.registry, _NODE_ID, clock)
+    limits = EmbeddedLimits(simulation.quotas, _NODE_ID, clock, _CAPACITY_THREADS)
     until = _end(duration_seconds)
     started = time.monotonic()
-    console = _console()
-    async with _exporter(config, simulation, clock) as exporter:
+    console = Console(highlight=False)
+    if not can_redraw(console) and "COLUMNS" not in os.environ:
+        console = Console(highlight=False, width=_PLAIN_COLUMNS)
+    parts = Parts(loaded=Loaded(config=config), sources=(source,), limits=limits)
+    async with Exporter(parts, runbooks=dict(runbooks())) as exporter:
         async with _at_work(simulation, clock, until):
-            await _show(exporter, console, until)
+            if can_redraw(console):
+                await _redraw(exporter, console, until)
+            else:
+                await _print(exporter, console, until)
         last = await exporter.snapshot()
     console.print(farewell(last, time.monotonic() - started), soft_wrap=True)
 
@@ -54,7 +62,7 @@ async def play(config: Config, duration_seconds: int | None) -> None:
 async def _at_work(
     simulation: Simulation, clock: Clock, until: asyncio.Event
 ) -> AsyncIterator[None]:
-    """Clients that work meanwhile; should they fail, which would be a defect, everything ends and says why."""
+    """Runs the clients meanwhile; a failure of theirs is a defect, and ends the demo."""
     clients = asyncio.create_task(run(simulation, clock))
     clients.add_done_callback(lambda _task: until.set())
     try:
@@ -63,13 +71,6 @@ async def _at_work(
         clients.cancel()
         with suppress(asyncio.CancelledError):
             await clients
-
-
-def _exporter(config: Config, simulation: Simulation, clock: Clock) -> Exporter:
-    source = EmbeddedSource("demo", simulation.registry, _NODE_ID, clock)
-    limits = EmbeddedLimits(simulation.quotas, _NODE_ID, clock, _CAPACITY_THREADS)
-    parts = Parts(loaded=Loaded(config=config), sources=(source,), limits=limits)
-    return Exporter(parts, runbooks=dict(runbooks()))
 
 
 def _end(duration_seconds: int | None) -> asyncio.Event:
@@ -82,23 +83,6 @@ def _end(duration_seconds: int | None) -> asyncio.Event:
     return until
 
 
-def _console() -> Console:
-    console = Console(highlight=False)
-    if can_redraw(console) or "COLUMNS" in os.environ:
-        return console
-    return Console(highlight=False, width=_PLAIN_COLUMNS)
-
-
-async def _show(exporter: Exporter, console: Console, until: asyncio.Event) -> None:
-    if can_redraw(console):
-        await _redraw(exporter, console, until)
-        last = view(await exporter.snapshot(), console.width, console.height - 2)
-        console.print(last)
-    else:
-        console.print(intro(exporter.url), soft_wrap=True)
-        await _print(exporter, console, until)
-
-
 async def _redraw(exporter: Exporter, console: Console, until: asyncio.Event) -> None:
     with full_screen(console) as draw:
         ended = False
@@ -106,9 +90,11 @@ async def _redraw(exporter: Exporter, console: Console, until: asyncio.Event) ->
             snapshot = await exporter.snapshot()
             draw(screen(snapshot, exporter.url, console.width, console.height))
             ended = await _ends_within(until, _REDRAW_SECONDS)
+    console.print(view(await exporter.snapshot(), console.width, console.height - 2))
 
 
 async def _print(exporter: Exporter, console: Console, until: asyncio.Event) -> None:
+    console.print(intro(exporter.url), soft_wrap=True)
     ended = False
     while not ended:
         ended = await _ends_within(until, _PRINT_SECONDS)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from . import outputs
+from . import options, outputs
 from .grouping import grouped
 from .pipeline_options import (
     EngineName,
@@ -37,12 +37,11 @@ quotascope recommend usage
 
 quotascope recommend usage --share 5 --headroom 50 --for user,client-id --bootstrap-servers broker-1:9092
 
-quotascope recommend usage --configured quotas.yaml --html recommend.html --commands set-quotas.sh
+quotascope recommend usage --quotas quotas.yaml --html recommend.html --commands set-quotas.sh
 
 quotascope recommend usage --strimzi users.yaml --strimzi-cluster my-cluster --time-zone Europe/Berlin
 """
 _LIMITS = "What limits have to keep"
-_NOW = "What is configured now, to compare with"
 
 For = Annotated[
     Literal["user", "client-id", "user,client-id"],
@@ -116,14 +115,6 @@ ShortLog = Annotated[
         rich_help_panel=_LIMITS,
     ),
 ]
-Configured = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="YAML file of the quotas, as `quotascope quotas export` writes it; instead of asking the cluster.",
-        rich_help_panel=_NOW,
-    ),
-]
 CommandsFile = Annotated[
     Path | None,
     typer.Option(
@@ -141,10 +132,6 @@ Strimzi = Annotated[
         rich_help_panel="What is written",
     ),
 ]
-StrimziCluster = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="Label strimzi.io/cluster of the manifests.", rich_help_panel="What is written"),
-]  # fmt: skip
 
 
 @grouped
@@ -163,12 +150,12 @@ def recommend(
     kafka_version: KafkaVersion = None,
     short_log: ShortLog = False,
     engine: EngineName = "auto",
-    configured: Configured = None,
+    quotas: options.QuotasFrom = None,
     kafka: AdminOptions,
     results: outputs.Results,
     commands: CommandsFile = None,
     strimzi: Strimzi = None,
-    strimzi_cluster: StrimziCluster = "my-cluster",
+    strimzi_cluster: options.StrimziCluster = "my-cluster",
 ) -> None:
     """
     Find the lowest limit per entity that would have throttled it at most a given share of the time.
@@ -183,7 +170,7 @@ def recommend(
     policy = _policy(for_, share, headroom, not all_hours_together, time_zone)
     policy = _narrowed(policy, key or (), floor or (), short_log=short_log)
     given = release_of(kafka_version)
-    now, cluster = _now(configured, settings)
+    now, cluster = _now(quotas, settings)
     chosen = _windows(windows, controller_windows, followed(given, cluster=cluster))
     advice = _searched(folder, policy, chosen, now, engine)
     found = _commands(advice, settings)
@@ -276,8 +263,8 @@ def _write(results: outputs.Results, advice: Advice, commands: Commands) -> None
         outputs.put(results.html, page(advice, commands.lines))
     if results.csv is not None:
         outputs.put(results.csv, as_csv(advice))
-    if results.json is not None:
-        outputs.put(results.json, as_json(advice, commands))
+    for file in results.documents:
+        outputs.put(file, as_json(advice, commands))
 
 
 def _write_settings(

@@ -35,13 +35,19 @@ def request_topic(
     partitions: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Else as the cluster has it.", rich_help_panel=_NEW
+            min=1,
+            metavar="N",
+            help="Partitions of the topic; else the cluster's default.",
+            rich_help_panel=_NEW,
         ),
     ] = None,
     replication_factor: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Else as the cluster has it.", rich_help_panel=_NEW
+            min=1,
+            metavar="N",
+            help="Replicas of each partition; else the cluster's default.",
+            rich_help_panel=_NEW,
         ),
     ] = None,
     retention_hours: Annotated[
@@ -50,7 +56,7 @@ def request_topic(
             min=1,
             max=1_000_000,
             metavar="HOURS",
-            help="How long Kafka keeps lines; else as the cluster has it.",
+            help="How long Kafka keeps lines; else the cluster's default.",
             rich_help_panel=_NEW,
         ),
     ] = None,

@@ -1,47 +1,25 @@
-"""Options about the place where rules and dashboards are to work, which both of them share."""
+"""The installation that rules and dashboards are written for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
     from quotascope.alerts import Site
 
-ClusterLabel = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Label that tells the clusters of one Prometheus apart (cluster); it need not exist.",
-    ),
-]
-RunbookUrl = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="Where the runbooks are; {alert} stands for the alert's name.",
-    ),
-]
-ExporterUrl = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="Address of the exporter as people reach it, which serves the runbooks itself. Instead of --runbook-url.",
-    ),
-]
-
 
 def site(
     exporter_url: str | None, runbook_url: str | None, **given: str | None
 ) -> Site:
-    """What was given on the command line; the rest is as in the committed files. Raises ``InvalidSite``."""
+    """The values of the command line, and those of the committed files for the rest. Raises ``InvalidSite``."""
     from quotascope.alerts import InvalidSite, Site, check_address
 
     if exporter_url is not None:
         if runbook_url is not None:
             raise InvalidSite(
-                "--exporter-url and --runbook-url both say where the runbooks are: give one of them"
+                "--exporter-url and --runbook-url are both addresses of runbooks: give one of them"
             )
         check_address(exporter_url, "an exporter")
         runbook_url = f"{exporter_url.rstrip('/')}/runbooks/{{alert}}"
@@ -50,7 +28,7 @@ def site(
 
 
 def report_missing_links(site: Site, *, to_dashboards: bool) -> None:
-    """Say on standard error which links are left out, and which options make them."""
+    """Print on standard error which links are left out, and which options make them."""
     if site.runbook_url is None:
         typer.echo(
             "no links to runbooks: --exporter-url or --runbook-url makes them", err=True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import outputs
+from . import options, outputs
 
 if TYPE_CHECKING:
     from quotascope.spark_listener.report import Account
@@ -70,15 +70,10 @@ Summary = Annotated[
         help="What the listener left behind (spark.quotascope.summaryFile): throttle times of successful attempts, which no event log has.",
     ),
 ]
-Html = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write a page with tables and a timeline."),
-]
 Png = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Draw the timeline; needs the extra `plots`."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Written = Annotated[
     Path, typer.Argument(metavar="FILE", help="Is replaced if it exists.")
 ]
@@ -89,9 +84,9 @@ def report(
     log: Log,
     *,
     summary: Summary = None,
-    html: Html = None,
+    html: options.Html = None,
     png: Png = None,
-    as_json: AsJson = False,
+    json: options.Json = False,
 ) -> None:
     """Show who was throttled, what failed and was repeated, and why, from the event log of an application."""
     from rich.console import Console
@@ -104,7 +99,7 @@ def report(
         outputs.put(html, page(account))
     if png is not None:
         write_picture(account, png)
-    if as_json:
+    if json:
         typer.echo(document(account))
     else:
         Console().print(tables(account))

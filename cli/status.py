@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from . import options
 from .grouping import grouped
 from .settings import SourceOptions
 
@@ -31,9 +32,7 @@ Exit code 0: all sources and the limits could be read. 1: something could not.
 def status(
     *,
     read: SourceOptions,
-    top: Annotated[
-        int, typer.Option(min=0, metavar="N", help="How many entities to show.")
-    ] = 10,
+    top: options.Top = 10,
 ) -> None:
     """Read the brokers once: how they are, what limits there are, and who is throttled or close to it."""
     from rich.console import Console

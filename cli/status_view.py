@@ -13,7 +13,12 @@ from quotascope.exporter.counts import left_out, limits_unknown, throttles_unkno
 from quotascope.exporter.diagnosis import Finding, Severity
 from quotascope.exporter.limits import QUOTA_KEYS, Limits
 from quotascope.exporter.ranking import most_pressing
-from quotascope.exporter.snapshot import Cause, EntityUsage, Snapshot, SourceHealth
+from quotascope.exporter.snapshot import (
+    EntityUsage,
+    Snapshot,
+    SourceHealth,
+    ThrottleCause,
+)
 from quotascope.exporter.units import (
     entity_name,
     rule_name,
@@ -132,8 +137,8 @@ def _row(usage: EntityUsage) -> Iterator[Text]:
 
 
 def _rule(usage: EntityUsage) -> str:
-    if usage.cause is Cause.CONTROLLER_MUTATION:
+    if usage.cause is ThrottleCause.CONTROLLER_MUTATION:
         return "throttled by a mutation quota"
-    if usage.cause is Cause.UNKNOWN:
+    if usage.cause is ThrottleCause.UNKNOWN:
         return "unknown: its own quota or a mutation quota"
     return rule_name(usage.entity.resolution)

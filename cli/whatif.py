@@ -31,7 +31,7 @@ quotascope whatif usage --candidates candidates.yaml
 
 quotascope whatif usage --candidates candidates.yaml --mode closed --html whatif.html --csv whatif.csv
 
-quotascope whatif usage --candidates candidates.yaml --json - | jq .candidates
+quotascope whatif usage --candidates candidates.yaml --json | jq .candidates
 
 spark-submit --master yarn "$(quotascope spark submit-script)" whatif hdfs:///kafka/usage --candidates candidates.yaml --html whatif.html
 """
@@ -101,5 +101,5 @@ def _write(results: outputs.Results, found: WhatIf, zone: tzinfo) -> None:
         outputs.put(results.html, whatif_page(found.account, found.usages, zone))
     if results.csv is not None:
         outputs.put(results.csv, as_csv(found.results, found.account.mode))
-    if results.json is not None:
-        outputs.put(results.json, as_json(found.account))
+    for file in results.documents:
+        outputs.put(file, as_json(found.account))

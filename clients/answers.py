@@ -120,11 +120,11 @@ def release(answer: Answer) -> KafkaRelease | None:
 
 
 def brokers(answer: Answer) -> RegisteredBrokers:
-    """The brokers of a DescribeCluster answer, whose version 2 says of each whether it is fenced."""
-    told = answer["brokers"]
+    """The brokers of a DescribeCluster answer; version 2 has for each whether it is fenced."""
+    found = answer["brokers"]
     return RegisteredBrokers(
-        nodes=tuple(map(_broker, told)),
-        with_fenced=bool(told) and all("is_fenced" in broker for broker in told),
+        nodes=tuple(map(_broker, found)),
+        with_fenced=bool(found) and all("is_fenced" in broker for broker in found),
     )
 
 
@@ -147,7 +147,7 @@ def configs(answer: Answer) -> dict[str, str | None]:
 
 
 def listener_rate_keys(found: Mapping[str, str | None]) -> list[str]:
-    """The keys with the connection rates of a broker's listeners, by what it told of `SETTINGS`."""
+    """The keys with the connection rates of a broker's listeners, by its `SETTINGS`."""
     listeners = (found.get(_LISTENERS) or "").split(",")
     names = [text.partition("://")[0].strip().lower() for text in listeners]
     return [f"listener.name.{name}.{CONNECTION_RATE}" for name in names if name]
@@ -155,7 +155,7 @@ def listener_rate_keys(found: Mapping[str, str | None]) -> list[str]:
 
 def settings(node_id: int, found: Mapping[str, str | None]) -> BrokerSettings:
     """
-    The settings of a broker by what it told of `SETTINGS` and `listener_rate_keys`.
+    The settings of a broker by its values of `SETTINGS` and `listener_rate_keys`.
 
     Raises `AdminRequestFailed` when one is missing or no number. Limits are never missing: without one there is none.
     """
@@ -165,7 +165,7 @@ def settings(node_id: int, found: Mapping[str, str | None]) -> BrokerSettings:
             return int(found[key] or "")
         except (KeyError, TypeError, ValueError):
             raise AdminRequestFailed(
-                "DescribeConfigs", None, f"broker {node_id} does not tell {key}"
+                "DescribeConfigs", None, f"broker {node_id} does not report {key}"
             ) from None
 
     return BrokerSettings(
@@ -201,7 +201,7 @@ def quorum_leader(answer: Answer) -> int | None:
 
 
 def quorum_voters(answer: Answer) -> QuorumVoters:
-    """The voters of a DescribeQuorum answer, with the first listener of each where version 2 tells them."""
+    """The voters of a DescribeQuorum answer, with the first listener of each where version 2 has them."""
     node_ids = {
         voter["replica_id"]
         for topic in answer["topics"]

@@ -2,8 +2,8 @@
 Why a cluster that can be reached did not let us in.
 
 kafka-python says "socket disconnected" or "timeout" for a wrong password, a mechanism that is off, a missing client certificate,
-a listener of another protocol and a broker that stops alike. This asks the server again, and tells them apart. Only the
-broker's own answer (error 58 of SaslAuthenticate, KIP-152) is a wrong password: a connection that ends says nothing of it.
+a listener of another protocol and a broker that stops alike. This connects to the server again, and distinguishes them. Only the
+broker's own answer (error 58 of SaslAuthenticate, KIP-152) is a wrong password: a connection that ends does not show it.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ class MutationThrottled(AdminRequestFailed):
         super().__init__(request, 89, f"{reason} (wait {throttle_time_ms} ms)")
 
     def after(self, waited_ms: int) -> MutationThrottled:
-        """The same refusal, with what is left of its throttle when so many ms were waited."""
+        """The same refusal with the rest of its throttle time after a wait in ms."""
         left_ms = max(0, self.throttle_time_ms - waited_ms)
         return MutationThrottled(self.request, left_ms, self.message)
 

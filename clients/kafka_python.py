@@ -57,7 +57,7 @@ from .security import Connection, Sasl, SaslMechanism
 
 _FIRST_ATTEMPT_SECONDS: Final = 1.0
 _MOST_ASKED: Final = 4
-"""So many brokers are asked, one after the other, what any of them can answer."""
+"""How many brokers are asked, one after the other, for an answer that any of them can give."""
 _ONE_NODE_SECONDS: Final = 1.0
 """How long one broker is waited for before another one is asked what any broker can answer."""
 _NO_ANSWER: Final = (KafkaTimeoutError, RequestTimedOutError)
@@ -86,8 +86,8 @@ class KafkaPythonAdmin:
 
     def describe_cluster(self) -> ClusterDescription:
         """The cluster and its brokers."""
-        told = answers.cluster(self._ask("DescribeCluster", DescribeClusterRequest))
-        return replace(told, release=self._release())
+        found = answers.cluster(self._ask("DescribeCluster", DescribeClusterRequest))
+        return replace(found, release=self._release())
 
     def _release(self) -> str:
         manager = getattr(self._admin, "_manager", None)
@@ -100,7 +100,7 @@ class KafkaPythonAdmin:
         return answers.release(answer)
 
     def describe_brokers(self) -> RegisteredBrokers:
-        """The brokers, with those that are down where the cluster tells."""
+        """The brokers, with those that are down where the cluster reports them."""
         answer = self._ask(
             "DescribeCluster",
             lambda: DescribeClusterRequest(include_fenced_brokers=True),
@@ -156,7 +156,7 @@ class KafkaPythonAdmin:
                     return answers.settings(node_id, found)
 
                 asked = {each: manager.call_soon(one, each) for each in node_ids}
-                return {node_id: await told for node_id, told in asked.items()}
+                return {node_id: await answer for node_id, answer in asked.items()}
 
             settings: dict[int, BrokerSettings | ClientError] = manager.run(all_of_them)
             return settings
@@ -207,7 +207,7 @@ class KafkaPythonAdmin:
                 self._forget_unless_refused(name, error)
                 answer = self._ask_again(name, request, node_id)
             except Exception:
-                self._disconnect()  # nobody knows what it left behind
+                self._disconnect()  # its state is unknown
                 raise
         answers.check(name, answer, self._username)
         return answer

@@ -1,5 +1,5 @@
 """
-What a cluster tells about its quotas, whatever library asks it.
+The quotas of a cluster, independent of the library that reads them.
 
 The values are the Admin API's own, in Kafka's units and names; nothing is resolved or joined here.
 """
@@ -57,7 +57,7 @@ class ClusterDescription:
     cluster_id: str
     nodes: tuple[Node, ...]
     release: str = ""
-    """The oldest release of Kafka that speaks as the brokers do, such as 4.1; empty when the library does not tell."""
+    """The oldest release of Kafka that speaks as the brokers do, such as 4.1; empty when the library does not report it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class QuorumVoters:
 
     node_ids: tuple[int, ...]
     nodes: tuple[Node, ...]
-    """Where they listen to brokers and each other; empty where the cluster does not tell (before KIP-853, Kafka 3.9)."""
+    """Where they listen to brokers and each other; empty where the cluster does not report it (before KIP-853, Kafka 3.9)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ class QuotaAdmin(Protocol):
         ...
 
     def describe_brokers(self) -> RegisteredBrokers:
-        """The brokers, with those that are down where the cluster tells. Needs no permission."""
+        """The brokers, with those that are down where the cluster reports them. Needs no permission."""
         ...
 
     def describe_voters(self) -> QuorumVoters:

@@ -59,7 +59,7 @@ def combined(
 
 def refusal(connection: Connection) -> str | None:
     """
-    Why a server that was reached ends the connection by itself, or None when it does not.
+    Why a server that was reached ends the connection, or None when it does not.
 
     A server that wants a client certificate says so only after the handshake (TLS 1.3).
     """

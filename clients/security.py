@@ -20,7 +20,7 @@ class SecurityProtocol(StrEnum):
 
     @property
     def uses_sasl(self) -> bool:
-        """Whether the client tells a user and a password."""
+        """Whether the client sends a user and a password."""
         return self in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
 
     @property
@@ -38,7 +38,7 @@ class SaslMechanism(StrEnum):
 
 
 class Secret:
-    """A password that is shown to nobody by accident: `reveal` is the only way to it."""
+    """A password that is never shown by accident: only `reveal` returns it."""
 
     __slots__ = ("_value",)
 

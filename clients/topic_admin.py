@@ -1,4 +1,4 @@
-"""Topics as the Admin API tells of them and makes them, whatever library asks it."""
+"""Topics of the Admin API, independent of the library that reads and creates them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TopicShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicFound:
-    """A topic that is there; None for what the cluster did not tell."""
+    """A topic that exists; None for what the cluster did not report."""
 
     partitions: int | None
     replication_factor: int | None

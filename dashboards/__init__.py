@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
-from .errors import CannotWrite, DashboardsError, GrafanaError, GrafanalibMissing
+from .errors import (
+    DashboardsError,
+    DashboardsNotWritten,
+    GrafanaError,
+    GrafanalibMissing,
+)
 
-__all__ = ["CannotWrite", "DashboardsError", "GrafanaError", "GrafanalibMissing"]
+__all__ = [
+    "DashboardsError",
+    "DashboardsNotWritten",
+    "GrafanaError",
+    "GrafanalibMissing",
+]

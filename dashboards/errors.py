@@ -5,7 +5,7 @@ What can go wrong in this room.
 
     DashboardsError
     ├── GrafanalibMissing   the extra that builds dashboards is not installed
-    ├── CannotWrite         a folder or file cannot be written
+    ├── DashboardsNotWritten         a folder or file cannot be written
     └── GrafanaError        a Grafana could not be reached, or refused
 """
 
@@ -20,7 +20,7 @@ class GrafanalibMissing(DashboardsError):
     """The extra that builds dashboards is not installed."""
 
 
-class CannotWrite(DashboardsError):
+class DashboardsNotWritten(DashboardsError):
     """A folder or file cannot be written."""
 
 

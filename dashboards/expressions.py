@@ -7,8 +7,9 @@ from quotascope.alerts.recorded import (
     ENTITY_THROTTLE,
     ENTITY_UTILIZATION,
     ENTITY_UTILIZATION_PREDICTED,
+    TREND_WINDOW,
+    in_three_hours,
 )
-from quotascope.alerts.trend import WINDOW, in_three_hours
 from quotascope.metrics.catalog import (
     RULE_INFO,
     SOURCE_UP,
@@ -26,7 +27,7 @@ RULE = ("level", "rule_user", "rule_client_id")
 
 
 def throttled(scope: Scope, *matchers: str) -> str:
-    """Seconds by which entities are throttled on their worst broker; only of those that are."""
+    """Throttle time of entities on their worst broker, above 0."""
     if scope.recorded:
         return _without_name(scope, scope.recorded_of(ENTITY_THROTTLE, *matchers))
     delayed = above(scope.of(THROTTLE_TIME_SECONDS, *matchers), 0)
@@ -34,7 +35,7 @@ def throttled(scope: Scope, *matchers: str) -> str:
 
 
 def utilization(scope: Scope, *matchers: str, at: str = "") -> str:
-    """Utilisation of entities on their busiest broker; ``at`` is a modifier such as ``@ end()``."""
+    """Utilization of entities on their busiest broker; ``at`` is a modifier such as ``@ end()``."""
     if scope.recorded:
         recorded = _at(scope.recorded_of(ENTITY_UTILIZATION, *matchers), at)
         return _without_name(scope, recorded)
@@ -43,14 +44,14 @@ def utilization(scope: Scope, *matchers: str, at: str = "") -> str:
 
 def predicted(scope: Scope) -> str:
     """
-    Utilisation of entities in three hours, if the trend of the last six goes on.
+    Utilization of entities in three hours, by the trend of the last six.
 
-    Without recorded series every entity is looked at 36 times, instead of at each scrape.
+    Without recorded series every entity is evaluated 36 times, instead of once a scrape.
     """
     if scope.recorded:
         future = scope.recorded_of(ENTITY_UTILIZATION_PREDICTED)
     else:
-        future = in_three_hours(f"{grouped(utilization(scope))}[{WINDOW}:10m]")
+        future = in_three_hours(f"{grouped(utilization(scope))}[{TREND_WINDOW}:10m]")
     return call("clamp_min", future, "0")
 
 
@@ -64,7 +65,7 @@ def _at(selector: str, modifier: str) -> str:
 
 
 def deciding_rule(scope: Scope, entities: str, *matchers: str) -> str:
-    """The rules that decide for some entities; the value says nothing."""
+    """The rules that apply to some entities; the value has no meaning."""
     rules = scope.by("max", scope.of(RULE_INFO, *matchers), *ENTITY, *RULE)
     return both(rules, entities, scope.keys(*ENTITY))
 
@@ -92,7 +93,7 @@ def top(count: int, expression: str) -> str:
 
 def steady_top(scope: Scope, count: int) -> str:
     """
-    Utilisation over time of those that are highest at the end of the range.
+    Utilization over time of those that are highest at the end of the range.
 
     They are chosen once: the lines of a plain topk() would come and go.
     """
@@ -100,16 +101,17 @@ def steady_top(scope: Scope, count: int) -> str:
     return both(utilization(scope), chosen, scope.keys(*ENTITY))
 
 
-def row_key(expression: str) -> str:
+def row_key(expression: str, *labels: str) -> str:
     """
-    Gives every row a column by which Grafana merges queries.
+    Gives every row a column by which Grafana merges queries: some labels, by default user and client-id.
 
     A label that no row of a query has is no column at all, and rows would be merged by what is left.
 
     >>> row_key("up")
     'label_join(up, "entity", " / ", "user", "client_id")'
     """
-    return f'label_join({expression}, "entity", " / ", "user", "client_id")'
+    names = ", ".join(f'"{label}"' for label in labels or ("user", "client_id"))
+    return f'label_join({expression}, "entity", " / ", {names})'
 
 
 def counter_rate(scope: Scope, family: Family, *matchers: str) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from quotascope.pages.files import put_all
 
-from .boards import boards
-from .errors import CannotWrite, GrafanalibMissing
-from .normal import Json
+from .errors import DashboardsNotWritten, GrafanalibMissing
 from .scope import Scope
 
 FOLDER = "Kafka quotas"
@@ -27,7 +26,7 @@ providers:
       path: {path}
 """
 _DATASOURCE = """\
-# An example: tells Grafana of a Prometheus. Where Grafana knows it already, leave this out.
+# An example of a Prometheus as data source. Leave it out if Grafana has it already.
 # Copy it to /etc/grafana/provisioning/datasources/.
 apiVersion: 1
 datasources:
@@ -41,7 +40,7 @@ datasources:
 """
 
 
-def grafana_dashboards(scope: Scope) -> dict[str, dict[str, Json]]:
+def grafana_dashboards(scope: Scope) -> dict[str, dict[str, Any]]:
     """
     The JSON models of all dashboards by uid.
 
@@ -50,17 +49,17 @@ def grafana_dashboards(scope: Scope) -> dict[str, dict[str, Json]]:
 
     """
     try:
-        from .panels import grafana_json  # noqa: PLC0415  # its library is an extra
+        from .boards import boards  # noqa: PLC0415  # their library is an extra
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "grafanalib":
             raise
         raise GrafanalibMissing(
             "dashboards are made with grafanalib, which is not installed: pip install 'quotascope[dashboards]'"
         ) from error
-    return {board.uid: grafana_json(board) for board in boards(scope)}
+    return {made["uid"]: made for made in boards(scope)}
 
 
-def file_text(dashboard: Mapping[str, Json]) -> str:
+def file_text(dashboard: Mapping[str, Any]) -> str:
     """A dashboard as it stands in its file: keys sorted, so that changes show."""
     return json.dumps(dashboard, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
@@ -71,7 +70,7 @@ def write(folder: Path, scope: Scope) -> list[Path]:
 
     Raises:
         GrafanalibMissing: The extra ``dashboards`` is not installed.
-        CannotWrite: The folder or a file cannot be written.
+        DashboardsNotWritten: The folder or a file cannot be written.
 
     """
     made = grafana_dashboards(scope)
@@ -85,5 +84,7 @@ def write(folder: Path, scope: Scope) -> list[Path]:
     try:
         put_all(texts, make_folders=True)
     except OSError as error:
-        raise CannotWrite(f"cannot write {error.filename}: {error.strerror}") from error
+        raise DashboardsNotWritten(
+            f"cannot write {error.filename}: {error.strerror}"
+        ) from error
     return list(texts)

@@ -1,8 +1,8 @@
 """
-Grafana's HTTP API, as far as putting dashboards there needs it.
+Grafana's HTTP API, as far as pushing dashboards needs it.
 
-``POST /api/folders`` and ``POST /api/dashboards/db``, with a service account's token.
-Redirects are not followed: the token goes to the address that was given and to no other.
+``POST /api/folders`` and ``POST /api/dashboards/db``, with a service account's token, which is never taken from the
+command line. Redirects are not followed: the token is sent to the address that was given and to no other.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 
 from .errors import GrafanaError
 from .files import FOLDER
-from .normal import Json
 
 FOLDER_UID = "quotascope"
+VARIABLE = "GRAFANA_TOKEN"
 _TIMEOUT = aiohttp.ClientTimeout(total=30)
 _OK, _REDIRECTED, _BAD, _DENIED, _FORBIDDEN, _MISSING = 200, 300, 400, 401, 403, 404
 _LONGEST_ANSWER = 300
@@ -29,7 +30,7 @@ _LONGEST_ANSWER = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grafana:
-    """Where a Grafana is, and how to be let in."""
+    """A Grafana, and the credentials for it."""
 
     url: str
     """Its address, with the path under which it is served, if any."""
@@ -39,11 +40,36 @@ class Grafana:
     """PEM file of the authorities to trust instead of the system's."""
 
 
+def read_token(file: Path | None, environment: Mapping[str, str]) -> str:
+    """
+    The token from a file, or else from the environment, without blanks around it.
+
+    Raises:
+        GrafanaError: There is none, or it holds characters that no token has.
+
+    """
+    found = environment.get(VARIABLE, "").strip()
+    if file:
+        try:
+            found = file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or "it is not text"
+            raise GrafanaError(f"cannot read the token from {file}: {why}") from error
+    if not found:
+        where = str(file) if file else f"the environment ({VARIABLE})"
+        raise GrafanaError(
+            f"there is no token in {where}; Grafana gives one to a service account with the role Editor"
+        )
+    if not found.isascii() or not found.isprintable() or " " in found:
+        raise GrafanaError("the token holds characters that no token has")
+    return found
+
+
 def push_all(
-    grafana: Grafana, dashboards: Mapping[str, Mapping[str, Json]]
+    grafana: Grafana, dashboards: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
     """
-    Put dashboards into their folder, over what is there under the same uid; gives their addresses.
+    Save dashboards in their folder, over those that have the same uid; returns their addresses.
 
     Raises:
         GrafanaError: Grafana could not be reached, or refused.
@@ -53,12 +79,19 @@ def push_all(
 
 
 async def _push(
-    grafana: Grafana, dashboards: Mapping[str, Mapping[str, Json]]
+    grafana: Grafana, dashboards: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
     _check(grafana.url)
-    connector = aiohttp.TCPConnector(ssl=_tls(grafana))
+    try:
+        tls = ssl.create_default_context(cafile=grafana.ca_file)
+    except OSError as error:  # ssl's own errors are among them
+        raise GrafanaError(f"cannot use {grafana.ca_file}: {error}") from error
+    headers = {
+        "Authorization": f"Bearer {grafana.token}",
+        "Accept": "application/json",
+    }
     async with aiohttp.ClientSession(
-        connector=connector, timeout=_TIMEOUT, headers=_headers(grafana)
+        connector=aiohttp.TCPConnector(ssl=tls), timeout=_TIMEOUT, headers=headers
     ) as session:
         client = _Client(session, grafana)
         await client.make_folder()
@@ -69,32 +102,19 @@ def _check(url: str) -> None:
     """An address is shown in messages: nothing secret may be part of it."""
     if "@" in url:
         raise GrafanaError(
-            "the address of the Grafana must not hold a user or password: a token lets you in"
+            "the address of the Grafana must not hold a user or password: use a token"
         )
-    if not _is_address(url):
+    try:
+        parts = urlsplit(url)
+        usable = (
+            parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        )
+    except ValueError:  # of a port that cannot be one
+        usable = False
+    if not usable:
         raise GrafanaError(
             f"{url!r} is not the address of a Grafana: it needs http:// or https://, and a host"
         )
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
-
-
-def _headers(grafana: Grafana) -> dict[str, str]:
-    return {"Authorization": f"Bearer {grafana.token}", "Accept": "application/json"}
-
-
-def _tls(grafana: Grafana) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=grafana.ca_file)
-    except OSError as error:  # ssl's own errors are among them
-        raise GrafanaError(f"cannot use {grafana.ca_file}: {error}") from error
 
 
 class _Client:
@@ -103,7 +123,7 @@ class _Client:
         self._url = grafana.url.rstrip("/")
 
     async def make_folder(self) -> None:
-        """Make the folder, unless it is there."""
+        """Create the folder, unless it exists."""
         status, answer = await self._ask("GET", f"/api/folders/{FOLDER_UID}")
         if status == _OK:
             return
@@ -114,8 +134,8 @@ class _Client:
         if status != _OK:
             self._refused(f"create the folder {FOLDER}", status, answer)
 
-    async def save(self, dashboard: Mapping[str, Json]) -> str:
-        """Save one dashboard; gives its address."""
+    async def save(self, dashboard: Mapping[str, Any]) -> str:
+        """Save one dashboard; returns its address."""
         wanted = {
             "dashboard": dashboard,
             "folderUid": FOLDER_UID,
@@ -127,7 +147,9 @@ class _Client:
             self._refused(f"save {dashboard['uid']}", status, answer)
         return f"{self._url}/d/{dashboard['uid']}"
 
-    async def _ask(self, method: str, path: str, body: Json = None) -> tuple[int, str]:
+    async def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> tuple[int, str]:
         try:
             async with self._session.request(
                 method, self._url + path, json=body, allow_redirects=False
@@ -138,25 +160,22 @@ class _Client:
             raise GrafanaError(f"cannot reach Grafana at {self._url}: {why}") from error
 
     def _refused(self, what: str, status: int, answer: str) -> None:
+        advice = ""
+        if status in (_DENIED, _FORBIDDEN):
+            advice = " (the token needs the role Editor, or the permissions folders:create and dashboards:write)"
+        elif _REDIRECTED <= status < _BAD:
+            advice = " (it redirects: give the address that it redirects to)"
         raise GrafanaError(
-            f"Grafana at {self._url} did not {what}: {status} {_reason(answer)}{_advice(status)}"
+            f"Grafana at {self._url} did not {what}: {status} {_reason(answer)}{advice}"
         )
 
 
 def _reason(answer: str) -> str:
-    """What Grafana says, on one line."""
+    """Grafana's message, on one line."""
     try:
-        told = json.loads(answer)
+        body = json.loads(answer)
     except ValueError:
-        told = None
-    message = told.get("message") if isinstance(told, dict) else None
+        body = None
+    message = body.get("message") if isinstance(body, dict) else None
     printable = "".join(each for each in str(message or answer) if each.isprintable())
     return printable[:_LONGEST_ANSWER]
-
-
-def _advice(status: int) -> str:
-    if status in (_DENIED, _FORBIDDEN):
-        return " (the token needs the role Editor, or the permissions folders:create and dashboards:write)"
-    if _REDIRECTED <= status < _BAD:
-        return " (it redirects: give the address that it redirects to)"
-    return ""

@@ -1,8 +1,9 @@
 """
-The Kafka clients of jobs, beside what brokers say of them.
+The Kafka clients of jobs, beside what brokers measure of them.
 
-A rule makes brokers speak of a user, of a client-id, or of a pair: a job's client is looked for as all three. The
-cluster is no part of it, for few jobs tell theirs (`spark.quotascope.cluster`): who has the same names in two clusters chooses one.
+Depending on the rule, brokers measure a user, a client-id, or a pair: a job's client is looked up as all three. The
+cluster is not part of the match, because few jobs report theirs (`spark.quotascope.cluster`). If two clusters have the
+same names, choose one of them.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Final
 
-from quotascope.alerts.job_waits import waiting
 from quotascope.alerts.promql import aggregate, both, either, grouped, select
+from quotascope.alerts.recorded import waiting
 from quotascope.metrics import catalog
 
 from .expressions import utilization
@@ -50,7 +51,7 @@ def waits(scope: Scope, *chosen: str) -> str:
 
 
 def of_jobs(view: View, *chosen: str) -> str:
-    """What brokers say of entities that the chosen jobs are."""
+    """The brokers' numbers for the entities of the chosen jobs."""
     return _any(
         both(view(*matchers), _jobs(on, chosen), on) for on, matchers in _SHAPES
     )
@@ -62,7 +63,7 @@ def behind(scope: Scope, view: View) -> str:
 
 
 def beside(scope: Scope, view: View, *chosen: str) -> str:
-    """What brokers say, with the labels of the jobs' clients: nothing for those of whom they say nothing."""
+    """The brokers' numbers with the labels of the jobs' clients; none for clients that brokers do not measure."""
     return _any(
         _beside(scope, view(*matchers, _of(side)), on, (*chosen, _is(side)))
         for on, matchers in _SHAPES
@@ -71,7 +72,7 @@ def beside(scope: Scope, view: View, *chosen: str) -> str:
 
 
 def seen_as(scope: Scope, *chosen: str) -> str:
-    """As what brokers know each client of the chosen jobs: a number of `SEEN_AS`."""
+    """Whether brokers measure each client of the chosen jobs as a user, client-id or pair: a number of `SEEN_AS`."""
     found = [
         _beside(
             scope,
@@ -86,7 +87,7 @@ def seen_as(scope: Scope, *chosen: str) -> str:
 
 
 def keyed(expression: str) -> str:
-    """Rows of a table are the same when all these labels are: one label by which Grafana can tell, see `shortcuts.table`."""
+    """Joins all labels of a client into one, by which Grafana merges rows; see `expressions.row_key`."""
     names = ", ".join(f'"{label}"' for label in CLIENT)
     return f'label_join({expression}, "client", " / ", {names})'
 

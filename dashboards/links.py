@@ -1,17 +1,24 @@
 """
 Links between the dashboards.
 
-Names of strangers go into addresses only percent-encoded, and into expressions only
+Client names are untrusted. They go into addresses only percent-encoded, and into expressions only
 between backticks, where PromQL knows no escapes; Grafana fills both in.
 """
 
 from __future__ import annotations
 
-from quotascope.alerts import Dashboard, Site
+from typing import NamedTuple
 
-from .model import Link
+from quotascope.alerts import Dashboard, Site, runbook_url
 
 _HERE = "${datasource:queryparam}&${__url_time_range}"
+
+
+class Link(NamedTuple):
+    """A link of a panel or a cell."""
+
+    title: str
+    url: str
 
 
 def cell(label: str) -> str:
@@ -26,7 +33,7 @@ def cell(label: str) -> str:
 
 def to_row(site: Site, dashboard: Dashboard, title: str, *labels: str) -> Link:
     """
-    A link from a row of a table: to a dashboard about what stands in that row.
+    A link from a row of a table to the dashboard about that row.
 
     >>> to_row(Site(), Dashboard.BROKERS, "Broker", "broker").url
     '/d/quotascope-brokers?${datasource:queryparam}&${__url_time_range}&var-cluster=${__data.fields["cluster"]:percentencode}&var-broker=${__data.fields["broker"]:percentencode}'
@@ -44,7 +51,7 @@ def to_entity(site: Site) -> Link:
 
 
 def to_entity_in_chosen_clusters() -> Link:
-    """As ``to_entity``, from rows that do not know their cluster: those of jobs."""
+    """As ``to_entity``, from rows of jobs, which do not know their cluster."""
     query = "&".join(f"var-{label}={cell(label)}" for label in ("user", "client_id"))
     url = f"/d/{Dashboard.ENTITY.uid}?{_HERE}&${{cluster:queryparam}}&{query}"
     return Link(title="The brokers' view", url=url)
@@ -57,5 +64,14 @@ def to_job() -> Link:
 
 
 def to_dashboard(dashboard: Dashboard, title: str) -> Link:
-    """A link from a panel: to a dashboard about the same clusters."""
+    """A link from a panel to a dashboard about the same clusters."""
     return Link(title=title, url=f"/d/{dashboard.uid}?{_HERE}&${{cluster:queryparam}}")
+
+
+def runbooks(site: Site, *alerts: str) -> tuple[Link, ...]:
+    """The runbooks of alerts that a panel is about; none where the site has no address of runbooks."""
+    return tuple(
+        Link(title=f"Runbook: {alert}", url=url)
+        for alert in alerts
+        if (url := runbook_url(site, alert)) is not None
+    )

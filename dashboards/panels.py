@@ -1,266 +1,360 @@
 """
-Our panels as Grafana's JSON: the only file that knows grafanalib.
+Panels and dashboards as Grafana's JSON: the only file that knows grafanalib.
 
-What Grafana's linter dislikes about grafanalib's defaults is set right here, once.
+grafanalib makes what is inside a panel. Its rows, queries, variables and dashboards are mostly keys of Grafana 4 to 8,
+so those are written here as Grafana 12 and 13 save them, and so are the defaults that Grafana's linter rejects.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from grafanalib import core
-from grafanalib._gen import DashboardEncoder
 
-from .fields import (
-    color_by_steps,
-    limit_override,
-    overrides,
-    thresholds,
-    unknown,
-    value_maps,
-)
-from .model import (
-    Board,
-    Graph,
-    Kind,
-    Panel,
-    Query,
-    Row,
-    Stat,
-    Table,
-    Text,
-    Variable,
-)
-from .normal import Json, normalised
-from .pieces import DATASOURCE, link_list, marks, organised
+from quotascope.alerts import Dashboard
+from quotascope.alerts.promql import above, increase
+from quotascope.metrics.catalog import LIMIT_CHANGES
+
+from .columns import BoardColumn
+from .links import Link
+from .scope import RATE_INTERVAL, Scope
+from .steps import NO_STEPS, Steps
+from .variables import DATASOURCE
 
 SCHEMA_VERSION: Final = 42
 """Of Grafana 12 and 13."""
 TAG: Final = "quotascope"
-REFRESH: Final = "30s"
-_COLUMNS: Final = 24
-_ON_LOAD: Final = 1
-_ON_TIME_RANGE_CHANGE: Final = 2
+_WIDTH: Final = 24
+"""Columns of Grafana's grid."""
 _SHARED_CROSSHAIR: Final = 1
-_ALL: Final = "$__all"
-_CHOICE: Final = {
-    "default": _ALL,
-    "dataSource": DATASOURCE,
-    "includeAll": True,
-    "multi": True,
-    "allValue": ".*",  # .+ would leave out series without this label
-    "refresh": _ON_TIME_RANGE_CHANGE,
-}
-_MERGE: Final = {"id": "merge", "options": {}}
+_GRAY: Final = "#808080"
+_KNOWN: Final = (
+    *("datasource", "description", "fieldConfig", "links", "options"),
+    *("targets", "title", "transformations", "type"),
+)
+"""What Grafana saves of a panel; grafanalib adds twelve keys of older versions."""
+
+Panel = dict[str, Any]
+"""The JSON of a panel without its place."""
 
 
-def grafana_json(board: Board) -> dict[str, Json]:
-    """The JSON model of a dashboard."""
-    made = core.Dashboard(
-        uid=board.uid,
-        title=board.title,
-        description=board.description,
-        tags=["kafka", TAG],
-        editable=False,
-        graphTooltip=_SHARED_CROSSHAIR,
-        links=[_to_the_others()],
-        annotations=core.Annotations(list=marks(board.annotation)),
-        templating=core.Templating(list=[_variable(each) for each in board.variables]),
-        panels=list(_placed(board.rows)),
-        refresh=REFRESH,
-        schemaVersion=SCHEMA_VERSION,
-        time=core.Time("now-1h", "now"),
-        timePicker=_time_picker(),
-        timezone="browser",
-    ).auto_panel_ids()
-    text = json.dumps(made.to_json_data(), cls=DashboardEncoder)
-    return normalised(json.loads(text))
+class Line(NamedTuple):
+    """The series of one expression in a graph."""
+
+    expr: str
+    legend: str
+    """Name of a series, with labels as ``{{label}}``."""
+    is_limit: bool = False
+    """Drawn as a dashed line: what usage is compared with."""
 
 
-def _to_the_others() -> object:
-    return core.DashboardLink(
-        title="Quotas", tags=[TAG], asDropdown=True, includeVars=True, keepTime=True
+def limit(expr: str, legend: str = "limit") -> Line:
+    """What usage is compared with."""
+    return Line(expr, legend, is_limit=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Panels side by side under a heading."""
+
+    title: str
+    panels: Iterable[tuple[int, Panel]]
+    """Each with its width; together they are as wide as the grid."""
+    height: int = 8
+    collapsed: bool = False
+
+
+def side_by_side(*panels: Panel) -> tuple[tuple[int, Panel], ...]:
+    """Panels of one width."""
+    return tuple((_WIDTH // len(panels), each) for each in panels)
+
+
+def graph(
+    title: str,
+    description: str,
+    unit: str,
+    *lines: Line,
+    steps: Steps = NO_STEPS,
+    stacked: bool = False,
+    links: Iterable[Link] = (),
+) -> Panel:
+    """Lines over time, from zero. Users and client-ids may be many: their legend is a table."""
+    by_name = any("user" in each.legend for each in lines)
+    lettered = zip(ascii_uppercase, lines, strict=False)
+    return _panel(
+        core.TimeSeries(
+            **_common(title, description, links),
+            targets=[
+                {**_target(letter, each.expr), "legendFormat": each.legend}
+                for letter, each in zip(ascii_uppercase, lines, strict=False)
+            ],
+            unit=unit,
+            fillOpacity=40 if stacked else 8,
+            stacking={"group": "A", "mode": "normal" if stacked else "none"},
+            showPoints="never",
+            axisSoftMin=0,
+            legendDisplayMode="table" if by_name else "list",
+            legendCalcs=["lastNotNull", "max"] if by_name else [],
+            tooltipMode="multi",
+            tooltipSort="desc",
+            thresholds=steps,
+            thresholdsStyleMode="off" if steps is NO_STEPS else "dashed",
+            overrides=[_as_limit(letter) for letter, each in lettered if each.is_limit],
+            extraJson={"options": {"legend": {"showLegend": True}}},
+        )
     )
 
 
-def _time_picker() -> object:
-    intervals = ["10s", "30s", "1m", "5m", "15m"]
-    return core.TimePicker(refreshIntervals=intervals, timeOptions=None)
-
-
-def _variable(variable: Variable) -> object:
-    special: dict[str, Json]
-    match variable.kind:
-        case Kind.DATASOURCE:
-            special = {"refresh": _ON_LOAD}
-        case Kind.TEXTBOX:
-            special = {"default": ""}
-        case Kind.QUERY:
-            special = _CHOICE
-    return _Template(
-        name=variable.name,
-        label=variable.label,
-        query=variable.query,
-        type=variable.kind.value,
-        **special,
-    )
-
-
-class _Template(core.Template):  # type: ignore[misc]  # grafanalib has no types
-    """A variable whose choice of everything reads as Grafana writes it."""
-
-    def to_json_data(self) -> dict[str, Json]:
-        made: dict[str, Json] = super().to_json_data()
-        value = made["current"]["value"]
-        text = "All" if value == _ALL else value
-        return {**made, "current": {"selected": True, "text": text, "value": value}}
-
-
-def _placed(rows: Iterable[Row]) -> Iterator[object]:
-    top = 0
-    for row in rows:
-        inner = list(_side_by_side(row, top + 1))
-        yield core.RowPanel(
-            title=row.title,
-            collapsed=row.collapsed,
-            panels=inner if row.collapsed else [],
-            gridPos=core.GridPos(h=1, w=_COLUMNS, x=0, y=top),
-        )
-        top += 1
-        if not row.collapsed:
-            yield from inner
-            top += row.height * _lines(row)
-
-
-def _lines(row: Row) -> int:
-    return -(-sum(width for width, _ in row.panels) // _COLUMNS)
-
-
-def _side_by_side(row: Row, top: int) -> Iterator[object]:
-    taken = 0
-    for width, panel in row.panels:
-        line, left = divmod(taken, _COLUMNS)
-        position = core.GridPos(
-            h=row.height, w=width, x=left, y=top + line * row.height
-        )
-        yield _panel(panel, position)
-        taken += width
-
-
-def _panel(panel: Panel, position: object) -> object:
-    common = {
-        "title": panel.title,
-        "description": panel.description,
-        "gridPos": position,
-        "dataSource": DATASOURCE,
-        "maxDataPoints": None,
+def _as_limit(letter: str) -> dict[str, Any]:
+    """A limit is a dashed red line without an area below it."""
+    looks = {
+        "custom.lineStyle": {"dash": [8, 6], "fill": "dash"},
+        "custom.fillOpacity": 0,
+        "custom.stacking": {"group": "limit", "mode": "none"},
+        "color": {"fixedColor": "red", "mode": "fixed"},
     }
-    match panel:
-        case Graph():
-            return _graph(panel, common)
-        case Table():
-            return _table(panel, common)
-        case Stat():
-            return _stat(panel, common)
-        case Text():
-            return core.Text(content=panel.content, **common)
+    return {
+        "matcher": {"id": "byFrameRefID", "options": letter},
+        "properties": [{"id": key, "value": value} for key, value in looks.items()],
+    }
 
 
-def _graph(panel: Graph, common: Mapping[str, Json]) -> object:
-    limits = [
-        limit_override(letter)
-        for letter, query in zip(ascii_uppercase, panel.queries, strict=False)
-        if query.is_limit
-    ]
-    return core.TimeSeries(
-        **common,
-        targets=list(_targets(panel.queries)),
-        links=link_list(panel.links),
-        unit=panel.unit,
-        fillOpacity=40 if panel.stacked else 8,
-        stacking={"group": "A", "mode": "normal" if panel.stacked else "none"},
-        showPoints="never",
-        axisSoftMin=0,
-        legendDisplayMode="table" if _has_names(panel) else "list",
-        legendPlacement="bottom",
-        legendCalcs=["lastNotNull", "max"] if _has_names(panel) else [],
-        tooltipMode="multi",
-        tooltipSort="desc",
-        thresholds=thresholds(panel.steps),
-        thresholdsStyleMode="dashed" if panel.steps else "off",
-        overrides=limits,
-        extraJson={"options": {"legend": {"showLegend": True}}},
-    )
-
-
-def _has_names(panel: Graph) -> bool:
-    return any("user" in query.legend for query in panel.queries)
-
-
-def _table(panel: Table, common: Mapping[str, Json]) -> object:
-    return core.Table(
-        **common,
-        targets=list(_targets(panel.queries, kind="table")),
-        links=link_list(panel.links),
-        transformations=[_MERGE, organised(panel)],
-        overrides=[overrides(column) for column in panel.columns],
-        filterable=True,
-        thresholds=thresholds(()),
-        sortBy=[core.TableSortByField(displayName=panel.sort, desc=True)],
-        extraJson={
-            "options": {"cellHeight": "sm", "frameIndex": 0, "enablePagination": True},
-            "fieldConfig": {
-                "defaults": {
-                    "color": {"mode": "thresholds"},
-                    "custom": {"cellOptions": {"type": "auto"}, "inspect": False},
-                    "mappings": [],
+def stat(  # noqa: PLR0913  # a panel has as many properties
+    scope: Scope,
+    title: str,
+    description: str,
+    unit: str,
+    expr: str,
+    *links: Link,
+    steps: Steps,
+    nothing: str = "no data",
+) -> Panel:
+    """One number now for each cluster; ``nothing`` stands on gray, which is neither good nor bad, where there is none."""
+    legend = f"{{{{{scope.cluster}}}}}"
+    absent = {"color": _GRAY, "index": 0, "text": nothing}
+    options = {"match": "null+nan", "result": absent}
+    return _panel(
+        core.Stat(
+            **_common(title, description, links),
+            targets=[{**_target("A", expr, instant=True), "legendFormat": legend}],
+            format=unit,
+            color={"mode": "thresholds"},
+            colorMode="background",
+            graphMode="none",
+            reduceCalc="lastNotNull",
+            noValue=nothing,
+            mappings=[{"type": "special", "options": options}],
+            thresholds=steps,
+            extraJson={
+                "options": {
+                    "percentChangeColorMode": "standard",
+                    "showPercentChange": False,
+                    "wideLayout": True,
                 }
             },
-        },
-    )
-
-
-def _stat(panel: Stat, common: Mapping[str, Json]) -> object:
-    return core.Stat(
-        **common,
-        targets=list(_targets([panel.query], kind="instant")),
-        links=link_list(panel.links),
-        format=panel.unit,
-        color=color_by_steps(),
-        colorMode="background",
-        graphMode="none",
-        reduceCalc="lastNotNull",
-        noValue=panel.nothing,
-        mappings=[*value_maps(panel.texts), unknown(panel.nothing)],
-        thresholds=thresholds(panel.steps),
-        extraJson={
-            "options": {
-                "percentChangeColorMode": "standard",
-                "showPercentChange": False,
-                "wideLayout": True,
-            }
-        },
-    )
-
-
-def _targets(queries: Sequence[Query], kind: str = "range") -> Iterator[object]:
-    for letter, query in zip(ascii_uppercase, queries, strict=False):
-        yield _Target(
-            expr=query.expr,
-            legendFormat=query.legend,
-            refId=letter,
-            format="table" if kind == "table" else "time_series",
-            instant=kind != "range",
-            datasource=DATASOURCE,
         )
+    )
 
 
-class _Target(core.Target):  # type: ignore[misc]  # grafanalib has no types
-    """A query that is either instant or over a range, never both."""
+def table(
+    title: str,
+    description: str,
+    exprs: Iterable[str],
+    *columns: BoardColumn,
+    sort: str,
+    links: Iterable[Link] = (),
+) -> Panel:
+    """
+    Rows merged from instant queries: those with equal labels are one row.
 
-    def to_json_data(self) -> dict[str, Json]:
-        made: dict[str, Json] = super().to_json_data()
-        return {**made, "editorMode": "code", "range": not self.instant}
+    Only the columns that are declared are shown, in that order. ``sort`` is the title of one: its highest come first.
+    """
+    targets = [
+        {
+            **_target(letter, expr, instant=True),
+            "legendFormat": "",
+            "format": "table",
+        }
+        for letter, expr in zip(ascii_uppercase, exprs, strict=False)
+    ]
+    indexes = {
+        source: index
+        for index, column in enumerate(columns)
+        for source in column.sources()
+    }
+    organized = {
+        "excludeByName": {},
+        "includeByName": dict.fromkeys(indexes, True),
+        "indexByName": indexes,
+        "renameByName": {
+            source: columns[index].title for source, index in indexes.items()
+        },
+    }
+    return _panel(
+        core.Table(
+            **_common(title, description, links),
+            targets=targets,
+            transformations=[
+                {"id": "merge", "options": {}},
+                {"id": "organize", "options": organized},
+            ],
+            overrides=[column.override() for column in columns],
+            filterable=True,
+            thresholds=NO_STEPS,
+            extraJson={
+                "options": {
+                    "cellHeight": "sm",
+                    "enablePagination": True,
+                    "frameIndex": 0,
+                    "sortBy": [{"desc": True, "displayName": sort}],
+                },
+                "fieldConfig": {
+                    "defaults": {
+                        "color": {"mode": "thresholds"},
+                        "custom": {
+                            "cellOptions": {"type": "auto"},
+                            "displayMode": None,  # of Grafana 7
+                            "inspect": False,
+                        },
+                        "mappings": [],
+                    }
+                },
+            },
+        )
+    )
+
+
+def _common(title: str, description: str, links: Iterable[Link]) -> dict[str, Any]:
+    """What each panel has; its links open in another tab."""
+    common = {
+        "asDropdown": False,
+        "icon": "external link",
+        "includeVars": False,
+        "keepTime": False,
+        "tags": [],
+        "targetBlank": True,
+        "tooltip": "",
+        "type": "link",
+    }
+    return {
+        "title": title,
+        "description": description,
+        "dataSource": DATASOURCE,
+        "links": [{**common, "title": each.title, "url": each.url} for each in links],
+    }
+
+
+def _target(letter: str, expr: str, *, instant: bool = False) -> dict[str, Any]:
+    return {
+        "datasource": DATASOURCE,
+        "editorMode": "code",
+        "expr": expr,
+        "format": "time_series",
+        "instant": instant,
+        "range": not instant,
+        "refId": letter,
+    }
+
+
+def _panel(made: Any) -> Panel:  # noqa: ANN401  # grafanalib has no types
+    panel = made.to_json_data()
+    defaults = panel["fieldConfig"]["defaults"]
+    defaults["custom"] = _without_nulls(defaults["custom"])
+    panel["fieldConfig"]["defaults"] = _without_nulls(defaults)
+    return {key: panel[key] for key in _KNOWN}
+
+
+def _without_nulls(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def dashboard(
+    scope: Scope,
+    which: Dashboard,
+    *,
+    title: str,
+    description: str,
+    variables: Iterable[dict[str, Any]],
+    rows: Iterable[Row],
+) -> dict[str, Any]:
+    """A dashboard; moments at which limits changed are marked in all of its graphs."""
+    return {
+        "uid": which.uid,
+        "title": title,
+        "description": description,
+        "tags": ["kafka", TAG],
+        "editable": False,
+        "graphTooltip": _SHARED_CROSSHAIR,
+        "links": [
+            {
+                "asDropdown": True,
+                "icon": "external link",
+                "includeVars": True,
+                "keepTime": True,
+                "tags": [TAG],
+                "targetBlank": False,
+                "title": "Quotas",
+                "tooltip": "",
+                "type": "dashboards",
+                "url": "",
+            }
+        ],
+        "annotations": {"list": [_limit_changes(scope)]},
+        "templating": {"list": list(variables)},
+        "panels": _placed(rows),
+        "refresh": "30s",
+        "schemaVersion": SCHEMA_VERSION,
+        "time": {"from": "now-1h", "to": "now"},
+        "timepicker": {
+            "hidden": False,
+            "refresh_intervals": ["10s", "30s", "1m", "5m", "15m"],
+        },
+        "timezone": "browser",
+        "version": 0,
+    }
+
+
+def _limit_changes(scope: Scope) -> dict[str, Any]:
+    """Marks of the moments at which a configured limit was set, changed or removed."""
+    changes = increase(LIMIT_CHANGES, RATE_INTERVAL, scope.chosen, extra=scope.cluster)
+    return {
+        "datasource": DATASOURCE,
+        "enable": True,
+        "expr": above(scope.by("max", changes, "quota_key"), 0),
+        "iconColor": "purple",
+        "name": "Limits changed",
+        "step": "60s",
+        "textFormat": f"{{{{quota_key}}}} {{{{{scope.cluster}}}}}",
+        "titleFormat": "Limits changed",
+    }
+
+
+def _placed(rows: Iterable[Row]) -> list[Panel]:
+    """Panels with their places, numbered in reading order; those of a collapsed row are part of it."""
+    placed: list[Panel] = []
+    numbers = itertools.count(1)
+    top = 0
+    for row in rows:
+        folded: list[Panel] = []
+        heading = {
+            "collapsed": row.collapsed,
+            "gridPos": {"h": 1, "w": _WIDTH, "x": 0, "y": top},
+            "id": next(numbers),
+            "panels": folded,
+            "title": row.title,
+            "type": "row",
+        }
+        placed.append(heading)
+        top += 1
+        inside = folded if row.collapsed else placed
+        left = 0
+        for width, panel in row.panels:
+            place = {"h": row.height, "w": width, "x": left, "y": top}
+            inside.append({**panel, "gridPos": place, "id": next(numbers)})
+            left += width
+        top += 0 if row.collapsed else row.height
+    return placed

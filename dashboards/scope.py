@@ -21,7 +21,7 @@ class Scope:
 
     @property
     def cluster(self) -> str:
-        """The label that tells clusters apart."""
+        """The label that separates clusters."""
         return self.site.cluster_label
 
     @property
@@ -65,7 +65,7 @@ class Scope:
         """
         One number for each cluster, 0 when there is none: but only while an exporter is read.
 
-        A green 0 would be a lie when nobody knows.
+        Without an exporter the number is unknown, which must not look like a green 0.
 
         >>> Scope().or_zero("up > 1")
         '(up > 1) or 0 * max by (cluster) (quotascope_build_info{cluster=~"$cluster"})'

@@ -1,6 +1,8 @@
-"""From which value on something is coloured: the thresholds of our alerts."""
+"""Colors of values, by the thresholds of our alerts."""
 
 from __future__ import annotations
+
+from typing import Any, Final
 
 from quotascope.alerts.thresholds import (
     CLIENT_TIMEOUT,
@@ -20,25 +22,28 @@ from quotascope.alerts.thresholds import (
     THROTTLED,
 )
 
-from .model import Step
+Steps = list[dict[str, Any]]
+"""Grafana's JSON of a color for each range of values, from the lowest up; the lowest has no value."""
 
 GREEN, YELLOW, ORANGE, RED, BLUE = "green", "yellow", "orange", "red", "blue"
 
 
-def steps(*, lowest: str = GREEN, **colors: float) -> tuple[Step, ...]:
+def steps(*, lowest: str = GREEN, **colors: float) -> Steps:
     """
-    Colours from the lowest value up.
+    Colors from the lowest value up.
 
-    >>> [step.value for step in steps(orange=0.5, red=1)]
+    >>> [step["value"] for step in steps(orange=0.5, red=1)]
     [None, 0.5, 1]
     """
     rising = sorted(colors.items(), key=lambda item: item[1])
-    return (
-        Step(value=None, color=lowest),
-        *(Step(value=value, color=color) for color, value in rising),
-    )
+    return [
+        {"color": lowest, "value": None},
+        *({"color": color, "value": value} for color, value in rising),
+    ]
 
 
+NO_STEPS: Final = steps()
+"""Grafana needs one, and it says nothing."""
 NEUTRAL = steps(lowest=BLUE)
 NEAR = NEAR_LIMIT.value
 USED = steps(yellow=PREDICTION.value, orange=NEAR, red=1.0)

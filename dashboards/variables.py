@@ -1,50 +1,63 @@
-"""What a viewer can choose at the top; values come from our own series only."""
+"""What a viewer chooses at the top of a dashboard; values come from our own series only."""
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from quotascope.metrics.catalog import BUILD_INFO, Family
 
-from .model import Kind, Variable
 from .scope import Scope
 
-DATASOURCE = Variable(
-    name="datasource", label="Data source", kind=Kind.DATASOURCE, query="prometheus"
-)
+DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
+"""The data source that the viewer chose."""
+_ON_LOAD: Final = 1
+_ON_TIME_RANGE_CHANGE: Final = 2
+_BY_NAME: Final = 1
+
+Variable = dict[str, Any]
+"""Grafana's JSON of a variable."""
 
 
 def common(scope: Scope) -> tuple[Variable, ...]:
     """Data source and cluster: every dashboard has them."""
-    cluster = Variable(
-        name="cluster",
-        label="Cluster",
-        kind=Kind.QUERY,
-        query=f"label_values({BUILD_INFO.name}, {scope.cluster})",
+    source = {"query": "prometheus", "refresh": _ON_LOAD}
+    return (
+        _variable("datasource", "Data source", "datasource", **source),
+        _choice("cluster", "Cluster", BUILD_INFO.name, scope.cluster),
     )
-    return (DATASOURCE, cluster)
 
 
 def values(family: Family, label: str, title: str, *matchers: str) -> Variable:
     """The values of a label of one small family."""
     selector = f"{{{','.join(matchers)}}}" if matchers else ""
-    return Variable(
-        name=label,
-        label=title,
-        kind=Kind.QUERY,
-        query=f"label_values({family.name}{selector}, {label})",
+    return _choice(label, title, f"{family.name}{selector}", label)
+
+
+def _choice(name: str, title: str, series: str, label: str) -> Variable:
+    return _variable(
+        name,
+        title,
+        "query",
+        query=f"label_values({series}, {label})",
+        current={"selected": True, "text": "All", "value": "$__all"},
+        datasource=DATASOURCE,
+        includeAll=True,
+        multi=True,
+        allValue=".*",  # .+ would leave out series without this label
+        refresh=_ON_TIME_RANGE_CHANGE,
+        sort=_BY_NAME,
     )
 
 
-def text(name: str, label: str, description: str) -> Variable:
-    """Free text: a list of ten thousand names would help nobody, and an empty name could not be chosen."""
-    return Variable(name=name, label=label, kind=Kind.TEXTBOX, description=description)
+def text(name: str, label: str) -> Variable:
+    """Free text: ten thousand names are too many for a list, and an empty name could not be chosen there."""
+    empty = {"selected": True, "text": "", "value": ""}
+    return _variable(name, label, "textbox", query="", current=empty)
 
 
-def entity() -> tuple[Variable, ...]:
-    """The names of a user and a client-id."""
-    return (
-        text("user", "User", "Name of the principal, exactly; empty for none."),
-        text("client_id", "Client-id", "The client.id, exactly; empty for none."),
-    )
+def _variable(name: str, label: str, kind: str, **special: Any) -> Variable:  # noqa: ANN401  # JSON
+    common = {"name": name, "label": label, "type": kind, "hide": 0, "options": []}
+    return {**common, **special}
 
 
 def one_of(label: str) -> str:

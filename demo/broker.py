@@ -2,17 +2,54 @@
 
 from quotascope.metrics import (
     BrokerQuotas,
+    Channel,
+    ChannelThrottle,
     ClientRequest,
     Decision,
     Instant,
     MutationApi,
     MutationQuota,
+    MuteState,
+    Principal,
     QuotaManagers,
     ThrottlingQuotaExceeded,
 )
 
-from .connection import Connection
-from .request import Call, CreateTopics, Fetch, Produce, Request, Response
+from .cast import Call, CreateTopics, Fetch, Produce, Request, Response
+
+
+class DemoConnection:
+    """
+    Who is at the other end, and whether the broker reads what comes from there.
+
+    Args:
+        user: name of the principal.
+        client_id: as in the header of each request.
+
+    """
+
+    __slots__ = ("_principal", "_throttle", "channel", "client_id")
+
+    def __init__(self, user: str, client_id: str) -> None:
+        self.channel = Channel()
+        self.client_id = client_id
+        self._principal = Principal(user)
+        self._throttle = ChannelThrottle(self.channel)
+
+    @property
+    def is_read(self) -> bool:
+        """False while a throttle lasts: what the client sends waits in the socket."""
+        return self.channel.state is MuteState.NOT_MUTED
+
+    def charge(self, thread_ms: float) -> ClientRequest:
+        """Return what the quotas need to know of a request that kept a thread busy for `thread_ms`."""
+        return ClientRequest(
+            principal=self._principal,
+            client_id=self.client_id,
+            channel=self._throttle,
+            thread_time_ns=round(thread_ms * 1_000_000),
+        )
+
 
 _NANOS_PER_MS = 1_000_000
 
@@ -34,12 +71,16 @@ class Broker:
         self._quotas = BrokerQuotas(managers)
 
     def handle(
-        self, connection: Connection, request: Request, thread_ms: float, now_ms: int
+        self,
+        connection: DemoConnection,
+        request: Request,
+        thread_ms: float,
+        now_ms: int,
     ) -> Response:
         """
         Answer a request that kept a thread busy for `thread_ms`; `now_ms` is epoch ms.
 
-        The response leaves at once, the channel stays muted for the throttle time that it tells (KIP-219).
+        The response leaves at once, the channel stays muted for its throttle time (KIP-219).
         """
         connection.channel.request_received()
         charged = connection.charge(thread_ms)
@@ -57,18 +98,18 @@ class Broker:
     ) -> Response:
         match request:
             case Produce(size=size):
-                return _told(self._quotas.produce(charged, size, now, acks=1))
+                return _response(self._quotas.produce(charged, size, now, acks=1))
             case Fetch():
                 return self._fetch(charged, request, now)
             case CreateTopics():
                 return self._create(charged, request, now)
             case Call():
-                return _told(self._quotas.other(charged, now))
+                return _response(self._quotas.other(charged, now))
 
     def _fetch(self, charged: ClientRequest, request: Fetch, now: Instant) -> Response:
         size = self._quotas.max_fetch_bytes(charged, request.size, now)
         decision = self._quotas.fetch(charged, size, now)
-        return _told(decision, request if decision.unrecord_fetch else None)
+        return _response(decision, request if decision.unrecord_fetch else None)
 
     def _create(
         self, charged: ClientRequest, request: CreateTopics, now: Instant
@@ -85,7 +126,7 @@ class Broker:
         )
         again = CreateTopics(partitions=refused, version=request.version)
         decision = self._quotas.controller(charged, quota, now)
-        return _told(decision, again if refused else None)
+        return _response(decision, again if refused else None)
 
 
 def _created(quota: MutationQuota, partitions: int, now: Instant) -> bool:
@@ -97,7 +138,7 @@ def _created(quota: MutationQuota, partitions: int, now: Instant) -> bool:
     return True
 
 
-def _told(decision: Decision, again: Request | None = None) -> Response:
+def _response(decision: Decision, again: Request | None = None) -> Response:
     return Response(throttle_ms=decision.response_ms, again=again)
 
 

@@ -1,10 +1,84 @@
-"""Who works on the demo's cluster: names, habits, and what each of them is there to show."""
+"""The clients of the demo, the requests that they send, and the quotas that each of them is there to show."""
 
 from dataclasses import dataclass
+from random import Random
 from typing import Final
 
-from .request import Call, CreateTopics, Fetch, Produce, Request
-from .rhythm import Rhythm
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Produce:
+    """Write data."""
+
+    size: int
+    """Header and body in bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetch:
+    """Read data."""
+
+    size: int
+    """Bytes that wait to be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTopics:
+    """Create topics."""
+
+    partitions: tuple[int, ...]
+    """Partitions of each topic."""
+    version: int = 7
+    """From 6 on a topic over the quota is refused; before, it is made and the client muted afterwards (KIP-599)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """Anything that takes the broker's time and moves no data, such as committing offsets."""
+
+
+Request = Produce | Fetch | CreateTopics | Call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """The answer to a request."""
+
+    throttle_ms: int = 0
+    """How long the client is to stay silent (`throttle_time_ms`)."""
+    again: Request | None = None
+    """What was not done and is to be asked for again: data held back, topics refused with error 89."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rhythm:
+    """A steady pace, if wished with pauses. All times in ms."""
+
+    every_ms: int
+    """Mean time between two requests."""
+    jitter: float = 0.1
+    """How far that time varies, as a part of it."""
+    busy_ms: int = 0
+    """Length of a burst; 0 for no pauses."""
+    pause_ms: int = 0
+    """Silence after a burst."""
+    first_ms: int = 0
+    """Time of the first request after the start."""
+
+    def next_ms(self, elapsed_ms: int, random: Random) -> int:
+        """Return when the request after the one at `elapsed_ms` is due, both since the start."""
+        spread = self.jitter * self.every_ms
+        due_ms = elapsed_ms + round(
+            random.uniform(self.every_ms - spread, self.every_ms + spread)
+        )
+        cycle_ms = self.busy_ms + self.pause_ms
+        if not self.busy_ms:
+            return due_ms
+        into_cycle_ms = (due_ms - self.first_ms) % cycle_ms
+        if into_cycle_ms < self.busy_ms:
+            return due_ms
+        return due_ms + cycle_ms - into_cycle_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +139,7 @@ ALICE: Final = Role(
     thread_ms=4.0,
     rhythm=Rhythm(every_ms=400, first_ms=80),
 )
-"""Shares one quota with everybody whose client-id is `dashboard`."""
+"""Shares one quota with all clients that have the client-id `dashboard`."""
 
 BOB: Final = Role(
     user="bob",
@@ -134,3 +208,25 @@ CAST: Final = (
     DEPLOY,
     CONNECT,
 )
+
+
+RULES: Final[dict[QuotaType, dict[QuotaEntity, float]]] = {
+    QuotaType.PRODUCE: {
+        QuotaEntity("etl", "spark-nightly"): 2_000_000.0,
+        QuotaEntity("etl", DEFAULT): 800_000.0,
+        QuotaEntity("orders", None): 1_000_000.0,
+        QuotaEntity(DEFAULT, None): 500_000.0,
+    },
+    QuotaType.FETCH: {
+        QuotaEntity(DEFAULT, "notebook"): 250_000.0,
+        QuotaEntity(None, "dashboard"): 1_000_000.0,
+    },
+    QuotaType.REQUEST: {
+        QuotaEntity(DEFAULT, DEFAULT): 20.0,
+    },
+    QuotaType.CONTROLLER_MUTATION: {
+        QuotaEntity("deploy", None): 1.0,
+        QuotaEntity(None, DEFAULT): 2.0,
+    },
+}
+"""Bounds in Kafka's units: bytes/s, bytes/s, percent of one thread, partitions/s."""

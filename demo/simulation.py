@@ -1,14 +1,52 @@
 """The whole demo as a function of time: the engine, its rules, and the clients at work on it."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from random import Random
 
-from quotascope.metrics import QuotaEntity, QuotaManagers, QuotaType, Registry
+from quotascope.metrics import Clock, QuotaEntity, QuotaManagers, QuotaType, Registry
 
-from .broker import Broker
-from .cast import CAST, Role
-from .client import Client
-from .connection import Connection
-from .rules import RULES
+from .broker import Broker, DemoConnection
+from .cast import CAST, RULES, Request, Response, Role
+
+
+class DemoClient:
+    """
+    One member of the cast at work: one connection, one request at a time.
+
+    Args:
+        role: who it is and what it does.
+        start_ms: when the demo starts, in epoch ms.
+
+    """
+
+    def __init__(self, role: Role, start_ms: int) -> None:
+        self.role = role
+        self.due_ms: int = start_ms + role.rhythm.first_ms
+        """When it sends its next request, in epoch ms."""
+        self._start_ms = start_ms
+        # Seeded by name, so that the picture is alike every time.
+        self._random = Random(f"{role.user}/{role.client_id}")  # noqa: S311 - not a secret
+        self._again: Request | None = None
+
+    @property
+    def request(self) -> Request:
+        """What it asks for next."""
+        return self._again or self.role.request
+
+    def answered(self, response: Response, now_ms: int) -> None:
+        """Plan the next request: after the throttle, and first of all what was held back or refused."""
+        self._again = response.again
+        ready_ms = now_ms + response.throttle_ms
+        if response.again is not None:
+            self.due_ms = ready_ms
+            return
+        rhythm = self.role.rhythm
+        # Small delays are made up for, so that the pace holds; what a throttle held up is not.
+        late = now_ms - self.due_ms > rhythm.every_ms
+        base_ms = (now_ms if late else self.due_ms) - self._start_ms
+        next_ms = self._start_ms + rhythm.next_ms(base_ms, self._random)
+        self.due_ms = max(ready_ms, next_ms)
 
 
 class Simulation:
@@ -32,10 +70,12 @@ class Simulation:
     ) -> None:
         self.registry = Registry()
         self.quotas = QuotaManagers(self.registry, start_ms)
-        _configure(self.quotas, rules)
+        for quota_type, bounds in rules.items():
+            for entity, bound in bounds.items():
+                self.quotas.update_quota(quota_type, entity, bound)
         self._broker = Broker(self.quotas)
         self._clients = [
-            (Client(role, start_ms), Connection(role.user, role.client_id))
+            (DemoClient(role, start_ms), DemoConnection(role.user, role.client_id))
             for role in cast
         ]
 
@@ -44,18 +84,35 @@ class Simulation:
         self._broker.reap(now_ms)
         for client, connection in self._clients:
             if client.due_ms <= now_ms and connection.is_read:
-                self._exchange(client, connection, now_ms)
+                response = self._broker.handle(
+                    connection, client.request, client.role.thread_ms, now_ms
+                )
+                client.answered(response, now_ms)
         return min(client.due_ms for client, _ in self._clients)
 
-    def _exchange(self, client: Client, connection: Connection, now_ms: int) -> None:
-        thread_ms = client.role.thread_ms
-        response = self._broker.handle(connection, client.request, thread_ms, now_ms)
-        client.answered(response, now_ms)
+
+_SHORTEST_MS = 10
+_LONGEST_MS = 100
 
 
-def _configure(
-    quotas: QuotaManagers, rules: Mapping[QuotaType, Mapping[QuotaEntity, float]]
-) -> None:
-    for quota_type, bounds in rules.items():
-        for entity, bound in bounds.items():
-            quotas.update_quota(quota_type, entity, bound)
+async def run(simulation: Simulation, clock: Clock) -> None:
+    """
+    Keep the simulation going until cancelled.
+
+    Args:
+        simulation: what to advance.
+        clock: epoch ms that never go back, such as a `SteadyClock`.
+
+    """
+    while True:
+        next_ms = simulation.advance(clock())
+        await asyncio.sleep(pause_ms(next_ms - clock()) / 1000)
+
+
+def pause_ms(due_in_ms: int) -> int:
+    """
+    Return how long to sleep, in ms.
+
+    Long enough to cost little, and short enough that a throttle ends in time and a machine that was suspended continues.
+    """
+    return min(max(due_in_ms, _SHORTEST_MS), _LONGEST_MS)

@@ -13,7 +13,7 @@ from aiohttp.typedefs import Handler
 
 from .collection import Collection
 from .config import CollectionConfig
-from .exposition import Format, Renderer, accepts_gzip, choose_format, gzipped
+from .exposition import Renderer, TextFormat, accepts_gzip, choose_format, gzipped
 from .page import Pages
 from .page.runbooks import Runbooks
 from .snapshot import Snapshot
@@ -123,7 +123,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
         return web.Response(status=500, text="internal error: see the log\n")
 
 
-_Key: TypeAlias = tuple[int, Format, bool]
+_Key: TypeAlias = tuple[int, TextFormat, bool]
 """The snapshot by its id, its format, and whether it is compressed."""
 
 
@@ -141,7 +141,7 @@ class Rendering:
         self._under_way: dict[_Key, asyncio.Task[bytes]] = {}
 
     async def body(
-        self, snapshot: Snapshot, text_format: Format, *, compressed: bool
+        self, snapshot: Snapshot, text_format: TextFormat, *, compressed: bool
     ) -> bytes:
         """The snapshot in this format."""
         key = id(snapshot), text_format, compressed
@@ -158,6 +158,6 @@ class Rendering:
             task.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await asyncio.shield(task)  # the others still want it
 
-    async def _compressed(self, snapshot: Snapshot, text_format: Format) -> bytes:
+    async def _compressed(self, snapshot: Snapshot, text_format: TextFormat) -> bytes:
         text = await self.body(snapshot, text_format, compressed=False)
         return await asyncio.to_thread(gzipped, text)

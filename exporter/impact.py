@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from quotascope.metrics import NO_RULE, QuotaType, Resolution, RuleTable
-from quotascope.quotas import Change, QuotaSet, number_text
+from quotascope.quotas import QuotaSet, RuleChange, number_text
 
 from .exposition.rows import in_base_unit
 from .snapshot import EntityUsage
@@ -66,7 +66,9 @@ def impacts(
     return sorted(found, key=_rank)
 
 
-def reaching(changes: Iterable[Change], measured: Sequence[EntityUsage]) -> list[str]:
+def reaching(
+    changes: Iterable[RuleChange], measured: Sequence[EntityUsage]
+) -> list[str]:
     """
     Limits of clients to come that what is used now is not far below, a sentence for each.
 

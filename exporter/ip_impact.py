@@ -9,7 +9,7 @@ from math import inf, isfinite
 
 from quotascope.quotas import IpEntity, QuotaSet
 
-from .join.ip_limits import IpLimits
+from .join.limiting import IpLimits
 from .limits import CONNECTION_KEY
 from .limits.model import DEFAULT_IP
 from .snapshot import NodeUsage

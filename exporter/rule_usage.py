@@ -13,7 +13,7 @@ import numpy as np
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, host_address, is_address
 from quotascope.quotas import Entity, IpEntity, overruling_rules
 
-from .join.placing import NO_RULES
+from .join.limiting import NO_RULES
 from .limits import CONNECTION_KEY, Limits
 from .limits.model import DEFAULT_IP
 from .snapshot import EntityUsage, NodeUsage, Snapshot, Usages

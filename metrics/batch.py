@@ -58,12 +58,12 @@ def record_many(
         MalformedBatch: the arrays do not fit each other or the sensors; nothing was recorded.
 
     """
-    whose, costs, when = _columns(len(sensors), entities, values, times_ms)
+    owners, costs, when = _columns(len(sensors), entities, values, times_ms)
     # Where no sensor hears of another's records, the work is done one sensor after the other.
     apart = _are_apart(sensors)
-    order = _by_entity(whose, len(sensors)) if apart else np.arange(whose.size)
+    order = _by_entity(owners, len(sensors)) if apart else np.arange(owners.size)
     work = record_runs if apart else record_each
-    lists = whose[order].tolist(), costs[order].tolist(), _times(when[order])
+    lists = owners[order].tolist(), costs[order].tolist(), _times(when[order])
     found = work(list(sensors), *lists, check_quotas=check_quotas)
     records = order[[number for number, _ in found]] if found else order[:0]
     return _violations(records, [breach for _, breach in found])
@@ -75,9 +75,9 @@ def _are_apart(sensors: Sequence[Sensor]) -> bool:
     )
 
 
-def _by_entity(whose: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def _by_entity(owners: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     # Numbers of 16 bits are sorted in linear time.
-    keys = whose.astype(np.uint16) if count <= 1 << 16 else whose
+    keys = owners.astype(np.uint16) if count <= 1 << 16 else owners
     return np.argsort(keys, kind="stable")
 
 
@@ -127,19 +127,19 @@ def throttle_times_ms(
 def _columns(
     count: int, entities: ArrayLike, values: ArrayLike, times_ms: ArrayLike
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    whose = _whole("entities", entities)
+    owners = _whole("entities", entities)
     when = _whole("times_ms", times_ms)
     costs = np.asarray(values, np.float64)
     if when.ndim == 0:
-        when = np.broadcast_to(when, whose.shape)
-    if whose.ndim != 1 or not whose.shape == costs.shape == when.shape:
-        shapes = f"{whose.shape}, {costs.shape} and {when.shape}"
+        when = np.broadcast_to(when, owners.shape)
+    if owners.ndim != 1 or not owners.shape == costs.shape == when.shape:
+        shapes = f"{owners.shape}, {costs.shape} and {when.shape}"
         raise MalformedBatch(f"entities, values and times have the shapes {shapes}")
-    if whose.size and not 0 <= whose.min() <= whose.max() < count:
+    if owners.size and not 0 <= owners.min() <= owners.max() < count:
         raise MalformedBatch(
-            f"entities are numbered from {whose.min()} to {whose.max()}, but there are {count}"
+            f"entities are numbered from {owners.min()} to {owners.max()}, but there are {count}"
         )
-    return whose, costs, when
+    return owners, costs, when
 
 
 def _whole(name: str, numbers: ArrayLike) -> NDArray[np.int64]:

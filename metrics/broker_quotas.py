@@ -75,7 +75,7 @@ class BrokerQuotas:
         connection is closed for it.
 
         Args:
-            request: whose.
+            request: of the client.
             size: bytes of header and body, without the 4 of the frame's length.
             now: when the response is ready.
             acks: as in the request.
@@ -111,7 +111,7 @@ class BrokerQuotas:
 
     def max_fetch_bytes(self, request: ClientRequest, wanted: int, now: Instant) -> int:
         """
-        Return how many bytes a Fetch may read at most, so that it does not exceed a whole window by itself.
+        Return how many bytes a Fetch may read at most, so that it alone does not exceed a whole window.
 
         `wanted` is the smaller of the request's and the broker's `fetch.max.bytes`. The answer is 0 if
         `quota.window.num` is 1.

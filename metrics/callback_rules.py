@@ -31,7 +31,7 @@ class CallbackTags(EntityTags):
 
 class CallbackRules(QuotaRules):
     """
-    The rules of one quota type as far as a callback is concerned: it learns of them, and decides by itself.
+    The rules of one quota type as far as a callback is concerned: it learns of them, and makes the decisions.
 
     For the reader they are kept; nothing is resolved by them.
 
@@ -53,13 +53,13 @@ class CallbackRules(QuotaRules):
         self._flags = CUSTOM_FLAG
 
     def set(self, entity: QuotaEntity, bound: float) -> None:
-        """Note a quota and tell the callback."""
+        """Note a quota and pass it to the callback."""
         super().set(entity, bound)
         self._flags = CUSTOM_FLAG
         self._callback.update_quota(self._quota_type, entity, bound)
 
     def remove(self, entity: QuotaEntity) -> bool:
-        """Forget a quota and tell the callback, also when there is none; False then."""
+        """Forget a quota and call the callback, also when there is none; False then."""
         removed = super().remove(entity)
         self._flags = CUSTOM_FLAG
         self._callback.remove_quota(self._quota_type, entity)

@@ -42,7 +42,7 @@ from .throttle_callback import ThrottleCallback
 from .throttle_time import narrow, rate_formula_ms
 
 UNLIMITED: Final = float(LONG_MAX)
-"""The bound of whoever has no quota: measured, never in violation."""
+"""The bound of clients without a quota: measured, never in violation."""
 
 _DOUBLE_MAX = sys.float_info.max
 _ONE_SHAPE = (NO_FLAGS, CLIENT_ID_FLAG, USER_FLAG, USER_CLIENT_ID_FLAG)
@@ -53,8 +53,8 @@ class ClientQuotaManager:
     The quotas of one type on one broker; this class itself serves Produce and Fetch (Kafka: `ClientQuotaManager`).
 
     Kafka's behavior by default, its quirks included: throttles above 24.8 days are as long as `ManagerConfig.release`
-    makes them, unlimited clients are measured too, sensors live an hour after their last record, a metric whose rule
-    was superseded stays until then.
+    makes them, unlimited clients are measured too, sensors live an hour after their last record, a metric of a
+    superseded rule stays until then.
 
     Rules hold decoded names, tags sanitised ones: see `Principal`. Safe for many threads.
 
@@ -101,7 +101,7 @@ class ClientQuotaManager:
         return self._rules.enabled
 
     def rules(self) -> RuleSnapshot:
-        """Return the rules in force, with decoded names; with a callback they are what it was told."""
+        """Return the rules in force, with decoded names; with a callback they are those that it was given."""
         with self._lock:
             return self._rules.snapshot()
 
@@ -135,7 +135,7 @@ class ClientQuotaManager:
     def record_no_throttle(
         self, principal: Principal, client_id: str, value: float, now_ms: int
     ) -> None:
-        """Record a cost that nobody is throttled for on the spot; also without any rule."""
+        """Record a cost without a throttle; also without any rule."""
         sensors = self.sensors_for(principal, client_id, now_ms)
         sensors.quota.record(value, now_ms, check_quotas=False)
 
@@ -164,10 +164,10 @@ class ClientQuotaManager:
         Mute a channel; does nothing for 0 ms or less.
 
         Args:
-            principal: whose request it was.
+            principal: of the request.
             client_id: as in the request's header.
             throttle_time_ms: how long.
-            callback: told at once that the throttle starts, and by `reap` that it ends.
+            callback: called at once when the throttle starts, and by `reap` when it ends.
             now_ms: epoch ms, for the metrics.
             now_ns: monotonic ns, for the deadline.
 

@@ -63,7 +63,7 @@ class SensorFactory:
     """
     Finds or makes the sensors of one quota type.
 
-    The caller holds a lock, so that nobody meets a sensor that is not complete.
+    The caller holds a lock, so that no other thread finds an incomplete sensor.
 
     Args:
         registry: where sensors and metrics live.

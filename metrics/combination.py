@@ -21,7 +21,7 @@ class Decision:
     """How long that manager mutes, 0 without one."""
 
     response_ms: int = 0
-    """The throttle time that the response tells the client."""
+    """The throttle time in the response to the client."""
 
     unrecord_fetch: bool = False
     """Whether the data is held back: an empty response, and its size taken from the Fetch quota again."""

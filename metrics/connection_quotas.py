@@ -30,7 +30,7 @@ class ConnectionQuotas:
     """
     Limits new connections per second of a broker, of its listeners and of addresses (Kafka: `ConnectionQuotas`).
 
-    Past the broker's or the listener's limit the acceptor waits before it goes on; past the limit of its address a
+    Past the broker's or the listener's limit the acceptor waits before it continues; past the limit of its address a
     connection is refused, slowly. No wait exceeds one window. All limits are the largest 32-bit number unless set, and
     addresses are measured only while they have another.
 
@@ -77,7 +77,7 @@ class ConnectionQuotas:
         Start to measure a listener; one that is measured already stays as it is.
 
         A limit that is not given is the broker's, as in Kafka, where the listener's config falls back to the broker's:
-        thus the protected listener is limited after all, by itself.
+        thus the protected listener has a limit of its own after all.
 
         Args:
             listener: its name in upper case, as Kafka has it.

@@ -96,7 +96,7 @@ class ConnectionRates:
         return self._registry.metric_name(entity.metric, GROUP, entity.tags, about)
 
     def measured_ips(self) -> list[tuple[str, float]]:
-        """Return the addresses whose rate is measured, each with its bound."""
+        """Return the addresses with a measured rate, each with its bound."""
         return [
             (name.tags[IP_TAG], metric.config.quota.bound)
             for name, metric in self._registry.metrics().items()

@@ -23,7 +23,7 @@ from .token_bucket import TokenBucket
 
 
 class MutationApi(Enum):
-    """An API that is charged; the value is the first version whose clients understand a refusal (error 89)."""
+    """An API that is charged; the value is the first version with clients that understand a refusal (error 89)."""
 
     CREATE_TOPICS = 6
     CREATE_PARTITIONS = 3
@@ -85,7 +85,7 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
     def strict_quota_for(
         self, principal: Principal, client_id: str, now_ms: int
     ) -> MutationQuota:
-        """Return the quota of a request whose client understands a refusal."""
+        """Return the quota of a request from a client that understands a refusal."""
         if not self.quotas_enabled:
             return UNBOUNDED
         sensors = self.sensors_for(principal, client_id, now_ms)

@@ -18,7 +18,7 @@ MetricsError
 └── UnknownConnection           a connection was closed that was never counted
 ```
 
-Violations are part of normal work: they keep their fields and build a text only when one is asked for.
+Violations are part of normal work: they keep their fields and build a text only on demand.
 """
 
 from typing import TYPE_CHECKING

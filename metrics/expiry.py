@@ -1,4 +1,4 @@
-"""The thread that removes sensors nobody records to."""
+"""The thread that removes sensors without recent records."""
 
 import logging
 import threading
@@ -19,7 +19,7 @@ class ExpiryThread:
     An error is logged and the next period comes all the same; in Kafka it would be the last.
 
     Args:
-        expire: what to do, told the time in epoch ms.
+        expire: called with the time in epoch ms.
         clock: where the time comes from.
         period_s: seconds between calls, and before the first; `PERIOD_S` if None.
 

@@ -26,11 +26,11 @@ class Frequencies(CompoundStat):
     """
     How often each of a few values was among the recent ones (Kafka: `Frequencies`).
 
-    Shares are from 0 to 1, and 0 without events. Read by itself it is the number of events. Values beyond the range
+    Shares are from 0 to 1, and 0 without events. Its own value is the number of events. Values beyond the range
     count as its nearest end.
 
     Args:
-        buckets: how many values are told apart.
+        buckets: how many values are distinguished.
         min_value: the centre of the first bucket.
         max_value: the centre of the last bucket.
         frequencies: the metrics; one for each bucket, or for some.

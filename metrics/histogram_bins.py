@@ -67,9 +67,9 @@ class ConstantBins(BinScheme):
 
 class LinearBins(BinScheme):
     """
-    Bins from 0 to `max_value` whose widths grow by the same amount each (Kafka: `Histogram.LinearBinScheme`).
+    Bins from 0 to `max_value`, each wider than the one before by the same amount (Kafka: `Histogram.LinearBinScheme`).
 
-    Small values are told apart better than large ones. Values above `max_value` fall into the last bin, NaN into the
+    Small values are distinguished better than large ones. Values above `max_value` fall into the last bin, NaN into the
     first.
 
     Raises:

@@ -23,17 +23,17 @@ class HistogramSample(Sample):
         self.counts: array[float] = array("f", bytes(4 * bins))
 
     def reset(self, initial: float, now_ms: int) -> None:
-        """Begin anew at `now_ms`."""
+        """Begin again at `now_ms`."""
         super().reset(initial, now_ms)
         self.counts = array("f", bytes(4 * len(self.counts)))
 
 
 class HistogramWindows(SampledStat):
     """
-    What `Percentiles` and `Frequencies` record into; measured by itself it is the number of recent events.
+    What `Percentiles` and `Frequencies` record into; its own value is the number of recent events.
 
     Args:
-        bins: how values are told apart.
+        bins: which values are distinguished.
 
     """
 

@@ -13,7 +13,7 @@ class JmxFilter:
     r"""
     Lets a name pass that matches the one expression as a whole and not the other (Kafka: `JmxReporter`).
 
-    As in Java a dot matches no kind of line end, so that the default `.*` hides the MBean of a client whose id
+    As in Java a dot matches no kind of line end, so that the default `.*` hides the MBean of a client with an id that
     holds a carriage return. Letters and digits are ASCII's. Java's `\p{…}`, `\Q…\E`, named groups and set
     operations are not understood.
 

@@ -76,7 +76,7 @@ class JmxReporter(MetricsReporter):
         Take the prefix from the context unless it is empty there.
 
         Raises:
-            InvalidConfig: there are MBeans already, whose names could not change.
+            InvalidConfig: there are MBeans already: their names cannot change.
 
         """
         with self._lock:

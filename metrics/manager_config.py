@@ -15,7 +15,7 @@ class ManagerConfig(WindowConfig):
     """
 
     release: KafkaRelease = NEWEST_RELEASE
-    """Whose arithmetic of throttle times is followed."""
+    """The release of Kafka that throttle times are computed as."""
 
     extra_counters: bool = True
     """Whether to count throttled ms, throttled requests and refused mutations, which Kafka does not."""

@@ -45,7 +45,7 @@ class MetricName:
 
 
 class MetricNameTemplate:
-    """A name whose tag keys are known and whose tag values are not yet (Kafka: `MetricNameTemplate`)."""
+    """A name with tag keys and without tag values (Kafka: `MetricNameTemplate`)."""
 
     __slots__ = ("description", "group", "name", "tag_names")
 

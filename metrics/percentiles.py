@@ -38,7 +38,7 @@ class Percentile:
 
 class Percentiles(CompoundStat):
     """
-    Percentiles of the recent values, told from histograms (Kafka: `Percentiles`); read by itself it is the median.
+    Percentiles of the recent values, from histograms (Kafka: `Percentiles`); its own value is the median.
 
     A percentile is the lower edge of the first bin at which more than that share of the events is counted: NaN
     without events, +inf from 100 on. Counts and shares have 32 bits, as in Kafka, so that the bin is the same.

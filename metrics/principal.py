@@ -26,7 +26,7 @@ class Principal:
     @staticmethod
     def from_sanitized(sanitized: str) -> "Principal":
         """
-        Return the principal whose tag is `sanitized`, which is kept as it is.
+        Return the principal with the tag `sanitized`, which is kept as it is.
 
         Raises:
             MalformedName: it is no sanitised name.

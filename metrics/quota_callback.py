@@ -17,7 +17,7 @@ class QuotaCallback:
 
     A program derives from this class and overrides what it needs. One instance serves all quota managers of a node;
     it is called by many threads, and at every request, so it must be quick and must not wait. What it raises reaches
-    whoever the request is from.
+    the sender of the request.
 
     With a callback quotas are enabled from the start, and a change of one quota looks at all metrics of its type.
     """

@@ -80,7 +80,7 @@ class QuotaManagers:
 
     def update_cluster_metadata(self, cluster: object) -> bool:
         """
-        Tell the callback, if any, that topics or brokers have changed; whether bounds have changed by that.
+        Call the callback, if any, after topics or brokers have changed; returns whether bounds have changed by that.
 
         Then all metrics ask for their bounds again. Kafka does so in KRaft mode as of 4.0.
         """

@@ -51,7 +51,7 @@ class Rate(Stat):
         """
         Return the rate, 0 if nothing was ever recorded.
 
-        Reading has an effect, as in Kafka: obsolete windows start anew at the time of the read, and a rate that was
+        Reading has an effect, as in Kafka: obsolete windows start again at the time of the read, and a rate that was
         never recorded starts its first window. `peek` has none.
         """
         value = self.stat.measure(config, now_ms)

@@ -12,12 +12,12 @@ class ThrottledChannelReaper:
     """
     The delay queue of one quota type and its metric (Kafka: `ThrottledChannelReaper`, `<Type>-delayQueue`).
 
-    The metric `queue-size`, without tags, is the live signal that somebody is muted. It never expires. Reapers of one
+    The metric `queue-size`, without tags, is the live signal of muted channels. It never expires. Reapers of one
     type over one registry share it, and it shows the sum.
 
     Args:
         registry: where the metric goes.
-        quota_type: whose throttles these are.
+        quota_type: of the throttles.
         now_ms: epoch ms.
 
     """

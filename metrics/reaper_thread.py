@@ -16,10 +16,10 @@ class ReaperThread:
     Reaps until closed (Kafka: the thread `<prefix>ThrottledChannelReaper-<Type>`).
 
     It waits for the next deadline or, with nothing to wait for, a second at a time. A callback that raises is logged;
-    the thread goes on, where Kafka's would end and leave every later channel muted.
+    the thread continues, where Kafka's would end and leave every later channel muted.
 
     Args:
-        reaper: whose channels.
+        reaper: of the channels.
         name: of the thread.
         clock: epoch ms, for the metric.
         monotonic_ns: for the deadlines.

@@ -33,7 +33,7 @@ def record_runs(
     *,
     check_quotas: bool,
 ) -> list[tuple[int, Breach]]:
-    """Do the same for records that are sorted by entity, and whose sensors have nothing to do with each other."""
+    """Do the same for records that are sorted by entity, with sensors that are independent of each other."""
     found: list[tuple[int, Breach]] = []
     start: i64 = 0
     count: i64 = len(entities)

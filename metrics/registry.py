@@ -27,12 +27,12 @@ class Registry:
 
     Args:
         config: for sensors and metrics without one of their own.
-        reporters: told about all metrics from the start.
+        reporters: called for all metrics from the start.
         recording_level: detail to record, instead of the config's.
         expiration: remove inactive sensors every 30 s in a thread, as brokers and controllers do.
         clock: the time for that thread (epoch ms); nothing else reads it.
         tags: tags of every metric name, added to the config's.
-        namespace: prefix of MBean names, told to the reporters (`kafka.server` for brokers and controllers).
+        namespace: prefix of MBean names, passed to the reporters (`kafka.server` for brokers and controllers).
 
     """
 
@@ -186,7 +186,7 @@ class Registry:
         return metric if existing is None else existing
 
     def remove_metric(self, name: MetricName) -> KafkaMetric | None:
-        """Remove and return a metric; None if there is none of this name. Its sensor goes on recording to it."""
+        """Remove and return a metric; None if there is none of this name. Its sensor still records to it."""
         with self._lock:
             metric = self._metrics.pop(name, None)
             if metric is not None:
@@ -207,7 +207,7 @@ class Registry:
         return self._metrics.copy()
 
     def register(self, metric: KafkaMetric) -> KafkaMetric | None:
-        """Take in a metric and tell the reporters, or return the one that has its name already."""
+        """Add a metric and call the reporters, or return the one that has its name already."""
         with self._lock:
             existing = self._metrics.get(metric.name)
             if existing is None:
@@ -216,7 +216,7 @@ class Registry:
             return existing
 
     def add_reporter(self, reporter: MetricsReporter) -> None:
-        """Start a reporter with the metrics that exist, and tell it about all later ones."""
+        """Start a reporter with the metrics that exist, and call it for all later ones."""
         with self._lock:
             reporter.init(tuple(self._metrics.values()))
             self._reporters.append(reporter)

@@ -45,7 +45,7 @@ class ReplicationQuotaManager(ByteRateQuota):
     """
     A bound on replicated bytes, and which partitions it is for (Kafka: `ReplicationQuotaManager`).
 
-    There is no throttle time: whoever moves data asks `should_throttle` first and leaves out a partition while the rate
+    There is no throttle time: the thread that moves data calls `should_throttle` first and leaves out a partition while the rate
     is past its bound. Recording never refuses. Without a rate there is no bound, before one was set (`quota` is None)
     and after.
 

@@ -1,4 +1,4 @@
-"""Whoever wants to hear of metrics that come and go."""
+"""The interface for reporters of metrics."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,10 +10,10 @@ NAMESPACE = "_namespace"
 
 class MetricsReporter:
     """
-    Told about every registration and removal; each method does nothing unless overridden (Kafka: `MetricsReporter`).
+    Called at every registration and removal; each method does nothing unless overridden (Kafka: `MetricsReporter`).
 
     The registry's lock is held during `metric_change` and `metric_removal`, and the sensor's own during the first: a
-    reporter may read metrics, whose locks are others, but must not record. It does not hear of new configs, and
+    reporter may read metrics, which have other locks, but must not record. It does not hear of new configs, and
     so not of new quotas. What it raises there is logged and forgotten.
     """
 

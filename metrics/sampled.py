@@ -18,7 +18,7 @@ class Sample:
         self.last_event_ms: i64 = now_ms
 
     def reset(self, initial: float, now_ms: i64) -> None:
-        """Begin anew at `now_ms`."""
+        """Begin again at `now_ms`."""
         self.value = initial
         self.event_count = 0
         self.start_ms = now_ms
@@ -159,7 +159,7 @@ class SampledStat(Stat):
         return self._samples[self._current]
 
     def survey(self) -> None:
-        """Note what the windows have in common; told whenever one has begun."""
+        """Note what the windows have in common; called whenever one has begun."""
         if not self._samples:
             return
         oldest_ms = self._samples[0].start_ms

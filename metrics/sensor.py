@@ -91,7 +91,7 @@ class Sensor:
 
     def record(self, value: float, now_ms: i64, check_quotas: bool = True) -> None:  # noqa: FBT001, FBT002 - as Kafka's
         """
-        Record a value at `now_ms` (epoch ms) in all metrics, then check their quotas, then tell the parents.
+        Record a value at `now_ms` (epoch ms) in all metrics, then check their quotas, then record to the parents.
 
         Raises:
             QuotaViolation: a metric is past its bound; the value is recorded here, but not in the parents.
@@ -133,7 +133,7 @@ class Sensor:
         check_quotas: bool,
     ) -> None:
         """
-        Do as `try_record` does for a part of two columns, and let nobody in meanwhile.
+        Do as `try_record` does for a part of two columns, under one lock.
 
         Args:
             values: all values.
@@ -143,7 +143,7 @@ class Sensor:
             found: where to add what is past its bound, with its number.
             check_quotas: as in `record`.
 
-        Parents are not told: only for a sensor without.
+        Parents are not recorded to: only for a sensor without.
 
         """
         if not self._should_record or start == stop:
@@ -231,7 +231,7 @@ class Sensor:
         now_ms: int | None = None,
     ) -> bool:
         """
-        Register all metrics of a compound statistic; those whose names this sensor has already are left out.
+        Register all metrics of a compound statistic; those with names that this sensor has already are left out.
 
         The statistic records with the config given here for good; its metrics are read with their own, which starts as
         the same.

@@ -27,7 +27,7 @@ class Measurable:
         raise NotImplementedError
 
     def peek(self, config: MetricConfig, now_ms: i64) -> float:
-        """Return what `measure` would, and leave every later value as if nobody had looked."""
+        """Return what `measure` would, without an effect on later values."""
         return self.measure(config, now_ms)
 
     def acceptable(self, quota: Quota, value: float) -> bool:
@@ -80,7 +80,7 @@ class NamedMeasurable:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class CompoundStat(Stat):
-    """A statistic that offers several metrics (Kafka: `CompoundStat`); by itself it need not be measurable."""
+    """A statistic that offers several metrics (Kafka: `CompoundStat`); it need not be measurable itself."""
 
     __slots__ = ()
 

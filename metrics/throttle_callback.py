@@ -1,12 +1,12 @@
 """
-What is told about a throttle.
+The callback of a throttle.
 
 In a file of its own, which a compiled build leaves alone: programs that embed the engine inherit from it.
 """
 
 
 class ThrottleCallback:
-    """Mutes and unmutes something (Kafka: `ThrottleCallback`); by itself it does nothing."""
+    """Mutes and unmutes something (Kafka: `ThrottleCallback`); this one does nothing."""
 
     __slots__ = ()
 

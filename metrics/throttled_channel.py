@@ -12,11 +12,11 @@ class ThrottledChannel:
     """
     One throttle of one channel (Kafka: `ThrottledChannel`).
 
-    Making it tells the callback at once that the throttle has started.
+    Making it calls the callback at once with the start of the throttle.
 
     Args:
         throttle_time_ms: how long.
-        callback: told of the start and of the end.
+        callback: called at the start and at the end.
         now_ns: monotonic time in ns; a wall clock that is set may not lengthen a throttle.
 
     """
@@ -40,5 +40,5 @@ class ThrottledChannel:
         return self.deadline_ns <= now_ns
 
     def notify_throttling_done(self) -> None:
-        """Tell the callback that the throttle has ended."""
+        """Call the callback with the end of the throttle."""
         self._callback.end_throttling()

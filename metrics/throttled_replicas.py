@@ -17,7 +17,7 @@ _MOST_DIGITS = 10
 
 def parse_throttled_replicas(text: str, broker_id: int) -> tuple[int, ...]:
     """
-    Return the partitions whose replica on this broker is throttled, `ALL_REPLICAS` for `*`.
+    Return the partitions with a throttled replica on this broker, `ALL_REPLICAS` for `*`.
 
     Args:
         text: `leader.replication.throttled.replicas` or `follower.replication.throttled.replicas` of a topic: `*` or

@@ -1,40 +1,52 @@
 """
 Quotas as people write them: files under version control, changes, commands for Kafka's tool, manifests for Strimzi.
 
-A `QuotaSet` is all quotas of a file (`read_quotas`, `quotas_yaml`) or of a cluster (`QuotaSet.of`); `difference` tells what leads from
+A `QuotaSet` is all quotas of a file (`read_quotas`, `quotas_yaml`) or of a cluster (`QuotaSet.of`); `difference` is what leads from
 one to the other, `kafka_configs` and `kafka_users` say it to other tools, and `apply_changes` to the cluster.
 """
 
-from .applying import apply_changes
 from .change import (
     UNREACHED,
-    Change,
+    RuleChange,
     altered,
+    apply_changes,
     difference,
     measure_only,
     merged,
     without,
 )
-from .entity import Entity, IpEntity, described, from_admin, to_admin
+from .entity import (
+    Entity,
+    IpEntity,
+    described,
+    from_admin,
+    may_be_host,
+    number,
+    number_text,
+    problems_of,
+    to_admin,
+)
 from .errors import InvalidQuotas, NotApplied, QuotasError
 from .kafka_configs import Commands, kafka_configs
 from .kafka_user import API_VERSION, Manifests, kafka_users
-from .located import Located, load, load_file
-from .number import number, number_text
-from .overruling import overruled_by, overruling_rules, unnamed
-from .quota_set import QuotaSet
-from .reading import QUOTAS, quotas_in, read_quotas, rules_of
-from .strict_yaml import StrictLoader
-from .validation import may_be_host, problems_of
-from .writing import quotas_yaml
-from .yaml_file import STDIN, named, refusing, text_of
+from .quota_file import QUOTAS, quotas_in, quotas_yaml, read_quotas, rules_of
+from .quota_set import QuotaSet, overruled_by, overruling_rules, unnamed
+from .yaml_file import (
+    STDIN,
+    Located,
+    StrictLoader,
+    load,
+    load_file,
+    named,
+    refusing,
+    text_of,
+)
 
 __all__ = [
     "API_VERSION",
     "QUOTAS",
     "STDIN",
     "UNREACHED",
-    "Change",
     "Commands",
     "Entity",
     "InvalidQuotas",
@@ -44,6 +56,7 @@ __all__ = [
     "NotApplied",
     "QuotaSet",
     "QuotasError",
+    "RuleChange",
     "StrictLoader",
     "altered",
     "apply_changes",

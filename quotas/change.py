@@ -1,20 +1,27 @@
-"""What is to change, or has changed, from one set of quotas to another."""
+"""Changes from one set of quotas to another; applied to a cluster, and read back until they are in force."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from quotascope.clients.quota_admin import QuotaChange
+from quotascope.clients.errors import AdminRequestFailed
+from quotascope.clients.quota_admin import QuotaAdmin, QuotaChange
 from quotascope.metrics import QuotaEntity, QuotaType
 
-from .entity import Entity, described, in_order, shown, to_admin
-from .errors import InvalidQuotas
-from .number import number_text
-from .overruling import overruled_by
-from .quota_set import QuotaSet
-from .validation import problems_of
+from .entity import (
+    Entity,
+    described,
+    in_order,
+    number_text,
+    problems_of,
+    shown,
+    to_admin,
+)
+from .errors import InvalidQuotas, NotApplied
+from .quota_set import QuotaSet, overruled_by
 
 UNREACHED: Final[Mapping[str, float]] = {
     "producer_byte_rate": 1e12,
@@ -27,7 +34,7 @@ _MOST_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class RuleChange:
     """One quota of one entity that is set, changed or removed."""
 
     entity: Entity
@@ -56,23 +63,17 @@ class Change:
         return QuotaChange(entity=to_admin(self.entity), key=self.key, value=self.new)
 
 
-def difference(old: QuotaSet, new: QuotaSet) -> tuple[Change, ...]:
-    """All that leads from one to the other; nothing when they are the same."""
-    entities = sorted({*old, *new}, key=in_order)
-    return tuple(
-        change
-        for entity in entities
-        for change in _of_entity(entity, old.get(entity, {}), new.get(entity, {}))
-    )
-
-
-def _of_entity(
-    entity: Entity, old: Mapping[str, float], new: Mapping[str, float]
-) -> Iterator[Change]:
-    for key in sorted({*old, *new}):
-        before, after = old.get(key), new.get(key)
-        if before != after:
-            yield Change(entity=entity, key=key, old=before, new=after)
+def difference(old: QuotaSet, new: QuotaSet) -> tuple[RuleChange, ...]:
+    """The changes from one to the other; none when they are the same."""
+    found = []
+    for entity in sorted({*old, *new}, key=in_order):
+        now, then = old.get(entity, {}), new.get(entity, {})
+        found += [
+            RuleChange(entity=entity, key=key, old=now.get(key), new=then.get(key))
+            for key in sorted({*now, *then})
+            if now.get(key) != then.get(key)
+        ]
+    return tuple(found)
 
 
 def altered(
@@ -113,7 +114,7 @@ def measure_only(
             named = ", ".join(map(described, lost[:_MOST_NAMED]))
             more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""  # fmt: skip
             problems.append(
-                f"{key} would overrule the limit of {named}{more}, whose clients would be unlimited; as there is such a rule, "
+                f"{key} would overrule the limit of {named}{more}, and its clients would be unlimited; as there is such a rule, "
                 f"Kafka measures every client under {key} already: name the other keys only"
             )
     if problems:
@@ -146,9 +147,62 @@ def merged(quotas: QuotaSet, others: QuotaSet) -> QuotaSet:
     return QuotaSet(both)
 
 
-def by_entity(changes: Iterable[Change]) -> dict[Entity, list[Change]]:
+def by_entity(changes: Iterable[RuleChange]) -> dict[Entity, list[RuleChange]]:
     """Changes grouped by entity, as every tool wants them."""
-    groups: dict[Entity, list[Change]] = {}
+    groups: dict[Entity, list[RuleChange]] = {}
     for change in changes:
         groups.setdefault(change.entity, []).append(change)
     return groups
+
+
+_WITHIN_SECONDS = 10.0
+_PAUSE_SECONDS = 0.1
+
+
+def apply_changes(
+    admin: QuotaAdmin,
+    changes: Sequence[RuleChange],
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
+    """
+    Send all changes in one request, each entity once, and read them back.
+
+    The controller stores each entity separately, and the broker that answers learns of it a moment later.
+
+    Raises `NotApplied`, which lists what is in force and what is not, and `ClientError` when the cluster cannot be asked.
+
+    Args:
+        admin: of the cluster.
+        changes: what to set, change and remove.
+        clock: seconds that never go back.
+        pause: waits for a number of seconds.
+
+    """
+    try:
+        admin.alter_quotas([change.for_admin for change in changes])
+    except AdminRequestFailed as error:
+        missing = _missing(admin, changes)
+        raise _not_applied(str(error), changes, missing) from error
+    deadline = clock() + _WITHIN_SECONDS
+    while missing := _missing(admin, changes):
+        if clock() >= deadline:
+            raise _not_applied("the cluster shows something else", changes, missing)
+        pause(_PAUSE_SECONDS)
+
+
+def _not_applied(
+    reason: str, changes: Sequence[RuleChange], missing: Sequence[RuleChange]
+) -> NotApplied:
+    done = len(changes) - len(missing)
+    return NotApplied(reason, [str(change) for change in missing], done)
+
+
+def _missing(admin: QuotaAdmin, changes: Sequence[RuleChange]) -> list[RuleChange]:
+    quotas = QuotaSet.of(admin.describe_quotas())
+    return [
+        change
+        for change in changes
+        if quotas.get(change.entity, {}).get(change.key) != change.new
+    ]

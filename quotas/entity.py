@@ -1,12 +1,19 @@
-"""Whom a quota is for, as all of Kafka's tools know it: users, client-ids, pairs of them, addresses, and their defaults."""
+"""Entities of quotas as all of Kafka's tools know them (users, client-ids, pairs, addresses, defaults), and values of quotas as text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from quotascope.metrics import DEFAULT, DefaultType, QuotaEntity
+from quotascope.metrics import (
+    DEFAULT,
+    DefaultType,
+    QuotaEntity,
+    is_address,
+    validate_alteration,
+)
 from quotascope.metrics.entities import Name
 
 from .errors import QuotasError
@@ -72,7 +79,7 @@ def to_admin(entity: Entity) -> dict[str, str | None]:
 
 def from_admin(entity: Mapping[str, str | None]) -> Entity:
     """
-    The entity that the Admin API tells of.
+    The entity of an answer of the Admin API.
 
     Raises `QuotasError` for a kind of entity that this version does not know.
     """
@@ -99,3 +106,59 @@ def _rank(name: Name | None) -> tuple[int, str]:
     if isinstance(name, str):
         return 2, name
     return (0, "") if name is None else (1, "")
+
+
+_NUMBER: Final = re.compile(
+    r"[+-]?(?:0|[1-9](?:_?[0-9])*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+)
+_EXACT = 2.0**53
+"""A double holds all whole numbers below it."""
+
+
+def number_text(value: float) -> str:
+    """
+    The shortest text that is read back as the same number, without an exponent where it is whole and not huge.
+
+    >>> number_text(1048576.0), number_text(0.5), number_text(9.223372036854776e18)
+    ('1048576', '0.5', '9.223372036854776e+18')
+    """
+    if abs(value) < _EXACT and value == int(value):
+        return str(int(value))
+    return repr(value)
+
+
+def number(text: str) -> float | None:
+    """
+    The number that a text is, None when it is none: plain decimals, no NaN, no infinity.
+
+    Not read by YAML, because YAML 1.1 takes 0100 for 64, 1:30 for 90 and 1e6 for a text.
+
+    >>> number("1_000_000"), number("1e6"), number("0100"), number("nan")
+    (1000000.0, 1000000.0, None, None)
+    """
+    return float(text.replace("_", "")) if _NUMBER.fullmatch(text) else None
+
+
+_LONGEST_HOST: Final = 253
+_HOST: Final = re.compile(
+    r"[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?)*\.?"
+)
+
+
+def problems_of(
+    entity: Mapping[str, str | None], values: Mapping[str, float | None]
+) -> list[str]:
+    """
+    All that is wrong with quotas for an entity, as the Admin API has it; None among the values is a removal.
+
+    Stricter than a controller in one thing: NaN, which it stores, and with which nothing is ever limited.
+    """
+    problems = validate_alteration(entity, values.items(), is_host=may_be_host)
+    return [problem.message for problem in problems]
+
+
+def may_be_host(text: str) -> bool:
+    """Whether a text is an address, or could be the name of a host: only the controller's name service knows."""
+    if is_address(text):
+        return True
+    return len(text) <= _LONGEST_HOST and _HOST.fullmatch(text) is not None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from .change import Change, by_entity
-from .entity import CLIENT_ID, IP, USER, Entity, described, names_of
-from .number import number_text
+from .change import RuleChange, by_entity
+from .entity import CLIENT_ID, IP, USER, described, names_of, number_text
 
 _TYPES: Final = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
 _NAMED: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -17,7 +16,7 @@ _NAMED: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    """What to run, and what no command line can say."""
+    """Commands to run, and what no command can express."""
 
     lines: tuple[str, ...]
     """One command each, for bash."""
@@ -26,7 +25,7 @@ class Commands:
 
 
 def kafka_configs(
-    changes: Iterable[Change],
+    changes: Iterable[RuleChange],
     *,
     bootstrap_servers: str,
     command_config: str | None = None,
@@ -50,28 +49,27 @@ def kafka_configs(
         ):
             left_out.append(f"{described(entity)}: no argument can hold a NUL")
             continue
-        words = [*start, *_entity(entity), "--alter", *_values(group)]
+        words = [*start]
+        for kind, name in names_of(entity).items():
+            words += ["--entity-type", _TYPES[kind]]
+            words += (
+                ["--entity-name", name]
+                if isinstance(name, str)
+                else ["--entity-default"]
+            )
+        words.append("--alter")
+        added = [
+            f"{each.key}={number_text(each.new)}"
+            for each in group
+            if each.new is not None
+        ]
+        removed = [each.key for each in group if each.new is None]
+        if added:
+            words += ["--add-config", ",".join(added)]
+        if removed:
+            words += ["--delete-config", ",".join(removed)]
         lines.append(" ".join(map(bash_quoted, words)))
     return Commands(lines=tuple(lines), left_out=tuple(left_out))
-
-
-def _entity(entity: Entity) -> list[str]:
-    words: list[str] = []
-    for kind, name in names_of(entity).items():
-        words += ["--entity-type", _TYPES[kind]]
-        words += (
-            ["--entity-name", name] if isinstance(name, str) else ["--entity-default"]
-        )
-    return words
-
-
-def _values(group: Sequence[Change]) -> list[str]:
-    set_ = [
-        f"{each.key}={number_text(each.new)}" for each in group if each.new is not None
-    ]
-    removed = [each.key for each in group if each.new is None]
-    words = ["--add-config", ",".join(set_)] if set_ else []
-    return words + (["--delete-config", ",".join(removed)] if removed else [])
 
 
 def bash_quoted(word: str) -> str:

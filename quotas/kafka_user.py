@@ -2,7 +2,7 @@
 Quotas as manifests for Strimzi's User Operator: a `KafkaUser` holds the quotas of one user.
 
 Follows Strimzi's `KafkaUserQuotas`, `KafkaUserModel` and `KafkaUserOperator`. A user of certificates is called `CN=` and the name of its
-`KafkaUser`; any other has the very name. Everything else that Kafka limits has no place in a `KafkaUser`, and is told.
+`KafkaUser`; any other user has the name of its `KafkaUser`. Other limits of Kafka have no place in a `KafkaUser`, and are listed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import Final
 
 from quotascope.metrics import INT_MAX, QuotaEntity
 
-from .entity import Entity, described, shown
-from .number import number_text
+from .entity import Entity, described, number_text, shown
+from .quota_file import quoted
 from .quota_set import QuotaSet
-from .writing import quoted
 
 API_VERSION: Final = "kafka.strimzi.io/v1"
 """Since Strimzi 0.49; before that it is `kafka.strimzi.io/v1beta2`."""
@@ -48,7 +47,7 @@ class Manifests:
     """What to apply, and what Strimzi cannot express."""
 
     text: str
-    """A YAML stream with a document for each user; comments at its beginning tell what is left out."""
+    """A YAML stream with a document for each user; comments at its beginning list what is left out."""
     left_out: tuple[str, ...] = ()
     """What is missing, and why; one sentence each."""
 
@@ -62,7 +61,7 @@ def kafka_users(
     api_version: str = API_VERSION,
 ) -> Manifests:
     """
-    A `KafkaUser` for each user whose quotas one can hold.
+    A `KafkaUser` for each user with quotas that it can hold.
 
     A user is in it wholly or not at all: the operator removes what is missing from a `KafkaUser`.
 
@@ -70,7 +69,7 @@ def kafka_users(
         quotas: all of a cluster or file.
         cluster: the name of the `Kafka` resource, for the label `strimzi.io/cluster`.
         only: entities that manifests are wanted of; None for all.
-        namespace: of the manifests; None leaves it to whoever applies them.
+        namespace: of the manifests; None leaves it to the command that applies them.
         api_version: of the manifests.
 
     """

@@ -11,10 +11,8 @@ from itertools import groupby
 from pathlib import Path
 
 from quotascope.alerts import Site
-from quotascope.alerts.alertmanager_file import alertmanager_file
+from quotascope.alerts.files import alertmanager_file, operator_file, rule_files
 from quotascope.alerts.page import alerts_page
-from quotascope.alerts.prometheus_files import operator_file
-from quotascope.alerts.write import rule_files
 from quotascope.dashboards.files import file_text, grafana_dashboards
 from quotascope.dashboards.scope import Scope
 from quotascope.exporter.config.reference import reference

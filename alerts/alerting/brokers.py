@@ -1,69 +1,149 @@
-"""A broker has more to do than its threads or its delay queues should hold."""
+"""Alerts on brokers and whole clusters: many clients at once, busy threads, connections, replication, changed quotas."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from quotascope.metrics import catalog
+
 from .. import recorded
-from ..levels import Levels
-from ..links import Dashboard
-from ..promql import above, both, call, grouped, operation, series
-from ..rule import Alert, Group, Scope, Severity
-from ..text import PERCENT, WHOLE
+from ..links import Dashboard, Site
+from ..promql import (
+    above,
+    aggregate,
+    both,
+    but_not,
+    call,
+    compare,
+    grouped,
+    increase,
+    operation,
+    select,
+    series,
+)
+from ..rule import (
+    DURATION,
+    INTEGER,
+    PERCENT,
+    THREE_DIGITS,
+    Alert,
+    AlertScope,
+    AlertSeverity,
+)
 from ..thresholds import (
+    CONNECTION_THROTTLE,
     DELAY_QUEUE,
     DELAY_QUEUE_GROWTH,
     EXEMPT_CAPACITY,
+    IP_CONNECTION_THROTTLE,
+    MANY_ENTITIES,
+    MANY_ENTITIES_FACTOR,
+    REPLICATION_DAY,
     REQUEST_CAPACITY,
+    SPIKE,
+    SPIKE_ENTITIES,
+    SPIKE_FACTOR,
+    Threshold,
 )
 
 
-def brokers(levels: Levels) -> Group:
-    """Alerts on single brokers."""
-    return Group(
-        name="quotascope-brokers-busy",
-        rules=(_queue(levels), _request_time(), _exempt(levels)),
+def cluster_wide(site: Site) -> Iterator[Alert]:
+    """Alerts on a whole cluster."""
+    rate = series(recorded.CLUSTER_THROTTLED_RATE)
+    entities = compare(
+        series(recorded.CLUSTER_THROTTLED_ENTITIES), ">=", SPIKE_ENTITIES.value
+    )
+    unusual = _unusual(
+        site, rate, series(recorded.CLUSTER_THROTTLED_BASELINE), SPIKE_FACTOR
+    )
+    loud = both(above(rate, SPIKE.value), unusual, site.keys())
+    yield Alert(
+        name="KafkaQuotaThrottleSpike",
+        expr=_while_muted(site, both(loud, entities, site.keys())),
+        labels=(),
+        severity=AlertSeverity.CRITICAL,
+        scope=AlertScope.CLUSTER,
+        wait="5m",
+        keep="10m",
+        summary="Clients of a cluster wait far longer for their quotas than usual.",
+        description=f"Clients get {THREE_DIGITS} s of throttle time in every second, as if that many connections did nothing but wait: at least {SPIKE_FACTOR.value:g} times as much as is usual at this time, and at least {SPIKE_ENTITIES.value:g} clients are hit.",
+        dashboard=Dashboard.OVERVIEW,
+        thresholds=(SPIKE, SPIKE_FACTOR, SPIKE_ENTITIES),
+        spared="Nightly jobs and busy Mondays, which are in the baseline; single clients; Kafka's averages after the last throttle. Silent in the first half hour of data.",
+    )
+    entities = series(recorded.CLUSTER_THROTTLED_ENTITIES)
+    unusual = _unusual(
+        site,
+        entities,
+        series(recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE),
+        MANY_ENTITIES_FACTOR,
+    )
+    many = both(compare(entities, ">=", MANY_ENTITIES.value), unusual, site.keys())
+    yield Alert(
+        name="KafkaQuotaManyClientsThrottled",
+        expr=_while_muted(site, many),
+        labels=(),
+        severity=AlertSeverity.CRITICAL,
+        scope=AlertScope.CLUSTER,
+        wait="5m",
+        keep="10m",
+        summary="Far more clients of a cluster are throttled than usual.",
+        description=f"{INTEGER} clients are throttled at the same time: more than {MANY_ENTITIES_FACTOR.value:g} times as many as is usual at this time. The cause is more likely a changed limit or a slow broker than the clients.",
+        dashboard=Dashboard.OVERVIEW,
+        thresholds=(MANY_ENTITIES, MANY_ENTITIES_FACTOR),
+        spared="Clusters that throttle dozens of clients every day; Kafka's averages after the last throttle.",
     )
 
 
-def _queue(levels: Levels) -> Alert:
+def _unusual(site: Site, now: str, usual: str, factor: Threshold) -> str:
+    return operation(now, ">", f"({factor.value:g} * {usual})", site.keys())
+
+
+def _while_muted(site: Site, expression: str) -> str:
+    # some agents do not report delay queues: an alert must not depend on them
+    queued = call("max_over_time", series(recorded.CLUSTER_DELAY_QUEUE, window="5m"))
+    none_muted = compare(aggregate("sum", site.keys(), queued), "==", 0)
+    return but_not(expression, none_muted, site.keys())
+
+
+def busy(site: Site) -> Iterator[Alert]:
+    """Alerts on single brokers."""
     labels = ("quota_type", "broker")
-    now = _average(None)
-    before = _average("30m")
+    now, before = (
+        call(
+            "avg_over_time",
+            series(recorded.BROKER_DELAY_QUEUE, window="10m", offset=offset),
+        )
+        for offset in ("", "30m")
+    )
     long = both(
         above(now, DELAY_QUEUE.value),
         above(series(recorded.BROKER_DELAY_QUEUE), DELAY_QUEUE.value),
-        levels.of(*labels),
+        site.keys(*labels),
     )
     grown = operation(
-        now, ">", f"({DELAY_QUEUE_GROWTH.value:g} * {before})", levels.of(*labels)
+        now, ">", f"({DELAY_QUEUE_GROWTH.value:g} * {before})", site.keys(*labels)
     )
-    return Alert(
+    yield Alert(
         name="KafkaQuotaDelayQueueGrowing",
-        expr=both(long, grown, levels.of(*labels)),
+        expr=both(long, grown, site.keys(*labels)),
         labels=labels,
-        severity=Severity.WARNING,
-        scope=Scope.BROKER,
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.BROKER,
         wait="10m",
         keep="15m",
         summary="A broker makes more and more connections wait.",
-        description=f"Broker {{{{ $labels.broker }}}} has muted {WHOLE} connections because of {{{{ $labels.quota_type }}}} quotas, and half an hour ago far fewer.",
+        description=f"Broker {{{{ $labels.broker }}}} has muted {INTEGER} connections because of {{{{ $labels.quota_type }}}} quotas, and half an hour ago far fewer.",
         dashboard=Dashboard.BROKERS,
         thresholds=(DELAY_QUEUE, DELAY_QUEUE_GROWTH),
         spared="Waves of minutes; long but steady queues; the first 40 minutes of data.",
     )
-
-
-def _average(offset: str | None) -> str:
-    window = series(recorded.BROKER_DELAY_QUEUE, window="10m", offset=offset or "")
-    return call("avg_over_time", window)
-
-
-def _request_time() -> Alert:
-    return Alert(
+    yield Alert(
         name="KafkaQuotaRequestTimeNearCapacity",
         expr=above(series(recorded.BROKER_CAPACITY_USED), REQUEST_CAPACITY.value),
         labels=("broker",),
-        severity=Severity.WARNING,
-        scope=Scope.BROKER,
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.BROKER,
         wait="15m",
         keep="15m",
         summary="The threads of a broker are almost always busy.",
@@ -72,21 +152,18 @@ def _request_time() -> Alert:
         thresholds=(REQUEST_CAPACITY,),
         spared="Peaks of minutes. Silent without a request quota, because brokers then do not measure request time.",
     )
-
-
-def _exempt(levels: Levels) -> Alert:
     share = operation(
         series(recorded.BROKER_EXEMPT),
         "/",
         grouped(above(series(recorded.BROKER_CAPACITY), 0)),
-        levels.broker,
+        site.keys("broker"),
     )
-    return Alert(
+    yield Alert(
         name="KafkaQuotaExemptRequestTimeHigh",
         expr=above(grouped(share), EXEMPT_CAPACITY.value),
         labels=("broker",),
-        severity=Severity.WARNING,
-        scope=Scope.BROKER,
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.BROKER,
         wait="15m",
         keep="15m",
         summary="A broker is busy with work that no quota limits.",
@@ -94,4 +171,93 @@ def _exempt(levels: Levels) -> Alert:
         dashboard=Dashboard.BROKERS,
         thresholds=(EXEMPT_CAPACITY,),
         spared="A broker that catches up after a restart.",
+    )
+
+
+_LISTENER = ("broker", "listener")
+
+
+def connections(site: Site) -> Iterator[Alert]:
+    """Alerts on the rate of new connections."""
+    waiting = above(
+        select(catalog.LISTENER_CONNECTION_THROTTLE_SECONDS), CONNECTION_THROTTLE.value
+    )
+    yield Alert(
+        name="KafkaQuotaConnectionsThrottled",
+        expr=aggregate("max", site.keys(*_LISTENER), waiting),
+        labels=_LISTENER,
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.BROKER,
+        wait="10m",
+        keep="10m",
+        summary="Clients wait to connect because of a limit on new connections.",
+        description=f"Listener {{{{ $labels.listener }}}} of broker {{{{ $labels.broker }}}} waits {DURATION} on average before it accepts the next connection: all clients that connect there wait, whichever of them opens most.",
+        dashboard=Dashboard.BROKERS,
+        thresholds=(CONNECTION_THROTTLE,),
+        spared="The minutes after a restart.",
+    )
+    refusing = above(
+        select(catalog.IP_CONNECTION_THROTTLE_SECONDS), IP_CONNECTION_THROTTLE.value
+    )
+    yield Alert(
+        name="KafkaQuotaConnectionsOfAddressRefused",
+        expr=aggregate("max", site.keys(*_LISTENER), refusing),
+        labels=_LISTENER,
+        severity=AlertSeverity.INFO,
+        scope=AlertScope.BROKER,
+        wait="15m",
+        keep="15m",
+        summary="Connections of single addresses are refused for their limit.",
+        description=f"Listener {{{{ $labels.listener }}}} of broker {{{{ $labels.broker }}}} has refused connections of some addresses for more than 15 minutes, each after {DURATION}: they open more than their limit allows.",
+        dashboard=Dashboard.BROKERS,
+        thresholds=(IP_CONNECTION_THROTTLE,),
+        spared="A program that restarts.",
+    )
+
+
+_EVALUATIONS_A_DAY = 24 * 4
+
+
+def replication(site: Site) -> Iterator[Alert]:
+    """Alerts on replication quotas (KIP-73)."""
+    limit = select(
+        catalog.REPLICATION_LIMIT,
+        'direction!="alter_log_dirs"',  # this one is often meant to stay
+    )
+    once = aggregate("max", site.keys("broker", "direction"), limit)
+    day = call("count_over_time", f"({once})[1d:15m]")
+    # promtool counts 96 or 97 evaluations, both ends included
+    throttled = compare(day, ">=", REPLICATION_DAY.value * _EVALUATIONS_A_DAY)
+    yield Alert(
+        name="KafkaQuotaReplicationThrottleLeftOn",
+        expr=compare(aggregate("count", site.keys("direction"), throttled), ">", 0),
+        labels=("direction",),
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.CLUSTER,
+        wait="15m",
+        keep="1h",
+        summary="A replication throttle has been on for a day.",
+        description=f"{INTEGER} brokers have limited the replication of throttled replicas ({{{{ $labels.direction }}}}) for a day: most likely a reassignment ended without `--verify`, which takes the throttle off. Replicas that fall behind may never catch up.",
+        dashboard=Dashboard.BROKERS,
+        thresholds=(REPLICATION_DAY,),
+        spared="Reassignments of some hours; the limit between log directories.",
+    )
+
+
+def configuration(site: Site) -> Iterator[Alert]:
+    """Alerts on the configured quotas."""
+    changed = aggregate(
+        "max", site.keys("quota_key"), increase(catalog.LIMIT_CHANGES, "10m")
+    )
+    yield Alert(
+        name="KafkaQuotaRuleChanged",
+        expr=above(changed, 0),
+        labels=("quota_key",),
+        severity=AlertSeverity.INFO,
+        scope=AlertScope.CONFIGURATION,
+        wait="1m",
+        summary="A quota was set, changed or removed.",
+        description="Limits of {{ $labels.quota_key }} were changed within the last 10 minutes. The exporter's log has the old and the new values.",
+        dashboard=Dashboard.OVERVIEW,
+        spared="A restart of the exporter.",
     )

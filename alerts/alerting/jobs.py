@@ -2,98 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
 from quotascope.metrics import catalog
 
 from .. import recorded
-from ..levels import Levels
-from ..links import Dashboard
+from ..links import Dashboard, Site
 from ..promql import above, aggregate, both, either, increase, select, series
-from ..rule import Alert, Group, Scope, Severity
-from ..text import DURATION, ROUGH, WHOLE
+from ..rule import DURATION, INTEGER, THREE_DIGITS, Alert, AlertScope, AlertSeverity
 from ..thresholds import SPARK_RETRIES, SPARK_STALLED, SPARK_THROTTLED
 
 _QUERY = "{{ with $labels.query }}, query {{ printf `%q` . }},{{ end }}"
 _JOB = f"Spark job {{{{ printf `%q` $labels.app }}}}{_QUERY}"
 
+_alert = partial(Alert, scope=AlertScope.JOB, dashboard=Dashboard.SPARK)
 
-def jobs(levels: Levels) -> Group:
+
+def jobs(site: Site) -> Iterator[Alert]:
     """Alerts on Spark jobs."""
-    return Group(
-        name="quotascope-spark",
-        rules=(_throttled(), _retries(levels), _stalled(levels)),
-    )
-
-
-def _throttled() -> Alert:
-    return Alert(
+    yield _alert(
         name="KafkaQuotaSparkJobThrottled",
         expr=above(series(recorded.APP_THROTTLED_RATE), SPARK_THROTTLED.value),
         labels=("app", "query", "side"),
-        severity=Severity.WARNING,
-        scope=Scope.JOB,
+        severity=AlertSeverity.WARNING,
         wait="15m",
         keep="10m",
         summary="A Spark job is held back by Kafka's quotas.",
-        description=f"{_JOB} waits for {ROUGH} s in every second because of Kafka's quotas (side: {{{{ $labels.side }}}}): as many of its tasks do nothing else.",
-        dashboard=Dashboard.SPARK,
+        description=f"{_JOB} waits for {THREE_DIGITS} s in every second because of Kafka's quotas (side: {{{{ $labels.side }}}}): as many of its tasks do nothing else.",
         thresholds=(SPARK_THROTTLED,),
         spared="Bursts at the start of a batch.",
     )
-
-
-def _retries(levels: Levels) -> Alert:
-    labels = levels.of("app", "cause")
+    labels = site.keys("app", "cause")
     grown = increase(
         catalog.SPARK_TASK_RETRIES,
         "30m",
         'cause=~"kafka_quota|kafka_timeout_throttled"',
     )
-    return Alert(
+    yield _alert(
         name="KafkaQuotaSparkRetries",
         expr=above(aggregate("max", labels, grown), SPARK_RETRIES.value),
         labels=("app", "cause"),
-        severity=Severity.WARNING,
-        scope=Scope.JOB,
+        severity=AlertSeverity.WARNING,
         wait="5m",
         keep="10m",
         summary="Tasks of a Spark job are repeated because of Kafka's quotas.",
-        description=f"About {WHOLE} task attempts of Spark job {{{{ printf `%q` $labels.app }}}} were repeated within 30 minutes because of a quota ({{{{ $labels.cause }}}}): a task that fails too often ends its job.",
-        dashboard=Dashboard.SPARK,
+        description=f"About {INTEGER} task attempts of Spark job {{{{ printf `%q` $labels.app }}}} were repeated within 30 minutes because of a quota ({{{{ $labels.cause }}}}): a task that fails too often ends its job.",
         thresholds=(SPARK_RETRIES,),
         spared="Single failures; failures with other causes.",
+    )
+    silent = above(
+        aggregate(
+            "max",
+            site.keys("app", "query"),
+            select(catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS),
+        ),
+        SPARK_STALLED.value,
+    )
+    own = _waits(site.keys("app", "query"))
+    of_no_query = _waits(site.keys("app"), 'query=""')
+    yield _alert(
+        name="KafkaQuotaSparkQueryStalled",
+        expr=either(
+            both(silent, own, site.keys("app", "query")),
+            both(silent, of_no_query, site.keys("app")),
+        ),
+        labels=("app", "query"),
+        severity=AlertSeverity.WARNING,
+        wait="5m",
+        keep="10m",
+        summary="A streaming query stands still while Kafka throttles it.",
+        description=f"{_JOB} has reported no progress for {DURATION}, and Kafka's quotas made it wait in the last 10 minutes.",
+        thresholds=(SPARK_STALLED,),
+        spared="Queries that stand still without throttles.",
     )
 
 
 def _waits(labels: tuple[str, ...], *matchers: str) -> str:
-    """What waits at all; without a query are also the clients of which Spark's connector does not tell it."""
+    """Throttle time above 0. Clients have no query if Spark's connector does not report it."""
     return above(
         aggregate("max", labels, series(recorded.APP_THROTTLED_RATE, *matchers)), 0
-    )
-
-
-def _stalled(levels: Levels) -> Alert:
-    silent = above(
-        aggregate(
-            "max", levels.query, select(catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS)
-        ),
-        SPARK_STALLED.value,
-    )
-    own = _waits(levels.query)
-    of_no_query = _waits(levels.of("app"), 'query=""')
-    return Alert(
-        name="KafkaQuotaSparkQueryStalled",
-        expr=either(
-            both(silent, own, levels.query),
-            both(silent, of_no_query, levels.of("app")),
-        ),
-        labels=("app", "query"),
-        severity=Severity.WARNING,
-        scope=Scope.JOB,
-        wait="5m",
-        keep="10m",
-        summary="A streaming query stands still while Kafka throttles it.",
-        description=f"{_JOB} has told no progress for {DURATION}, and Kafka's quotas made it wait in the last 10 minutes.",
-        dashboard=Dashboard.SPARK,
-        thresholds=(SPARK_STALLED,),
-        spared="Queries that stand still without throttles.",
     )

@@ -27,7 +27,7 @@ from tools.pictures.prometheus import Prometheus as Grafana
 
 from quotascope.alerts import Site
 from quotascope.alerts.book import alert_groups, recording_groups
-from quotascope.alerts.rule import Group
+from quotascope.alerts.rule import RuleGroup
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.scope import Scope
 
@@ -73,7 +73,7 @@ def alone(stage: Stage, end: float) -> list[Cost]:
     return [_of_group(stage, group, end) for group in _groups()]
 
 
-def _of_group(stage: Stage, group: Group, end: float) -> Cost:
+def _of_group(stage: Stage, group: RuleGroup, end: float) -> Cost:
     def ask() -> int:
         found = [
             stage.prometheus.get("query", query=rule.expr, time=str(end))["result"]
@@ -84,11 +84,11 @@ def _of_group(stage: Stage, group: Group, end: float) -> Cost:
     return repeated(group.name, ask, stage, interval=_interval(group))
 
 
-def _groups() -> tuple[Group, ...]:
+def _groups() -> tuple[RuleGroup, ...]:
     return (*recording_groups(Site()), *alert_groups(Site()))
 
 
-def _interval(group: Group) -> float:
+def _interval(group: RuleGroup) -> float:
     """How many seconds it may take at most; Prometheus' default is a minute."""
     return 60 * float((group.interval or "1m").removesuffix("m"))
 

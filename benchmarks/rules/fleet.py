@@ -6,7 +6,6 @@ from typing import Final
 
 from quotascope.exporter.limits.model import Limits
 from quotascope.exporter.snapshot import (
-    Cause,
     Columns,
     Entity,
     EntityUsage,
@@ -14,6 +13,7 @@ from quotascope.exporter.snapshot import (
     NodeUsage,
     Snapshot,
     SourceHealth,
+    ThrottleCause,
 )
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
@@ -116,7 +116,7 @@ class Fleet:
             usage=_LIMITS[entity.quota_type] * share,
             throttle_time_seconds=self._random.uniform(0.1, 3) if throttled else 0.0,
             tokens=tokens,
-            cause=Cause.OWN if throttled else None,
+            cause=ThrottleCause.OWN if throttled else None,
         )
 
     def _node(self, broker: str, taken_at: float) -> NodeUsage:

@@ -15,7 +15,7 @@ from rich.console import Console
 from tests.integration.prometheus import Prometheus
 
 from quotascope.alerts import Site
-from quotascope.alerts.write import rule_files
+from quotascope.alerts.files import rule_files
 
 CLUSTER: Final = "bench"
 MINUTES: Final = 50

@@ -1,18 +1,17 @@
-"""What `set` and `remove` have in common: show a change and whom it affects, and apply it."""
+"""A change by `set` and `remove`: shown with the clients that it affects, and applied."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
-    from quotascope.clients.quota_admin import QuotaAdmin
     from quotascope.exporter.config import Config
     from quotascope.exporter.snapshot import Snapshot
     from quotascope.exporter.sources.fetch import HttpTarget
-    from quotascope.quotas import Change, QuotaSet
+    from quotascope.quotas import QuotaSet
 
     from .change_view import Affected
 
@@ -27,23 +26,23 @@ def alter(
     never_reached: bool = False,
 ) -> None:
     """
-    Show what leads from the quotas of the cluster to those that are wanted; do it with ``apply``, and read it back.
+    Show the difference between the quotas of the cluster and the wanted ones; with ``apply`` make it, and read it back.
 
     Raises ``InvalidQuotas``, ``NotApplied``, ``ClientError`` and ``ConfigError``.
 
     Args:
         config: where Kafka is, and maybe the sources.
-        exporter: where to ask who uses how much; None asks the sources, if there are any.
-        wanted: gives the quotas to come by those of now.
+        exporter: reports the usage of entities; None reads the sources, if there are any.
+        wanted: the new quotas by the current ones.
         most: how many of the affected are shown.
         apply: whether to do it.
-        never_reached: whether limits are refused that what is used now is not far below.
+        never_reached: refuse limits that current usage is close to.
 
     """
     from rich.console import Console
 
     from quotascope.exporter.impact import reaching
-    from quotascope.quotas import InvalidQuotas, QuotaSet, difference
+    from quotascope.quotas import InvalidQuotas, QuotaSet, apply_changes, difference
 
     from .change_view import view
     from .cluster import admin, usage
@@ -53,7 +52,7 @@ def alter(
         new = wanted(old)
         changes = difference(old, new)
         if not changes:
-            typer.echo("nothing to change: the cluster has it so already")
+            typer.echo("nothing to change: the cluster has these quotas already")
             return
         snapshot = usage(config, exporter)
         Console().print(view(changes, _affected(snapshot, old, new), most))
@@ -62,17 +61,11 @@ def alter(
             if reached:
                 raise InvalidQuotas("--measure-only", reached)
         if apply:
-            _apply(opened, changes)
+            apply_changes(opened, changes)
+            plural = "" if len(changes) == 1 else "s"
+            typer.echo(f"applied and read back: {len(changes)} quota{plural}")
         else:
-            typer.echo("nothing was changed: --apply does it")
-
-
-def _apply(admin: QuotaAdmin, changes: Sequence[Change]) -> None:
-    from quotascope.quotas import apply_changes
-
-    apply_changes(admin, changes)
-    plural = "" if len(changes) == 1 else "s"
-    typer.echo(f"applied and read back: {len(changes)} quota{plural}")
+            typer.echo("nothing was changed: pass --apply to change it")
 
 
 def _affected(

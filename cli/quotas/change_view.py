@@ -25,31 +25,31 @@ from quotascope.exporter.units import (
 )
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import QuotaType, Resolution
-from quotascope.quotas import Change, described, number_text
+from quotascope.quotas import RuleChange, described, number_text
 
 from ..usage_table import WIDEST
 
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """Whose limit or rule becomes another."""
+    """Entities with another limit or rule after the change."""
 
     clients: Sequence[Impact]
     addresses: Sequence[IpImpact]
 
 
-_UNKNOWN = "who is affected is not known: --source, --discover or --exporter tells"
-_NOBODY = "of those that are measured now, nobody is affected"
+_UNKNOWN = "who is affected is unknown: give --source, --discover or --exporter"
+_NONE_AFFECTED = "no client that is measured now is affected"
 
 
 def view(
-    changes: Sequence[Change], affected: Affected | None, most: int
+    changes: Sequence[RuleChange], affected: Affected | None, most: int
 ) -> RenderableType:
-    """The changes, and up to ``most`` of those whose limit or rule becomes another; None when nobody knows them."""
+    """The changes, and up to ``most`` of the entities that they affect; None when these are unknown."""
     return Group(changes_view(changes), Text(), *_affected(affected, most), Text())
 
 
-def changes_view(changes: Sequence[Change]) -> RenderableType:
+def changes_view(changes: Sequence[RuleChange]) -> RenderableType:
     """Each entity, and below it the old and the new value of each quota: `+` set, `-` removed, `~` changed."""
     lines = Text()
     last = None
@@ -57,20 +57,20 @@ def changes_view(changes: Sequence[Change]) -> RenderableType:
         if change.entity != last:
             lines.append(f"{one_line(described(change.entity))}\n")
             last = change.entity
-        mark, style, text = _change(change)
+        old, new = (
+            None if value is None else number_text(value)
+            for value in (change.old, change.new)
+        )
+        mark, style, text = (
+            ("+", "green", new)
+            if old is None
+            else ("-", "red", old)
+            if new is None
+            else ("~", "yellow", f"{old} -> {new}")
+        )
         lines.append(f"  {mark} {one_line(change.key)} {text}\n", style=style)
     lines.rstrip()
     return lines
-
-
-def _change(change: Change) -> tuple[str, str, str]:
-    old, new = (
-        None if value is None else number_text(value)
-        for value in (change.old, change.new)
-    )
-    if old is None:
-        return "+", "green", str(new)
-    return ("-", "red", old) if new is None else ("~", "yellow", f"{old} -> {new}")
 
 
 def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
@@ -82,13 +82,15 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
         *map(_address, affected.addresses),
     ]
     if not rows:
-        yield Text(_NOBODY, style="dim")
+        yield Text(_NONE_AFFECTED, style="dim")
     elif most:
         yield Constrain(_table(rows[:most]), WIDEST)
     if len(rows) > most:
         yield Text(f"and {len(rows) - most} more: --top shows more", style="dim")
     if any(impact.counted_anew for impact in affected.clients[:most]):
-        yield Text("* counted anew: its window or bucket begins afresh", style="dim")
+        yield Text(
+            "* counted from zero: its window or bucket starts again", style="dim"
+        )
 
 
 def _table(rows: Sequence[Iterator[Text]]) -> Table:
@@ -104,20 +106,18 @@ def _table(rows: Sequence[Iterator[Text]]) -> Table:
 
 
 def _client(impact: Impact) -> Iterator[Text]:
-    kind = impact.quota_type
+    kind, usage = impact.quota_type, impact.usage
+    unlimited = impact.after is not None and impact.after.bound is None
+    scale = 100 if kind is QuotaType.REQUEST else 1
     name = entity_name(impact.user, impact.client_id)
     yield Text(f"{name} *" if impact.counted_anew else name)
     yield Text(short_type(kind))
-    yield Text("?" if impact.usage is None else _used(kind, impact.usage))
+    yield Text("?" if usage is None else amount(kind, usage * scale))
     yield Text(_bound(kind, impact.before))
     yield Text(_bound(kind, impact.after))
-    yield _then(impact.utilization_after, limited=_limits(impact.after))
+    yield _then(impact.utilization_after, limited=not unlimited)
     known = impact.after is not None
     yield Text(rule_name(impact.after) if known else "that of each user or pair")
-
-
-def _used(kind: QuotaType, usage: float) -> str:
-    return amount(kind, usage * 100 if kind is QuotaType.REQUEST else usage)
 
 
 def _bound(kind: QuotaType, resolution: Resolution | None) -> str:
@@ -143,12 +143,8 @@ def _address(impact: IpImpact) -> Iterator[Text]:
     yield Text()
 
 
-def _limits(resolution: Resolution | None) -> bool:
-    return resolution is None or resolution.bound is not None
-
-
 def _then(ratio: float | None, *, limited: bool) -> Text:
-    """The used part of the limit to come; unlimited, there is none, and it is unknown where the limit or the usage is."""
+    """The utilization under the new limit: none without a limit, unknown if the limit or the usage is."""
     if ratio is None:
         return Text(UNKNOWN_NUMBER if limited else NOT_APPLICABLE)
     return Text(percent(ratio), style="bold red" if ratio > 1 else "")

@@ -39,7 +39,7 @@ def configured(config: Config) -> QuotaSet:
 
 
 def usage(config: Config, exporter: HttpTarget | None) -> Snapshot | None:
-    """Who uses how much, from an exporter or from the brokers; None when neither is named. Tells what cannot be read."""
+    """The usage of entities, from an exporter or from the brokers; None when neither is named. Reports what cannot be read."""
     from quotascope.exporter.diagnosis import Severity, diagnose
     from quotascope.exporter.own_page import read_exporter
 
@@ -74,7 +74,7 @@ def tell_overruling(limits: Limits | None) -> None:
 def limits_and_usage(
     config: Config, exporter: HttpTarget | None
 ) -> tuple[Limits, Snapshot | None]:
-    """The rules and who is under them. Without Kafka's Admin API, an exporter's page tells both."""
+    """The rules and the entities under them. Without Kafka's Admin API, an exporter's page has both."""
     from quotascope.exporter.errors import LimitsError
 
     from ..explain import read_limits

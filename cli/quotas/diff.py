@@ -1,24 +1,24 @@
-"""`quotascope quotas diff`: the cluster beside a file."""
+"""`quotascope quotas diff`: the quotas of the cluster compared with a file."""
 
 from __future__ import annotations
 
 import json as jsonlib
-from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer.core import TyperCommand
 
+from .. import options
 from ..grouping import grouped
 from ..settings import AdminOptions
-from . import choices
 
 EXAMPLES = """
 Examples:
 
 quotascope quotas diff quotas.yaml --bootstrap-servers broker-1:9092
 
-quotascope quotas diff quotas.yaml --config /etc/quotascope.yaml --format kafka-configs
+quotascope quotas diff quotas.yaml --config /etc/quotascope.yaml --kafka-configs
 
 Exit code 0: the same. 1: an error. 2: they differ.
 """
@@ -26,7 +26,7 @@ DIFFERENT = 2
 
 
 class DiffCommand(TyperCommand):
-    """A command whose misuse does not look like a difference: it ends with 1 as every other error does."""
+    """A command that ends with 1 after a misuse, as after any other error: 2 means a difference."""
 
     # typer's own context has a private home in some of its versions, and so has what it raises
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
@@ -39,50 +39,53 @@ class DiffCommand(TyperCommand):
             raise
 
 
-class DiffFormat(StrEnum):
-    """How differences are told."""
-
-    TEXT = "text"
-    JSON = "json"
-    KAFKA_CONFIGS = "kafka-configs"
-
-
 @grouped
 def diff(
-    file: choices.QuotasFile,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="YAML file with quotas, - for standard input."
+        ),
+    ],
     *,
     partial: Annotated[
         bool,
         typer.Option(
             "--partial",
-            help="Compare only the entities that are in the file; else what is not in it is to be removed.",
+            help="Compare only the entities in the file; else the others are differences, too.",
         ),
     ] = False,
-    output: Annotated[
-        DiffFormat,
+    json: options.Json = False,
+    kafka_configs: Annotated[
+        bool,
         typer.Option(
-            "--format",
-            help="kafka-configs prints the commands that make the cluster like the file.",
+            "--kafka-configs",
+            help="Print the commands of kafka-configs.sh that make the cluster like the file.",
         ),
-    ] = DiffFormat.TEXT,
+    ] = False,
     kafka: AdminOptions,
 ) -> None:
-    """Show what would have to change in the cluster to be as the file says."""
+    """Show the changes that would make the quotas of the cluster those of the file."""
     from rich.console import Console
 
     from quotascope.quotas import difference, read_quotas
 
     from .change_view import changes_view
     from .cluster import configured
-    from .commands import print_commands
+    from .export import print_commands
 
+    if json and kafka_configs:
+        typer.echo(
+            "quotascope: --json and --kafka-configs exclude each other", err=True
+        )
+        raise typer.Exit(1)
     wanted = read_quotas(file)
     settings = kafka.configuration()
     current = configured(settings)
     changes = difference(current.of_entities(wanted) if partial else current, wanted)
-    if output is DiffFormat.JSON:
+    if json:
         typer.echo(jsonlib.dumps([change.as_json() for change in changes], indent=2))
-    elif output is DiffFormat.KAFKA_CONFIGS:
+    elif kafka_configs:
         print_commands(changes, settings, None)
     elif changes:
         Console().print(changes_view(changes))

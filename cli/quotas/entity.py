@@ -7,25 +7,27 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from . import choices
+from .. import options
 
 if TYPE_CHECKING:
     from quotascope.metrics.entities import Name
     from quotascope.quotas import Entity
 
-_NOBODY = "say whom the quota is for: --user, --client-id, both, --ip, or a --default-…"
+_NO_ENTITY = (
+    "name the entity of the quota: --user, --client-id, both, --ip, or a --default-…"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whom:
-    """Whom a quota is for."""
+    """The entity of a quota, by options."""
 
-    user: choices.User = None
-    default_user: choices.DefaultUser = False
-    client_id: choices.ClientId = None
-    default_client_id: choices.DefaultClientId = False
-    ip: choices.Ip = None
-    default_ip: choices.DefaultIp = False
+    user: options.NamedUser = None
+    default_user: options.DefaultUser = False
+    client_id: options.ClientId = None
+    default_client_id: options.DefaultClientId = False
+    ip: options.Ip = None
+    default_ip: options.DefaultIp = False
 
     @property
     def named(self) -> bool:
@@ -47,7 +49,7 @@ class Whom:
                 )
             return IpEntity(ip)
         if user is None and client is None:
-            raise typer.BadParameter(_NOBODY)
+            raise typer.BadParameter(_NO_ENTITY)
         return QuotaEntity(user, client)
 
 

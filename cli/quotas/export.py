@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import options
 from ..grouping import grouped
 from ..settings import AdminOptions
 
 if TYPE_CHECKING:
-    from quotascope.quotas import QuotaSet
+    from quotascope.exporter.config import Config
+    from quotascope.quotas import QuotaSet, RuleChange
 
 EXAMPLES = """
 Examples:
 
 quotascope quotas export --bootstrap-servers broker-1:9092 > quotas.yaml
 
-quotascope quotas export --from quotas.yaml --bootstrap-servers broker-1:9092 --format kafka-configs
+quotascope quotas export --quotas quotas.yaml --bootstrap-servers broker-1:9092 --format kafka-configs
 
 quotascope quotas export --config /etc/quotascope.yaml --format kafka-user --strimzi-cluster my-cluster
 
-What a format cannot express is told on standard error.
+What a format cannot express is listed on standard error.
 """
 
 
@@ -43,14 +45,7 @@ _STRIMZI = "For --format kafka-user"
 class Strimzi:
     """What Strimzi's manifests name beside the quotas."""
 
-    strimzi_cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Name of the Kafka resource.",
-            rich_help_panel=_STRIMZI,
-        ),
-    ] = None
+    strimzi_cluster: options.NamedStrimziCluster = None
     namespace: Annotated[
         str | None,
         typer.Option(
@@ -72,14 +67,7 @@ class Strimzi:
 @grouped
 def export(
     *,
-    from_: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Take the quotas of this YAML file (- for standard input) instead of the cluster's.",
-        ),
-    ] = None,
+    quotas: options.QuotasFrom = None,
     output: Annotated[
         ExportFormat,
         typer.Option(
@@ -101,24 +89,21 @@ def export(
     from quotascope.quotas import QuotaSet, difference, quotas_yaml, read_quotas
 
     from .cluster import configured
-    from .commands import print_commands
 
     if output is ExportFormat.KAFKA_USER and strimzi.strimzi_cluster is None:
         raise typer.BadParameter("--format kafka-user needs --strimzi-cluster")
     settings = kafka.configuration()
-    quotas = configured(settings) if from_ is None else read_quotas(from_)
+    exported = configured(settings) if quotas is None else read_quotas(quotas)
     if output is ExportFormat.YAML:
-        typer.echo(quotas_yaml(quotas), nl=False)
+        typer.echo(quotas_yaml(exported), nl=False)
     elif output is ExportFormat.KAFKA_CONFIGS:
-        print_commands(difference(QuotaSet(), quotas), settings, command_config)
+        print_commands(difference(QuotaSet(), exported), settings, command_config)
     else:
-        _print_manifests(quotas, strimzi)
+        _print_manifests(exported, strimzi)
 
 
 def _print_manifests(quotas: QuotaSet, strimzi: Strimzi) -> None:
     from quotascope.quotas import kafka_users
-
-    from .commands import tell
 
     manifests = kafka_users(
         quotas,
@@ -127,4 +112,28 @@ def _print_manifests(quotas: QuotaSet, strimzi: Strimzi) -> None:
         api_version=strimzi.strimzi_api,
     )
     typer.echo(manifests.text, nl=False)
-    tell(manifests.left_out)
+    report_left_out(manifests.left_out)
+
+
+def print_commands(
+    changes: Iterable[RuleChange], config: Config, command_config: str | None
+) -> None:
+    """One command for each entity. Raises ``ConfigError`` when the configuration does not say where Kafka is."""
+    from quotascope.quotas import kafka_configs
+
+    from ..compose import kafka_of
+
+    commands = kafka_configs(
+        changes,
+        bootstrap_servers=",".join(kafka_of(config).bootstrap_servers),
+        command_config=command_config,
+    )
+    for line in commands.lines:
+        typer.echo(line)
+    report_left_out(commands.left_out)
+
+
+def report_left_out(left_out: Iterable[str]) -> None:
+    """What is missing on standard output, and why."""
+    for sentence in left_out:
+        typer.echo(f"quotascope: left out: {sentence}", err=True)

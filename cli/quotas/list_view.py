@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeGuard
 
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
@@ -41,9 +42,9 @@ def in_order(rules: Iterable[RuleUsage], *, by_use: bool) -> list[RuleUsage]:
 
 
 def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
-    """One row for each rule; the last columns tell who is under it, where that is known."""
+    """One row for each rule; the last columns are the entities under it, where they are known."""
     if not rules:
-        return Text("no quota is configured: nobody is limited")
+        return Text("no quota is configured: no client is limited")
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
     table.add_column("#", no_wrap=True)
     table.add_column("a quota for", no_wrap=True, overflow="ellipsis", ratio=5)
@@ -56,72 +57,57 @@ def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
             "by, fullest first", no_wrap=True, overflow="ellipsis", ratio=5
         )
     for rule in rules:
-        table.add_row(*_row(rule), *(_use(rule) if known else ()))
-    return Group(
-        Constrain(table, WIDEST), Text(_last_line(rules, known=known), style="dim")
-    )
+        kind = QuotaType.of_quota_key(rule.key)
+        level = level_place(rule.entity.level) if _is_measured(rule.entity) else ""
+        table.add_row(
+            str(level),
+            one_line(described(rule.entity)),
+            short_type(kind) if kind else "connect",
+            amount(kind, rule.value),
+            *(_use(rule) if known else ()),
+        )
+    last = f"{len(rules)} quotas; # is their place among Kafka's levels, 1 the strongest; limits are for each broker"
+    if known:
+        last += f"; {sum(rule.hits == () for rule in rules)} apply to no client now"
+    else:
+        last += "; for the clients under them give --source, --discover or --exporter"
+    return Group(Constrain(table, WIDEST), Text(last, style="dim"))
 
 
-def _row(rule: RuleUsage) -> Iterator[Text]:
-    yield Text(_place(rule))
-    yield Text(one_line(described(rule.entity)))
-    kind = QuotaType.of_quota_key(rule.key)
-    yield Text(short_type(kind) if kind else "connect")
-    yield Text(amount(kind, rule.value))
-
-
-def _place(rule: RuleUsage) -> str:
-    entity = rule.entity
-    return str(level_place(entity.level)) if isinstance(entity, QuotaEntity) else ""
+def _is_measured(entity: Entity) -> TypeGuard[QuotaEntity]:
+    """Whether it has a level: users and client-ids do, addresses do not."""
+    return isinstance(entity, QuotaEntity)
 
 
 def _use(rule: RuleUsage) -> Iterator[RenderableType]:
-    style = _style(rule)
-    yield Bar(rule.fullest, style)
-    yield Text(_used(rule), style)
-    yield Text(_by(rule), "" if rule.hits else "dim")
-
-
-def _used(rule: RuleUsage) -> str:
-    if rule.fullest is not None:
-        return percent(rule.fullest)
-    return NOT_APPLICABLE if rule.hits == () else UNKNOWN_NUMBER
-
-
-def _style(rule: RuleUsage) -> str:
+    """Bar, percentage and names; what is unknown differs from what is zero or not limited."""
+    throttled = any(
+        not isinstance(hit, IpUsage) and hit.throttle_time_seconds > 0
+        for hit in rule.hits or ()
+    )
     if rule.fullest is None:
-        return "dim"
-    if rule.fullest >= 1 or any(_throttled(hit) for hit in rule.hits or ()):
-        return "red"
-    return "yellow" if rule.fullest >= NEAR else "green"
-
-
-def _throttled(hit: Hit) -> bool:
-    return not isinstance(hit, IpUsage) and hit.throttle_time_seconds > 0
-
-
-def _by(rule: RuleUsage) -> str:
+        style, used = "dim", NOT_APPLICABLE if rule.hits == () else UNKNOWN_NUMBER
+    else:
+        near = "yellow" if rule.fullest >= NEAR else "green"
+        style = "red" if rule.fullest >= 1 or throttled else near
+        used = percent(rule.fullest)
+    yield Bar(rule.fullest, style)
+    yield Text(used, style)
     if rule.hits is None:
-        return UNKNOWN
-    if names := dict.fromkeys(map(_name, rule.hits[:_MOST_NAMES])):
-        return ", ".join(names)
-    if rule.overruled_by is not None:
-        return f"overruled by {one_line(described(rule.overruled_by))}"
-    return "nobody"
+        names = UNKNOWN
+    elif rule.hits:
+        names = ", ".join(dict.fromkeys(map(_name, rule.hits[:_MOST_NAMES])))
+    elif rule.overruled_by is not None:
+        names = f"overruled by {one_line(described(rule.overruled_by))}"
+    else:
+        names = "none"
+    yield Text(names, "" if rule.hits else "dim")
 
 
 def _name(hit: Hit) -> str:
     if isinstance(hit, IpUsage):
         return one_line(hit.ip)
     return entity_name(hit.entity.user, hit.entity.client_id)
-
-
-def _last_line(rules: Sequence[RuleUsage], *, known: bool) -> str:
-    count = f"{len(rules)} quotas; # is their place among Kafka's levels, 1 the strongest; limits are for each broker"
-    if known:
-        unused = sum(rule.hits == () for rule in rules)
-        return f"{count}; {unused} hit nobody now"
-    return f"{count}; who is under them: --source, --discover or --exporter tells"
 
 
 def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:
@@ -133,7 +119,7 @@ def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:
     return [
         {
             "entity": to_admin(rule.entity),
-            "level": _level(rule.entity),
+            "level": rule.entity.level.value if _is_measured(rule.entity) else None,
             "key": rule.key,
             "value": rule.value,
             "used": rule.fullest,
@@ -142,10 +128,6 @@ def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:
         }
         for rule in rules
     ]
-
-
-def _level(entity: Entity) -> str | None:
-    return entity.level.value if isinstance(entity, QuotaEntity) else None
 
 
 def _hit(hit: Hit) -> dict[str, object]:

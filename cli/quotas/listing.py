@@ -1,9 +1,8 @@
-"""`quotascope quotas list`: every rule, who it hits now, and how full it is."""
+"""`quotascope quotas list`: every rule, the entities under it now, and their utilization."""
 
 from __future__ import annotations
 
 import json as jsonlib
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -18,7 +17,7 @@ Examples:
 
 quotascope quotas list --bootstrap-servers broker-1:9092 --discover 'http://{host}:8778/jolokia'
 
-quotascope quotas list --exporter http://quotascope:9749 --sort used
+quotascope quotas list --exporter http://quotascope:9749 --by-use
 
 quotascope quotas list --config /etc/quotascope.yaml --json
 
@@ -26,24 +25,18 @@ Without --source, --discover or --exporter, the rules alone are shown.
 """
 
 
-class RuleOrder(StrEnum):
-    """How the rules are sorted."""
-
-    ENTITY = "entity"
-    USED = "used"
-
-
 @grouped
 def list_(
     *,
     running: RunningExporter,
     read: SourceOptions,
-    sort: Annotated[
-        RuleOrder, typer.Option(help="By whom the rule is for, or by how full it is.")
-    ] = RuleOrder.ENTITY,
+    by_use: Annotated[
+        bool,
+        typer.Option("--by-use", help="The highest utilization first."),
+    ] = False,
     json: options.Json = False,
 ) -> None:
-    """Show every configured quota, with who is under it now and how full it is."""
+    """Show every configured quota, with the entities under it now and their utilization."""
     from rich.console import Console
 
     from quotascope.exporter.rule_usage import rule_usage
@@ -53,9 +46,7 @@ def list_(
 
     settings = read.configuration(log_level="error")
     limits, snapshot = limits_and_usage(settings, running.target())
-    rules = list_view.in_order(
-        rule_usage(limits, snapshot), by_use=sort is RuleOrder.USED
-    )
+    rules = list_view.in_order(rule_usage(limits, snapshot), by_use=by_use)
     if json:
         typer.echo(jsonlib.dumps(list_view.as_json(rules), indent=2))
     else:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from .. import options
 from ..grouping import grouped
 from ..running_exporter import RunningExporter
 from ..settings import SourceOptions
-from . import choices
 from .entity import Whom
 
 EXAMPLES = """
@@ -34,8 +34,8 @@ def remove(
         bool, typer.Option("--all", help="All quotas of this entity.")
     ] = False,
     whom: Whom,
-    apply: choices.Apply = False,
-    top: choices.Top = 20,
+    apply: options.Apply = False,
+    top: options.Top = 20,
     running: RunningExporter,
     read: SourceOptions,
 ) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import options
 from ..grouping import grouped
 from ..running_exporter import RunningExporter
 from ..settings import SourceOptions
-from . import choices
 from .entity import Whom, refuse_principal
 
 if TYPE_CHECKING:
@@ -59,24 +60,29 @@ def set_(
             help="Set limits that no client reaches, so that Kafka measures what clients use; for all users unless another entity is named, and of all keys unless some are named (KEY without =VALUE).",
         ),
     ] = False,
-    apply: choices.Apply = False,
-    top: choices.Top = 20,
+    apply: options.Apply = False,
+    top: options.Top = 20,
     running: RunningExporter,
     read: SourceOptions,
 ) -> None:
     """Set quotas of a user, a client id, a pair, an address or a default: what changes, and for whom."""
+    from quotascope.quotas import altered, merged, read_quotas
+
     from .change import alter
 
+    wanted: Callable[[QuotaSet], QuotaSet]
     if file is not None and (values or whom.named or measure_only):
         raise typer.BadParameter(
             "--file takes neither values nor an entity nor --measure-only"
         )
     if file is not None:
-        wanted = _of_file(file)
+        wanted = partial(merged, others=read_quotas(file))
     elif measure_only:
         wanted = _measure_only(whom, values or [])
     else:
-        wanted = _of_options(whom, values or [])
+        entity, numbers = whom.entity(), _parsed(values or [])
+        refuse_principal(entity)
+        wanted = partial(altered, entity=entity, values=numbers)
     settings = read.configuration(log_level="error")
     alter(
         settings,
@@ -86,13 +92,6 @@ def set_(
         apply=apply,
         never_reached=measure_only,
     )
-
-
-def _of_file(file: Path) -> Callable[[QuotaSet], QuotaSet]:
-    from quotascope.quotas import merged, read_quotas
-
-    quotas = read_quotas(file)
-    return lambda old: merged(old, quotas)
 
 
 def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]:
@@ -118,11 +117,21 @@ def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]
     return wanted
 
 
-def _of_options(whom: Whom, values: list[str]) -> Callable[[QuotaSet], QuotaSet]:
-    from quotascope.quotas import altered
+def _parsed(arguments: Iterable[str]) -> dict[str, float]:
+    """Values by key from ``KEY=VALUE``. Raises ``typer.BadParameter``."""
+    from quotascope.quotas import number
 
-    from .values import parsed
-
-    entity, numbers = whom.entity(), parsed(values)
-    refuse_principal(entity)
-    return lambda old: altered(old, entity, numbers)
+    values: dict[str, float] = {}
+    for argument in arguments:
+        key, equals, text = argument.partition("=")
+        value = number(text.strip())
+        if not equals or value is None:
+            raise typer.BadParameter(
+                f"{argument[:60]!r} is not KEY=VALUE with a plain number"
+            )
+        if key.strip() in values:
+            raise typer.BadParameter(f"{key.strip()[:60]!r} is there twice")
+        values[key.strip()] = value
+    if not values:
+        raise typer.BadParameter("say what to set: KEY=VALUE, or --file FILE")
+    return values

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .. import options
 from ..grouping import grouped
 from ..running_exporter import RunningExporter
 from ..settings import SourceOptions
@@ -28,6 +29,8 @@ quotascope top --exporter http://quotascope:9749 | head     # no terminal: one t
 Keys: s sorts by something else, t shows one type of quota, / filters, arrows scroll, q ends.
 """
 
+_SHORTEST_SECONDS = 0.2
+
 
 @grouped
 def top(
@@ -45,27 +48,30 @@ def top(
             "--filter", metavar="TEXT", help="Show users and client ids that hold it."
         ),
     ] = "",
-    every: Annotated[
-        float,
-        typer.Option(min=0.2, metavar="SECONDS", help="How often to look again."),
-    ] = 2.0,
+    every: options.Every = "2s",
     read: SourceOptions,
 ) -> None:
     """Watch who is closest to or over their limits; without a terminal, one look."""
     from rich.console import Console
 
+    from quotascope.exporter.config import seconds_of
     from quotascope.exporter.logs import configure_logs
 
     from ..terminal import can_redraw
     from .show import print_once, watch
     from .sources import reading
 
+    seconds = seconds_of(every, "--every")
+    if seconds < _SHORTEST_SECONDS:
+        raise typer.BadParameter(
+            f"--every takes {_SHORTEST_SECONDS:g}s or more", param_hint="--every"
+        )
     settings = read.configuration(log_level="error")
     configure_logs(settings.log)
     source = reading(settings, running.target())
     console = Console(highlight=False)
     choices = Choices(order=sort, kind=kind, text=text)
     if can_redraw(console):
-        asyncio.run(watch(source, console, choices, every))
+        asyncio.run(watch(source, console, choices, seconds))
     else:
         asyncio.run(print_once(source, console, choices))

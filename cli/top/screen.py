@@ -20,10 +20,10 @@ from rich.text import Text
 from quotascope.exporter.counts import limits_unknown, muted, throttles_unknown
 from quotascope.exporter.selection import NEAR
 from quotascope.exporter.snapshot import (
-    Cause,
     EntityUsage,
     LimitState,
     Snapshot,
+    ThrottleCause,
     Usages,
 )
 from quotascope.exporter.trails import Trails, used_part
@@ -160,9 +160,9 @@ def _amount(usage: EntityUsage, _: Trails) -> Text:
 
 
 def _rule(usage: EntityUsage, _: Trails) -> Text:
-    if usage.cause is Cause.CONTROLLER_MUTATION:
+    if usage.cause is ThrottleCause.CONTROLLER_MUTATION:
         return Text("throttled by a mutation quota")
-    if usage.cause is Cause.UNKNOWN:
+    if usage.cause is ThrottleCause.UNKNOWN:
         return Text("unknown: its own quota or a mutation quota")
     return Text(rule_name(usage.entity.resolution))
 

@@ -1,5 +1,5 @@
 """
-Counts what brokers tell the Kafka clients of a program: throttle times, by client and side.
+Counts the throttle times in the responses to the Kafka clients of a program, by client and side.
 
 A `ThrottleAccount` counts for any number of clients; `confluent_kafka_config`, `kafka_python_config` and `watch` make clients
 feed it. `quotascope.clients.reporting` shows the counts.

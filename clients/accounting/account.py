@@ -24,8 +24,8 @@ class ClientAccount:
         self._totals = ClientTotals(client)
         self._recent = RecentLongest(_RECENT_SECONDS, clock())
 
-    def told(self, throttle_ms: int) -> None:
-        """Count the throttle time of a response; one of 0 says that there is none, and is not counted."""
+    def throttled(self, throttle_ms: int) -> None:
+        """Count the throttle time of a response; one of 0 is no throttle, and is not counted."""
         if throttle_ms > 0:
             self._count(throttle_ms, 1, throttle_ms, 0)
 
@@ -34,7 +34,7 @@ class ClientAccount:
         self._count(0, 0, 0, 1)
 
     def add(self, totals: ClientTotals) -> None:
-        """Count what somebody else has counted, of whatever client."""
+        """Add the totals of any client, counted elsewhere."""
         self._count(
             totals.throttled_ms,
             totals.responses,

@@ -1,4 +1,4 @@
-"""Clients of confluent-kafka, which tell each throttle time to a callback."""
+"""Clients of confluent-kafka, which call a function with each throttle time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def confluent_kafka_config(
     other: Callable[[ThrottleEvent], object] | None = config.get("throttle_cb")
 
     def count(event: ThrottleEvent) -> None:
-        client.told(round(event.throttle_time * 1_000))
+        client.throttled(round(event.throttle_time * 1_000))
         if other is not None:
             other(event)
 

@@ -1,5 +1,5 @@
 """
-Clients of kafka-python, whose network layer records the throttle time of every response in one sensor.
+Clients of kafka-python: its network layer records the throttle time of every response in one sensor.
 
 What the sensor keeps is an average and a maximum of a window. Here it gets a sum. Its name and the attribute that leads to it
 are kafka-python's own affair: `tests/clients/accounting/test_kafka_python.py` fails when a new version moves them, and a client
@@ -100,7 +100,7 @@ def client_account(
 
 
 def _feed(metrics: _Metrics | None, client: ClientAccount) -> bool:
-    """Let the sensor tell the account, too; the first connection finds it and adds its own statistics."""
+    """Add the account to the sensor; the first connection finds it and adds its own statistics."""
     if metrics is None:
         return _not_counted("it keeps no metrics")
     try:
@@ -128,7 +128,7 @@ class _Total:
 
     def record(self, _config: object, value: float, _now: float) -> None:
         """The throttle time of a response in ms."""
-        self._client.told(int(value))
+        self._client.throttled(int(value))
 
     def measure(self, _config: object, _now: float) -> float:
         """The sum in ms."""

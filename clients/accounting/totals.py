@@ -25,9 +25,9 @@ class ClientTotals(NamedTuple):
 
     client: Client
     throttled_ms: int = 0
-    """Sum of all throttle times told."""
+    """Sum of all throttle times."""
     responses: int = 0
-    """Responses that told one."""
+    """Responses with a throttle time."""
     longest_ms: int = 0
     """The longest ever."""
     recent_longest_ms: int = 0

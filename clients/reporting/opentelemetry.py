@@ -11,7 +11,7 @@ from quotascope.metrics.catalog.otel_names import otel_name
 from quotascope.metrics.catalog.units import ucum
 
 from ..accounting import ThrottleAccount
-from .rows import READINGS, Reading
+from .rows import READINGS, ClientReading
 
 
 def observe(account: ThrottleAccount, meter: Meter) -> None:
@@ -37,7 +37,7 @@ def observe(account: ThrottleAccount, meter: Meter) -> None:
 
 
 def _callback(
-    account: ThrottleAccount, reading: Reading
+    account: ThrottleAccount, reading: ClientReading
 ) -> Callable[[CallbackOptions], Iterator[Observation]]:
     def observations(_: CallbackOptions) -> Iterator[Observation]:
         for values, value in reading.rows(account):

@@ -16,7 +16,7 @@ from quotascope.metrics.catalog import (
 from ..accounting import ClientTotals, ThrottleAccount
 
 
-class Reading(NamedTuple):
+class ClientReading(NamedTuple):
     """A family, and its number of one client; None where the client has none."""
 
     family: Family
@@ -37,12 +37,12 @@ def _retries(totals: ClientTotals) -> float | None:
 
 
 READINGS: Final = (
-    Reading(CLIENT_THROTTLED_SECONDS, lambda totals: totals.throttled_ms / 1_000),
-    Reading(CLIENT_THROTTLED_RESPONSES, lambda totals: totals.responses),
-    Reading(
+    ClientReading(CLIENT_THROTTLED_SECONDS, lambda totals: totals.throttled_ms / 1_000),
+    ClientReading(CLIENT_THROTTLED_RESPONSES, lambda totals: totals.responses),
+    ClientReading(
         CLIENT_THROTTLE_MAX_SECONDS, lambda totals: totals.recent_longest_ms / 1_000
     ),
-    Reading(CLIENT_ADMIN_QUOTA_RETRIES, _retries),
+    ClientReading(CLIENT_ADMIN_QUOTA_RETRIES, _retries),
 )
 """Every family of a client, in the order of the catalogue."""
 

@@ -29,7 +29,7 @@ _API_TIMEOUT_SECONDS: Final = 60.0  # default.api.timeout.ms
 
 class ThrottleAwareAdmin(AdminClient):
     """
-    An `AdminClient` whose topic changes keep KIP-599's rules; the results of all methods are the library's futures.
+    An `AdminClient` that changes topics by KIP-599's rules; the results of all methods are the library's futures.
 
     Args:
         conf: of an `AdminClient`.
@@ -125,10 +125,12 @@ class ThrottleAwareAdmin(AdminClient):
         return self._paced(ApiKey.CREATE_PARTITIONS, options, ask).start(tuple(wanted))
 
     def _paced(self, api: ApiKey, options: RetryOptions, ask: Ask) -> PacedFutures:
-        return PacedFutures(api, ask, self._told, self._throttles, options)
+        return PacedFutures(
+            api, ask, self._longest_throttle_ms, self._throttles, options
+        )
 
-    def _told(self, since: float) -> int:
-        """The longest throttle time in ms since then; librdkafka tells it before it settles the futures."""
+    def _longest_throttle_ms(self, since: float) -> int:
+        """The longest throttle time in ms since then; librdkafka reports it before it settles the futures."""
         self.poll(0)
         times = [seconds for at, seconds in tuple(self._events) if at >= since]
         return round(max(times, default=0) * 1_000)

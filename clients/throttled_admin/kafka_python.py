@@ -1,5 +1,5 @@
 """
-The admin client of kafka-python, which by itself gives up at the first error 89.
+The admin client of kafka-python, which gives up at the first error 89 without this.
 
 Its methods keep a response's throttle time to themselves, so one private method is overridden to see it
 (`_send_request_to_controller`); `tests/clients/throttled_admin/test_kafka_python.py` fails when a new version moves it.
@@ -36,7 +36,7 @@ _API_TIMEOUT_MS: Final = 60_000  # default.api.timeout.ms
 
 class ThrottleAwareAdmin(kafka.KafkaAdminClient):
     """
-    A `KafkaAdminClient` whose topic changes wait as the broker tells, and repeat what a quota refused, by KIP-599's rules.
+    A `KafkaAdminClient` that waits for the broker's throttle time when it changes topics, and repeats what a quota refused, by KIP-599's rules.
 
     Only the topics that were refused are sent again; the results of the others stand. When the time is over, what was last
     refused fails with `QuotaExceeded`. Calls from several threads are sent one after the other.
@@ -80,7 +80,7 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
             new_topics: names, options by name, or the library's `NewTopic`.
             timeout_ms: for the whole call with all that is tried again; 60 s if None.
             validate_only: create nothing. Kafka charges it all the same.
-            raise_errors: raise the first error, instead of telling all in the result.
+            raise_errors: raise the first error, instead of returning all in the result.
             wait_for_metadata: return when the topics can be used.
             retry_on_quota_violation: try again what a quota refused.
 
@@ -130,7 +130,7 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
         *,
         retry_on_quota_violation: bool = True,
     ) -> CreatePartitionsResponse:
-        """Extend each topic to so many partitions; the other arguments are those of `create_topics`."""
+        """Extend each topic to a number of partitions; the other arguments are those of `create_topics`."""
         create: _Untyped = super().create_partitions
 
         def ask(pending: Sequence[Topic], ms: int) -> list[Entry]:

@@ -54,9 +54,9 @@ class Outcomes:
         ]
 
     def _topic(self, entry: Entry) -> Topic:
-        """The topic of an entry: who asked by id is told the name as well."""
-        told = str(entry["name"])
-        by_name = self._topics.get(told, told)
+        """The topic of an entry; an answer to a request by id has the name as well."""
+        name = str(entry["name"])
+        by_name = self._topics.get(name, name)
         return self._topics.get(str(entry.get("topic_id")), by_name)
 
 

@@ -25,9 +25,9 @@ from .counted import counted
 
 Futures: TypeAlias = Mapping[str, Future[object]]
 Ask: TypeAlias = Callable[[Sequence[str], float], Futures]
-"""Sends a request for some topics, to be answered within so many seconds."""
-Told: TypeAlias = Callable[[float], int]
-"""The longest throttle time in ms that the client was told since a time (`time.monotonic`)."""
+"""Sends a request for some topics, to be answered within a number of seconds."""
+LongestThrottle: TypeAlias = Callable[[float], int]
+"""The longest throttle time in ms of the client since a time (`time.monotonic`)."""
 
 
 class QuotaExceeded(MutationThrottled, KafkaException):
@@ -44,7 +44,7 @@ class PacedFutures:
     """
     Futures of topics, each settled as soon as it is known what became of its topic.
 
-    The first request goes out at once, so that wrong arguments are told to the caller; a thread waits for its answer and does the
+    The first request goes out at once, so that the caller gets the errors of wrong arguments; a thread waits for its answer and does the
     rest.
     """
 
@@ -52,13 +52,13 @@ class PacedFutures:
         self,
         api: ApiKey,
         ask: Ask,
-        told: Told,
+        longest_throttle_ms: LongestThrottle,
         client: ClientAccount,
         options: RetryOptions,
     ) -> None:
         self._api = api
         self._ask = ask
-        self._told = told
+        self._longest_throttle_ms = longest_throttle_ms
         self._client = client
         self._options = options
         self._futures: dict[str, Future[object]] = {}
@@ -81,7 +81,7 @@ class PacedFutures:
             results = mutate(self._api, self._futures, send, options=self._options)
             for topic, error in results.items():
                 self._settle(topic, self._as_library(topic, error))
-        except Exception as error:  # noqa: BLE001 - whoever waits for the futures must be told
+        except Exception as error:  # noqa: BLE001 - the futures must end
             for topic in self._futures:
                 self._settle(topic, error)
 
@@ -92,7 +92,9 @@ class PacedFutures:
             asked, self._first = self._first, None
         since, futures = asked
         problems = {topic: futures[topic].exception() for topic in topics}
-        throttle_time_ms = self._told(since)  # counted before anybody knows the result
+        throttle_time_ms = self._longest_throttle_ms(
+            since
+        )  # counted before any future has its result
         return MutationAnswer(
             version=first_waiting_version(self._api) or 0,
             throttle_time_ms=throttle_time_ms,

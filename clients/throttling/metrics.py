@@ -1,4 +1,4 @@
-"""How clients tell that they are throttled."""
+"""Metrics of clients about their throttles."""
 
 from enum import Enum
 

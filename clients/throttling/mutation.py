@@ -51,7 +51,7 @@ class MutationCall(Generic[K]):
     """
     Topics to create, delete or extend, and what became of each (Kafka: `KafkaAdminClient`, `getCreateTopicsCall` and its like).
 
-    Sends nothing and never waits: whoever drives it sends `pending` until `done`, and tells the answers. What was refused for
+    Sends nothing and never waits: its caller sends `pending` until `done`, and passes the answers. What was refused for
     its quota is pending again at once. The pause that this needs comes from the connection, as responses that can carry error 89
     are of versions that make the client wait.
 
@@ -111,7 +111,7 @@ class MutationCall(Generic[K]):
         """
         Take in a response: the error of each topic, None for success, and the throttle time of all.
 
-        A topic that was asked for and is not in it fails, unless another one is tried again. One nobody asked for is passed over.
+        A topic that was asked for and is not in it fails, unless another one is tried again. A topic that was not asked for is ignored.
         """
         refused: dict[K, MutationThrottled] = {}
         for key, error in results.items():

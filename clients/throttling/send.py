@@ -34,7 +34,7 @@ def mutate(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Mapping[K, ClientError | None]:
     """
-    Create, extend or delete topics, wait as the broker tells, and try again what a quota refused.
+    Create, extend or delete topics, wait for the broker's throttle time, and try again what a quota refused.
 
     Blocks until every topic has a result or the timeout is over, like the futures of Kafka's admin client.
 
@@ -49,7 +49,7 @@ def mutate(
         sleep: waits for seconds.
 
     Returns:
-        What became of each topic: None when it was done, else why not. `MutationThrottled` tells how long to wait yet.
+        What became of each topic: None when it was done, else why not. `MutationThrottled` has the rest of the throttle time.
 
     """
     tell_ms = SteadyClock() if clock is None else clock

@@ -1,7 +1,7 @@
 """
-Which responses make a client wait by itself (KIP-219).
+Which responses make a client itself wait (KIP-219).
 
-The broker mutes the connection whatever the version is; the version tells whether the client, too, holds back its next
+The broker mutes the connection whatever the version is; the version decides whether the client, too, holds back its next
 request. Up to Kafka 4.3 a response class has to say so (`shouldClientThrottle`); since 4.4 those that say nothing make the client wait
 as well, in every version. The release is that of the client's library, not the broker's.
 """

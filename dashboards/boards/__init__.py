@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from ..model import Board
-from ..runbooks import with_runbooks
 from ..scope import Scope
 from . import brokers, entity, exporter, mutations, overview, spark
 
-_ALL = (overview, entity, mutations, brokers, spark, exporter)
 
-
-def boards(scope: Scope) -> Iterator[Board]:
+def boards(scope: Scope) -> Iterator[dict[str, Any]]:
     """All dashboards."""
-    for module in _ALL:
-        yield with_runbooks(module.board(scope), scope.site)
+    for each in (overview, entity, mutations, brokers, spark, exporter):
+        yield each.board(scope)

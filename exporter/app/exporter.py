@@ -18,7 +18,7 @@ from ..http import Handlers
 from ..limits import LimitsSource
 from ..limits.admin import read_timeout
 from ..limits.refresh import LimitsRefresh
-from ..otlp import Push
+from ..otlp import OtlpPush
 from ..snapshot import OwnHealth, Snapshot
 from ..web import Front
 from .parts import Parts
@@ -59,7 +59,7 @@ class Exporter:
         self._reloader = reloader
         self._background = Background()
         self._sampler: Sampler | None = None
-        self._push: Push | None = None
+        self._push: OtlpPush | None = None
         self._roster = Roster(parts.sources)
         self._discovery = _discovery(parts, self._roster)
         self._refresh = LimitsRefresh(*_limits(parts))

@@ -11,7 +11,7 @@ from ..discovery.discovery import OpenAdmin, build_finders, check_found_sources
 from ..discovery.target import Finder
 from ..limits import LimitsSource
 from ..limits.admin import AdminLimits
-from ..otlp import Push, build_push
+from ..otlp import OtlpPush, build_push
 from ..sources.build import build_sources
 from ..sources.source import Source
 
@@ -26,7 +26,7 @@ class Parts:
     """In the order of the configuration."""
     finders: tuple[Finder, ...] = ()
     limits: LimitsSource | None = None
-    push: Push | None = None
+    push: OtlpPush | None = None
     renew: bool = False
     """Whether the sources of found nodes have to be built again, because the settings that they share changed."""
 

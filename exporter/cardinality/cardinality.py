@@ -19,10 +19,10 @@ from .identity import (
     AWAY_SECONDS,
     HOLD_SECONDS,
     TYPES,
+    Grouped,
     Identities,
     Ints,
     Mask,
-    View,
     name_of,
     reserved,
 )
@@ -42,12 +42,8 @@ class Cardinality:
     In this order: names that are excluded, identities that have been idle for long, identities beyond the
     cap, details of those far from their limit. What is excluded or beyond the cap is folded into one
     entity for each node and quota type. The numbers of what is shown are not touched. Only the cap concerns entities of
-    custom quota callbacks: their tags are no users and client ids, and their limits are not known.
-
-    Args:
-        config: The bounds.
-        maxima: Whether there is sampling, whose maxima are series, too.
-
+    custom quota callbacks: their tags are no users and client ids, and their limits are not known. ``maxima``: there is sampling,
+    and its maxima are series, too.
     """
 
     def __init__(self, config: CardinalityConfig, *, maxima: bool = False) -> None:
@@ -60,7 +56,7 @@ class Cardinality:
         self.configure(config, maxima=maxima)
 
     def configure(self, config: CardinalityConfig, *, maxima: bool = False) -> None:
-        """Have other bounds from the next snapshot on; what was decided under a bound that stays the same goes on."""
+        """Apply other bounds from the next snapshot on; decisions under a bound that stays the same are kept."""
         before, self._config, self._maxima = self._config, config, maxima
         users = config.include_users, config.exclude_users
         client_ids = config.include_client_ids, config.exclude_client_ids
@@ -96,7 +92,7 @@ class Cardinality:
             self._places.give_to_all(*self._all)
             self._all = None
         view = self._identities.of(columns.layout, at)
-        pressure = Pressure.of(view, columns)
+        pressure = Pressure(view, columns)
         verdicts = self._verdicts(view)
         allowed = verdicts == _ALLOWED
         idle = allowed & self._idle(view, columns, pressure, allowed, at)
@@ -136,7 +132,7 @@ class Cardinality:
 
     def _shows_all(self, layout: Layout, at: float) -> bool:
         """Whether it is plain, without a look at each identity, that all are shown in full."""
-        if not self._only_capped or self._places.contested:
+        if not self._only_capped or self._places.contested.any():
             return False
         most = self._config.max_entities
         last, fitted = self._fit
@@ -150,7 +146,7 @@ class Cardinality:
             self._fit = layout, fits
         return self._fit[1]
 
-    def _verdicts(self, view: View) -> NDArray[np.int8]:
+    def _verdicts(self, view: Grouped) -> NDArray[np.int8]:
         """By identity: one of the verdicts above; each name is judged once while it is there."""
         known, names = self._identities.known, self._identities.names
         verdicts = known["verdict"]
@@ -167,7 +163,7 @@ class Cardinality:
 
     def _idle(
         self,
-        view: View,
+        view: Grouped,
         columns: Columns,
         pressure: Pressure,
         allowed: Mask,
@@ -194,7 +190,7 @@ class Cardinality:
         idle[judged] = ~moves & (at - moved_at >= after_seconds)
         return idle
 
-    def _near(self, view: View, pressure: Pressure, shown: Mask, at: float) -> Mask:
+    def _near(self, view: Grouped, pressure: Pressure, shown: Mask, at: float) -> Mask:
         """By identity: whether it was throttled, or used so much of its limit, in the last five minutes, which deserves details."""
         above = self._config.detail_above
         if above is None:
@@ -206,7 +202,11 @@ class Cardinality:
         return held | ~view.own
 
     def _series(
-        self, view: View, columns: Columns, reasons: Mapping[str, Mask], bare: Mask
+        self,
+        view: Grouped,
+        columns: Columns,
+        reasons: Mapping[str, Mask],
+        bare: Mask,
     ) -> dict[str, Ints]:
         """
         By reason, and by identity: how many series more there would be, as the exposition writes them.
@@ -243,12 +243,12 @@ def _allows(include: Iterable[str], exclude: Iterable[str]) -> Callable[[str], b
     return allows
 
 
-def _rows(view: View, chosen: Mask) -> int:
+def _rows(view: Grouped, chosen: Mask) -> int:
     """How many entities these identities are."""
     return int(chosen[view.of_row].sum())
 
 
-def _crowded(view: View, candidates: Mask, shown: Mask) -> dict[QuotaType, int]:
+def _crowded(view: Grouped, candidates: Mask, shown: Mask) -> dict[QuotaType, int]:
     """How many identities there are, by quota type, where not all of them are shown."""
     counts = np.bincount(view.pools[candidates] % len(TYPES), minlength=len(TYPES))
     left = np.bincount(view.pools[candidates & ~shown] % len(TYPES))

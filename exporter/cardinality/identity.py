@@ -15,7 +15,7 @@ from quotascope.metrics.catalog import OVERFLOW
 from ..snapshot import Entity, Floats, Layout
 
 Mask = NDArray[np.bool_]
-"""By row, by identity or by number, as the name says."""
+"""By row, by identity or by number, as documented."""
 Ints = NDArray[np.intp]
 Name = tuple[str, ...]
 """User and client id, or tags."""
@@ -51,7 +51,7 @@ _NEW: Final = np.array(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class View:
+class Grouped:
     """The identities of one layout, ascending by pool and name: what is *by identity* is in this order."""
 
     layout: Layout
@@ -116,7 +116,7 @@ class Identities:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def of(self, layout: Layout, at: float) -> View:
+    def of(self, layout: Layout, at: float) -> Grouped:
         """The identities of a layout at ``at`` (Unix time in seconds); the same object while the layout is the same."""
         last = self._view
         if layout is last.layout:
@@ -133,7 +133,7 @@ class Identities:
             self._forget(at)
         return self._view
 
-    def _ordered(self, layout: Layout, numbers: Ints) -> View:
+    def _ordered(self, layout: Layout, numbers: Ints) -> Grouped:
         own, tagged = numbers[layout.own], numbers[layout.tagged]
         # rows of an identity are together, but for those of callbacks, which are sorted by node first
         begins = np.diff(own, prepend=-1) != 0
@@ -144,7 +144,9 @@ class Identities:
         of_own = np.cumsum(begins) - 1
         of_row = np.append(of_own, begins.sum() + np.argsort(by_name)[of_tagged])
         ordered = np.append(own[begins], found[by_name])
-        return View(layout=layout, numbers=ordered, of_row=of_row, pools=pools[ordered])
+        return Grouped(
+            layout=layout, numbers=ordered, of_row=of_row, pools=pools[ordered]
+        )
 
     def _number(self, entity: Entity) -> int:
         pool, name = TYPES.index(entity.quota_type), name_of(entity)

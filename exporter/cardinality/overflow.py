@@ -15,7 +15,7 @@ from ..expiry import Expiring
 from ..snapshot import Columns, Entity, Floats, Layout
 from ..snapshot.columns import NAMES
 from ..snapshot.layout import fixed, taken
-from .identity import POOLS, Ints, Mask, View
+from .identity import POOLS, Grouped, Ints, Mask
 
 _KEPT_SECONDS: Final = 3600.0
 
@@ -52,7 +52,7 @@ class Overflow:
     def columns(
         self,
         joined: Columns,
-        view: View,
+        view: Grouped,
         shown: Mask,
         folded: Mask,
         bare: Mask,
@@ -63,16 +63,8 @@ class Overflow:
 
         Usage of a fold is the sum of its members. Its throttle time is the longest of them, for a sum of averages means
         nothing. It has no limit, so no utilization, rule or tokens, and no cause. It has no counters, which would fall
-        whenever a member leaves, as if there had been a restart; only embedded engines have any.
-
-        Args:
-            joined: All that were measured.
-            view: Their identities.
-            shown: By identity.
-            folded: By identity; what is neither shown nor folded is left out.
-            bare: By identity: whether its details are left out.
-            at: Unix time in seconds.
-
+        whenever a member leaves, as if there had been a restart; only embedded engines have any. By identity: what is neither
+        ``shown`` nor ``folded`` is left out; what is ``bare`` is shown without details.
         """
         bare_rows = bare[view.of_row]
         if shown.all():
@@ -104,7 +96,7 @@ class Overflow:
         )
 
     def _chosen(
-        self, joined: Layout, view: View, shown: Mask, folded: Mask, at: float
+        self, joined: Layout, view: Grouped, shown: Mask, folded: Mask, at: float
     ) -> _Choice:
         members = np.flatnonzero(folded[view.of_row])
         groups = joined.node_numbers[members].astype(np.intp) * POOLS

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
 
 from ..snapshot import Columns, Floats, Layout
-from .identity import HOLD_SECONDS, POOLS, Identities, Ints, Mask, View
+from .identity import HOLD_SECONDS, POOLS, Grouped, Identities, Ints, Mask
 
 QUIET: Final = 0
 """Rank. Weight: the largest usage of one node."""
@@ -23,32 +22,24 @@ _NEAR_RATIO: Final = 0.5
 _CLEARLY_MORE: Final = 2.0
 
 
-@dataclass(frozen=True, eq=False)
 class Pressure:
     """How much entities and identities matter to a reader who looks at quotas."""
 
-    throttled: Mask
-    """By row: whether it was throttled lately, or mutations are refused now."""
-    used: Floats
-    """By row: the part of the limit or of the burst that is used, the larger one; 0 where there is none."""
-    rank: Floats
-    """By identity: that of the node where it is highest."""
-    weight: Floats
-    """By identity: what orders within the rank."""
-
-    @classmethod
-    def of(cls, view: View, columns: Columns) -> Pressure:
-        """The pressure of what these columns hold."""
+    def __init__(self, view: Grouped, columns: Columns) -> None:
         delayed = np.fmax(columns.throttle_time, 0.0)
-        throttled = (delayed > 0) | (columns.tokens < 0)
-        used = np.fmax(np.fmax(columns.utilization, columns.burst_used), 0.0)
-        near = used >= _NEAR_RATIO
-        rank = np.where(throttled, THROTTLED, np.where(near, NEAR, QUIET)).astype("f8")
+        self.throttled: Mask = (delayed > 0) | (columns.tokens < 0)
+        """By row: whether it was throttled lately, or mutations are refused now."""
+        self.used = np.fmax(columns.used, 0.0)
+        """By row: the part of the limit or of the burst that is used, the larger one; 0 where there is none."""
+        near = self.used >= _NEAR_RATIO
+        rank = np.where(self.throttled, THROTTLED, np.where(near, NEAR, QUIET))
         quiet = np.fmax(columns.usage, 0.0)
-        weight = np.where(throttled, delayed, np.where(near, used, quiet))
-        highest = view.greatest(rank)
-        counting = np.where(rank == highest[view.of_row], weight, -np.inf)
-        return cls(throttled, used, highest, view.greatest(counting))
+        weight = np.where(self.throttled, delayed, np.where(near, self.used, quiet))
+        self.rank = view.greatest(rank.astype("f8"))
+        """By identity: that of the node where it is highest."""
+        counting = np.where(rank == self.rank[view.of_row], weight, -np.inf)
+        self.weight = view.greatest(counting)
+        """By identity: what orders within the rank."""
 
 
 class Places:
@@ -56,27 +47,23 @@ class Places:
     Decides which identities are shown, from one snapshot to the next: each pool has ``most`` places.
 
     An identity that is shown stays so unless another has a higher rank (throttled, near its limit, neither)
-    than it had in the last five minutes, or, after five minutes, more than twice its weight. One
-    whose node is down keeps its place as long, so that a short outage changes nothing.
-    What is decided does not depend on the order of the entities. Which identity has a place, and since when, is in ``identities``.
+    than it had in the last five minutes, or, after five minutes, more than twice its weight. It also keeps
+    its place for five minutes while its node is down, so that a short outage changes nothing.
+    The decision does not depend on the order of the entities. Which identity has a place, and since when, is in ``identities``.
     """
 
     def __init__(self, identities: Identities, most: int) -> None:
         self._identities = identities
         self._most = most
-        self._contested = np.zeros(POOLS, np.bool_)
-        """By pool: whether there was not a place for each a short while ago."""
-        self.contested = False
-        """Whether that is so in any pool, and it matters which identity has a place."""
+        self.contested = np.zeros(POOLS, np.bool_)
+        """By pool: whether there was not a place for each a short while ago, so that it matters which identity has one."""
         self._on: dict[str, Ints] = {}
         """The numbers of those with a contested place by the nodes where they were last seen."""
-        self._seen: tuple[Layout, AbstractSet[str], Mask] | None = None
-        """Of what ``_on`` was made."""
         identities.known["placed"] = False
 
     def chosen(
         self,
-        view: View,
+        view: Grouped,
         candidates: Mask,
         pressure: Pressure,
         nodes: AbstractSet[str],
@@ -85,23 +72,21 @@ class Places:
         """By identity: those of the candidates that are shown at ``at`` (Unix time in seconds), when these nodes have answered."""
         known = self._identities.known
         placed, pools = known["placed"], known["pool"]
-        there = np.zeros(len(known), np.bool_)
+        there, silent = np.zeros((2, len(known)), np.bool_)
         there[view.numbers[candidates]] = True
-        away = placed & ~there
-        silent = np.zeros(len(known), np.bool_)
         for node in self._on.keys() - nodes:
             silent[self._on[node]] = True
+        away = placed & ~there
         returning = away & silent & ~_past(known["seen_at"], at)
-        counts = np.bincount(view.pools[candidates], minlength=POOLS)
-        # one who comes back finds the place even where all others fit meanwhile
-        awaited = np.bincount(pools[returning], minlength=POOLS) > 0
-        self._contested = (counts > self._most) | awaited
-        self.contested = bool(self._contested.any())
         placed[away & ~returning] = False
-        wanted = self._contested[view.pools]
+        counts = np.bincount(view.pools[candidates], minlength=POOLS)
+        # one that comes back finds its place even where all others fit meanwhile
+        awaited = np.bincount(pools[returning], minlength=POOLS) > 0
+        self.contested = (counts > self._most) | awaited
+        wanted = self.contested[view.pools]
         self._place(view.numbers[candidates & ~wanted], at)
         self._observe(view, np.flatnonzero(candidates & wanted), pressure, at)
-        for pool in np.flatnonzero(self._contested):
+        for pool in np.flatnonzero(self.contested):
             inside = candidates & (view.pools == pool)
             outside = np.flatnonzero(inside & ~placed[view.numbers])
             holders = np.flatnonzero(placed & (pools == pool))
@@ -125,59 +110,67 @@ class Places:
         known["rank"][numbers] = rank
         known["weight"][numbers] = weight
 
-    def _observe(self, view: View, there: Ints, pressure: Pressure, at: float) -> None:
-        """The highest rank of the last minutes counts, and the weight that it came with."""
+    def _observe(
+        self, view: Grouped, there: Ints, pressure: Pressure, at: float
+    ) -> None:
+        """Note the highest rank of the last minutes, and the weight that it came with."""
         known = self._identities.known
         there = there[known["placed"][view.numbers[there]]]
-        known["seen_at"][view.numbers[there]] = at
         numbers = view.numbers[there]
+        known["seen_at"][numbers] = at
         higher = pressure.rank[there] >= known["rank"][numbers]
-        there = there[higher | _past(known["pressed_at"][numbers], at)]
-        numbers = view.numbers[there]
+        higher |= _past(known["pressed_at"][numbers], at)
+        there, numbers = there[higher], numbers[higher]
         known["rank"][numbers] = pressure.rank[there]
         known["weight"][numbers] = pressure.weight[there]
         known["pressed_at"][numbers] = at
 
     def _admit(
-        self, view: View, outside: Ints, holders: Ints, pressure: Pressure, at: float
+        self,
+        view: Grouped,
+        outside: Ints,
+        holders: Ints,
+        pressure: Pressure,
+        at: float,
     ) -> None:
-        """Give free places to the strongest outside, and let the others compete."""
-        rank, weight = pressure.rank, pressure.weight
+        """Give free places to the strongest outside, and let the others compete with the holders that they may move."""
+        known, rank, weight = self._identities.known, pressure.rank, pressure.weight
         room = self._most - len(holders)
-        if room and len(outside):
+        if room:
             # of equal ones the last by name
             weakest_first = np.lexsort((outside, weight[outside], rank[outside]))
-            split = max(0, len(outside) - room)
-            entering = outside[weakest_first[split:]]
+            split = [max(0, len(outside) - room)]
+            outside, entering = np.split(outside[weakest_first], split)
             numbers = view.numbers[entering]
             self._place(numbers, at, rank[entering], weight[entering])
-            outside = outside[weakest_first[:split]]
             holders = np.concatenate([holders, numbers])
         if not len(outside):
             return
-        known = self._identities.known
         held, held_weight = known["rank"][holders], known["weight"][holders]
         open_since = _past(known["since"][holders], at)
         least = np.full(THROTTLED + 1, np.inf)
         np.minimum.at(least, held[open_since], held_weight[open_since])
-        higher = rank[outside] > held.min()
         more = weight[outside] > _CLEARLY_MORE * least[rank[outside].astype(np.intp)]
-        able = outside[higher | more]
+        able = outside[(rank[outside] > held.min()) | more]
         if not len(able):
             return
         able = able[np.lexsort((able, weight[able], rank[able]))][::-1]
-        first_rank, first_weight = rank[able[0]], weight[able[0]]
-        yielding = (held == first_rank) & open_since
-        yielding &= first_weight > _CLEARLY_MORE * held_weight
-        yielding |= held < first_rank
+        more = weight[able[0]] > _CLEARLY_MORE * held_weight
+        yielding = (held < rank[able[0]]) | (
+            (held == rank[able[0]]) & open_since & more
+        )
         weakest_first = np.lexsort((held_weight[yielding], held[yielding]))
-        weakest = holders[yielding][weakest_first]
-        self._compete(view, able, weakest, pressure, at)
+        self._compete(view, able, holders[yielding][weakest_first], pressure, at)
 
     def _compete(
-        self, view: View, able: Ints, weakest: Ints, pressure: Pressure, at: float
+        self,
+        view: Grouped,
+        able: Ints,
+        weakest: Ints,
+        pressure: Pressure,
+        at: float,
     ) -> None:
-        """Let those that are ``able`` to move another one, the strongest first, take the places of the ``weakest``, which move for the first of them."""
+        """Let the challengers ``able``, the strongest first, take the places of the ``weakest`` as far as they may."""
         known, names = self._identities.known, self._identities.names
         rank, weight, since = known["rank"], known["weight"], known["since"]
         challengers = iter(able)
@@ -194,26 +187,20 @@ class Places:
                     return
                 known["placed"][holder] = False
                 self._place(view.numbers[[challenger]], at, now, now_weight)
-                following = next(challengers, None)
-                if following is None:
+                challenger = next(challengers, -1)
+                if challenger < 0:
                     return
-                challenger = following
 
-    def _note_nodes(self, view: View, holding: Mask, nodes: AbstractSet[str]) -> None:
+    def _note_nodes(
+        self, view: Grouped, holding: Mask, nodes: AbstractSet[str]
+    ) -> None:
         """Remember where those with a contested place were seen: on the nodes that have answered now, on the others when those last did."""
         known = self._identities.known
-        kept = known["placed"] & self._contested[known["pool"]]
-        self._on = {node: each[kept[each]] for node, each in self._on.items()}
-        if self._seen is not None:
-            layout, answered, held = self._seen
-            same = layout is view.layout and answered == nodes
-            if same and np.array_equal(held, holding):
-                return
-        self._seen = view.layout, nodes, holding
-        now = np.zeros(len(known), np.bool_)
-        now[view.numbers[holding]] = True
+        kept = known["placed"] & self.contested[known["pool"]]
+        away = kept.copy()
+        away[view.numbers[holding]] = False
         on = {
-            node: each[~now[each]] if node in nodes else each
+            node: each[(away if node in nodes else kept)[each]]
             for node, each in self._on.items()
         }
         rows = np.flatnonzero(holding[view.of_row])

@@ -1,6 +1,6 @@
-"""All sources at once, into one snapshot that everybody who asks at the same time shares."""
+"""All sources at once, into one snapshot that simultaneous requests share."""
 
 from .collection import Collection
-from .sampler import Sampler
+from .sampling import Sampler
 
 __all__ = ["Collection", "Sampler"]

@@ -1,11 +1,11 @@
-"""One collection at a time, shared by everybody who asks while it runs."""
+"""One collection at a time, shared by all requests that come while it runs."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from ..cardinality import Cardinality
@@ -14,8 +14,8 @@ from ..join import Join
 from ..limits.refresh import LimitsRefresh
 from ..snapshot import OwnHealth, Snapshot, SourceRead
 from ..sources.source import Source
-from .peaks import WINDOW_SECONDS, PeakKeeper
 from .reads import Reads, States
+from .sampling import WINDOW_SECONDS, PeakKeeper
 
 _PATIENCE_SECONDS: Final = 9.0
 _SHARE: Final = 0.5
@@ -23,7 +23,7 @@ _SHARE: Final = 0.5
 
 
 @dataclass(slots=True)
-class _Run:
+class _UnderWay:
     """A collection under way; times are those of the event loop's clock."""
 
     began: float
@@ -40,19 +40,9 @@ class Collection:
     """
     Makes snapshots on demand.
 
-    Each is no older than ``max_age_seconds``: the last one, the one being made, or a new one. A collection goes on for
-    ``patience_seconds`` even when those who asked have gone.
-
-    Args:
-        sources: What is read.
-        limits: What it is joined with.
-        max_age_seconds: As above.
-        clock: Unix time in seconds.
-        cardinality: What keeps the number of series in bounds; None shows all entities.
-        patience_seconds: As above.
-        own: How the exporter does beside, at the moment of a snapshot.
-        window_seconds: How far back maxima reach, when there is sampling.
-
+    Each is no older than ``max_age_seconds``: the last one, the one being made, or a new one. A collection continues for
+    ``patience_seconds`` even when no request waits for it any more. Without ``cardinality`` all entities are shown.
+    ``window_seconds`` is how far back maxima reach, when there is sampling.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what a snapshot is made of
@@ -78,7 +68,7 @@ class Collection:
         self._join = Join()
         self._window_seconds = window_seconds
         self._peaks = PeakKeeper(window_seconds)
-        self._run: _Run | None = None
+        self._run: _UnderWay | None = None
         self._fresh_until = float("-inf")
         self.latest: Snapshot | None = None
         """The last snapshot, whatever its age."""
@@ -130,7 +120,7 @@ class Collection:
         await self._reads.keep_only(())
         await self._roster.close()
 
-    def _begun(self, longest_seconds: float) -> _Run:
+    def _begun(self, longest_seconds: float) -> _UnderWay:
         loop = asyncio.get_running_loop()
         now, expired = loop.time(), asyncio.Event()
         timer = loop.call_later(longest_seconds, expired.set)
@@ -142,7 +132,7 @@ class Collection:
                 task.exception()  # seen, even when all who asked have gone
 
         task.add_done_callback(ended)
-        return _Run(now, now + longest_seconds, expired, task)
+        return _UnderWay(now, now + longest_seconds, expired, task)
 
     async def _collect(self, patience: float, expired: asyncio.Event) -> Snapshot:
         """Read, join, cap; ends soon after the event is set."""
@@ -167,23 +157,10 @@ class Collection:
         joined = self._join.snapshot(each, limits.limits, limits.health, self._clock())
         kept = self._cardinality.apply(joined) if self._cardinality else joined
         now = asyncio.get_running_loop().time()
-        return Snapshot(
-            taken_at=joined.taken_at,
-            shown=kept.shown,
-            joined=kept.joined,
-            folds=kept.folds,
-            callbacks=kept.callbacks,
-            nodes=kept.nodes,
-            sources=self._states.shown(joined.sources, over=over),
-            limits=joined.limits,
-            limits_health=joined.limits_health,
-            discoveries=own.discoveries,
-            sampling=own.sampling,
-            peaks=None if own.sampling is None else self._peaks.update(kept, now),
-            push=own.push,
-            reload=own.reload,
-            restarts=own.restarts,
-        )
+        peaks = None if own.sampling is None else self._peaks.update(kept, now)
+        sources = self._states.shown(joined.sources, over=over)
+        beside = {each.name: getattr(own, each.name) for each in fields(OwnHealth)}
+        return replace(kept, sources=sources, peaks=peaks, **beside)
 
 
 async def unless(

@@ -22,14 +22,10 @@ log = structlog.get_logger()
 
 class Reads:
     """
-    The reads of all sources, which go on beside the collections that began them.
+    The reads of all sources, which may last longer than the collections that began them.
 
     A source has one read under way at most. One that takes longer than a scrape can wait is
     read in the background, and the next collections show its last numbers with their age.
-
-    Args:
-        clock: Unix time in seconds.
-
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:

@@ -13,7 +13,8 @@ import aiohttp
 from ..config import OtlpConfig, OtlpProtocol
 from ..errors import ConfigError
 from ..os_reason import os_reason
-from ..otlp.settings import Target, TlsFiles, target_of
+from ..otlp.push import OtlpReceiver, TlsFiles
+from ..otlp.settings import receiver_of
 from ..untrusted import shown
 from .result import Result, Verdict
 
@@ -29,7 +30,7 @@ async def receiver(config: OtlpConfig, environ: Mapping[str, str]) -> list[Resul
     Raises ``ConfigError`` when a file or a variable cannot be used.
     """
     try:
-        target = target_of(config, environ)
+        target = receiver_of(config, environ)
         tls = _tls(target.tls) if target.endpoint.startswith("https") else None
     except (OSError, ValueError) as error:
         raise ConfigError("otlp", [shown(error)]) from None
@@ -48,7 +49,7 @@ async def receiver(config: OtlpConfig, environ: Mapping[str, str]) -> list[Resul
         return [_broken(f"{target.place} cannot be reached: {_reason(error)}.")]
 
 
-async def _posted(target: Target, tls: ssl.SSLContext | None) -> Result:
+async def _posted(target: OtlpReceiver, tls: ssl.SSLContext | None) -> Result:
     headers = {**target.headers, "Content-Type": "application/x-protobuf"}
     async with (
         aiohttp.ClientSession() as session,
@@ -73,7 +74,7 @@ async def _posted(target: Target, tls: ssl.SSLContext | None) -> Result:
     )
 
 
-async def _connected(target: Target, tls: ssl.SSLContext | None) -> Result:
+async def _connected(target: OtlpReceiver, tls: ssl.SSLContext | None) -> Result:
     parts = urlsplit(target.endpoint)
     port = parts.port or (_HTTPS if tls else 80)
     _, writer = await asyncio.open_connection(parts.hostname, port, ssl=tls)

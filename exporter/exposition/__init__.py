@@ -1,24 +1,24 @@
 """From a snapshot to what Prometheus reads."""
 
-from .compression import gzipped
 from .renderer import Renderer
 from .rows import own_version
 from .text import (
     OPENMETRICS,
     TEXT,
-    Format,
     SnapshotCollector,
+    TextFormat,
     accepts_gzip,
     choose_format,
     exposition,
+    gzipped,
 )
 
 __all__ = [
     "OPENMETRICS",
     "TEXT",
-    "Format",
     "Renderer",
     "SnapshotCollector",
+    "TextFormat",
     "accepts_gzip",
     "choose_format",
     "exposition",

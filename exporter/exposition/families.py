@@ -14,7 +14,7 @@ from quotascope.metrics.catalog import Family
 
 from ..snapshot import Entity, Floats, Layout, Snapshot
 from ..snapshot.layout import TYPES
-from .rows import Row, Series, View, known, rule_labels
+from .rows import Exposed, Row, Series, known, rule_labels
 
 Labels: TypeAlias = Callable[[Entity], tuple[str, ...]]
 Values: TypeAlias = Callable[[Snapshot], Floats]
@@ -36,7 +36,7 @@ class PerEntity:
     by_rule: bool = False
     """Whether labels depend on the rule that decides, which may change while the entity stays."""
 
-    def rows_of(self, view: View) -> Iterator[Row]:
+    def rows_of(self, view: Exposed) -> Iterator[Row]:
         """Those of all entities that have a finite value, one by one."""
         layout = view.snapshot.shown.layout
         rows, values = self.rows(layout), self.values(view.snapshot)
@@ -44,19 +44,14 @@ class PerEntity:
             yield self.labels(layout.entities[row]), values.item(row)
 
 
-def by_node(entity: Entity) -> tuple[str, ...]:
-    """Labels of a family of one quota type."""
-    return entity.broker, entity.user, entity.client_id
-
-
-def by_type_and_node(entity: Entity) -> tuple[str, ...]:
-    """Labels of a family of all quota types."""
-    return entity.quota_type.label, entity.broker, entity.user, entity.client_id
-
-
-def by_name(entity: Entity) -> tuple[str, ...]:
-    """Labels of a family that is the same on all nodes."""
-    return entity.user, entity.client_id
+by_node: Final[Labels] = attrgetter("broker", "user", "client_id")
+"""Labels of a family of one quota type."""
+by_type_and_node: Final[Labels] = attrgetter(
+    "quota_type.label", "broker", "user", "client_id"
+)
+"""Labels of a family of all quota types."""
+by_name: Final[Labels] = attrgetter("user", "client_id")
+"""Labels of a family that is the same on all nodes."""
 
 
 def by_rule(entity: Entity) -> tuple[str, ...]:
@@ -105,14 +100,7 @@ def _tagged(quota_type: QuotaType) -> PerEntity:
 
 
 def _column(path: str, *, detail: bool = False) -> Values:
-    """
-    Read a column.
-
-    Args:
-        path: Its name, and those of what it is an attribute of.
-        detail: Whether entities that are not shown in detail go without.
-
-    """
+    """Read the column at a path of attributes; a ``detail`` is absent for entities that are not shown in detail."""
     read: Values = attrgetter(path)
 
     def detailed(snapshot: Snapshot) -> Floats:
@@ -174,7 +162,7 @@ COLUMNS: Final[Mapping[Family, PerEntity]] = {
 """Of all families with a series for each entity."""
 
 
-def series_of(family: Family, view: View) -> Iterator[Series]:
+def series_of(family: Family, view: Exposed) -> Iterator[Series]:
     """The series of any family."""
     column = COLUMNS.get(family)
     rows = view.rows.get(family.name, ()) if column is None else column.rows_of(view)

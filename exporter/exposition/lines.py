@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from math import isfinite
-from operator import is_not, itemgetter
-from typing import Final, TypeAlias
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import orjson
@@ -15,17 +14,17 @@ from numpy.typing import NDArray
 
 from quotascope.metrics.catalog import Family
 
-from ..snapshot import Entity, Floats, Layout, Snapshot
+from ..snapshot import Entity, Floats, Layout
 from ..snapshot.layout import Rows, taken
 from .families import PerEntity
-from .rows import View, encodable, label_names
+from .rows import Exposed, Row, encodable, label_names
 
 LineStart: TypeAlias = Callable[[Sequence[str]], bytes]
 """Makes the start of a line of label values."""
 Pieces: TypeAlias = Iterable[bytes | memoryview]
 
 _SAME_NAME, _OTHER_RULE, _STRANGE = 1, 2, 4
-"""Marks of an entity: beside its neighbor above, or by itself."""
+"""Marks of an entity, of which the last needs no neighbor above."""
 _SPELLED_OUT: Final = "\\ud"
 """How ``encodable`` writes half of a surrogate pair."""
 _SMALL: Final = 2000
@@ -33,67 +32,52 @@ _SMALL: Final = 2000
 _LEAST: Final = 1e-4
 """Below, orjson and Prometheus write other exponents."""
 _LARGE: Final = 10.0 ** np.arange(6, 17)
-"""From the first of these Prometheus writes an exponent; from the last on ``repr`` does so by itself."""
+"""From the first of these Prometheus writes an exponent; from the last on ``repr`` writes one, too."""
 _EXPONENTS: Final = [b"e+%02d" % exponent for exponent in range(5, 17)]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """How the entities of the last text became those of this one."""
-
-    before: Rows
-    """Where each was, -1 for new ones; ascending but for these."""
-    remade: NDArray[np.bool_]
-    """Which are other objects than before: their rule or limit is another one."""
-
-    @classmethod
-    def between(cls, old: Layout, new: Layout) -> Change | None:
-        """None where those that stayed are in another order, so that no line can be taken over in its place."""
-        before = new.rows_in(old)
-        stayed = np.flatnonzero(before >= 0)
-        were = before[stayed]
-        if (np.diff(were) <= 0).any():
-            return None
-        remade = np.zeros(len(new), np.bool_)
-        remade[stayed] = list(
-            map(is_not, new.entities[stayed].tolist(), old.entities[were].tolist())
-        )
-        return cls(before, remade)
-
-
 class Names:
-    """Which entities of a layout share a series; what is known of the last layout is not asked again."""
+    """
+    The entities of a text: which of them share a series, and where they were in the text before.
 
-    def __init__(
-        self, layout: Layout, last: Names | None = None, change: Change | None = None
-    ) -> None:
-        self._layout = layout
-        look = np.ones(len(layout), np.bool_)
+    Those of the ``last`` text are not looked at again where they are beside the same ones.
+    """
+
+    def __init__(self, layout: Layout, last: Names | None = None) -> None:
+        self.layout = layout
+        self._series: dict[PerEntity, tuple[Rows, Rows] | None] = {}
         self.marks = np.zeros(len(layout), np.int8)
-        if last is not None and change is not None and len(layout):
-            self.marks = taken(last.marks, change.before, 0).copy()
+        self.before: Rows | None = None
+        """Where each was in the text before, -1 for new ones, ascending but for these; None while the layout stays."""
+        self.remade = look = np.ones(len(layout), np.bool_)
+        """Which were made again: their rule or limit is another one."""
+        self.in_order = True
+        """Whether those that stayed are in the same order, so that lines can be taken over in their places."""
+        if last is not None:
+            self.before = before = layout.rows_in(last.layout)
+            self.in_order = bool((np.diff(before[before >= 0]) > 0).all())
+            self.remade = (before >= 0) & (layout.unchanged_in(last.layout) < 0)
+            self.marks = taken(last.marks, before, 0).copy()
             # where it is another entity, or beside another one than before
-            others = np.where(change.before < 0, -2, change.before)
-            beside = np.concatenate([[-1], others[:-1]])
-            look = (others != beside + 1) | change.remade
-            look[1:] |= change.remade[:-1]
+            others = np.where(before < 0, -2, before)
+            look = (
+                others != np.append([-1], others[:-1])[: len(others)] + 1
+            ) | self.remade
+            look[1:] |= self.remade[:-1]
         entities = layout.entities
         for row in np.flatnonzero(look).tolist():
             above = entities[row - 1] if row else None
             self.marks[row] = _marks(above, entities[row])
-        self._series: dict[PerEntity, tuple[Rows, Rows] | None] = {}
 
     def series(self, family: PerEntity) -> tuple[Rows, Rows] | None:
         """Which of a family's rows may share a series, and a number for the series of each; None where each has one of its own."""
-        if family not in self._series:
-            self._series[family] = self._sharing(family)
-        return self._series[family]
-
-    def _sharing(self, family: PerEntity) -> tuple[Rows, Rows] | None:
-        part = family.rows(self._layout)
+        if family in self._series:
+            return self._series[family]
+        part = family.rows(self.layout)
         marks, same = self.marks[part], _SAME_NAME if family.shared else 0
         rows = _and_above(marks & (_STRANGE | same))
         if not rows.size:
+            self._series[family] = None
             return None
         numbers = np.cumsum(marks & same == 0)
         unclear = _and_above(marks & _STRANGE)
@@ -101,10 +85,11 @@ class Names:
             numbers, unclear = np.arange(len(marks)), rows
         known: dict[tuple[str, ...], int] = {}
         for row in unclear.tolist():
-            labels = family.labels(self._layout.entities[part.start + row])
+            labels = family.labels(self.layout.entities[part.start + row])
             key = tuple(map(encodable, labels))
             numbers[row] = known.setdefault(key, numbers[row])
-        return rows, numbers[rows]
+        found = self._series[family] = rows, numbers[rows]
+        return found
 
 
 def _marks(above: Entity | None, entity: Entity) -> int:
@@ -134,28 +119,12 @@ def _and_above(marked: NDArray[np.int8]) -> Rows:
     return np.flatnonzero(chosen)
 
 
-@dataclass(frozen=True, slots=True)
-class Last:
-    """What there is of the last text, for the lines of all families."""
-
-    text: bytes
-    names: Names
-    change: Change | None
-    """None where the layout is the same."""
-
-
 class EntityLines:
     """
     The lines of a family with a series for each entity, as a part of one text after the other.
 
-    Kept are each line's length and that of its number, not the lines. A text is the last one with some parts cut out, and
-    others put in their place: numbers that changed, lines that came.
-
-    Args:
-        family: What is shown.
-        reader: Its column.
-        cluster: One more label of every series.
-
+    Kept are the length of each line and of its number, not the lines. A text is the last one with some parts replaced:
+    numbers that changed, lines that came and left.
     """
 
     def __init__(self, family: Family, reader: PerEntity, cluster: str | None) -> None:
@@ -179,9 +148,9 @@ class EntityLines:
         self._sizes = np.empty(0, np.int8)
         """Of each number."""
 
-    def pieces(self, view: View, last: Last) -> Pieces | None:
-        """The lines of a snapshot, None for those of the last one; afterwards ``length`` is theirs."""
-        layout = view.snapshot.shown.layout
+    def pieces(self, view: Exposed, names: Names, text: bytes) -> Pieces | None:
+        """The lines of a snapshot with these entities, None for those of the last ``text``; afterwards ``length`` is theirs."""
+        labels, layout = label_names(self._family, view.snapshot), names.layout
         rows = self._reader.rows(layout)
         given = layout.absent
         if rows.start < rows.stop:
@@ -190,76 +159,77 @@ class EntityLines:
             had = self.length
             self.forget()
             return () if had else None
-        self._name(view.snapshot)
-        begin, stop = self.at, self.at + self.length
-        same = last.change is None and self._given is not None
-        if same and given is self._given:
-            return None
-        values, series = given[rows], last.names.series(self._reader)
-        if series is not None:
-            values = _first(values, *series)
-        if same and np.array_equal(values.view(np.int64), self._values.view(np.int64)):
-            return None
-        places, gone = self._carry(rows, last.change)
-        cuts = self._patch(layout, values, places, gone)
-        self._given = given
-        self.length = int(self._lengths.sum())
-        return _spliced(last.text, begin, stop, *cuts)
-
-    def _name(self, snapshot: Snapshot) -> None:
-        labels = label_names(self._family, snapshot)
         if labels != self._labels:
             self.forget()
             self._labels = labels
             self._start = line_starts(self._family.name, labels, self._cluster)
+        same = names.before is None and self._given is not None
+        if same and given is self._given:
+            return None
+        values, series = given[rows], names.series(self._reader)
+        if series is not None:
+            # of the rows that share a series the first one with a value shows it
+            sharing, numbers = series
+            finite = np.isfinite(values[sharing])
+            sharing, first = sharing[finite], np.unique(numbers[finite], return_index=True)[1]  # fmt: skip
+            values = values.copy()
+            values[np.delete(sharing, first)] = np.nan
+        if same and np.array_equal(values.view(np.int64), self._values.view(np.int64)):
+            return None
+        pieces = self._patch(text, layout, values, *self._carry(rows, names))
+        self._given = given
+        return pieces
 
     def _carry(
-        self, rows: slice, change: Change | None
-    ) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        self, rows: slice, names: Names
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """
-        Go on to the rows of this snapshot, with what there is of the last one.
+        Move to the rows of this snapshot, with what there is of the last one.
 
         Returns:
-            Where each entity's line ended, of new ones that of the one above; and from where to where were lines of
+            Where each entity's line ended, of new ones that of the one above; and from where to where lines were of
             entities that are gone. Places are counted from the first line.
 
         """
         ends = np.cumsum(self._lengths, dtype=np.int64)
+        nothing = ends[:0]
         last, self._rows = self._rows, rows
         if self._given is None:
             self._values = np.full(rows.stop - rows.start, np.nan)
             ends = np.zeros(len(self._values), np.int64)
             self._lengths, self._sizes = ends.astype(np.int32), ends.astype(np.int8)
-        elif change is not None:
-            before = change.before[rows]
-            inside = (before >= last.start) & (before < last.stop)
-            before = np.where(inside, before - last.start, -1)
-            gone = np.delete(np.arange(len(ends)), before[inside])
-            gone = gone[self._lengths[gone] > 0]
-            cut = ends[gone] - self._lengths[gone], ends[gone]
-            self._values = taken(self._values, before, np.nan)
-            self._lengths = taken(self._lengths, before, 0)
-            self._sizes = taken(self._sizes, before, 0)
-            if self._reader.by_rule:
-                # neither the number nor the start of the line is kept
-                remade = change.remade[rows]
-                self._values = np.where(remade, np.inf, self._values)
-                self._sizes = np.where(remade, np.int8(0), self._sizes)
-            return taken(ends, np.maximum.accumulate(before), 0), cut
-        return ends, (ends[:0], ends[:0])
+            return ends, nothing, nothing
+        if names.before is None:
+            return ends, nothing, nothing
+        before = names.before[rows]
+        inside = (before >= last.start) & (before < last.stop)
+        before = np.where(inside, before - last.start, -1)
+        gone = np.delete(np.arange(len(ends)), before[inside])
+        gone = gone[self._lengths[gone] > 0]
+        starts, stops = ends[gone] - self._lengths[gone], ends[gone]
+        self._values = taken(self._values, before, np.nan)
+        self._lengths = taken(self._lengths, before, 0)
+        self._sizes = taken(self._sizes, before, 0)
+        if self._reader.by_rule:
+            # neither the number nor the start of the line is kept
+            remade = names.remade[rows]
+            self._values = np.where(remade, np.inf, self._values)
+            self._sizes = np.where(remade, np.int8(0), self._sizes)
+        return taken(ends, np.maximum.accumulate(before), 0), starts, stops
 
     def _patch(
         self,
+        text: bytes,
         layout: Layout,
         values: Floats,
-        places: NDArray[np.int64],
-        gone: tuple[NDArray[np.int64], NDArray[np.int64]],
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[bytes]]:
-        """From where to where the last lines are cut, ascending, and what comes there."""
+        ends: NDArray[np.int64],
+        *gone: NDArray[np.int64],
+    ) -> Pieces:
+        """The last lines, with others put in the places of those that changed; ``ends`` and ``gone`` are what ``_carry`` returns."""
         changed = np.flatnonzero(values.view(np.int64) != self._values.view(np.int64))
         written = texts(values[changed])
         lengths, sizes = self._lengths.copy(), self._sizes.copy()
-        stops, old_sizes = places[changed], sizes[changed]
+        stops, old_sizes = ends[changed], sizes[changed]
         grown = np.fromiter(map(len, written), np.int64, len(written))
         sizes[changed] = grown
         # the number alone where there was a line and is one, else all of the line
@@ -279,79 +249,47 @@ class EntityLines:
             order = np.argsort(starts, kind="stable")
             starts, stops = starts[order], stops[order]
             written = [written[at] for at in order.tolist()]
-        return starts, stops, written
-
-
-def _first(values: Floats, rows: Rows, series: Rows) -> Floats:
-    """The values but for those of series that a row above shows already; only these rows share some."""
-    finite = np.isfinite(values[rows])
-    rows, first = rows[finite], np.unique(series[finite], return_index=True)[1]
-    result = values.copy()
-    result[np.delete(rows, first)] = np.nan
-    return result
-
-
-def _spliced(
-    text: bytes,
-    begin: int,
-    stop: int,
-    starts: NDArray[np.int64],
-    stops: NDArray[np.int64],
-    written: list[bytes],
-) -> Pieces:
-    """A part of a text with others put in the places of some of its pieces."""
-    if begin == stop:
-        return written
-    begins = np.concatenate([[begin], begin + stops]).tolist()
-    ends = np.concatenate([begin + starts, [stop]]).tolist()
-    small = stop - begin < _SMALL * len(begins)
-    kept: Callable[[slice], bytes | memoryview] = (
-        text if small else memoryview(text)
-    ).__getitem__
-    return chain.from_iterable(
-        zip(map(kept, map(slice, begins, ends)), chain(written, (b"",)), strict=True)
-    )
+        begin, end = self.at, self.at + self.length
+        self.length = int(lengths.sum())
+        if begin == end:
+            return written
+        begins = np.concatenate([[begin], begin + stops]).tolist()
+        to = np.concatenate([begin + starts, [end]]).tolist()
+        small = end - begin < _SMALL * len(begins)
+        source: Any = text if small else memoryview(text)
+        kept = map(source.__getitem__, map(slice, begins, to))
+        return chain.from_iterable(zip(kept, chain(written, (b"",)), strict=True))
 
 
 class RowLines:
-    """
-    The lines of a family that is read series by series; each line's start is kept for as long as its series is there.
-
-    Args:
-        family: What is shown.
-        cluster: One more label of every series.
-
-    """
+    """The lines of a family that is read series by series; each line's start is kept for as long as its series is there."""
 
     def __init__(self, family: Family, cluster: str | None) -> None:
         self._family = family
         self._cluster = cluster
         self.at = self.length = 0
         self._names: tuple[str, ...] = ()
-        self._labels: list[tuple[str, ...]] = []
-        self._starts: list[bytes] = []
-        self._values: list[float | None] = []
+        self._rows: list[Row] = []
+        self._starts: dict[tuple[str, ...], bytes] = {}
         self._text = b""
 
-    def pieces(self, view: View, _last: Last) -> Pieces | None:
+    def pieces(self, view: Exposed, *_rest: object) -> Pieces | None:
         """The lines of a snapshot, None for those of the last one; afterwards ``length`` is theirs."""
         rows = view.rows.get(self._family.name, [])
-        labels, values = [row[0] for row in rows], [row[1] for row in rows]
         names = label_names(self._family, view.snapshot)
-        if (labels, values, names) == (self._labels, self._values, self._names):
+        if (rows, names) == (self._rows, self._names):
             return None
-        known = {}
-        if names == self._names:
-            known = dict(zip(self._labels, self._starts, strict=True))
+        known = self._starts if names == self._names else {}
+        self._rows, self._names = rows, names
         start = line_starts(self._family.name, names, self._cluster)
-        self._starts = [known.get(each) or start(each) for each in labels]
-        self._names, self._labels, self._values = names, labels, values
-        first: dict[bytes, bytes] = {}
-        numbers = texts(np.array(values, np.float64))
-        for begin, number in zip(self._starts, numbers, strict=True):
+        self._starts = {each: known.get(each) or start(each) for each, _ in rows}
+        lines: dict[bytes, bytes] = {}
+        numbers = texts(np.array([value for _, value in rows], np.float64))
+        for (each, _), number in zip(rows, numbers, strict=True):
             if number:
-                first.setdefault(begin, begin + number)
-        text = b"".join(first.values())
+                begin = self._starts[each]
+                lines.setdefault(begin, begin + number)
+        text = b"".join(lines.values())
         if text == self._text:
             return None
         self._text, self.length = text, len(text)
@@ -362,13 +300,7 @@ def line_starts(family: str, labels: Sequence[str], cluster: str | None) -> Line
     """
     Return what makes the start of a line of label values: the end of the line before, name and labels.
 
-    Labels are sorted by name, as prometheus_client does.
-
-    Args:
-        family: Its name.
-        labels: Their names, in the order in which values come.
-        cluster: Value of the label ``cluster``, None for no such label.
-
+    Labels are sorted by name, as prometheus_client does; values come in the order of ``labels``. ``cluster`` is one more label.
     """
     fixed = {} if cluster is None else {"cluster": _escaped(cluster).replace("%", "%%")}
     places = {name: place for place, name in enumerate(labels)}

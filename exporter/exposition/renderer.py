@@ -9,9 +9,9 @@ from quotascope.metrics.catalog import families
 
 from ..snapshot import Layout, Snapshot
 from .families import COLUMNS
-from .lines import Change, EntityLines, Last, Names, RowLines
-from .rows import View
-from .text import OPENMETRICS, TEXT, Format, head
+from .lines import EntityLines, Names, RowLines
+from .rows import Exposed
+from .text import OPENMETRICS, TEXT, TextFormat, head
 
 
 class Renderer:
@@ -20,11 +20,7 @@ class Renderer:
 
     It keeps the last text, and where in it which line is; nothing of what is gone. Where only the end changes, as ages do,
     it alone is written. Otherwise the text before the last one gives its memory to the next, if no other holds it any
-    more: new memory is a page fault for each 4 KiB. Threads may share it.
-
-    Args:
-        cluster: One more label of every series.
-
+    more: new memory is a page fault for each 4 KiB. Threads may share it. ``cluster`` is one more label of every series.
     """
 
     def __init__(self, cluster: str | None = None) -> None:
@@ -37,21 +33,20 @@ class Renderer:
         self._forget()
 
     def render(
-        self, snapshot: Snapshot, now: float, text_format: Format = TEXT
+        self, snapshot: Snapshot, now: float, text_format: TextFormat = TEXT
     ) -> bytes:
         """The text of a snapshot. ``now`` is the Unix time in seconds that ages refer to."""
         with self._lock:
             try:
-                return self._rendered(View(snapshot, now), text_format)
+                return self._rendered(Exposed(snapshot, now), text_format)
             except BaseException:
                 self._forget()
                 raise
 
     def _forget(self) -> None:
         self._text = b""
-        self._layout: Layout | None = None
         self._names: Names | None = None
-        self._format: Format | None = None
+        self._format: TextFormat | None = None
         self._buffers = [BytesIO(), BytesIO()]
         """That of the last text, and that of the next one."""
         self._lines: dict[object, EntityLines | RowLines] = {}
@@ -63,7 +58,7 @@ class Renderer:
                 else EntityLines(family, column, self._cluster)
             )
 
-    def _rendered(self, view: View, text_format: Format) -> bytes:
+    def _rendered(self, view: Exposed, text_format: TextFormat) -> bytes:
         begin, written = self._written(view, text_format)
         self._format = text_format
         if written is self._buffers[1]:
@@ -78,7 +73,9 @@ class Renderer:
             self._text = text.getvalue()
         return self._text
 
-    def _written(self, view: View, text_format: Format) -> tuple[int, BytesIO | None]:
+    def _written(
+        self, view: Exposed, text_format: TextFormat
+    ) -> tuple[int, BytesIO | None]:
         """
         Write what is not as it was.
 
@@ -87,25 +84,25 @@ class Renderer:
             which has the whole text, unless most of it stays in its place.
 
         """
-        last = self._followed(view.snapshot.shown.layout)
-        text, begin, at = None, 0, 0
+        names = self._followed(view.snapshot.shown.layout)
+        last, text, begin, at = self._text, None, 0, 0
         for family, above in self._heads[text_format].items():
             lines = self._lines[family]
             before = lines.at, lines.at + lines.length
-            pieces = lines.pieces(view, last)
+            pieces = lines.pieces(view, names, last)
             changed = pieces is not None or text_format is not self._format
             if changed and text is None:
                 text, begin = BytesIO(), at
-                if 2 * begin < len(last.text) or not last.text:
+                if 2 * begin < len(last) or not last:
                     text, begin = self._buffers[1], 0
                     text.seek(0)
-                    text.write(memoryview(last.text)[:at])
+                    text.write(memoryview(last)[:at])
             if not lines.length:
                 continue
             if text is not None:
                 text.write(above)
                 lines.at = begin + text.tell()
-                kept = (memoryview(last.text)[slice(*before)],)
+                kept = (memoryview(last)[slice(*before)],)
                 text.writelines(kept if pieces is None else pieces)
                 text.write(b"\n")
             at = lines.at + lines.length + 1
@@ -114,14 +111,15 @@ class Renderer:
             text.truncate()
         return begin, text
 
-    def _followed(self, layout: Layout) -> Last:
-        """Go on to the entities of another snapshot."""
-        change = None
-        if self._layout is not None and layout is not self._layout:
-            change = Change.between(self._layout, layout)
-            if change is None:
-                self._forget()
-        if self._names is None or change is not None:
-            self._names = Names(layout, self._names, change)
-        self._layout = layout
-        return Last(self._text, self._names, change)
+    def _followed(self, layout: Layout) -> Names:
+        """The entities of another snapshot after those of the last one."""
+        last = self._names
+        if last is not None and layout is last.layout:
+            last.before = None
+            return last
+        names = Names(layout, last)
+        if not names.in_order:
+            self._forget()
+            names = Names(layout)
+        self._names = names
+        return names

@@ -50,7 +50,7 @@ _OF_REMOTE_STORAGE: Final = (
 )
 
 
-class View:
+class Exposed:
     """A snapshot, and the Unix time in seconds at which it is exposed."""
 
     def __init__(self, snapshot: Snapshot, now: float) -> None:

@@ -4,7 +4,7 @@ Which quota a throttle comes from.
 Every throttle that Kafka counts in group Produce, Fetch or ControllerMutation is of that quota.
 Group Request is ambiguous under KRaft: a broker that forwards a request to the controller throttles its
 client by the response's throttle time, and counts that as a request throttle, even when the
-controller refused the request over its mutation quota. What tells them apart:
+controller refused the request over its mutation quota. These rules distinguish them:
 
 1. A request quota never throttles for longer than one window (``ClientRequestQuotaManager``:
    ``quota.window.size.seconds``), so an average above it holds a throttle by mutations. This is proof.
@@ -14,11 +14,11 @@ controller refused the request over its mutation quota. What tells them apart:
    (A request limit removed less than a minute before this exporter started is the exception.)
 4. An entity below its request limit, while within the last minute a mutation bucket of the same user or client was
    in debt. This is evidence, not proof: between two collections both may have been otherwise.
-5. An entity whose clients are under no mutation quota, or made no controller mutation within the last minute according to
-   the active controller's buckets, is throttled by its own quota.
+5. An entity is throttled by its own quota if its clients are under no mutation quota, or made no controller mutation within
+   the last minute according to the active controller's buckets.
 
 Where none of these holds, the cause is unknown. A bucket that shares neither user nor client-id with the entity is
-no evidence: a mutation quota for client-ids does not say whose clients they are. It only makes rule 5 fail.
+no evidence: a mutation quota for client-ids does not identify their users. It only makes rule 5 fail.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from quotascope.metrics import QuotaType, RuleTable
 from quotascope.metrics.entities import Name
 
 from ..limits import Limits
-from ..snapshot import CAUSES, Cause, Columns, Entity, Layout
+from ..snapshot import CAUSES, Columns, Entity, Layout, ThrottleCause
 from ..snapshot.layout import Rows, fixed
-from .placing import NO_RULES
+from .limiting import NO_RULES
 from .staleness import RecentRows
 
 
@@ -57,20 +57,17 @@ class Causes:
         self, read: Columns, limits: Limits | None, at: float, *, controller_read: bool
     ) -> Columns:
         """
-        What was read, with the cause of every throttled entity.
+        What was read of all nodes at a Unix time in seconds, with the cause of every throttled entity.
 
-        Args:
-            read: All of the cluster, controller mutations of the active controller only.
-            limits: What is configured, None when unknown.
-            at: Unix time in seconds.
-            controller_read: Whether the active controller is among the nodes, so that a client
-                without a bucket is known to have made no controller mutations.
-
+        ``controller_read``: the active controller is among the nodes, so that a client without a bucket is known to have made
+        no controller mutations.
         """
         self._remember(read, at)
         layout, throttle = read.layout, read.throttle_time
         causes = np.zeros(len(layout), np.int8)
-        causes[np.flatnonzero(throttle[layout.own] > 0)] = CAUSES.index(Cause.OWN)
+        causes[np.flatnonzero(throttle[layout.own] > 0)] = CAUSES.index(
+            ThrottleCause.OWN
+        )
         requests = layout.of_type(QuotaType.REQUEST)
         throttled = np.flatnonzero(causes[requests]) + requests.start
         settings = {} if limits is None else limits.nodes
@@ -81,7 +78,7 @@ class Causes:
             ]
         )
         proven = throttle[throttled] > windows[layout.node_numbers[throttled]]
-        causes[throttled[proven]] = CAUSES.index(Cause.CONTROLLER_MUTATION)
+        causes[throttled[proven]] = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
         unclear = throttled[~proven & ~self._at_limit.among(throttled)]
         if unclear.size:
             ruled = None if limits is None else self._ruled_by(limits)
@@ -109,15 +106,17 @@ class Causes:
         for row in rows[self._found[rows] < 0].tolist():
             entity = layout.entities[row]
             if self._debtors.share_a_name(entity):
-                cause = Cause.CONTROLLER_MUTATION
+                cause = ThrottleCause.CONTROLLER_MUTATION
             elif ruled is not None and not ruled.overlap(entity):
-                cause = Cause.UNKNOWN if entity.limit is None else Cause.OWN
+                cause = (
+                    ThrottleCause.UNKNOWN if entity.limit is None else ThrottleCause.OWN
+                )
             elif ruled is not None and entity.limit is None:
-                cause = Cause.CONTROLLER_MUTATION
+                cause = ThrottleCause.CONTROLLER_MUTATION
             elif controller_read and not self._mutators.overlap(entity):
-                cause = Cause.OWN
+                cause = ThrottleCause.OWN
             else:
-                cause = Cause.UNKNOWN
+                cause = ThrottleCause.UNKNOWN
             self._found[row] = CAUSES.index(cause)
         return self._found[rows]
 
@@ -147,13 +146,7 @@ class Causes:
 
 
 class _Clients:
-    """
-    Clients by user and client-id, with look-ups that take no longer when they are many.
-
-    Args:
-        names: User and client-id of each; an empty one stands for all.
-
-    """
+    """Clients by user and client-id, an empty one for all, with look-ups that take no longer when they are many."""
 
     def __init__(self, names: Iterable[tuple[str, str]]) -> None:
         # None is the place of a name that a look-up leaves open.

@@ -12,8 +12,9 @@ from ..beans import BeanTable
 from ..limits import Limits
 from ..snapshot import LimitsHealth, Snapshot, SourceHealth, SourceRead
 from .cause import Causes
+from .entity_usage import UsageReader
 from .node_usage import NodeNumbers, NodeUsages
-from .placing import Placing, Shown
+from .placing import Placing
 from .staleness import Staleness, active_controllers
 
 _ENTITIES_SECONDS: Final = 300.0
@@ -36,7 +37,7 @@ class Join:
         self._causes = Causes()
         self._nodes = NodeUsages()
         placed = self._placing.place((), None)
-        self._shown = Shown(placed, placed.read, placed.layout)
+        self._reader = UsageReader(placed, placed.read, placed.layout)
         self._read_at: dict[str, float] = {}
 
     def snapshot(
@@ -57,16 +58,16 @@ class Join:
             limits.active_controller if limits else None,
         )
         stale = self._staleness.stale(placed, values, leads, taken_at)
-        counted, last = placed.read & ~stale, self._shown
+        counted, last = placed.read & ~stale, self._reader
         if last.placed is not placed or not np.array_equal(counted, last.counted):
-            self._shown = Shown(placed, counted, last.layout)
+            self._reader = UsageReader(placed, counted, last.layout)
         shown = self._causes.find(
-            self._shown.read(values),
+            self._reader.read(values),
             placed.rules,
             taken_at,
             controller_read=any(leads.values()),
         )
-        usages = self._nodes.of(nodes, limits, self._shown, shown, stale, leads)
+        usages = self._nodes.of(nodes, limits, self._reader, shown, stale, leads)
         self._forget_nodes(list(leads), taken_at)
         return Snapshot(
             taken_at=taken_at,
@@ -84,10 +85,10 @@ class Join:
         for node_id, then in tuple(self._read_at.items()):
             if abs(at - then) > _ENTITIES_SECONDS:
                 self._placing.forget(node_id)
-                self._staleness.forget(node_id)
+                self._staleness.read_under.pop(node_id, None)
             if abs(at - then) > _NODE_SECONDS:
                 del self._read_at[node_id]
-                self._nodes.forget(node_id)
+                self._nodes.sums.pop(node_id, None)
 
 
 def _one_for_each_node(

@@ -1,10 +1,11 @@
-"""What a node says of itself, apart from its entities."""
+"""What a node reports of itself, apart from its entities."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -13,71 +14,69 @@ from numpy.typing import NDArray
 from quotascope.metrics import QuotaType
 
 from ..limits import Limits, NodeSettings
-from ..mapping import MILLISECONDS, PERCENT, Meaning
+from ..mapping import ATTRIBUTES, MILLISECONDS, Meaning
 from ..snapshot import Columns, ConnectionUsage, Floats, LimitedRate, NodeUsage
 from ..snapshot.layout import TYPES
-from .ip_limits import IpLimits
-from .placing import NodeColumns, Shown
+from .entity_usage import UsageReader
+from .limiting import IpLimits
+from .placing import NodeColumns
 
 _TOLERANCE: Final = 0.02
 """Of the limit, or of what was reported if that is more: the rate moves between the readings of two attributes."""
 _REPEATS_OF_FETCH: Final = {"FetchConsumer", "FetchFollower"}
 _FORWARDED: Final = {"CreateTopics", "CreatePartitions", "DeleteTopics"}
 """
-Requests whose throttles Kafka's histogram leaves out under KRaft, where brokers forward them: it stays at 0 although clients
-wait. (With ZooKeeper it counts them.)
+Requests whose throttles Kafka's histogram leaves out under KRaft, where brokers forward them: it stays at 0 although they are
+throttled. (With ZooKeeper it counts them.)
 """
 _MOST_HISTOGRAMS: Final = 1_000
 """Far more than Kafka has requests; an agent may make names up."""
 _EVENTS: Final = "controller events"
-
-
 _THROTTLES: Final = {
     Meaning.IP_CONNECTION_THROTTLE,
     Meaning.LISTENER_CONNECTION_THROTTLE,
     Meaning.REMOTE_STORAGE_THROTTLE,
 }
 """Averages in ms, NaN when there was no throttle."""
-_DIVISORS: Final = {
-    Meaning.EXEMPT_REQUEST_TIME: PERCENT,
-    **dict.fromkeys(_THROTTLES, MILLISECONDS),
-}
-"""From Kafka's units to ours."""
+_DIVISORS: Final = {each.meaning: each.divisor for each in ATTRIBUTES}
+"""Kafka's unit divided by this is ours."""
 
 
 class NodeNumbers:
-    """What a node's table says of the node itself."""
+    """The numbers of a node's table about the node itself."""
 
     def __init__(self, node: NodeColumns, values: Floats) -> None:
         self.node = node
-        self.said = defaultdict[Meaning, dict[str, float | None]](dict)
+        self.reported = defaultdict[Meaning, dict[str, float | None]](dict)
         """By request, listener, address, direction or quota type; None where the node gives no finite number."""
         for meaning, places in node.places.items():
-            divisor = _DIVISORS.get(meaning, 1.0)
             instead = 0.0 if meaning in _THROTTLES else None
-            for about, at in places.items():
-                value = float(values[at])
-                known = isfinite(value)
-                self.said[meaning][about] = value / divisor if known else instead
+            self.reported[meaning] = {
+                about: value / _DIVISORS[meaning]
+                if isfinite(value := float(values[at]))
+                else instead
+                for about, at in places.items()
+            }
         leads = self.one(Meaning.ACTIVE_CONTROLLER)
         self.leads = None if leads is None else leads > 0
-        """Whether the node says that it is the active controller; None when it does not say."""
+        """Whether the node reports that it is the active controller; None when it reports neither."""
 
     def finite(self, meaning: Meaning) -> dict[str, float]:
-        """What is said, without what is no finite number."""
-        said = self.said[meaning].items()
-        return {about: value for about, value in said if value is not None}
+        """The numbers of one meaning, without those that are not finite."""
+        reported = self.reported[meaning].items()
+        return {about: value for about, value in reported if value is not None}
 
     def one(self, meaning: Meaning) -> float | None:
-        """What there is only one of, or the last one; None when the node gave no number."""
-        return next(reversed(self.said[meaning].values()), None)
+        """The only number of a meaning, or the last one; None when the node gave no number."""
+        return next(reversed(self.reported[meaning].values()), None)
 
 
 class NodeUsages:
     """Makes the nodes' part of snapshots."""
 
     def __init__(self) -> None:
-        self._sums = defaultdict[str, HistogramSums](HistogramSums)
+        self.sums = defaultdict[str, HistogramSums](HistogramSums)
+        """By node."""
         self._limits: Limits | None = None
         self._ip_limits: IpLimits | None = None
 
@@ -85,23 +84,12 @@ class NodeUsages:
         self,
         nodes: Sequence[NodeNumbers],
         limits: Limits | None,
-        shown: Shown,
+        shown: UsageReader,
         read: Columns,
         stale: NDArray[np.bool_],
         leads: Mapping[str, bool | None],
     ) -> tuple[NodeUsage, ...]:
-        """
-        The usage of each node.
-
-        Args:
-            nodes: What each said.
-            limits: What is configured, None when unknown.
-            shown: The entities that are shown.
-            read: What they used.
-            stale: By row of all entities whether it was read but does not count.
-            leads: By node whether it is the active controller, None when unknown.
-
-        """
+        """The usage of each node, where ``read`` is what the entities used that are ``shown``, and all others read are ``stale``."""
         rules, layout = shown.placed.rules, shown.placed.layout
         counts = np.zeros((len(layout.nodes), len(TYPES)), np.intp)
         rows = np.flatnonzero(stale)
@@ -120,10 +108,6 @@ class NodeUsages:
             usages.append(self._of_node(numbers, limits, of_types, differ.get(node_id)))
         return tuple(usages)
 
-    def forget(self, node_id: str) -> None:
-        """Drop what is remembered of a node."""
-        self._sums.pop(node_id, None)
-
     def _of_node(
         self,
         numbers: NodeNumbers,
@@ -134,7 +118,7 @@ class NodeUsages:
         node_id = numbers.node.node_id
         settings = limits.nodes.get(node_id) if limits else None
         known = settings or NodeSettings()
-        sums = self._sums[node_id]
+        sums = self.sums[node_id]
         sums.began(numbers.one(Meaning.STARTED_AT))
         mean = numbers.one(Meaning.CONTROLLER_EVENT_MEAN)
         events = numbers.one(Meaning.CONTROLLER_EVENT_COUNT)
@@ -151,9 +135,7 @@ class NodeUsages:
             broker=node_id,
             delay_queue_size={QuotaType(kind): size for kind, size in queues.items()},
             exempt_request_threads=numbers.one(Meaning.EXEMPT_REQUEST_TIME),
-            request_capacity_threads=settings.request_capacity_threads
-            if settings
-            else None,
+            request_capacity_threads=known.request_capacity_threads,
             request_throttled_seconds=_throttled_seconds(numbers, sums),
             throttling_errors=numbers.finite(Meaning.THROTTLING_ERRORS),
             stale_entities=stale_entities,
@@ -163,13 +145,16 @@ class NodeUsages:
             controller_events=events,
             controller_event_queue_seconds=waited,
             connections=self._connections(numbers, limits, known),
-            replication=_by_direction(
-                numbers.said[Meaning.REPLICATION], known.replication_limits, {}
+            replication=_rates(
+                numbers.reported[Meaning.REPLICATION],
+                known.replication_limits.get,
+                also=known.replication_limits,
             ),
-            remote_storage=_by_direction(
-                numbers.said[Meaning.REMOTE_STORAGE],
-                known.remote_storage_limits,
-                numbers.said[Meaning.REMOTE_STORAGE_THROTTLE],
+            remote_storage=_rates(
+                numbers.reported[Meaning.REMOTE_STORAGE],
+                known.remote_storage_limits.get,
+                waits := numbers.reported[Meaning.REMOTE_STORAGE_THROTTLE],
+                also={**known.remote_storage_limits, **waits},
             ),
         )
 
@@ -181,24 +166,20 @@ class NodeUsages:
             self._ip_limits = IpLimits(limits.connection_limits) if limits else None
         rules = self._ip_limits
         default, own = settings.connection_limit, settings.listener_connection_limits
-        waits = numbers.said[Meaning.LISTENER_CONNECTION_THROTTLE]
+        reported, total = numbers.reported, numbers.one(Meaning.BROKER_CONNECTIONS)
+        ips = {
+            ip: rate
+            for ip, rate in reported[Meaning.IP_CONNECTIONS].items()
+            if rules is None or rules.may_limit(ip)
+        }
         return ConnectionUsage(
-            broker=LimitedRate(
-                rate=numbers.one(Meaning.BROKER_CONNECTIONS), limit=default
+            broker=LimitedRate(rate=total, limit=default),
+            listeners=_rates(
+                reported[Meaning.LISTENER_CONNECTIONS],
+                lambda name: own.get(name.lower(), default),
+                reported[Meaning.LISTENER_CONNECTION_THROTTLE],
             ),
-            listeners={
-                listener: LimitedRate(
-                    rate=rate,
-                    limit=own.get(listener.lower(), default),
-                    throttle_time_seconds=waits.get(listener),
-                )
-                for listener, rate in numbers.said[Meaning.LISTENER_CONNECTIONS].items()
-            },
-            ips={
-                ip: LimitedRate(rate=rate, limit=rules.limit(ip) if rules else None)
-                for ip, rate in numbers.said[Meaning.IP_CONNECTIONS].items()
-                if rules is None or rules.may_limit(ip)
-            },
+            ips=_rates(ips, lambda ip: rules.limit(ip) if rules else None),
             ip_throttle_time_seconds=numbers.finite(Meaning.IP_CONNECTION_THROTTLE),
         )
 
@@ -217,7 +198,7 @@ class HistogramSums:
         self._sums: dict[str, tuple[float, float]] = {}
 
     def began(self, started_at: float | None) -> None:
-        """Forget everything when the node was started again; None when it does not say."""
+        """Forget everything when the node was started again; None when it does not report that."""
         if started_at != self._started_at:
             self._started_at = started_at
             self._sums.clear()
@@ -234,12 +215,11 @@ class HistogramSums:
         return total
 
 
-def _disagreements(shown: Shown, read: Columns) -> dict[str, int]:
+def _disagreements(shown: UsageReader, read: Columns) -> dict[str, int]:
     """
-    By node how many entities are nearer to or farther from their limit than the node says; without nodes that say nothing (KIP-1373).
+    By node how many entities have another utilization than the node reports; without nodes that report none (KIP-1373).
 
-    The node computes with the limit that it enforces, so that a difference is one between that
-    limit and the one that was read from the Admin API.
+    The node computes with the limit that it enforces: it differs from the one that was read from the Admin API.
     """
     layout = shown.layout
     places = shown.places.get(Meaning.REPORTED_UTILIZATION, np.empty(0))
@@ -266,17 +246,18 @@ def _throttled_seconds(numbers: NodeNumbers, sums: HistogramSums) -> dict[str, f
     return seconds
 
 
-def _by_direction(
+def _rates(
     rates: Mapping[str, float | None],
-    limits: Mapping[str, float],
-    waits: Mapping[str, float | None],
+    limit: Callable[[str], float | None],
+    waits: Mapping[str, float | None] = MappingProxyType({}),
+    also: Iterable[str] = (),
 ) -> dict[str, LimitedRate]:
-    """Rates by direction; a limit shows whether it is used or not."""
+    """Rates by name with their limits; a limit is shown ``also`` where it is not used."""
     return {
-        direction: LimitedRate(
-            rate=rates.get(direction),
-            limit=limits.get(direction),
-            throttle_time_seconds=waits.get(direction),
+        name: LimitedRate(
+            rate=rates.get(name),
+            limit=limit(name),
+            throttle_time_seconds=waits.get(name),
         )
-        for direction in {**rates, **limits, **waits}
+        for name in dict.fromkeys((*rates, *also))
     }

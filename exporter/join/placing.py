@@ -1,8 +1,8 @@
 """
-Where in the tables the numbers of each entity are, and how they are read.
+Where in the tables the numbers of each entity and node are.
 
-Found once for each column, when it is first seen: afterwards a scrape is a take by arrays of places. A change of few columns
-is looked at, and the others are moved with their rows.
+Found once for each column, when it is first seen: afterwards a scrape is a take by arrays of places. Where few columns
+change, these are looked at, and the others are moved with their rows.
 """
 
 from __future__ import annotations
@@ -10,25 +10,26 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, compress, count
+from functools import lru_cache
+from itertools import compress, count
 from operator import is_not
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import NO_RULE, QuotaRules, QuotaType, RuleTable
+from quotascope.metrics import MalformedName, QuotaType, desanitize
 
 from ..beans import BeanColumn, BeanTable
-from ..limits import Limits, NodeSettings
-from ..mapping import MILLISECONDS, PERCENT, USAGE, Meaning
-from ..snapshot import Callbacks, Columns, Entity, Floats, Layout
-from ..snapshot.layout import TYPES, Rows, fixed, order
-from .interpretation import Found, interpreted
+from ..limits import Limits
+from ..mapping import Attribute, Meaning, attribute_of
+from ..snapshot import Callbacks, Entity, Layout
+from ..snapshot.layout import Rows, order
+from .limiting import alike, deciding, limited
 
 MOST_TAGS: Final = 10
 """How many tags of a custom quota callback are shown."""
-_OF_ENTITIES: Final = {
+OF_ENTITIES: Final = {
     Meaning.USAGE: "usage",
     Meaning.THROTTLE_TIME: "throttle_time",
     Meaning.TOKENS: "tokens",
@@ -37,27 +38,51 @@ _OF_ENTITIES: Final = {
     Meaning.THROTTLED_REQUESTS: "throttled_requests",
     Meaning.REJECTED_MUTATIONS: "rejected_mutations",
 }
-"""What is said of entities, and the column of a snapshot that holds it."""
-NO_RULES: Final[RuleTable] = QuotaRules().snapshot()
-_UNLIMITED_TOKENS: Final = 9e15
-"""
-More tokens than any limit gives. A bucket without a limit grows by Long.MAX a second up to
-1e20: within a millisecond of losing its limit it holds this many.
-"""
-_USAGE: Final = np.array([USAGE[kind].divisor for kind in TYPES])
-_DIVISORS: Final = {
-    Meaning.THROTTLE_TIME: MILLISECONDS,
-    Meaning.THROTTLED_SECONDS: MILLISECONDS,
-    Meaning.REPORTED_UTILIZATION: PERCENT,
-}
-"""From Kafka's units to ours; of usage by quota type."""
-_NUMBERS: Final = {meaning: number for number, meaning in enumerate(_OF_ENTITIES)}
+"""What is reported of entities, and the column of a snapshot that holds it."""
+_NUMBERS: Final = {meaning: number for number, meaning in enumerate(OF_ENTITIES)}
 _TAKEN: Final = {"broker", "quota_type", "cluster", "le", "quantile"}
 _BLOCK: Final = 64
-"""So many columns are compared at once."""
+"""Columns that are compared at once."""
 _NOWHERE: Final = np.empty(0, np.intp)
-_Fresh = tuple[str, int, Found]
-"""A column that has no row yet: its node and its place in the table, and what it says."""
+
+
+class ColumnMeaning(NamedTuple):
+    """What the numbers of a column are about."""
+
+    attribute: Attribute
+    tags: tuple[QuotaType, str, str] | None
+    """The entity on its node: quota type, decoded user and client id, empty where absent; None for a number of the node."""
+    about: str
+    """The request, listener, address, direction or quota type of a number of the node; empty for the node itself."""
+    callback: tuple[QuotaType, tuple[tuple[str, str], ...]] | None = None
+    """The entity of a custom quota callback on its node: quota type, and tags by key."""
+
+
+def interpreted(column: BeanColumn) -> ColumnMeaning | None:
+    """The meaning of a column, None when it has none for us."""
+    attribute = attribute_of(column)
+    if attribute is None:
+        return None
+    bean, kind = column.bean, attribute.quota_type
+    if attribute.open and kind is not None:
+        tags = tuple(pair for pair in bean.properties if pair[0] != "type")
+        return ColumnMeaning(attribute, None, "", (kind, tags))
+    if kind is not None and "user" in attribute.free:
+        names = dict(bean.properties)
+        user, client_id = names.get("user", ""), names.get("client-id", "")
+        return ColumnMeaning(attribute, (kind, decoded(user), client_id), "")
+    free = (bean.get(key) for key in attribute.free if attribute.required)
+    about = next(filter(None, free), attribute.direction)
+    return ColumnMeaning(attribute, None, about if kind is None else kind.value)
+
+
+@lru_cache(maxsize=64)  # the columns of a user come one after the other
+def decoded(user: str) -> str:
+    """The user's name out of Kafka's percent-encoded tag; a tag that Kafka would not write stays as it is."""
+    try:
+        return desanitize(user)
+    except MalformedName:
+        return user
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,20 +92,20 @@ class NodeColumns:
     node_id: str
     columns: tuple[BeanColumn, ...] = ()
     rows: Rows = field(default_factory=_NOWHERE.copy)
-    """By column the row of its entity, -1 for those that are about none."""
+    """By column the row of its entity, -1 where it is about no entity, or the row is not found yet."""
     meanings: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
-    """By column the number of what it says in ``_OF_ENTITIES``, if it is about an entity."""
-    others: Mapping[int, Found] = field(default_factory=dict)
-    """What is not about an entity of Kafka's own quotas, by column."""
+    """By column the place of its meaning in ``OF_ENTITIES``, if it is about an entity."""
+    others: Mapping[int, ColumnMeaning] = field(default_factory=dict)
+    """By column the meaning of those that are not about an entity of Kafka's own quotas."""
+    fresh: Mapping[int, ColumnMeaning] = field(default_factory=dict)
+    """By column the meaning of those about an entity without a row yet."""
     places: Mapping[Meaning, Mapping[str, int]] = field(default_factory=dict)
-    """Where something is said of the node: by meaning, and of which request, listener, address, direction or quota type."""
+    """The columns about the node: by meaning, and by request, listener, address, direction or quota type."""
     tags: frozenset[str] = frozenset()
     """The keys of the tags of a custom quota callback."""
 
-    def following(
-        self, columns: tuple[BeanColumn, ...]
-    ) -> tuple[NodeColumns, list[_Fresh]]:
-        """Those of the next table; new ones that are about entities have no row yet."""
+    def following(self, columns: tuple[BeanColumn, ...]) -> NodeColumns:
+        """What the columns of the node's next table are about; new ones are interpreted, all others keep their rows."""
         before, size = self.columns, len(columns)
         changed = replaced(before, columns)
         # Hashing a column would take as long as interpreting it; both tables keep identities valid.
@@ -89,58 +114,75 @@ class NodeColumns:
         rows = np.append(self.rows[:size], more)
         meanings = np.append(self.meanings[:size], more.astype(np.int8))
         others = {**self.others}
-        fresh: list[_Fresh] = []
+        fresh: dict[int, ColumnMeaning] = {}
         for at in changed:
             others.pop(at, None)
         for at in changed[: np.searchsorted(changed, size)]:
             origin = known.get(id(columns[at]))
             if origin is not None:
                 rows[at], meanings[at] = self.rows[origin], self.meanings[origin]
-                found = self.others.get(origin)
+                meaning = self.others.get(origin)
             else:
-                rows[at], found = -1, interpreted(columns[at])
-                if found is not None and (found.tags or found.callback):
-                    meanings[at] = _NUMBERS[found.attribute.meaning]
-                    fresh.append((self.node_id, at, found))
-            if found is not None and not found.tags:
-                others[at] = found
+                rows[at], meaning = -1, interpreted(columns[at])
+                if meaning is not None and (meaning.tags or meaning.callback):
+                    meanings[at] = _NUMBERS[meaning.attribute.meaning]
+                    fresh[at] = meaning
+            if meaning is not None and not meaning.tags:
+                others[at] = meaning
         places: dict[Meaning, dict[str, int]] = {}
         tags: set[str] = set()
-        for at, found in sorted(others.items()):
-            if found.callback is not None:
-                tags.update(key for key, _ in found.callback[1])
+        for at, meaning in sorted(others.items()):
+            if meaning.callback is not None:
+                tags.update(key for key, _ in meaning.callback[1])
             else:
-                places.setdefault(found.attribute.meaning, {})[found.about] = at
-        now = NodeColumns(
-            self.node_id, columns, rows, meanings, others, places, frozenset(tags)
-        )
-        return now, fresh
+                places.setdefault(meaning.attribute.meaning, {})[meaning.about] = at
+        return NodeColumns(
+            self.node_id, columns, rows, meanings, others, fresh, places, frozenset(tags)
+        )  # fmt: skip
 
-    def without_callbacks(self) -> tuple[NodeColumns, list[_Fresh]]:
+    def without_callbacks(self) -> NodeColumns:
         """The same columns, of which those of a custom quota callback have no row yet."""
-        found = [(self.node_id, at, each) for at, each in self.others.items()]
-        fresh = [each for each in found if each[2].callback is not None]
+        tagged = {at: each for at, each in self.others.items() if each.callback}
         rows = self.rows.copy()
-        rows[[at for _, at, _ in fresh]] = -1
-        return replace(self, rows=rows), fresh
+        rows[[*tagged]] = -1
+        return replace(self, rows=rows, fresh={**self.fresh, **tagged})
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Placed:
-    """All that is known of some tables before their numbers: the same object as long as these are the same columns and limits."""
+    """All that is known of some tables before their numbers: the same object while their columns and the limits are the same."""
 
-    layout: Layout
-    """All entities, also those of nodes that were read a short while ago."""
-    places: Mapping[Meaning, Rows]
-    """By row the place of a number, counted through all tables one after the other; -1 where there is none."""
-    folded: Mapping[Meaning, tuple[Rows, Rows]]
-    """Where several numbers are of one entity, the places of all of a callback's, and the row of each."""
-    read: NDArray[np.bool_]
-    """By row whether the tables say anything of it."""
-    rules: Limits | None
-    """Those that decide; None when they are unknown, or a custom quota callback decides."""
-    nodes: tuple[NodeColumns, ...]
-    callbacks: Callbacks
+    def __init__(
+        self,
+        layout: Layout,
+        nodes: Sequence[NodeColumns],
+        rules: Limits | None,
+        callbacks: Callbacks,
+    ) -> None:
+        self.layout = layout
+        """All entities, also those of nodes that were read a short while ago."""
+        self.nodes = nodes
+        self.rules = rules
+        """The limits if they decide; None when they are unknown, or a custom quota callback decides."""
+        self.callbacks = callbacks
+        rows = np.concatenate([_NOWHERE, *(node.rows for node in nodes)])
+        meanings = np.concatenate([_NOWHERE, *(node.meanings for node in nodes)])
+        about = rows >= 0
+        self.read = np.zeros(len(layout), np.bool_)
+        """By row whether the tables have any number of it."""
+        self.read[rows[about]] = True
+        self.places: dict[Meaning, Rows] = {}
+        """By row the place of a number, counted through all tables one after the other; -1 where there is none."""
+        self.folded: dict[Meaning, tuple[Rows, Rows]] = {}
+        """Where several numbers are of one entity, the places of all of a callback's, and the row of each."""
+        for meaning, number in _NUMBERS.items():
+            of_it = np.flatnonzero(about & (meanings == number))
+            if of_it.size:
+                # Of two columns with the same meaning, by two spellings of a name, the later one counts.
+                self.places[meaning] = np.full(len(layout), -1)
+                self.places[meaning][rows[of_it]] = of_it
+                tagged = of_it[rows[of_it] >= layout.tagged.start]
+                if np.unique(rows[tagged]).size < tagged.size:
+                    self.folded[meaning] = tagged, rows[tagged]
 
 
 class Placing:
@@ -157,18 +199,17 @@ class Placing:
         """The keys of the tags that are shown."""
         self._rules: Limits | None = None
         self._read_again: Limits | None = None
-        """Those that were last found to say the same: to compare thousands of rules takes long."""
+        """Limits found equal to ``_rules`` last: to compare thousands of rules takes long."""
         self._placed: Placed | None = None
 
     def place(self, tables: Sequence[BeanTable], limits: Limits | None) -> Placed:
         """Where the numbers of these tables are, one for each node."""
         nodes, last = dict(self._nodes), self._placed
-        fresh: list[_Fresh] = []
         for table in tables:
-            node = nodes.get(table.node_id) or NodeColumns(table.node_id)
-            if table.node_id not in nodes or node.columns is not table.layout.columns:
-                nodes[table.node_id], found = node.following(table.layout.columns)
-                fresh += found
+            node = nodes.get(table.node_id)
+            if node is None or node.columns is not table.layout.columns:
+                node = node or NodeColumns(table.node_id)
+                nodes[table.node_id] = node.following(table.layout.columns)
         read = [nodes[table.node_id] for table in tables]
         keys = sorted(set[str]().union(*(node.tags for node in read)))
         rules = deciding(limits, callback_seen=bool(keys))
@@ -178,26 +219,22 @@ class Placing:
                 return last
         tags = tuple(keys[:MOST_TAGS])
         if tags != self._tags:
-            again = {name: node.without_callbacks() for name, node in nodes.items()}
-            nodes = {name: node for name, (node, _) in again.items()}
-            fresh = [each for each in fresh if each[2].callback is None]
-            fresh += chain.from_iterable(found for _, found in again.values())
-        layout = self._follow(nodes, fresh, tags, rules)
+            nodes = {name: node.without_callbacks() for name, node in nodes.items()}
+        layout = self._follow(nodes, tags, rules)
         if rules is not self._rules:
             now = {
-                row: limited
+                row: under
                 for row, entity in enumerate(layout.entities)
-                if (limited := _limited(entity, rules)) is not entity
+                if (under := limited(entity, rules)) is not entity
             }
             layout = layout.under(now) if now else layout
         # Nothing is taken over before all is known.
-        self._nodes, self._layout = nodes, layout
-        self._tags = tags
         if rules is not self._rules:
             self._rules = self._read_again = rules
+        self._nodes, self._layout, self._tags = nodes, layout, tags
         callbacks = Callbacks(labels=labels_of(tags), left_out=tuple(keys[MOST_TAGS:]))
         read = [nodes[table.node_id] for table in tables]
-        self._placed = _placed(layout, read, rules, callbacks)
+        self._placed = Placed(layout, read, rules, callbacks)
         return self._placed
 
     def forget(self, node_id: str) -> None:
@@ -206,28 +243,25 @@ class Placing:
             self._placed = None
 
     def _follow(
-        self,
-        nodes: dict[str, NodeColumns],
-        fresh: Sequence[_Fresh],
-        tags: Sequence[str],
-        rules: Limits | None,
+        self, nodes: dict[str, NodeColumns], tags: Sequence[str], rules: Limits | None
     ) -> Layout:
         """The layout after columns came and left; the nodes' columns get rows in it."""
         layout, size = self._layout, len(self._layout)
-        asked: dict[tuple[object, ...], tuple[Entity, list[tuple[str, int]]]] = {}
-        for name, at, found in fresh:
-            kind, user, client_id, values = _shown(found, tags)
-            key = name, kind.value, user, client_id, values
-            if key not in asked:
-                entity = Entity(
-                    broker=name,
-                    quota_type=kind,
-                    user=user,
-                    client_id=client_id,
-                    tags=values,
-                )
-                asked[key] = entity, []
-            asked[key][1].append((name, at))
+        asked: dict[tuple[object, ...], tuple[Entity, list[int]]] = {}
+        for name, node in nodes.items():
+            for at, meaning in node.fresh.items():
+                key = name, *_identity(meaning, tags)
+                if key not in asked:
+                    _, kind, user, client_id, values = key
+                    entity = Entity(
+                        broker=name,
+                        quota_type=QuotaType(kind),
+                        user=user,
+                        client_id=client_id,
+                        tags=values,
+                    )
+                    asked[key] = entity, []
+                asked[key][1].append(at)
         sought = sorted(asked.values(), key=lambda each: order(each[0]))
         came: list[Entity] = []
         places: list[int] = []
@@ -236,131 +270,29 @@ class Placing:
             target = row
             if row == size or order(layout.entities[row]) != order(entity):
                 target = size + len(came)
-                came.append(_limited(entity, rules))
+                came.append(limited(entity, rules))
                 places.append(row)
-            for name, at in columns:
-                nodes[name].rows[at] = target
+            nodes[entity.broker].rows[columns] = target
         used = np.zeros(size + len(came) + 1, np.bool_)
         for node in nodes.values():
             used[node.rows] = True  # a row of -1 is the last one
         gone = np.flatnonzero(~used[:size])
-        if not came and not gone.size:
-            return layout
-        changed = layout.changed(gone, came, np.array(places, np.intp))
-        before = changed.rows_in(layout)
-        after = np.full(used.size, -1)
-        after[before[before >= 0]] = np.flatnonzero(before >= 0)
-        after[size:-1] = np.flatnonzero(before < 0)
-        for name, node in nodes.items():
-            nodes[name] = replace(node, rows=after[node.rows])
+        changed, after = layout, np.arange(used.size)
+        after[-1] = -1
+        if came or gone.size:
+            changed = layout.changed(gone, came, np.array(places, np.intp))
+            before = changed.rows_in(layout)
+            after[gone] = -1
+            after[before[before >= 0]] = np.flatnonzero(before >= 0)
+            after[size:-1] = np.flatnonzero(before < 0)
+        if changed is not layout or asked:
+            for name, node in nodes.items():
+                nodes[name] = replace(node, rows=after[node.rows], fresh={})
         return changed
 
 
-class Shown:
-    """
-    The entities that are shown, and how to read what they used.
-
-    Args:
-        placed: Where the numbers are.
-        counted: By row of all entities whether it is shown.
-        last: A layout of earlier: if the entities are the same, and their limits, it stays.
-
-    """
-
-    def __init__(
-        self, placed: Placed, counted: NDArray[np.bool_], last: Layout
-    ) -> None:
-        layout, rows = placed.layout, np.flatnonzero(counted)
-        if len(rows) < len(layout):
-            layout = layout.only(rows)
-        if len(layout) == len(last) and not any(
-            map(is_not, layout.entities, last.entities)
-        ):
-            layout = last
-        here = np.full(len(placed.layout), -1)
-        here[rows] = np.arange(len(rows))
-        self.placed, self.counted, self.layout = placed, counted, layout
-        self.places = {meaning: at[rows] for meaning, at in placed.places.items()}
-        self._folded = {
-            meaning: (places[here[of] >= 0], here[of[here[of] >= 0]])
-            for meaning, (places, of) in placed.folded.items()
-        }
-        self._usage_divisors = _USAGE[layout.types]
-        # NaN after a minute without a throttle is 0 where a node measures it: it has the column. Of controller mutations that holds
-        # beside a counter of an embedded engine only: under KRaft the column is there, and never more than NaN.
-        nowhere = np.full(len(layout), -1)
-        measured = self.places.get(Meaning.THROTTLE_TIME, nowhere) >= 0
-        measured &= (layout.types != TYPES.index(QuotaType.CONTROLLER_MUTATION)) | (
-            self.places.get(Meaning.THROTTLED_SECONDS, nowhere) >= 0
-        )
-        self._unthrottled = np.where(measured, 0.0, np.nan)
-
-    def read(self, values: Floats) -> Columns:
-        """What the entities used, without causes, out of all tables' numbers one after the other and a NaN."""
-        read: dict[str, Any] = dict.fromkeys(_OF_ENTITIES.values(), self.layout.absent)
-        for meaning, places in self.places.items():
-            column = self._in_base_units(meaning, values[places], slice(None))
-            if meaning in self._folded:
-                self._fold(meaning, column, values)
-            if not np.isnan(column).all():
-                read[_OF_ENTITIES[meaning]] = fixed(column)
-        causes = np.zeros(len(self.layout), np.int8)
-        return Columns(layout=self.layout, causes=fixed(causes), **read)
-
-    def _fold(self, meaning: Meaning, column: Floats, values: Floats) -> None:
-        """Add usages up where several entities of a callback are shown as one, and take the longest throttle."""
-        places, rows = self._folded[meaning]
-        each = self._in_base_units(meaning, values[places], rows)
-        column[rows] = np.nan
-        if meaning is Meaning.USAGE:
-            # by size, so that a sum is the same whichever came first
-            sizes = np.lexsort((each, rows))
-            column[rows[~np.isnan(each)]] = 0.0
-            np.add.at(column, rows[sizes], np.nan_to_num(each[sizes]))
-        else:
-            np.fmax.at(column, rows, each)
-
-    def _in_base_units(
-        self, meaning: Meaning, numbers: Floats, rows: Rows | slice
-    ) -> Floats:
-        """Kafka's numbers of some rows; what is not finite becomes NaN, or 0 where nothing was throttled."""
-        known = np.isfinite(numbers)
-        if meaning is Meaning.TOKENS:
-            known &= numbers < _UNLIMITED_TOKENS
-            if self.placed.rules is not None:
-                known &= ~np.isnan(self.layout.limits[rows])
-        divisor: Floats | float = _DIVISORS.get(meaning, 1.0)
-        if meaning is Meaning.USAGE:
-            divisor = self._usage_divisors[rows]
-        throttle = meaning is Meaning.THROTTLE_TIME
-        instead = self._unthrottled[rows] if throttle else np.nan
-        return np.where(known, numbers / divisor, instead)
-
-
-def deciding(limits: Limits | None, *, callback_seen: bool = False) -> Limits | None:
-    """
-    The limits, if it is the configured rules that decide.
-
-    None when they are unknown, and where a custom callback (``client.quota.callback.class``) makes
-    tags and limits of its own: by the configuration, or by the tags of some bean.
-    """
-    if limits is None or callback_seen:
-        return None
-    configured = any(
-        settings.quota_callback_class for settings in limits.nodes.values()
-    )
-    return None if configured else limits
-
-
-def alike(one: Limits | None, other: Limits | None) -> bool:
-    """Whether limits differ in nothing that decides, as when they were only read again."""
-    if one is None or other is None or one is other:
-        return one is other
-    return one.rules == other.rules and one.nodes == other.nodes
-
-
 def replaced(old: Sequence[object], new: Sequence[object]) -> list[int]:
-    """The places (ascending) whose item is not the same object in both, those that only one of them has included."""
+    """The places (ascending) where two sequences do not have the same object, or only one of them has any."""
     places: list[int] = []
     length = min(len(old), len(new))
     for start in range(0, length, _BLOCK):
@@ -383,68 +315,12 @@ def labels_of(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def _shown(
-    found: Found, tags: Sequence[str]
-) -> tuple[QuotaType, str, str, tuple[str, ...] | None]:
-    """What tells an entity from others of its node: of a callback's the tags that are shown."""
-    if found.callback is None:
-        kind, user, client_id = found.tags or (QuotaType.PRODUCE, "", "")
-        return kind, user, client_id, None
-    given = dict(found.callback[1])
-    return found.callback[0], "", "", tuple(given.get(key, "") for key in tags)
-
-
-def _limited(entity: Entity, rules: Limits | None) -> Entity:
-    """The entity under these rules; the same one where its limit is."""
-    kind, resolution, limit, burst = entity.quota_type, None, None, None
-    if rules is not None and entity.tags is None:
-        table = rules.rules.get(kind, NO_RULES)
-        resolution = table.limit(entity.user, entity.client_id) or NO_RULE
-        if resolution.bound is not None:
-            limit = resolution.bound / USAGE[kind].divisor
-        if limit is not None and kind is QuotaType.CONTROLLER_MUTATION:
-            # No Admin API tells the settings of a node that is only a controller; those of the brokers are the best guess.
-            guess = next(iter(rules.nodes.values()), NodeSettings())
-            known = rules.nodes.get(entity.broker) or guess
-            samples, window = (
-                known.controller_quota_samples,
-                known.controller_quota_window_seconds,
-            )
-            burst = limit * (samples * window)
-    now = resolution, limit, burst
-    if (entity.resolution, entity.limit, entity.burst_tokens) == now:
-        return entity
-    return replace(entity, resolution=resolution, limit=limit, burst_tokens=burst)
-
-
-def _placed(
-    layout: Layout,
-    nodes: Sequence[NodeColumns],
-    rules: Limits | None,
-    callbacks: Callbacks,
-) -> Placed:
-    rows = np.concatenate([_NOWHERE, *(node.rows for node in nodes)])
-    meanings = np.concatenate([_NOWHERE, *(node.meanings for node in nodes)])
-    about = rows >= 0
-    places: dict[Meaning, Rows] = {}
-    folded: dict[Meaning, tuple[Rows, Rows]] = {}
-    for meaning, number in _NUMBERS.items():
-        of_it = np.flatnonzero(about & (meanings == number))
-        if of_it.size:
-            # Of two columns that say the same, by two spellings of a name, the later one counts.
-            places[meaning] = np.full(len(layout), -1)
-            places[meaning][rows[of_it]] = of_it
-            tagged = of_it[rows[of_it] >= layout.tagged.start]
-            if np.unique(rows[tagged]).size < tagged.size:
-                folded[meaning] = tagged, rows[tagged]
-    read = np.zeros(len(layout), np.bool_)
-    read[rows[about]] = True
-    return Placed(
-        layout=layout,
-        places=places,
-        folded=folded,
-        read=read,
-        rules=rules,
-        nodes=tuple(nodes),
-        callbacks=callbacks,
-    )
+def _identity(
+    meaning: ColumnMeaning, tags: Sequence[str]
+) -> tuple[str, str, str, tuple[str, ...] | None]:
+    """What distinguishes an entity from others of its node; of a callback's the tags that are shown."""
+    if meaning.callback is None:
+        kind, user, client_id = meaning.tags or (QuotaType.PRODUCE, "", "")
+        return kind.value, user, client_id, None
+    kind, given = meaning.callback[0], dict(meaning.callback[1])
+    return kind.value, "", "", tuple(given.get(key, "") for key in tags)

@@ -3,7 +3,7 @@ Which beans count.
 
 A bean is not a rule: it stays for up to an hour after more specific rules, or the removal of
 all rules, have moved its clients elsewhere, and then counts them twice. Since Kafka 4.1
-(KAFKA-19282) the rules in force alone say under which tags a client is measured, so that a bean
+(KAFKA-19282) the rules in force alone decide under which tags a client is measured, so that a bean
 with other tags is stale. An older broker also remembers rules removed since its start; there a
 bean in use can look stale, and is kept only while it rises (``Staleness``).
 """
@@ -23,7 +23,8 @@ from ..limits import Limits
 from ..mapping import Meaning
 from ..snapshot import Entity, Floats, Layout
 from ..snapshot.layout import TYPES, Rows
-from .placing import NO_RULES, Placed, alike
+from .limiting import NO_RULES, alike
+from .placing import Placed
 
 _SAMPLES: Final = np.array(
     [2 if kind is QuotaType.CONTROLLER_MUTATION else 11 for kind in TYPES]
@@ -42,7 +43,7 @@ _Name = tuple[str, QuotaType, str, str]
 
 
 class Standing(IntEnum):
-    """What the rules in force say of a bean with certain tags."""
+    """Whether clients are measured under the tags of a bean, by the rules in force."""
 
     IN_USE = 0
     """Clients are measured under these tags."""
@@ -72,7 +73,7 @@ class Staleness:
         """The rows that are not simply in use."""
         self._last: tuple[Floats, Floats] = np.empty(0), np.empty(0)
         """Usage and throttle time at the previous collection in Kafka's units, 0 for what was not there."""
-        self._read_under: dict[str, Limits | None] = {}
+        self.read_under: dict[str, Limits | None] = {}
         """By node the rules at the previous collection."""
         self._rose = RecentRows()
 
@@ -83,16 +84,7 @@ class Staleness:
         leads: Mapping[str, bool | None],
         at: float,
     ) -> NDArray[np.bool_]:
-        """
-        By row whether it was read but does not count: also mutations of a node that does not lead.
-
-        Args:
-            placed: Where the numbers are.
-            values: The numbers of all tables, then a NaN.
-            leads: By node whether it is the active controller, None when unknown.
-            at: Unix time in seconds.
-
-        """
+        """By row whether it was read but does not count at ``at`` (Unix time in seconds): also mutations of a node that does not lead."""
         self._follow(placed, at)
         layout = placed.layout
         stale = np.zeros(len(layout), np.bool_)
@@ -103,13 +95,9 @@ class Staleness:
         suspects = self._suspects[placed.read[self._suspects]]
         if suspects.size:
             self._judge(suspects, stale, placed, values, at)
-        for node in placed.nodes:
-            self._read_under[node.node_id] = placed.rules
+        read = (node.node_id for node in placed.nodes)
+        self.read_under.update(dict.fromkeys(read, placed.rules))
         return stale
-
-    def forget(self, node_id: str) -> None:
-        """Drop what is remembered of a node."""
-        self._read_under.pop(node_id, None)
 
     def _follow(self, placed: Placed, at: float) -> None:
         layout, last = placed.layout, self._layout
@@ -135,10 +123,9 @@ class Staleness:
     ) -> None:
         """Find out which of the suspects are stale."""
         layout = placed.layout
+        nowhere = np.full(len(layout), -1)  # the NaN at the end
         now = [
-            values[placed.places[meaning][suspects]]
-            if meaning in placed.places
-            else np.full(suspects.size, np.nan)
+            values[placed.places.get(meaning, nowhere)[suspects]]
             for meaning in (Meaning.USAGE, Meaning.THROTTLE_TIME)
         ]
         before = [each[suspects] for each in self._last]
@@ -150,11 +137,8 @@ class Staleness:
         judged = ~forwarded & ~stale[suspects]
         rises = now[0] > before[0] * _MOST_IDLE_RISE[layout.types[suspects]]
         rises |= now[1] > before[1]  # both are False for NaN
-        under = {
-            node.node_id: self._read_under.get(node.node_id) for node in placed.nodes
-        }
-        known = {node for node, then in under.items() if alike(then, placed.rules)}
-        comparable = np.array([node in known for node in layout.nodes])
+        under = [self.read_under.get(node) for node in layout.nodes]
+        comparable = np.array([alike(then, placed.rules) for then in under], np.bool_)
         comparable = comparable[layout.node_numbers[suspects]]
         self._rose.drop(suspects[judged & ~comparable])
         self._rose.note(suspects[judged & comparable & rises], at)
@@ -225,7 +209,7 @@ def _name(entity: Entity) -> _Name:
 
 
 def standing_of(entity: Entity, limits: Limits | None) -> Standing:
-    """What the rules say of an entity's bean; without limits to go by it is taken as in use."""
+    """Whether an entity's bean is in use by the rules; without known rules it is."""
     if limits is None or entity.tags is not None:
         return Standing.IN_USE
     rules = limits.rules.get(entity.quota_type, NO_RULES)
@@ -242,23 +226,17 @@ def active_controllers(
     reported: Mapping[str, bool | None], leader: str | None
 ) -> dict[str, bool | None]:
     """
-    Which nodes lead the KRaft quorum; None where nothing says so.
+    Which nodes lead the KRaft quorum; None where that is unknown.
 
     A former leader keeps its mutation beans for an hour, and a broker has some of its own from
-    auto-created topics; only the leader's describe the quota. What a node says of itself
+    auto-created topics; only the leader's describe the quota. What a node reports of itself
     (``ActiveControllerCount``) is fresher than what the Admin API said at the last refresh. During
-    an election two nodes may both think they lead, and both count.
-
-    Args:
-        reported: What each node says of itself, None when it says nothing.
-        leader: Node id of the leader according to the Admin API, None when unknown.
-
+    an election two nodes may both think they lead, and both count. ``leader`` is the one of the Admin API.
     """
     if any(reported.values()):
-        return {node: bool(says) for node, says in reported.items()}
+        return {node: bool(own) for node, own in reported.items()}
     if leader is None:
         return dict(reported)
     return {
-        node: node == leader if says is None else says
-        for node, says in reported.items()
+        node: node == leader if own is None else own for node, own in reported.items()
     }

@@ -1,6 +1,6 @@
 """The same families as OpenTelemetry metrics, pushed over OTLP. Needs the extra ``otlp``, but only when it is used."""
 
-from .build import build_push
-from .push import Push
+from .push import OtlpPush
+from .settings import build_push
 
-__all__ = ["Push", "build_push"]
+__all__ = ["OtlpPush", "build_push"]

@@ -9,7 +9,6 @@ are built from their attributes take 600 ms, and points kept as objects take 180
 
 from __future__ import annotations
 
-import operator
 import socket
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,9 +33,9 @@ from quotascope.metrics.catalog.units import ucum
 
 from ..exposition import own_version
 from ..exposition.families import COLUMNS, PerEntity, series_of
-from ..exposition.rows import View, encodable, label_names
+from ..exposition.rows import Exposed, encodable, label_names
 from ..snapshot import Columns, Layout, Snapshot
-from .starts import Starts
+from .push import Starts
 
 _LENGTHS = 16
 """At least the bytes of the tags and lengths around a metric and its points."""
@@ -55,7 +54,7 @@ class Points(NamedTuple):
     """Since when each counts, Unix time; None for gauges."""
 
 
-class Request(NamedTuple):
+class PushRequest(NamedTuple):
     """A request and the number of its points."""
 
     message: service.ExportMetricsServiceRequest
@@ -66,12 +65,7 @@ class Encoder:
     """
     Encodes one snapshot after the other.
 
-    Args:
-        resource: The sender.
-        cluster: One more attribute of every point.
-        max_bytes: Longest request. A point that is longer by itself is sent alone.
-        starts: Since when counters count; takes note of each snapshot.
-
+    ``cluster`` is one more attribute of every point. A request has ``max_bytes`` at most; a longer point is sent alone.
     """
 
     def __init__(
@@ -100,7 +94,7 @@ class Encoder:
         ``now`` is the Unix time in seconds that ages refer to.
         """
         self._carry(snapshot.shown.layout, snapshot.callbacks.labels)
-        view, at_ns = View(snapshot, now), unix_ns(snapshot.taken_at)
+        view, at_ns = Exposed(snapshot, now), unix_ns(snapshot.taken_at)
         by_labels, self._by_labels = self._by_labels, {}
         found = []
         for family in families():
@@ -121,7 +115,7 @@ class Encoder:
         self._starts.forget(at_ns)
         return found
 
-    def requests(self, found: Iterable[Points], at_ns: int) -> Iterator[Request]:
+    def requests(self, found: Iterable[Points], at_ns: int) -> Iterator[PushRequest]:
         """The requests that hold all points; ``at_ns`` is when they were read, Unix time."""
         message, count, room = self._begun(), 0, self._room
         for points in found:
@@ -136,7 +130,7 @@ class Encoder:
             while start < len(points.heads):
                 stop = bisect_right(ends, ends[start] + room - around) - 1
                 if stop <= start and count:
-                    yield Request(message, count)
+                    yield PushRequest(message, count)
                     message, count, room = self._begun(), 0, self._room
                     continue
                 stop = max(stop, start + 1)
@@ -147,7 +141,7 @@ class Encoder:
                 count += stop - start
                 start = stop
         if count:
-            yield Request(message, count)
+            yield PushRequest(message, count)
 
     def _carry(self, layout: Layout, tags: tuple[str, ...]) -> None:
         """Bring the heads to the rows of another layout, but not those of entities made again: their rule may be another one."""
@@ -155,15 +149,8 @@ class Encoder:
             self._by_row, self._tags = {}, tags
         if layout is self._layout:
             return
-        rows = layout.rows_in(self._layout)
-        before = np.append(self._layout.entities, [None])[rows]
-        same = np.fromiter(
-            map(operator.is_, layout.entities, before), np.bool_, len(layout)
-        )
-        rows = np.where(same, rows, -1)  # the None that is appended
-        by_row = {
-            of: np.append(kept, [None])[rows] for of, kept in self._by_row.items()
-        }
+        rows = layout.unchanged_in(self._layout)  # -1 is the None that is appended
+        by_row = {of: np.append(kept, [None])[rows] for of, kept in self._by_row.items()}  # fmt: skip
         self._by_row, self._layout = by_row, layout
 
     def _of_entities(
@@ -225,14 +212,8 @@ def resource_of(
     """
     The resource: quotascope, its version, and which instance of it this is.
 
-    ``OTEL_SERVICE_NAME`` and ``OTEL_RESOURCE_ATTRIBUTES`` go before these, and
-    ``attributes`` before those.
-
-    Args:
-        url: Where this exporter answers; host name and port make instances different, and stay over restarts.
-        cluster: The configured name of the Kafka cluster.
-        attributes: What the configuration says.
-
+    ``OTEL_SERVICE_NAME`` and ``OTEL_RESOURCE_ATTRIBUTES`` override these, and the configured ``attributes`` override both.
+    Host name and the port of the exporter's ``url`` make instances different, and stay over restarts.
     """
     ours = {
         "service.name": "quotascope",

@@ -1,34 +1,190 @@
-"""Pushes snapshots at an interval, beside the scrapes and without getting into their way."""
+"""Pushes snapshots at an interval, beside the scrapes; counts how that goes, and logs when it changes."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 import time
-from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Protocol, TypeVar
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, NamedTuple, Protocol
+from urllib.parse import urlsplit, urlunsplit
 
 import structlog
 
+from quotascope.metrics.catalog import Family
+
+from ..config import OtlpProtocol
 from ..snapshot import PushHealth, Snapshot
 from ..untrusted import shown
-from .ledger import Ledger, Report
-from .starts import Starts
+from ..worker import Worker
 
 log = structlog.get_logger()
 
 LONGEST_FLUSH_SECONDS = 5.0
-"""What the end waits at most, however long one request may take."""
+"""Longest wait for the last push at the end, whatever the timeout of a request is."""
+OWN_PREFIX: Final = "quotascope_"
+FORGET_AFTER_NS: Final = 3600 * 10**9
+"""Kafka keeps the sensors of an idle entity that long, too."""
 
-_Result = TypeVar("_Result")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsFiles:
+    """Paths of PEM files; None for none."""
+
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtlpReceiver:
+    """A receiver, and how to send to it."""
+
+    protocol: OtlpProtocol
+    endpoint: str = field(repr=False)
+    """The complete URL for HTTP; scheme, host and port for gRPC."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tls: TlsFiles = TlsFiles()
+    gzip: bool = True
+    timeout_seconds: float = 10.0
+    """Longest time for one request, further attempts included."""
+
+    @property
+    def place(self) -> str:
+        """The endpoint as it may be shown: a query can hold a key."""
+        return urlunsplit(urlsplit(self.endpoint)._replace(query="", fragment=""))
+
+
+class Outcome(StrEnum):
+    """What became of a push."""
+
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    """The receiver rejected some points."""
+    FAILURE = "failure"
+    """Some points did not reach the receiver, or it took none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushResult:
+    """The points of one push by what became of them."""
+
+    accepted: int = 0
+    rejected: int = 0
+    """By a receiver that took others of the same request."""
+    lost: int = 0
+    """The receiver was not reached, or refused the request."""
+    reason: str = ""
+    """Why some were not accepted; free of secrets."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """The result in one word."""
+        if self.lost or (self.reason and not self.accepted and not self.rejected):
+            return Outcome.FAILURE
+        return Outcome.PARTIAL if self.rejected else Outcome.SUCCESS
+
+
+class PushCounts:
+    """Adds up the results of pushes. ``receiver`` is how log lines call the other side."""
+
+    def __init__(self, receiver: str) -> None:
+        self._pushes: Counter[Outcome] = Counter()
+        self._points = Counter(accepted=0, rejected=0, lost=0)
+        self.switch(receiver)
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last push failed."""
+        return self._last is Outcome.FAILURE
+
+    @property
+    def health(self) -> PushHealth:
+        """All counts, with the zeros that ``increase()`` needs."""
+        return PushHealth(
+            exports_total={each.value: self._pushes[each] for each in Outcome},
+            points_total=dict(self._points),
+            error=self._reason or None,
+        )
+
+    def switch(self, receiver: str) -> None:
+        """Continue to count with another receiver; its first result is logged."""
+        self.receiver = receiver
+        self._last: Outcome | None = None
+        self._reason = ""
+
+    def add(self, result: PushResult) -> None:
+        """Count a push, and log it if its outcome is not that of the push before."""
+        outcome = result.outcome
+        self._pushes[outcome] += 1
+        self._points.update(
+            accepted=result.accepted, rejected=result.rejected, lost=result.lost
+        )
+        self._reason = "" if outcome is Outcome.SUCCESS else result.reason
+        before, self._last = self._last, outcome
+        if outcome is before:
+            return
+        line = log.bind(receiver=self.receiver)
+        if outcome is Outcome.SUCCESS:
+            line.info("metrics are pushed", points=result.accepted)
+        elif outcome is Outcome.PARTIAL:
+            event = "the receiver rejects some points"
+            line.warning(event, rejected=result.rejected, error=result.reason)
+        else:
+            line.warning("metrics cannot be pushed", error=result.reason)
+
+
+class _Count(NamedTuple):
+    start_ns: int
+    seen_ns: int
+    value: float
+
+
+class Starts:
+    """
+    Since when counters count: OTLP wants it of each, and neither Kafka nor Prometheus's format has it.
+
+    The exporter's own counters count since it began. Any other counts since it was first seen here: its
+    first point starts and ends at the same time, which in OTLP's data model means that the true start is
+    not known. When a counter has become smaller, its node was started again since the counter was seen last.
+    """
+
+    def __init__(self, began_ns: int) -> None:
+        self._began_ns = began_ns
+        self._counts: dict[tuple[str, bytes], _Count] = {}
+
+    def of(
+        self, family: Family, series: Mapping[bytes, float], at_ns: int
+    ) -> list[int]:
+        """The starts of a family's series, Unix time; ``series`` are their values at ``at_ns`` by a key."""
+        if family.name.startswith(OWN_PREFIX):
+            return [min(self._began_ns, at_ns)] * len(series)
+        starts = []
+        for one, value in series.items():
+            last = self._counts.get((family.name, one))
+            if last is None:
+                start = at_ns
+            else:
+                start = last.seen_ns if value < last.value else last.start_ns
+            self._counts[family.name, one] = _Count(start, at_ns, value)
+            starts.append(start)
+        return starts
+
+    def forget(self, at_ns: int) -> None:
+        """Drop the counters that have not been seen for an hour."""
+        oldest = at_ns - FORGET_AFTER_NS
+        self._counts = {
+            key: count for key, count in self._counts.items() if count.seen_ns >= oldest
+        }
 
 
 class SnapshotSender(Protocol):
-    """Who can push a snapshot."""
+    """Pushes a snapshot."""
 
-    def send(self, snapshot: Snapshot, now: float) -> Report:
+    def send(self, snapshot: Snapshot, now: float) -> PushResult:
         """Push, and wait for the answers. May block; never runs twice at once."""
         ...
 
@@ -37,17 +193,11 @@ class SnapshotSender(Protocol):
         ...
 
 
-class Push:
+class OtlpPush:
     """
-    Sends a snapshot at every interval, and a last one at the end.
+    Sends a snapshot at every interval, from the beginning of one push to that of the next, and a last one at the end.
 
-    Args:
-        open_sender: Makes the sender when the URL of this exporter is known.
-        receiver: How log lines call the other side.
-        interval_seconds: From the beginning of one push to that of the next.
-        clock: Gives Unix time in seconds.
-        starts: Since when counters count.
-
+    ``open_sender`` makes the sender when the URL of this exporter is known; log lines name the ``receiver``.
     """
 
     def __init__(
@@ -61,38 +211,37 @@ class Push:
         self._open_sender = open_sender
         self._interval_seconds = interval_seconds
         self._clock = clock
-        self.ledger = Ledger(receiver)
+        self.counts = PushCounts(receiver)
         """What became of all pushes."""
         self.starts = Starts(time.time_ns()) if starts is None else starts
         self._sender: SnapshotSender | None = None
+        self._worker = Worker("otlp-push")
         self._task: asyncio.Task[None] | None = None
-        self._sending: asyncio.Future[Report] | None = None
+        self._sending: asyncio.Future[PushResult] | None = None
 
     @property
     def health(self) -> PushHealth:
         """How pushing goes."""
-        return self.ledger.health
+        return self.counts.health
 
-    def resume(self, before: Push) -> None:
-        """Count on where another push has ended, or will end before this one starts."""
-        receiver = self.ledger.receiver
-        self.ledger = before.ledger
-        self.ledger.begin_anew(receiver)
+    def resume(self, before: OtlpPush) -> None:
+        """Continue to count where another push has ended, or will end before this one starts."""
+        before.counts.switch(self.counts.receiver)
+        self.counts = before.counts
 
     def open(self, url: str) -> SnapshotSender:
-        """Make what sends, unless that is done. ``url`` is where this exporter answers."""
+        """Make the sender, unless there is one. ``url`` is where this exporter answers."""
         if self._sender is None:
             self._sender = self._open_sender(url)
         return self._sender
 
     def start(self, url: str, collect: Callable[[], Awaitable[Snapshot]]) -> None:
         """Begin, in the running loop. ``url`` is where this exporter answers."""
-        sender = self.open(url)
         self._collect = collect
-        self._task = asyncio.create_task(self._run(sender))
+        self._task = asyncio.create_task(self._run(self.open(url)))
 
     async def close(self) -> None:
-        """Send what is under way, or else a last snapshot, unless the receiver is down; then stop."""
+        """Wait for the push under way, or else send a last snapshot, unless the receiver is down; then stop."""
         if self._task is None or self._sender is None:
             return
         self._task.cancel()
@@ -100,7 +249,10 @@ class Push:
             await self._task
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_FLUSH_SECONDS):
-                await self._flush(self._sender)
+                if self._sending is not None and not self._sending.done():
+                    self.counts.add(await _settled(self._sending))
+                elif not self.counts.failing:
+                    await self._push(self._sender)
         self._sender.close()
 
     async def _run(self, sender: SnapshotSender) -> None:
@@ -110,51 +262,20 @@ class Push:
             await self._push(sender)
             await asyncio.sleep(max(0.0, due - loop.time()))
 
-    async def _flush(self, sender: SnapshotSender) -> None:
-        if self._sending is not None and not self._sending.done():
-            self.ledger.add(await _settled(self._sending))
-        elif not self.ledger.failing:
-            await self._push(sender)
-
     async def _push(self, sender: SnapshotSender) -> None:
-        self.ledger.add(await _settled(self._sent(sender)))
+        async def sent() -> PushResult:
+            snapshot, now = await self._collect(), self._clock()
+            call = self._worker.run(lambda: sender.send(snapshot, now))
+            self._sending = asyncio.ensure_future(call)
+            return await asyncio.shield(self._sending)
 
-    async def _sent(self, sender: SnapshotSender) -> Report:
-        snapshot = await self._collect()
-        now = self._clock()
-        self._sending = in_thread(lambda: sender.send(snapshot, now))
-        return await asyncio.shield(self._sending)
+        self.counts.add(await _settled(sent()))
 
 
-async def _settled(report: Awaitable[Report]) -> Report:
-    """The report, whatever goes wrong with making it."""
+async def _settled(result: Awaitable[PushResult]) -> PushResult:
+    """The result of a push, also of one that raises."""
     try:
-        return await report
+        return await result
     except Exception as error:
         log.debug("a push failed unexpectedly", exc_info=True)
-        return Report(reason=f"unexpected {type(error).__name__}: {shown(error)}")
-
-
-def in_thread(call: Callable[[], _Result]) -> asyncio.Future[_Result]:
-    """
-    Run a call that may block in a thread that keeps nobody from exiting.
-
-    The threads of ``asyncio.to_thread`` are waited for at the end of the program.
-    """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[_Result] = loop.create_future()
-
-    def settle(done: Callable[[], None]) -> None:
-        if not future.cancelled():
-            done()
-
-    def run() -> None:
-        try:
-            done = partial(future.set_result, call())
-        except Exception as error:  # noqa: BLE001 - handed on
-            done = partial(future.set_exception, error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: none waits
-            loop.call_soon_threadsafe(settle, done)
-
-    threading.Thread(target=run, name="otlp-push", daemon=True).start()
-    return future
+        return PushResult(reason=f"unexpected {type(error).__name__}: {shown(error)}")

@@ -1,19 +1,22 @@
-"""Where and how to push: the configuration, and below it OpenTelemetry's own environment variables."""
+"""Where and how to push: from the configuration and OpenTelemetry's own environment variables to a push. Needs the extra ``otlp`` only in ``build_push``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ..config import (
+    Config,
     OtlpCompression,
     OtlpConfig,
     OtlpProtocol,
     OtlpTlsConfig,
     secret,
 )
+from ..errors import ConfigError
+from .push import OtlpPush, OtlpReceiver, Starts, TlsFiles
 
 _DEFAULT_ENDPOINTS = {
     OtlpProtocol.HTTP: "http://localhost:4318",
@@ -22,38 +25,47 @@ _DEFAULT_ENDPOINTS = {
 _METRICS_PATH = "/v1/metrics"
 _PREFIXES = ("OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_")
 _INTERVAL = "OTEL_METRIC_EXPORT_INTERVAL"
+_PACKAGES = {"opentelemetry", "google", "grpc", "requests"}
+_MISSING = "needs OpenTelemetry's packages: pip install 'quotascope[otlp]'"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TlsFiles:
-    """Paths of PEM files; None for none."""
+def build_push(
+    config: Config, environ: Mapping[str, str], starts: Starts | None = None
+) -> OtlpPush | None:
+    """
+    The configured push, not started yet; None when there is none. Raises ``ConfigError``.
 
-    ca_file: str | None = None
-    cert_file: str | None = None
-    key_file: str | None = None
+    ``starts`` are those of an earlier push, to continue its counters.
+    """
+    settings = config.otlp
+    if settings is None:
+        return None
+    try:
+        receiver = receiver_of(settings, environ)
+        interval = interval_of(settings, environ)
+    except OSError as error:
+        raise ConfigError("otlp", [f"{error.filename}: {error.strerror}"]) from None
+    except ValueError as error:
+        raise ConfigError("otlp", [str(error)]) from None
+    try:
+        from .encoding import Encoder, resource_of  # noqa: PLC0415 - an extra
+        from .sender import Sender  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _PACKAGES:
+            raise
+        raise ConfigError("otlp", [_MISSING]) from None
+    known = Starts(time.time_ns()) if starts is None else starts
+
+    def open_sender(url: str) -> Sender:
+        resource = resource_of(url, config.cluster, settings.resource_attributes)
+        most = settings.max_request_bytes
+        return Sender(receiver, Encoder(resource, config.cluster, most, known))
+
+    return OtlpPush(open_sender, receiver.place, interval, starts=known)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """A receiver, and how it wants to be spoken to."""
-
-    protocol: OtlpProtocol
-    endpoint: str = field(repr=False)
-    """The complete URL for HTTP; scheme, host and port for gRPC."""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    tls: TlsFiles = TlsFiles()
-    gzip: bool = True
-    timeout_seconds: float = 10.0
-    """Longest time for one request, further attempts included."""
-
-    @property
-    def place(self) -> str:
-        """The endpoint as it may be shown: a query can hold a key."""
-        return urlunsplit(urlsplit(self.endpoint)._replace(query="", fragment=""))
-
-
-def target_of(config: OtlpConfig, environ: Mapping[str, str]) -> Target:
-    """Resolve where to push. Raises ``OSError`` or ``ValueError`` for what cannot be used."""
+def receiver_of(config: OtlpConfig, environ: Mapping[str, str]) -> OtlpReceiver:
+    """The receiver to push to. Raises ``OSError`` or ``ValueError`` for what cannot be used."""
     variables = _Environment(environ)
     protocol = config.protocol or OtlpProtocol(
         variables.choice("PROTOCOL", OtlpProtocol, OtlpProtocol.HTTP)
@@ -61,11 +73,23 @@ def target_of(config: OtlpConfig, environ: Mapping[str, str]) -> Target:
     compression = config.compression or variables.choice(
         "COMPRESSION", OtlpCompression, OtlpCompression.GZIP
     )
-    return Target(
+    headers = variables.headers()
+    headers |= {name: secret(value, None) or "" for name, value in config.headers.items()}  # fmt: skip
+    headers |= {name: secret(None, file) or "" for name, file in config.header_files.items()}  # fmt: skip
+    for name in (*config.headers, *config.header_files):
+        if not (headers[name].isprintable() and headers[name].isascii()):
+            problem = "holds more than printable ASCII"
+            raise ValueError(f"the value of the header {name} {problem}")
+    tls = config.tls or OtlpTlsConfig()
+    return OtlpReceiver(
         protocol=protocol,
         endpoint=_endpoint(config, protocol, variables),
-        headers={**variables.headers(), **dict(_headers(config))},
-        tls=_tls(config, variables),
+        headers=headers,
+        tls=TlsFiles(
+            ca_file=_readable(tls.ca_file, variables.text("CERTIFICATE")),
+            cert_file=_readable(tls.cert_file, variables.text("CLIENT_CERTIFICATE")),
+            key_file=_readable(tls.key_file, variables.text("CLIENT_KEY")),
+        ),
         gzip=compression == OtlpCompression.GZIP,
         timeout_seconds=config.timeout_seconds
         or variables.seconds(variables.name("TIMEOUT"), 10.0),
@@ -80,11 +104,9 @@ def interval_of(config: OtlpConfig, environ: Mapping[str, str]) -> float:
 def _endpoint(
     config: OtlpConfig, protocol: OtlpProtocol, variables: _Environment
 ) -> str:
-    if config.endpoint is not None:
-        return _completed(config.endpoint, protocol)
     name, url = variables.name("ENDPOINT"), variables.text("ENDPOINT")
-    if name is None or url is None:
-        return _completed(_DEFAULT_ENDPOINTS[protocol], protocol)
+    if config.endpoint is not None or name is None or url is None:
+        return _completed(config.endpoint or _DEFAULT_ENDPOINTS[protocol], protocol)
     if "://" not in url:
         insecure = (variables.text("INSECURE") or "").lower() == "true"
         url = f"{'http' if insecure else 'https'}://{url}"
@@ -104,27 +126,6 @@ def _completed(url: str, protocol: OtlpProtocol) -> str:
     return urlunsplit(parts._replace(path=path))
 
 
-def _headers(config: OtlpConfig) -> Iterator[tuple[str, str]]:
-    values = {name: secret(value, None) for name, value in config.headers.items()}
-    read = {name: secret(None, file) for name, file in config.header_files.items()}
-    for name, value in {**values, **read}.items():
-        text = value or ""
-        if not (text.isprintable() and text.isascii()):
-            raise ValueError(
-                f"the value of the header {name} holds more than printable ASCII"
-            )
-        yield name, text
-
-
-def _tls(config: OtlpConfig, variables: _Environment) -> TlsFiles:
-    ours = config.tls or OtlpTlsConfig()
-    return TlsFiles(
-        ca_file=_readable(ours.ca_file, variables.text("CERTIFICATE")),
-        cert_file=_readable(ours.cert_file, variables.text("CLIENT_CERTIFICATE")),
-        key_file=_readable(ours.key_file, variables.text("CLIENT_KEY")),
-    )
-
-
 def _readable(ours: Path | None, other: str | None) -> str | None:
     file = ours or (Path(other) if other else None)
     if file is None:
@@ -137,8 +138,8 @@ class _Environment:
     """
     OpenTelemetry's own environment variables, for what the configuration leaves open.
 
-    Their meaning is that of the specification: times in milliseconds, those with ``METRICS`` in their
-    names before those without. A value that makes no sense raises ``ValueError``, which names the variable.
+    Their meaning is that of the specification: times in milliseconds; a name with ``METRICS`` goes before the same one
+    without. A value that makes no sense raises ``ValueError``, which names the variable.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:

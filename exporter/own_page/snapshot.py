@@ -11,10 +11,9 @@ from quotascope.metrics.catalog import OVERFLOW
 
 from ..errors import SourceUnreadable
 from ..exposition.rows import in_base_unit
-from ..join.placing import deciding
+from ..join.limiting import deciding
 from ..limits import Limits
 from ..snapshot import (
-    Cause,
     Columns,
     ConnectionUsage,
     Entity,
@@ -23,6 +22,7 @@ from ..snapshot import (
     NodeUsage,
     Snapshot,
     SourceHealth,
+    ThrottleCause,
 )
 from ..untrusted import shown
 from .limits import limits_of_page
@@ -82,7 +82,9 @@ def _entities(page: Page, limits: Limits | None) -> Iterator[EntityUsage]:
         for sample in page.samples(catalog.CONTROLLER_MUTATION_TOKENS)
     }
     causes = {
-        _key(_TYPES[sample.labels["quota_type"]], sample): Cause(sample.labels["cause"])
+        _key(_TYPES[sample.labels["quota_type"]], sample): ThrottleCause(
+            sample.labels["cause"]
+        )
         for sample in page.samples(catalog.THROTTLE_CAUSE_INFO)
     }
     bursts = {

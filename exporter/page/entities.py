@@ -12,7 +12,7 @@ from quotascope.pages.markup import Child, element
 
 from ..exposition.rows import rule_labels
 from ..selection import Order, Show
-from ..snapshot import Cause, EntityUsage, LimitState
+from ..snapshot import EntityUsage, LimitState, ThrottleCause
 from ..trails import used_part
 from ..units import (
     NOT_APPLICABLE,
@@ -167,9 +167,9 @@ def _nothing(usage: EntityUsage) -> str:
 
 
 def _rule(usage: EntityUsage, _: View) -> Child:
-    if usage.cause is Cause.CONTROLLER_MUTATION:
+    if usage.cause is ThrottleCause.CONTROLLER_MUTATION:
         return "throttled by a mutation quota"
-    if usage.cause is Cause.UNKNOWN:
+    if usage.cause is ThrottleCause.UNKNOWN:
         return "unknown: its own quota or a mutation quota"
     rule = usage.entity.resolution
     if rule is None or rule.entity is None:

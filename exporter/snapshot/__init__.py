@@ -2,25 +2,29 @@
 
 from ..limits import LimitsHealth
 from .columns import CAUSES, Columns, Usages
-from .entity import Cause, Entity, EntityUsage, LimitState
-from .health import (
+from .entity import Entity, EntityUsage, LimitState, ThrottleCause
+from .layout import TYPES, Floats, Layout
+from .snapshot import (
+    Callbacks,
+    ConnectionUsage,
     DiscoveryHealth,
+    Folds,
+    LimitedRate,
+    NodeUsage,
     OwnHealth,
+    Peaks,
     PushHealth,
     ReloadHealth,
     Sampling,
+    Snapshot,
     SourceHealth,
     SourceRead,
 )
-from .layout import TYPES, Floats, Layout
-from .node import ConnectionUsage, LimitedRate, NodeUsage
-from .snapshot import Callbacks, Folds, Peaks, Snapshot
 
 __all__ = [
     "CAUSES",
     "TYPES",
     "Callbacks",
-    "Cause",
     "Columns",
     "ConnectionUsage",
     "DiscoveryHealth",
@@ -41,5 +45,6 @@ __all__ = [
     "Snapshot",
     "SourceHealth",
     "SourceRead",
+    "ThrottleCause",
     "Usages",
 ]

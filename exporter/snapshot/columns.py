@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, overload
+from math import isnan
+from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .entity import Cause, EntityUsage
+from .entity import EntityUsage, ThrottleCause
 from .layout import Floats, Layout, Rows, fixed, order
 
-CAUSES: Final = (None, *Cause)
+CAUSES: Final = (None, *ThrottleCause)
 """Causes by their number in ``Columns.causes``."""
-NAMES: Final = (
-    "usage", "throttle_time", "tokens", "reported_utilization",
-    "throttled_seconds", "throttled_requests", "rejected_mutations",
-)  # fmt: skip
-"""The columns of numbers."""
+_FIELDS: Final = {
+    "usage": "usage",
+    "throttle_time": "throttle_time_seconds",
+    "tokens": "tokens",
+    "reported_utilization": "reported_utilization",
+    "throttled_seconds": "throttled_seconds_total",
+    "throttled_requests": "throttled_requests_total",
+    "rejected_mutations": "rejected_mutations_total",
+}
+NAMES: Final = tuple(_FIELDS)
+"""The columns of numbers; ``_FIELDS`` has the fields of ``EntityUsage`` that they hold."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,7 +45,7 @@ class Columns:
     tokens: Floats
     """Controller mutations under a limit only; negative is debt."""
     reported_utilization: Floats
-    """Usage divided by limit as the node itself tells it."""
+    """Usage divided by limit as the node itself reports it."""
     throttled_seconds: Floats
     """Total; embedded engines only, as the next two."""
     throttled_requests: Floats
@@ -48,19 +55,25 @@ class Columns:
     causes: NDArray[np.int8]
     """The number of the cause in ``CAUSES``, 0 for rows that were not throttled."""
     detailed: NDArray[np.bool_] | None = None
-    """False where utilization, burst, rule and cause series are left out for the sake of their number; None when nowhere."""
+    """False where utilization, burst, rule and cause series are left out to save series; None when nowhere."""
 
     @classmethod
     def of(cls, usages: Iterable[EntityUsage]) -> Columns:
         """The columns of usages in any order: for a few, since each is taken apart."""
         rows = sorted(usages, key=lambda usage: order(usage.entity))
         layout = Layout([row.entity for row in rows])
-        columns = {name: _column(rows, name, layout) for name in NAMES}
-        causes = np.array([CAUSES.index(row.cause) for row in rows], np.int8)
+        columns = {
+            name: np.array([getattr(row, of) for row in rows], np.float64)
+            for name, of in _FIELDS.items()
+        }
+        columns["throttle_time"][[not row.throttle_known for row in rows]] = np.nan
         detailed = np.array([row.detailed for row in rows], np.bool_)
         return cls(
-            layout=layout, **columns, causes=causes, detailed=None if detailed.all() else detailed
-        )  # fmt: skip
+            layout=layout,
+            **{name: layout.column(values) for name, values in columns.items()},
+            causes=np.array([CAUSES.index(row.cause) for row in rows], np.int8),
+            detailed=None if detailed.all() else detailed,
+        )
 
     @classmethod
     def none(cls) -> Columns:
@@ -88,7 +101,7 @@ class Columns:
 
     @cached_property
     def used(self) -> Floats:
-        """The part of its limit that an entity uses, or of its burst of mutations, where that is more; 1 and more mean that it has to wait."""
+        """The larger of utilization and the part of the burst that is used; at 1 and above the entity is throttled or refused."""
         return fixed(np.fmax(self.utilization, self.burst_used))
 
     @cached_property
@@ -103,23 +116,19 @@ class Columns:
 
     def usage_at(self, row: int) -> EntityUsage:
         """What one entity used."""
+        values = {of: float(getattr(self, name)[row]) for name, of in _FIELDS.items()}
+        known: dict[str, Any] = {of: v for of, v in values.items() if not isnan(v)}
         return EntityUsage(
             entity=self.layout.entities[row],
-            usage=_number(self.usage, row),
-            throttle_time_seconds=_number(self.throttle_time, row) or 0.0,
-            throttle_known=_number(self.throttle_time, row) is not None,
-            tokens=_number(self.tokens, row),
+            throttle_known="throttle_time_seconds" in known,
             cause=CAUSES[self.causes[row]],
-            throttled_seconds_total=_number(self.throttled_seconds, row),
-            throttled_requests_total=_number(self.throttled_requests, row),
-            rejected_mutations_total=_number(self.rejected_mutations, row),
-            reported_utilization=_number(self.reported_utilization, row),
             detailed=self.detailed is None or bool(self.detailed[row]),
+            **known,
         )
 
 
 class Usages(Sequence[EntityUsage]):
-    """Rows of columns, each of them made when it is asked for, once."""
+    """Rows of columns; each is made once, when it is first read."""
 
     def __init__(self, columns: Columns, rows: Rows) -> None:
         self.columns = columns
@@ -154,26 +163,3 @@ class Usages(Sequence[EntityUsage]):
         return [*self] == [*other]
 
     __hash__ = None  # type: ignore[assignment]
-
-
-def _column(rows: Sequence[EntityUsage], name: str, layout: Layout) -> Floats:
-    field_name = _FIELDS.get(name, name)
-    values = np.array(
-        [np.nan if (v := getattr(row, field_name)) is None else v for row in rows], np.float64
-    )  # fmt: skip
-    if name == "throttle_time":
-        values[[not row.throttle_known for row in rows]] = np.nan
-    return layout.absent if np.isnan(values).all() else fixed(values)
-
-
-_FIELDS: Final = {
-    "throttle_time": "throttle_time_seconds",
-    "throttled_seconds": "throttled_seconds_total",
-    "throttled_requests": "throttled_requests_total",
-    "rejected_mutations": "rejected_mutations_total",
-}
-
-
-def _number(values: Floats, row: int) -> float | None:
-    value = float(values[row])
-    return None if value != value else value  # noqa: PLR0124 - NaN

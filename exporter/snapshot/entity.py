@@ -9,13 +9,13 @@ from itertools import count
 from quotascope.metrics import QuotaType, Resolution
 
 
-class Cause(StrEnum):
+class ThrottleCause(StrEnum):
     """Which quota a throttle comes from, as far as the evidence goes."""
 
     OWN = "own"
     CONTROLLER_MUTATION = "controller_mutation"
     UNKNOWN = "unknown"
-    """A request throttle of which nothing about its client says whose it is."""
+    """A request throttle without evidence for either."""
 
 
 class LimitState(StrEnum):
@@ -45,9 +45,9 @@ class Entity:
     """Node id of the broker or controller."""
     quota_type: QuotaType
     user: str
-    """Decoded user name; empty when the quota does not tell users apart."""
+    """Decoded user name; empty when the quota does not distinguish users."""
     client_id: str
-    """Client id; empty when the quota does not tell clients apart."""
+    """Client id; empty when the quota does not distinguish clients."""
     resolution: Resolution | None = None
     """The configured rule that decides, ``NO_RULE`` when none applies, None when the rules are unknown."""
     limit: float | None = None
@@ -89,7 +89,7 @@ class EntityUsage:
     """
     tokens: float | None = None
     """Controller mutations only, and only under a limit; negative is debt."""
-    cause: Cause | None = None
+    cause: ThrottleCause | None = None
     """None when the entity was not throttled."""
     throttled_seconds_total: float | None = None
     """Embedded engines only."""
@@ -100,7 +100,7 @@ class EntityUsage:
     reported_utilization: float | None = None
     """Usage divided by limit as the node itself reports it; None when it reports none, or knows no limit."""
     detailed: bool = True
-    """False where utilisation, burst, rule and cause series are left out for the sake of their number."""
+    """False where utilization, burst, rule and cause series are left out to save series."""
 
     @property
     def utilization(self) -> float | None:

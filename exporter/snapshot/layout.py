@@ -1,11 +1,12 @@
-"""The entities of a snapshot in the order of the text, and all of them that rarely changes."""
+"""The entities of a snapshot in the order of the text, with what rarely changes about them."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, Final, TypeAlias, TypeVar
+from operator import is_
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,6 +25,21 @@ TYPES: Final = tuple(QuotaType)
 """Quota types by their number in ``Layout.types``."""
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+class _Derived(cached_property[NDArray[_Scalar]], Generic[_Scalar]):
+    """An array with a value for each entity: made when it is first read, and patched where rows come and leave."""
+
+    def __init__(
+        self, of: Callable[[Layout, Entity], object], dtype: type[_Scalar]
+    ) -> None:
+        super().__init__(lambda layout: fixed(self.values(layout, layout.entities)))
+        self._of, self._dtype = of, dtype
+
+    def values(self, layout: Layout, entities: Sequence[Entity]) -> NDArray[_Scalar]:
+        """The values of some entities in a layout."""
+        values: Iterable[Any] = (self._of(layout, each) for each in entities)
+        return np.fromiter(values, self._dtype, len(entities))
 
 
 class Layout:
@@ -70,17 +86,31 @@ class Layout:
         return np.array(found, np.intp)
 
     def changed(
-        self, gone: Rows, came: Iterable[Entity], places: Rows | None = None
+        self, gone: Rows, came: Iterable[Entity] = (), places: Rows | None = None
     ) -> Layout:
-        """The layout without the rows ``gone`` (ascending), and with some entities more: in their order if ``places`` has where they go."""
+        """The layout without some rows (ascending), and with some more entities: in their order if ``places`` has where they go."""
         fresh = sorted(came, key=order) if places is None else list(came)
         places = self.places(fresh) if places is None else places
         places = places - np.searchsorted(gone, places)
-        return self._arranged(np.delete(np.arange(len(self)), gone), places, fresh)
-
-    def only(self, rows: Rows) -> Layout:
-        """The layout of some of the rows (ascending)."""
-        return self._arranged(rows, rows[:0], ())
+        kept = np.delete(np.arange(len(self)), gone)
+        layout = Layout(
+            np.insert(self.entities[kept], places, _objects(fresh)),
+            self,
+            np.insert(kept, places, -1),
+        )
+        if "node_numbers" in self.__dict__:
+            brokers = (entity.broker for entity in fresh)
+            layout.nodes = tuple(dict.fromkeys((*self.nodes, *brokers)))
+        for name, derived in _DERIVED.items():
+            if name in self.__dict__:
+                values = derived.values(layout, fresh)
+                patched = np.insert(getattr(self, name)[kept], places, values)
+                layout.__dict__[name] = fixed(patched)
+        if "node_numbers" in layout.__dict__ and len(layout.nodes) > 2 * np.count_nonzero(np.bincount(layout.node_numbers)):  # fmt: skip
+            # most of the nodes taken over have no entities any more: they are found again when needed
+            for name in ("nodes", "node_numbers", "_numbers_of_nodes"):
+                layout.__dict__.pop(name, None)
+        return layout
 
     def under(self, limited: Mapping[int, Entity]) -> Layout:
         """The layout with entities that were made again under other limits, by row."""
@@ -92,32 +122,6 @@ class Layout:
             if name in self.__dict__:
                 layout.__dict__[name] = self.__dict__[name]
         return layout
-
-    def _arranged(self, kept: Rows, places: Rows, fresh: Sequence[Entity]) -> Layout:
-        """The layout of the rows that are kept, and fresh entities before these places of them; what is derived already is patched."""
-        layout = Layout(
-            np.insert(self.entities[kept], places, _objects(fresh)),
-            self,
-            np.insert(kept, places, -1),
-        )
-        if "node_numbers" in self.__dict__:
-            brokers = (entity.broker for entity in fresh)
-            layout.nodes = tuple(dict.fromkeys((*self.nodes, *brokers)))
-        for name, (of, dtype) in _DERIVED.items():
-            if name in self.__dict__:
-                values = np.fromiter((of(layout, each) for each in fresh), dtype)
-                patched = np.insert(getattr(self, name)[kept], places, values)
-                layout.__dict__[name] = fixed(patched)
-        layout._forget_nodes()
-        return layout
-
-    def _forget_nodes(self) -> None:
-        """Have the nodes found again where most of those that were taken over have no entities any more."""
-        if "node_numbers" in self.__dict__:
-            used = np.count_nonzero(np.bincount(self.node_numbers))
-            if len(self.nodes) > 2 * used:
-                for name in ("nodes", "node_numbers", "_numbers_of_nodes"):
-                    self.__dict__.pop(name, None)
 
     def __len__(self) -> int:
         return len(self.entities)
@@ -136,6 +140,13 @@ class Layout:
             known = self._rows[other] = fixed(rows)
         return known
 
+    def unchanged_in(self, other: Layout) -> Rows:
+        """As ``rows_in``, but -1 also where the entity was made again: its rule or limit was another one."""
+        rows = self.rows_in(other)
+        there = np.append(other.entities, [None])[rows]
+        same = np.fromiter(map(is_, self.entities, there), np.bool_, len(self))
+        return np.where(same, rows, -1)
+
     def carry(
         self, values: NDArray[_Scalar], other: Layout, fill: float = np.nan
     ) -> NDArray[_Scalar]:
@@ -144,60 +155,40 @@ class Layout:
             return values
         return taken(values, self.rows_in(other), fill)
 
-    @cached_property
-    def serials(self) -> NDArray[np.int64]:
-        """The serial of each entity."""
-        return self._derived("serials")
+    def column(self, values: Floats) -> Floats:
+        """These values as a column: not writable, and ``absent`` where all are NaN."""
+        return self.absent if np.isnan(values).all() else fixed(values)
 
-    @cached_property
-    def types(self) -> NDArray[np.int8]:
-        """The number of each quota type in ``TYPES``."""
-        return self._derived("types")
-
-    @cached_property
-    def limits(self) -> Floats:
-        """In the unit of ``Entity.limit``; NaN when unlimited or unknown."""
-        return self._derived("limits")
-
-    @cached_property
-    def bursts(self) -> Floats:
-        """``Entity.burst_tokens``, NaN without."""
-        return self._derived("bursts")
-
-    @cached_property
-    def limits_unknown(self) -> NDArray[np.bool_]:
-        """Whether an entity may have a limit that is not known."""
-        return self._derived("limits_unknown")
-
-    @cached_property
-    def ruled(self) -> Floats:
-        """1 where a configured rule decides, NaN elsewhere."""
-        return self._derived("ruled")
-
-    @cached_property
-    def stand_ins(self) -> NDArray[np.bool_]:
-        """``Entity.stands_in``."""
-        return self._derived("stand_ins")
+    serials = _Derived(lambda _, entity: entity.serial, np.int64)
+    types = _Derived(lambda _, entity: TYPES.index(entity.quota_type), np.int8)
+    """The number of each quota type in ``TYPES``."""
+    limits = _Derived(lambda _, each: np.nan if each.limit is None else each.limit, np.float64)  # fmt: skip
+    """In the unit of ``Entity.limit``; NaN when unlimited or unknown."""
+    bursts = _Derived(lambda _, each: np.nan if each.burst_tokens is None else each.burst_tokens, np.float64)  # fmt: skip
+    """``Entity.burst_tokens``, NaN without."""
+    limits_unknown = _Derived(lambda _, each: each.limit is None and each.resolution is None, np.bool_)  # fmt: skip
+    """Whether an entity may have a limit that is not known."""
+    ruled = _Derived(lambda _, each: 1.0 if each.resolution and each.resolution.entity else np.nan, np.float64)  # fmt: skip
+    """1 where a configured rule decides, NaN elsewhere."""
+    stand_ins = _Derived(lambda _, entity: entity.stands_in, np.bool_)
+    node_numbers = _Derived(lambda layout, entity: layout._numbers_of_nodes[entity.broker], np.int32)  # noqa: SLF001  # fmt: skip
+    """The place of each entity's node in ``nodes``."""
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        """The nodes of all entities, each once; of a layout that came of another one, maybe some that have none any more."""
+        """The nodes of all entities, each once; nodes of an earlier layout may be left that have none any more."""
         return tuple(dict.fromkeys(entity.broker for entity in self.entities))
-
-    @cached_property
-    def node_numbers(self) -> NDArray[np.int32]:
-        """The place of each entity's node in ``nodes``."""
-        return self._derived("node_numbers")
 
     @cached_property
     def own(self) -> slice:
         """The rows of Kafka's own quotas."""
-        return slice(0, self._tagged)
+        tagged = bisect_left(self.entities, x=1, key=lambda each: each.tags is not None)
+        return slice(0, tagged)
 
     @cached_property
     def tagged(self) -> slice:
         """The rows of a custom quota callback."""
-        return slice(self._tagged, len(self))
+        return slice(self.own.stop, len(self))
 
     def of_type(self, quota_type: QuotaType) -> slice:
         """The rows of one of Kafka's own quotas."""
@@ -206,12 +197,8 @@ class Layout:
 
     @cached_property
     def absent(self) -> Floats:
-        """A NaN for each row: the same object wherever a column has no value at all."""
+        """A NaN for each row: the object that stands for every column without a value."""
         return fixed(np.full(len(self), np.nan))
-
-    @cached_property
-    def _tagged(self) -> int:
-        return bisect_left(self.entities, True, key=lambda each: each.tags is not None)  # noqa: FBT003 - what is looked for
 
     @cached_property
     def _borders_of_types(self) -> list[int]:
@@ -227,10 +214,10 @@ class Layout:
     def _numbers_of_nodes(self) -> dict[str, int]:
         return {node: number for number, node in enumerate(self.nodes)}
 
-    def _derived(self, name: str) -> NDArray[Any]:
-        of, dtype = _DERIVED[name]
-        each = (of(self, entity) for entity in self.entities)
-        return fixed(np.fromiter(each, dtype, len(self)))
+
+_DERIVED: Final[Mapping[str, _Derived[Any]]] = {
+    name: each for name, each in vars(Layout).items() if isinstance(each, _Derived)
+}
 
 
 def order(entity: Entity) -> tuple[object, ...]:
@@ -265,16 +252,3 @@ def _objects(entities: Sequence[Entity] | NDArray[np.object_]) -> NDArray[np.obj
     objects = np.empty(len(entities), dtype=object)
     objects[:] = entities
     return objects
-
-
-_DERIVED: Final[Mapping[str, tuple[Callable[[Layout, Entity], Any], type[np.generic]]]] = {
-    "serials": (lambda _, entity: entity.serial, np.int64),
-    "types": (lambda _, entity: TYPES.index(entity.quota_type), np.int8),
-    "limits": (lambda _, entity: np.nan if entity.limit is None else entity.limit, np.float64),
-    "bursts": (lambda _, entity: np.nan if entity.burst_tokens is None else entity.burst_tokens, np.float64),
-    "limits_unknown": (lambda _, entity: entity.limit is None and entity.resolution is None, np.bool_),
-    "ruled": (lambda _, entity: 1.0 if entity.resolution and entity.resolution.entity else np.nan, np.float64),
-    "stand_ins": (lambda _, entity: entity.stands_in, np.bool_),
-    "node_numbers": (lambda layout, entity: layout._numbers_of_nodes[entity.broker], np.int32),  # noqa: SLF001 - of this module
-}  # fmt: skip
-"""What is derived of each entity for an array of its name."""

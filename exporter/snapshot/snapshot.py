@@ -1,4 +1,4 @@
-"""All of them at one moment."""
+"""The state of a cluster and of the exporter at one moment."""
 
 from __future__ import annotations
 
@@ -7,17 +7,163 @@ from dataclasses import dataclass, field
 
 from quotascope.metrics import QuotaType
 
+from ..beans import BeanTable
 from ..limits import Limits, LimitsHealth
 from .columns import Columns, Usages
-from .health import (
-    DiscoveryHealth,
-    PushHealth,
-    ReloadHealth,
-    Sampling,
-    SourceHealth,
-)
 from .layout import Floats
-from .node import NodeUsage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceHealth:
+    """How the last read of one source went."""
+
+    name: str
+    dialect: str
+    up: bool
+    duration_seconds: float
+    readings: int = 0
+    """Numbers given by the last successful read."""
+    error: str | None = None
+    """What was wrong and what to do, when it failed."""
+    remark: str | None = None
+    """What was wrong and what to do, although it could be read."""
+    hint: str | None = None
+    """What to check if there are quotas, because the answer had no entity."""
+    read_at: float | None = None
+    """Unix time in seconds when the numbers were asked for; None while there are none."""
+    late: bool = False
+    """Whether they are those of an earlier read, because the one under way takes longer than a collection waits."""
+    pending: bool = False
+    """Whether they are, and the read under way may still answer in time: the state of the source has not changed yet."""
+    stand_by_of: str | None = None
+    """The node for which another source is read instead; None for a source that is in use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRead:
+    """What one collection got from one source: the input of the join."""
+
+    health: SourceHealth
+    table: BeanTable | None
+    """None when the read failed; ``health`` has the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveryHealth:
+    """How finding nodes in one way goes."""
+
+    name: str
+    """The label ``discovery``."""
+    targets: int = 0
+    """How many nodes the last look that succeeded gave."""
+    found_at: float | None = None
+    """Unix time in seconds of that look."""
+    error: str | None = None
+    """What was wrong with the last look, wholly or in part."""
+    errors_total: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How reading between scrapes goes."""
+
+    samples: int = 0
+    """Reads taken since the start."""
+    missed: int = 0
+    """Reads that were due while an earlier one was still under way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushHealth:
+    """How pushing over OTLP goes, since this exporter started."""
+
+    exports_total: Mapping[str, int] = field(default_factory=dict)
+    """Pushes by outcome: ``success``, ``partial``, ``failure``."""
+    points_total: Mapping[str, int] = field(default_factory=dict)
+    """Points by what became of them: ``accepted``, ``rejected``, ``lost``."""
+    error: str | None = None
+    """Why the last push did not succeed; None when it did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReloadHealth:
+    """How the last attempt to read the configuration went; the first is the start."""
+
+    succeeded_at: float
+    """Unix time in seconds of the last that succeeded."""
+    error: str | None = None
+    """Why the last one did not succeed; None when it did."""
+    needs_restart: tuple[str, ...] = ()
+    """Fields that have changed, but only count after a restart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnHealth:
+    """How the exporter's own work goes at one moment: a part of each snapshot."""
+
+    discoveries: tuple[DiscoveryHealth, ...] = ()
+    sampling: Sampling | None = None
+    """None when only scrapes read."""
+    push: PushHealth | None = None
+    """None when nothing is pushed."""
+    reload: ReloadHealth | None = None
+    """None where the configuration is not read again."""
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    """How often background work failed and began again since the exporter started, by its name; empty where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitedRate:
+    """What one of the quotas beside the client quotas measures, and what it allows."""
+
+    rate: float | None = None
+    """bytes/s or connections/s; None when the node gave none."""
+    limit: float | None = None
+    """In the unit of ``rate``; None when unlimited or unknown."""
+    throttle_time_seconds: float | None = None
+    """Average throttle of the last 30 to 60 s, 0 when there was none; None where Kafka keeps no such average."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionUsage:
+    """New connections of one node (KIP-612)."""
+
+    broker: LimitedRate = field(default_factory=LimitedRate)
+    listeners: Mapping[str, LimitedRate] = field(default_factory=dict)
+    ips: Mapping[str, LimitedRate] = field(default_factory=dict)
+    """By IP address as Java writes it, those under a limit only."""
+    ip_throttle_time_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Average delay of connections over the limit of their address, by listener; 0 when there were none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeUsage:
+    """What a broker or controller reports of itself, apart from its entities."""
+
+    broker: str
+    delay_queue_size: Mapping[QuotaType, float] = field(default_factory=dict)
+    exempt_request_threads: float | None = None
+    request_capacity_threads: float | None = None
+    request_throttled_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Total since the node started, by request."""
+    throttling_errors: Mapping[str, float] = field(default_factory=dict)
+    """Total since the node started, by request."""
+    stale_entities: Mapping[QuotaType, int] = field(default_factory=dict)
+    quota_callback: bool | None = False
+    """Whether the node leaves quotas to a custom callback; None where neither its settings are known nor its beans show one."""
+    utilization_disagreements: int | None = None
+    """Entities with another utilization than the node reports; None when it reports none, or limits are unknown."""
+    active_controller: bool | None = None
+    """None when the node did not report it."""
+    controller_events: float | None = None
+    """Events handled since the node started; the active controller only."""
+    controller_event_queue_seconds: float | None = None
+    """Total wait of these events; the active controller only."""
+    connections: ConnectionUsage = field(default_factory=ConnectionUsage)
+    replication: Mapping[str, LimitedRate] = field(default_factory=dict)
+    """By direction: ``leader``, ``follower``, ``alter_log_dirs``."""
+    remote_storage: Mapping[str, LimitedRate] = field(default_factory=dict)
+    """By direction: ``copy``, ``fetch``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +179,7 @@ class Folds:
     excluded: int = 0
     """Entities folded or dropped for their names."""
     idle: int = 0
-    """Entities left out because they have not moved for long."""
+    """Entities left out because they have been without usage for long."""
     series_dropped: Mapping[str, int] = field(default_factory=dict)
     """By reason: ``overflow``, ``excluded``, ``idle``, ``detail``."""
     crowded: Mapping[QuotaType, int] = field(default_factory=dict)
@@ -71,13 +217,13 @@ class Peaks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """All sources joined with the limits at one moment. Never changed once made."""
+class Snapshot(OwnHealth):
+    """All sources joined with the limits at one moment, and how the exporter's own work goes. Never changed once made."""
 
     taken_at: float
     """Unix time in seconds."""
     shown: Columns = field(default_factory=Columns.none)
-    """What is shown: all that were measured but for those left out, and those that stand for them."""
+    """What is shown: the measured entities without those left out, and the entities that stand for these."""
     joined: Columns | None = None
     """All that were measured; None where all of them are shown."""
     folds: Folds = field(default_factory=Folds)
@@ -87,17 +233,8 @@ class Snapshot:
     limits: Limits | None = None
     """None until the limits were read once."""
     limits_health: LimitsHealth = field(default_factory=LimitsHealth)
-    discoveries: tuple[DiscoveryHealth, ...] = ()
-    sampling: Sampling | None = None
-    """None when only scrapes read."""
     peaks: Peaks | None = None
     """None without sampling."""
-    push: PushHealth | None = None
-    """None when nothing is pushed."""
-    reload: ReloadHealth | None = None
-    """None where the configuration is not read again."""
-    restarts: Mapping[str, int] = field(default_factory=dict)
-    """How often background work failed and began again since the exporter started, by its name; empty where there is none."""
 
     @property
     def entities(self) -> Usages:

@@ -87,12 +87,13 @@ class LayoutTracker(Generic[Key]):
                 "is this a metrics agent, and of one node?"
             )
         if keys != self._order:
+            left = self._places.copy()
+            found = [left.pop(key, None) for key in keys]
+            fresh = [k for k, at in zip(keys, found, strict=True) if at is None]
             # a key that is malformed raises before anything is changed
-            came = {k: self._column_of(k) for k in keys if k not in self._places}
-            names = set(keys)
-            left = [key for key in self._places if key not in names]
+            came = {k: self._column_of(k) for k in fresh if k not in self._places}
             if left or came:
-                self._replace(left, came)
+                self._replace([*left], came)
             self._targets = list(map(self._places.__getitem__, keys))
             self._order = keys
         numbers = array("d", [nan]) * (len(self._layout.columns) + 1)

@@ -37,7 +37,7 @@ LIMIT_LABELS = ("user", "client_id")
 OVERFLOW = "__overflow__"
 """``user`` and ``client_id`` of what is shown in place of all entities that are not shown one by one."""
 RULE_LABELS = ("level", "rule_user", "rule_client_id")
-"""A default dimension reads ``<default>``; ``level`` tells it from an entity that is really called so."""
+"""A default dimension reads ``<default>``; ``level`` distinguishes it from an entity of that name."""
 
 
 def gauge(

@@ -78,7 +78,7 @@ STALE_ENTITIES = gauge(
 
 UTILIZATION_DISAGREEMENTS = gauge(
     "quotascope_utilization_disagreements",
-    "Entities whose utilisation, as the broker itself reports it, differs from the computed one by more than 2 points and 2 percent: the limits here or there are out of date. Only from brokers with KIP-1373.",
+    "Entities for which the utilization that the broker reports differs from the computed one by more than 2 points and 2 percent: the limits here or there are out of date. Only from brokers with KIP-1373.",
     ("broker",),
     "entities",
     "quota-utilization / 100, compared with usage divided by limit",

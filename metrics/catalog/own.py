@@ -118,7 +118,7 @@ CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = gauge(
 
 BACKGROUND_RESTARTS = counter(
     "quotascope_background_restarts_total",
-    "How often a task beside the answers failed and began again 10 s later since this exporter started: a defect of quotascope, whose traceback is in the log.",
+    "How often a task beside the answers failed and began again 10 s later since this exporter started: a defect of quotascope; the log has the traceback.",
     ("task",),
     "restarts",
     "discovery, limits, samples and trails, as far as they run",

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from quotascope.metrics import QuotaType
-from quotascope.quotas import Change, QuotaSet, difference, merged
+from quotascope.quotas import QuotaSet, RuleChange, difference, merged
 
 from ..followed import Followed
 from .coverage import Coverage, Logged
@@ -53,7 +53,7 @@ class Advice:
     now: QuotaSet | None
     """The quotas as configured; None if nobody asked."""
     recommended: Sequence[Recommendation]
-    changes: Sequence[Change]
+    changes: Sequence[RuleChange]
     """That lead from the configured quotas to the recommended ones; quotas of others stay as they are."""
     hits: Sequence[Hit]
     """Those that would be throttled, the longest first."""
@@ -94,7 +94,9 @@ def target(now: QuotaSet | None, made: Sequence[Recommendation]) -> QuotaSet:
     return merged(now or QuotaSet(), quotas_of(made))
 
 
-def changes(now: QuotaSet | None, made: Sequence[Recommendation]) -> tuple[Change, ...]:
+def changes(
+    now: QuotaSet | None, made: Sequence[Recommendation]
+) -> tuple[RuleChange, ...]:
     """What leads there."""
     return difference(now or QuotaSet(), target(now, made))
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from quotascope.pages.csv_cells import text_cell
-from quotascope.quotas import Change, Commands, described
+from quotascope.quotas import Commands, RuleChange, described
 
 from ..week import HOURS
 from .advice import Advice, Hit
@@ -99,7 +99,7 @@ def _values(made: Recommendation, advice: Advice) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _change(change: Change, advice: Advice) -> dict[str, Any]:
+def _change(change: RuleChange, advice: Advice) -> dict[str, Any]:
     old = "unknown" if advice.now is None else "no rule" if change.old is None else "set"  # fmt: skip
     return {"entity": described(change.entity), "key": change.key, "old": change.old, "old_state": old, "new": change.new}  # fmt: skip
 

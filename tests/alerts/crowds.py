@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.alerts.promtool import ALERTS, Case, Labels
 
-from quotascope.alerts.rule import Scope
+from quotascope.alerts.rule import AlertScope
 
 Move = Callable[[Labels], Labels]
 
@@ -45,7 +45,7 @@ def _crowd(one: Case, others: Sequence[Case]) -> Case:
 def _moves(one: Case, other: Case, number: int) -> dict[str, Move]:
     moves = {"cluster": _to_cluster(f"elsewhere {number}")}
     of_clients = all(map(_is_about_a_client, (*one.labels, *other.labels)))
-    if ALERTS[one.subject].scope is Scope.ENTITY and of_clients:
+    if ALERTS[one.subject].scope is AlertScope.ENTITY and of_clients:
         moves["user"] = _to_users(f"another {number}")
         user = one.labels[0]["user"]
         if user:

@@ -14,8 +14,8 @@ from tests.alerts.specification import SPECIFIED
 
 from quotascope.alerts import Site
 from quotascope.alerts.book import alerts
+from quotascope.alerts.files import rule_files
 from quotascope.alerts.rule import Alert
-from quotascope.alerts.write import rule_files
 
 CASES: Final = Path(__file__).parent / "cases"
 ALERTS: Final[dict[str, Alert]] = {alert.name: alert for alert in alerts(Site())}

@@ -5,10 +5,12 @@ from types import ModuleType
 
 import pytest
 
-from quotascope.alerts import links, promql
+from quotascope.alerts import links, promql, recorded
 
 
-@pytest.mark.parametrize("module", [links, promql], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [links, promql, recorded], ids=lambda module: module.__name__
+)
 def test_examples(module: ModuleType) -> None:
     """Each builder shows its PromQL, and that is what comes out."""
     failed, tried = doctest.testmod(module)

@@ -12,10 +12,15 @@ from tests.alerts.promtool import ALERTS, GENERATED
 from tests.alerts.specification import SPECIFIED
 
 from quotascope.alerts import CannotWrite, InvalidSite, Site
-from quotascope.alerts.alertmanager_file import alertmanager_file
-from quotascope.alerts.prometheus_files import operator_file
+from quotascope.alerts.files import (
+    Extras,
+    alertmanager_file,
+    misplaced,
+    operator_file,
+    rule_files,
+    write,
+)
 from quotascope.alerts.runbook import runbooks
-from quotascope.alerts.write import Extras, misplaced, rule_files, write
 
 SITE = Site(
     cluster_label="kafka_cluster",
@@ -236,7 +241,7 @@ def test_alerts_of_others_are_left_alone() -> None:
         f"--config.file={GENERATED / 'alertmanager' / 'alertmanager-example.yaml'}",
         *("alertname=NodeDown", "severity=critical"),
     )
-    assert answer.strip() == "nobody"
+    assert answer.strip() == "unrouted"
 
 
 def test_inhibitions_name_alerts_that_exist() -> None:

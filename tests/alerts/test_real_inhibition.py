@@ -16,7 +16,7 @@ from tests.integration.child import Child
 from tests.integration.eventually import eventually
 
 from quotascope.alerts import Site
-from quotascope.alerts.alertmanager_file import alertmanager_file
+from quotascope.alerts.files import alertmanager_file
 
 pytestmark = pytest.mark.real
 

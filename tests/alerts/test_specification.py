@@ -19,7 +19,7 @@ from tests.alerts.specification import (
 )
 
 from quotascope.alerts import Site, thresholds
-from quotascope.alerts.write import rule_files
+from quotascope.alerts.files import rule_files
 
 Rules = dict[str, dict[str, Any]]
 NUMBERS = ("==", "!=", ">", "<", ">=", "<=", "*")

@@ -57,7 +57,7 @@ def parts(said: str) -> tuple[str, list[str], int]:
 
 def test_exported_quotas_are_those_of_the_file(command: Command) -> None:
     """A file that is exported says what the first one said, and nothing else is printed."""
-    out, errors, code = parts(command("quotas export --from q.yaml"))
+    out, errors, code = parts(command("quotas export --quotas q.yaml"))
     assert (errors, code) == ([], 0)
     assert out.endswith("20\n")
 
@@ -69,7 +69,7 @@ def test_exported_quotas_are_those_of_the_file(command: Command) -> None:
 
 def test_exported_commands_set_each_quota(command: Command) -> None:
     """One for each entity, whose words are those that Kafka's tool takes."""
-    out, errors, code = parts(command("quotas export --from q.yaml --format kafka-configs --bootstrap-servers b:1"))  # fmt: skip
+    out, errors, code = parts(command("quotas export --quotas q.yaml --format kafka-configs --bootstrap-servers b:1"))  # fmt: skip
     assert (errors, code) == ([], 0)
     start = ["kafka-configs.sh", "--bootstrap-server", "b:1"]
     assert sorted(map(shlex.split, out.splitlines())) == sorted(
@@ -85,7 +85,7 @@ def test_exported_commands_set_each_quota(command: Command) -> None:
 
 def test_exported_manifests_are_one_for_each_user(command: Command) -> None:
     """What Strimzi's KafkaUser cannot hold is named on standard error."""
-    out, errors, code = parts(command("quotas export --from q.yaml --format kafka-user --strimzi-cluster my --namespace ns"))  # fmt: skip
+    out, errors, code = parts(command("quotas export --quotas q.yaml --format kafka-user --strimzi-cluster my --namespace ns"))  # fmt: skip
     assert code == 0
     assert not out.endswith("\n\n")
     (manifest,) = filter(None, yaml.safe_load_all(out))
@@ -98,7 +98,7 @@ def test_exported_manifests_are_one_for_each_user(command: Command) -> None:
 def test_difference_for_programs(command: Command) -> None:
     """Every change with the old and the new value, and exit code 2; the same is no change, and exit code 0."""
     asked = "quotas diff q.yaml --bootstrap-servers empty:9092"
-    out, errors, code = parts(command(f"{asked} --format json"))
+    out, errors, code = parts(command(f"{asked} --json"))
     assert (errors, code) == ([], 2)
     changes = {(json.dumps(each["entity"]), each["key"]): (each["old"], each["new"]) for each in json.loads(out)}  # fmt: skip
     assert changes == {
@@ -110,10 +110,10 @@ def test_difference_for_programs(command: Command) -> None:
     }  # fmt: skip
     assert out.count("\n  {") == 5  # indented by two
     assert out.endswith("]\n")
-    out, errors, code = parts(command(f"{asked} --format kafka-configs"))
+    out, errors, code = parts(command(f"{asked} --kafka-configs"))
     assert (len(out.splitlines()), errors, code) == (4, [], 2)
     Path("none.yaml").write_text("quotas: []\n", "utf-8")
-    same = command("quotas diff none.yaml --bootstrap-servers empty:9092 --format json")  # fmt: skip
+    same = command("quotas diff none.yaml --bootstrap-servers empty:9092 --json")  # fmt: skip
     assert parts(same) == ("[]\n", [], 0)
 
 
@@ -171,7 +171,7 @@ def test_waits_of_a_topics_creation_are_told(
     _tell_waits(account)
     assert capsys.readouterr() == ("", "")
     for ms in (1_000, 500):
-        account.client("alice", "topics", "admin").told(ms)
+        account.client("alice", "topics", "admin").throttled(ms)
     _tell_waits(account)
     out, err = capsys.readouterr()
     assert out == ""

@@ -18,7 +18,14 @@ def test_push_takes_the_token_from_the_environment(
     fake = FakeGrafana()
     with serving(fake):
         monkeypatch.setenv("GRAFANA_TOKEN", TOKEN)
-        command = ["dashboards", "push", "--url", fake.url, "--cluster-label", "kafka"]
+        command = [
+            "dashboards",
+            "push",
+            "--grafana-url",
+            fake.url,
+            "--cluster-label",
+            "kafka",
+        ]
         monkeypatch.setattr(sys, "argv", ["quotascope", *command])
         with pytest.raises(SystemExit) as end:
             main()

@@ -26,16 +26,6 @@ async def test_somebody_is_shown_as_throttled_within_five_seconds() -> None:
     assert re.search(r"produce .* \d\.\d\d s +\d\.\d\d s$", row.rstrip())
 
 
-async def test_all_quota_types_are_throttled_after_twenty_seconds() -> None:
-    """The first rows, the throttled ones, are of all four quota types."""
-    throttled = [
-        usage.entity.quota_type.label
-        for usage in ranking((await demo_after(20)).entities)
-        if usage.throttled_seconds_total
-    ]
-    assert set(throttled) == {"produce", "fetch", "request", "controller_mutation"}
-
-
 async def test_the_table_agrees_with_the_metrics() -> None:
     """Utilisation, throttle time and total in the terminal are those that Prometheus reads."""
     snapshot = await demo_after(20)

@@ -67,8 +67,11 @@ def test_options(run: Any, asked: list[Any]) -> None:
 
 def test_how_often(run: Any, asked: list[Any]) -> None:
     """Without --once it runs on, a batch a minute unless another time is given."""
-    assert run()[0] == run("--every", "10 seconds")[0] == 0
-    assert [keywords["every"] for _, keywords in asked] == ["1 minute", "10 seconds"]
+    assert run()[0] == run("--every", "10s")[0] == 0
+    assert [keywords["every"] for _, keywords in asked] == [
+        "60000 milliseconds",
+        "10000 milliseconds",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def usage(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def told(usage: Path, *options: str, of: str = "4.4.0") -> dict[str, Any]:
     """What what-if says."""
-    done = quotascope(usage, "whatif", of, "--candidates", "candidates.yaml", "--json", "-", *options)  # fmt: skip
+    done = quotascope(usage, "whatif", of, "--candidates", "candidates.yaml", "--json", *options)  # fmt: skip
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -77,7 +77,7 @@ def test_recommended_limits_hit_nobody_longer_than_wanted(
     """They were looked for without the configured quotas, so that nothing else decides."""
     told = json.loads(
         bash(
-            "quotascope recommend usage --short-log --share 1 --windows 11x1 --controller-windows 11x1 --json -",
+            "quotascope recommend usage --short-log --share 1 --windows 11x1 --controller-windows 11x1 --json",
             tried[0],
         )
     )

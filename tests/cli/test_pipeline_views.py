@@ -96,11 +96,11 @@ def test_whatif_shows_unlimited_and_unthrottled_apart(
     assert rows["alice"][-3:] == ["0", "s", "-"]
     assert rows["bob"][-5:-2] == ["produce", "-", "-"]
     assert "-: unlimited under this candidate" in out
-    read = json.loads(told(monkeypatch, capsys, *asked, "--json", "-"))
+    read = json.loads(told(monkeypatch, capsys, *asked, "--json"))
     for row in (*read["candidates"], *read["results"]):
         assert row["late_ms"] is row["unsent_requests"] is None
         assert row["muted_ms"] is not None
-    closed = json.loads(told(monkeypatch, capsys, *asked, "--mode", "closed", "--json", "-"))  # fmt: skip
+    closed = json.loads(told(monkeypatch, capsys, *asked, "--mode", "closed", "--json"))  # fmt: skip
     assert all(row["late_ms"] is not None for row in closed["results"])
     for mode, cells in (("open", {""}), ("closed", {"0"})):
         text = told(monkeypatch, capsys, *asked, "--mode", mode, "--csv", "-")
@@ -113,7 +113,7 @@ def test_recommend_refuses_a_short_log(
     usage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With one line that says what to do, and exit code 1."""
-    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, "--json", "-"])
+    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, "--json"])
     with pytest.raises(SystemExit) as end:
         main()
     out, err = capsys.readouterr()
@@ -134,7 +134,7 @@ def test_whatif_tells_what_throttles_pushed_back(
     file.write_text(yaml.safe_dump({"grid": [grid]}), encoding="utf-8")
     asked = ("whatif", usage, "--candidates", file)
     out = told(monkeypatch, capsys, *asked, "--mode", "closed")
-    told_as_json = told(monkeypatch, capsys, *asked, "--mode", "closed", "--json", "-")
+    told_as_json = told(monkeypatch, capsys, *asked, "--mode", "closed", "--json")
     assert max(map(len, out.splitlines())) <= 80
     table = out[out.index("later by") :].splitlines()
     for number, each in enumerate(json.loads(told_as_json)["candidates"], start=1):
@@ -150,7 +150,7 @@ def test_whatif_prints_one_thing_at_a_time(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """With - as a file, standard output holds that document and nothing else."""
-    out = told(monkeypatch, capsys, "whatif", usage, "--candidates", candidates, "--json", "-")  # fmt: skip
+    out = told(monkeypatch, capsys, "whatif", usage, "--candidates", candidates, "--json")  # fmt: skip
     assert len(json.loads(out)["candidates"]) == 7
     out = told(monkeypatch, capsys, "whatif", usage, "--candidates", candidates, "--csv", "-")  # fmt: skip
     assert out.startswith('"candidate",')
@@ -166,9 +166,7 @@ def test_recommend_fits_a_terminal(
     now = tmp_path / "now.yaml"
     rules = [{"user": "alice", "client-id": "app1", "producer_byte_rate": 20_000}, {"user": "bob", "producer_byte_rate": 9_000}]  # fmt: skip
     now.write_text(yaml.safe_dump({"quotas": rules}), encoding="utf-8")
-    out = told(
-        monkeypatch, capsys, "recommend", usage, "--short-log", "--configured", now
-    )
+    out = told(monkeypatch, capsys, "recommend", usage, "--short-log", "--quotas", now)
     lines = out.splitlines()
     commands = [line for line in lines if line.startswith("kafka-configs.sh ")]
     assert len(commands) == 3
@@ -185,7 +183,7 @@ def test_recommend_writes_what_it_is_told_to(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A page, a table, a document, a script and manifests, all at once, beside what is shown."""
-    files = {name: tmp_path / f"out.{name}" for name in ("html", "csv", "json", "commands", "strimzi")}  # fmt: skip
+    files = {name: tmp_path / f"out.{name}" for name in ("html", "csv", "json-file", "commands", "strimzi")}  # fmt: skip
     options = [each for name, file in files.items() for each in (f"--{name}", file)]
     out = told(monkeypatch, capsys, "recommend", usage, "--short-log", *options, "--key", "producer_byte_rate", "--floor", "producer_byte_rate=77000")  # fmt: skip
     assert "3 limits" in out
@@ -216,7 +214,6 @@ def test_progress_is_shown_on_a_terminal(usage: str) -> None:
         usage,
         "--short-log",
         "--json",
-        "-",
     ]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True, env={**os.environ, "TERM": "xterm"})  # fmt: skip
     os.close(theirs)

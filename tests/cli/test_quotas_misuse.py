@@ -19,7 +19,8 @@ def exit_code(
 
 
 @pytest.mark.parametrize(
-    "words", [["diff"], ["diff", "--nix", "f"], ["diff", "f", "--format", "x"]]
+    "words",
+    [["diff"], ["diff", "--nix", "f"], ["diff", "f", "--json", "--kafka-configs"]],
 )
 def test_a_misused_diff_does_not_end_as_if_there_were_differences(
     monkeypatch: pytest.MonkeyPatch,
@@ -40,7 +41,7 @@ def test_help_of_diff_ends_well(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["set", "request_percentage=1"], "say whom the quota is for"),
+        (["set", "request_percentage=1"], "name the entity of the quota"),
         (["set", "--user", "a"], "say what to set"),
         (["set", "request_percentage", "--user", "a"], "is not KEY=VALUE"),
         (["set", "request_percentage=nan", "--user", "a"], "is not KEY=VALUE"),

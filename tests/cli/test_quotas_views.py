@@ -1,6 +1,7 @@
 """Rules and addresses in the tables of `quotascope quotas`, as no recorded story has them."""
 
 from math import inf
+from typing import Any
 
 import pytest
 from tests.cli.usages import rendered, usage_of
@@ -69,7 +70,9 @@ def test_an_affected_address_is_shown_with_its_limits() -> None:
 def test_nobody_and_too_many_are_told() -> None:
     """A table that is cut says so."""
     changes = difference(QuotaSet(), QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}}))
-    assert "nobody is affected" in rendered(view(changes, Affected([], []), 9), 90)
+    assert "no client that is measured now is affected" in rendered(
+        view(changes, Affected([], []), 9), 90
+    )
     one = IpImpact(ip="10.0.0.1", usage=12.0, before=None, after=10.0)
     cut = rendered(view(changes, Affected([], [one, one]), 0), 90)
     assert "and 2 more: --top shows more" in cut
@@ -85,63 +88,33 @@ def listed(rule: RuleUsage) -> str:
 CLIENT = QuotaEntity(None, "app")
 
 
+def of_client(**known: Any) -> RuleUsage:
+    """The rule of a client-id."""
+    return RuleUsage(entity=CLIENT, key="producer_byte_rate", value=1e3, **known)
+
+
 @pytest.mark.parametrize(
     ("rule", "used", "hits", "row"),
     [
+        (of_client(hits=None), None, None, "? unknown"),
+        (of_client(), None, 0, "- none"),
+        (of_client(hits=(usage_of(usage=None),)), None, 1, "? alice / app"),
+        (of_client(hits=(usage_of(usage=0.0),)), 0.0, 1, "0% alice / app"),
         (
-            RuleUsage(entity=CLIENT, key="producer_byte_rate", value=1e3, hits=None),
-            None,
-            None,
-            "7 client-id 'app' produce 1.00 kB/s ? unknown",
-        ),
-        (
-            RuleUsage(entity=CLIENT, key="producer_byte_rate", value=1e3),
+            of_client(overruled_by=QuotaEntity(DEFAULT, DEFAULT)),
             None,
             0,
-            "7 client-id 'app' produce 1.00 kB/s - nobody",
-        ),
-        (
-            RuleUsage(
-                entity=CLIENT,
-                key="producer_byte_rate",
-                value=1e3,
-                hits=(usage_of(usage=None),),
-            ),
-            None,
-            1,
-            "7 client-id 'app' produce 1.00 kB/s ? alice / app",
-        ),
-        (
-            RuleUsage(
-                entity=CLIENT,
-                key="producer_byte_rate",
-                value=1e3,
-                hits=(usage_of(usage=0.0),),
-            ),
-            0.0,
-            1,
-            "7 client-id 'app' produce 1.00 kB/s 0% alice / app",
-        ),
-        (
-            RuleUsage(
-                entity=CLIENT,
-                key="producer_byte_rate",
-                value=1e3,
-                overruled_by=QuotaEntity(DEFAULT, DEFAULT),
-            ),
-            None,
-            0,
-            "7 client-id 'app' produce 1.00 kB/s - overruled by default user, default client-id",
+            "- overruled by default user, default client-id",
         ),
     ],
-    ids=["unknown", "nobody", "unknown use", "zero", "overruled"],
+    ids=["unknown", "none", "unknown use", "zero", "overruled"],
 )
-def test_unknown_nobody_and_zero(
+def test_unknown_none_and_zero(
     rule: RuleUsage, used: float | None, hits: int | None, row: str
 ) -> None:
-    """Who is under a rule, and how full it is: text and JSON tell what is not known from what is not."""
-    assert listed(rule) == row
-    (told,) = as_json([rule])
-    assert told["used"] == used
-    found = told["hits"]
-    assert (found if found is None else len(list(found))) == hits  # type: ignore[call-overload]
+    """The clients under a rule, and its utilization: text and JSON distinguish unknown from none."""
+    assert listed(rule) == f"7 client-id 'app' produce 1.00 kB/s {row}"
+    (found,) = as_json([rule])
+    assert found["used"] == used
+    of_rule = found["hits"]
+    assert (of_rule if of_rule is None else len(list(of_rule))) == hits  # type: ignore[call-overload]

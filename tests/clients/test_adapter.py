@@ -39,20 +39,24 @@ def test_topics_need_the_library_as_well(monkeypatch: pytest.MonkeyPatch) -> Non
         open_topic_admin(CONNECTION, ThrottleAccount())
 
 
-def test_a_missing_library_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message is the command that installs it."""
-    without(monkeypatch, "kafka")
-    with pytest.raises(LibraryMissing, match=r"pip install 'quotascope\[kafka\]'"):
-        open_quota_admin(CONNECTION)
-
-
-def test_another_library_of_that_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An older kafka-python without the protocol classes is named with its version."""
-    without(monkeypatch, "kafka.protocol.admin")
-    with pytest.raises(
-        UnsupportedByLibrary,
-        match=r"kafka-python 3\.\d+\.\d+ lacks something of kafka\.protocol\.admin",
-    ):
+@pytest.mark.parametrize(
+    ("module", "error", "words"),
+    [
+        ("kafka", LibraryMissing, r"pip install 'quotascope\[kafka\]'"),
+        (
+            "kafka.protocol.admin",
+            UnsupportedByLibrary,
+            r"kafka-python 3\.\d+\.\d+ lacks something of kafka\.protocol\.admin",
+        ),
+    ],
+    ids=["missing", "too old"],
+)
+def test_a_library_that_cannot_be_used_is_named(
+    monkeypatch: pytest.MonkeyPatch, module: str, error: type[Exception], words: str
+) -> None:
+    """With the command that installs it, or its version."""
+    without(monkeypatch, module)
+    with pytest.raises(error, match=words):
         open_quota_admin(CONNECTION)
 
 

@@ -59,7 +59,7 @@ def test_a_setting_that_is_no_number_is_named(value: str | None) -> None:
     """An answer without a usable value says which setting is missing."""
     strange = {**answers.configs(answer("settings")), "num.io.threads": value}
     with pytest.raises(
-        AdminRequestFailed, match=r"broker 1 does not tell num\.io\.threads"
+        AdminRequestFailed, match=r"broker 1 does not report num\.io\.threads"
     ):
         answers.settings(1, strange)
 

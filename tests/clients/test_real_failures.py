@@ -91,54 +91,41 @@ def test_a_plain_client_at_another_listener_is_told(
     assert "does not talk PLAINTEXT on this port" in str(error)
 
 
-def test_tls_where_there_is_none_is_told(kafka: Cluster) -> None:
-    """A plaintext listener closes the connection of a client that starts a handshake."""
-    tls = Tls(ca_file=kafka.certificates.ca)
-    error = failure(
-        Connection(
-            bootstrap_servers=(kafka.admin,), protocol=SecurityProtocol.SSL, tls=tls
-        )
-    )
-    assert isinstance(error, TlsFailed)
-    assert "is this a TLS listener?" in str(error)
-
-
-def test_an_unknown_authority_is_told(kafka: Cluster) -> None:
-    """A certificate that nobody vouches for is refused by us."""
-    error = failure(
-        Connection(bootstrap_servers=(kafka.ssl,), protocol=SecurityProtocol.SSL)
-    )
-    assert isinstance(error, TlsFailed)
-    assert "its certificate is not trusted" in str(error)
-
-
-def test_a_missing_client_certificate_is_told(kafka: Cluster) -> None:
-    """A listener that wants one ends the session after the handshake."""
-    tls = Tls(ca_file=kafka.certificates.ca)
-    error = failure(
-        Connection(
-            bootstrap_servers=(kafka.ssl,), protocol=SecurityProtocol.SSL, tls=tls
-        )
-    )
-    assert isinstance(error, TlsFailed)
-    assert "it may want a client certificate" in str(error)
-
-
-def test_a_strangers_client_certificate_is_told(kafka: Cluster, tmp_path: Path) -> None:
-    """So does one that gets a certificate of an authority that it does not trust."""
-    stranger = make_certificates(tmp_path)
+@pytest.mark.parametrize(
+    ("listener", "authority", "certificate", "words"),
+    [
+        # closes the connection of a client that starts a handshake
+        ("admin", True, False, "is this a TLS listener?"),
+        # we refuse a certificate of an unknown authority
+        ("ssl", False, False, "its certificate is not trusted"),
+        # a listener that wants a client certificate ends the session after the handshake
+        ("ssl", True, False, "it may want a client certificate"),
+        ("ssl", True, True, "it may want a client certificate, or another one"),
+    ],
+    ids=["no TLS", "unknown authority", "no certificate", "untrusted certificate"],
+)
+def test_failures_of_tls_are_explained(
+    kafka: Cluster,
+    tmp_path: Path,
+    listener: str,
+    words: str,
+    *,
+    authority: bool,
+    certificate: bool,
+) -> None:
+    """Each by what the listener does, which is a closed connection for most of them."""
+    other = make_certificates(tmp_path)
     tls = Tls(
-        ca_file=kafka.certificates.ca,
-        cert_file=stranger.client,
-        key_file=stranger.client_key,
+        ca_file=kafka.certificates.ca if authority else None,
+        cert_file=other.client if certificate else None,
+        key_file=other.client_key if certificate else None,
     )
+    servers = (getattr(kafka, listener),)
     error = failure(
-        Connection(
-            bootstrap_servers=(kafka.ssl,), protocol=SecurityProtocol.SSL, tls=tls
-        )
+        Connection(bootstrap_servers=servers, protocol=SecurityProtocol.SSL, tls=tls)
     )
     assert isinstance(error, TlsFailed)
-    assert "it may want a client certificate, or another one" in str(error)
+    assert words in str(error)
 
 
 def test_a_client_follows_a_broker_that_restarts(tmp_path: Path) -> None:

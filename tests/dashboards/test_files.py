@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from quotascope.alerts import Dashboard, Site
-from quotascope.dashboards.errors import CannotWrite, GrafanalibMissing
+from quotascope.dashboards.errors import DashboardsNotWritten, GrafanalibMissing
 from quotascope.dashboards.files import grafana_dashboards, write
 from quotascope.dashboards.scope import Scope
 
@@ -56,13 +56,17 @@ def test_another_label_tells_clusters_apart() -> None:
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     """The message says what and why."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(CannotWrite, match=r"cannot write .*file.*: Not a directory"):
+    with pytest.raises(
+        DashboardsNotWritten, match=r"cannot write .*file.*: Not a directory"
+    ):
         write(tmp_path / "file", Scope())
 
 
 def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who installed without the extra reads the command that adds it."""
-    monkeypatch.delitem(sys.modules, "quotascope.dashboards.panels", raising=False)
+    for name in [*sys.modules]:
+        if name.startswith(("quotascope.dashboards.boards", "quotascope.dashboards.p")):
+            monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "grafanalib", None)
     with pytest.raises(
         GrafanalibMissing, match=r"pip install 'quotascope\[dashboards\]'"

@@ -12,7 +12,7 @@ from tests.cluster.certificates import make_certificates
 from tests.dashboards.fake_grafana import TOKEN, FakeGrafana, serving
 
 from quotascope.dashboards.errors import GrafanaError
-from quotascope.dashboards.grafana import Grafana, push_all
+from quotascope.dashboards.grafana import Grafana, push_all, read_token
 
 BOARDS = {"one": {"uid": "one", "title": "One"}, "two": {"uid": "two", "title": "Two"}}
 SECRET = "glsa_very_secret"
@@ -56,14 +56,14 @@ def test_a_refused_token_is_explained_and_never_shown(fake: FakeGrafana) -> None
 
 
 def test_a_dashboard_from_files_is_not_replaced(fake: FakeGrafana) -> None:
-    """Grafana refuses, and its reason is told with the dashboard's name."""
+    """Grafana refuses, and the message has its reason and the dashboard's name."""
     fake.provisioned = {"two"}
     with pytest.raises(GrafanaError, match="save two: 400 Cannot save provisioned"):
         push_all(_at(fake), BOARDS)
 
 
 def test_redirects_are_not_followed(fake: FakeGrafana) -> None:
-    """The token would go to whoever is named there."""
+    """The token would be sent to another server."""
     other = FakeGrafana()
     with serving(other):
         fake.redirect_to = f"{other.url}/login"
@@ -91,7 +91,7 @@ def test_a_file_that_is_no_certificate_is_named(tmp_path: Path) -> None:
         push_all(Grafana(url="https://localhost", token=TOKEN, ca_file=file), BOARDS)
 
 
-def test_nobody_there_is_told() -> None:
+def test_an_address_without_a_server_is_named() -> None:
     """With the address that was tried."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -110,7 +110,48 @@ def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
 @pytest.mark.parametrize(
     "url", ["localhost:3000", "ftp://localhost", "http://", "x", "http://a:99999"]
 )
-def test_what_is_no_address_is_told(url: str) -> None:
+def test_what_is_no_address_is_refused(url: str) -> None:
     """As a message, not as a defect."""
     with pytest.raises(GrafanaError, match="is not the address of a Grafana"):
         push_all(Grafana(url=url, token=TOKEN), BOARDS)
+
+
+def test_a_token_file_comes_before_the_environment(tmp_path: Path) -> None:
+    """Blanks and the newline at its end are not part of it."""
+    file = tmp_path / "token"
+    file.write_text(" glsa_1\n")
+    assert read_token(file, {"GRAFANA_TOKEN": "glsa_2"}) == "glsa_1"
+    assert read_token(None, {"GRAFANA_TOKEN": "glsa_2\n"}) == "glsa_2"
+
+
+@pytest.mark.parametrize("content", ["", "\n"])
+def test_no_token_says_where_none_was(tmp_path: Path, content: str) -> None:
+    """The file, or the name of the variable."""
+    file = tmp_path / "token"
+    file.write_text(content)
+    with pytest.raises(GrafanaError, match=r"no token in .*token; Grafana gives one"):
+        read_token(file, {})
+    with pytest.raises(GrafanaError, match="GRAFANA_TOKEN"):
+        read_token(None, {"GRAFANA_TOKEN": content})
+
+
+@pytest.mark.parametrize("content", ["a\nX-Header: b", "a b", "\x00", "tökén"])
+def test_a_token_that_would_break_the_header_is_refused(
+    tmp_path: Path, content: str
+) -> None:
+    """And not shown."""
+    file = tmp_path / "token"
+    file.write_text(content)
+    with pytest.raises(GrafanaError, match="characters that no token has") as failure:
+        read_token(file, {})
+    assert content not in str(failure.value)
+
+
+def test_a_token_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """Missing, or not text."""
+    with pytest.raises(GrafanaError, match=r"cannot read .*: No such file"):
+        read_token(tmp_path / "missing", {})
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(GrafanaError, match="it is not text"):
+        read_token(binary, {})

@@ -1,8 +1,9 @@
 """The demo's broker charges the real quotas and mutes as they say."""
 
-from quotascope.demo.broker import Broker
-from quotascope.demo.connection import Connection
-from quotascope.demo.request import Call, CreateTopics, Fetch, Produce, Response
+import pytest
+
+from quotascope.demo.broker import Broker, DemoConnection
+from quotascope.demo.cast import Call, CreateTopics, Fetch, Produce, Response
 from quotascope.metrics import QuotaEntity, QuotaManagers, QuotaType, Registry
 
 START_MS = 1_700_000_000_000
@@ -17,7 +18,7 @@ class Setup:
         self.managers = QuotaManagers(self.registry, START_MS)
         self.managers.update_quota(quota_type, ALICE, bound)
         self.broker = Broker(self.managers)
-        self.connection = Connection("alice", "app")
+        self.connection = DemoConnection("alice", "app")
 
     def ask(
         self, request: Produce | Fetch | CreateTopics | Call, thread_ms: float = 0.0
@@ -40,11 +41,36 @@ def test_within_the_quota() -> None:
     assert setup.connection.is_read
 
 
-def test_produce_over_the_quota() -> None:
-    """12,000 bytes against 1,000 B/s over 10 s: 1,200 B/s, so (1200 - 1000) / 1000 x 10 s of silence."""
-    setup = Setup(QuotaType.PRODUCE, 1_000.0)
-    assert setup.ask(Produce(size=12_000)) == Response(throttle_ms=2_000)
-    assert setup.value("Produce", "throttle-time") == 2_000.0
+@pytest.mark.parametrize(
+    ("quota_type", "request_", "throttle_ms", "metric", "value"),
+    [
+        # 1,200 B/s against 1,000: (1200 - 1000) / 1000 x 10 s of silence
+        (QuotaType.PRODUCE, Produce(size=12_000), 2_000, "throttle-time", 2_000.0),
+        # cut to what the quota allows in ten windows, or it could never succeed
+        (QuotaType.FETCH, Fetch(size=1_000_000), 0, "byte-rate", 1_000.0),
+        # before version 6 every topic is made and the client waits afterwards
+        (
+            QuotaType.CONTROLLER_MUTATION,
+            CreateTopics(partitions=(8, 5, 4), version=5),
+            6_000,
+            "tokens",
+            -6.0,
+        ),
+    ],
+    ids=["produce", "fetch", "old client"],
+)
+def test_one_request(
+    quota_type: QuotaType,
+    request_: Produce | Fetch | CreateTopics,
+    throttle_ms: int,
+    metric: str,
+    value: float,
+) -> None:
+    """The throttle of its answer, and a metric afterwards."""
+    bound = 1.0 if quota_type is QuotaType.CONTROLLER_MUTATION else 1_000.0
+    setup = Setup(quota_type, bound)
+    assert setup.ask(request_) == Response(throttle_ms=throttle_ms)
+    assert setup.value(quota_type.group, metric) == value
 
 
 def test_channel_is_read_again_when_the_throttle_is_over() -> None:
@@ -68,13 +94,6 @@ def test_fetch_over_the_quota_is_held_back() -> None:
     assert setup.value("Fetch", "byte-rate") == 800.0
 
 
-def test_no_fetch_exceeds_a_window_by_itself() -> None:
-    """A fetch is cut to what the quota allows in ten windows, or it could never succeed."""
-    setup = Setup(QuotaType.FETCH, 1_000.0)
-    assert setup.ask(Fetch(size=1_000_000)) == Response()
-    assert setup.value("Fetch", "byte-rate") == 1_000.0
-
-
 def test_request_time_is_throttled_for_a_second_at_most() -> None:
     """A request quota never mutes for longer than one window (KIP-124)."""
     setup = Setup(QuotaType.REQUEST, 1.0)
@@ -88,11 +107,3 @@ def test_topics_over_the_quota_are_refused() -> None:
         throttle_ms=2_000, again=CreateTopics(partitions=(4,))
     )
     assert setup.value("ControllerMutation", "rejection-count") == 4.0
-
-
-def test_old_clients_are_only_throttled() -> None:
-    """Before version 6 every topic is made and the client waits afterwards."""
-    setup = Setup(QuotaType.CONTROLLER_MUTATION, 1.0)
-    request = CreateTopics(partitions=(8, 5, 4), version=5)
-    assert setup.ask(request) == Response(throttle_ms=6_000)
-    assert setup.value("ControllerMutation", "tokens") == -6.0

@@ -1,11 +1,26 @@
-"""What somebody who starts the demo gets to see, and when."""
+"""The demo as a function of time."""
 
+from __future__ import annotations
+
+import asyncio
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
-from quotascope.demo import CAST, RULES, Simulation
-from quotascope.demo.cast import CONNECT, MIRROR, NIGHTLY, ORDERS, Role
+from quotascope.demo import CAST, RULES, Simulation, run
+from quotascope.demo.cast import (
+    CONNECT,
+    MIRROR,
+    NIGHTLY,
+    ORDERS,
+    CreateTopics,
+    Fetch,
+    Response,
+    Rhythm,
+    Role,
+)
+from quotascope.demo.simulation import DemoClient, pause_ms
 from quotascope.metrics import Level, QuotaType
 
 START_MS = 1_700_000_000_000
@@ -156,3 +171,97 @@ def test_clients_go_on_after_a_suspension() -> None:
         simulation.advance(now_ms)
     rate = values(simulation, "byte-rate", later_ms + 15_000)["Produce", "orders", ""]
     assert 600_000 < rate < 1_000_000
+
+
+ROLE = Role(
+    user="dana",
+    client_id="notebook",
+    request=Fetch(size=1_000),
+    thread_ms=1.0,
+    rhythm=Rhythm(every_ms=100, jitter=0.0, first_ms=40),
+)
+
+
+def client() -> DemoClient:
+    """A client before its first request."""
+    return DemoClient(ROLE, START_MS)
+
+
+def test_first_request() -> None:
+    """The first request comes when the rhythm says so."""
+    fresh = client()
+    assert (fresh.due_ms, fresh.request) == (START_MS + 40, ROLE.request)
+
+
+def test_pace_is_kept_in_spite_of_small_delays() -> None:
+    """A request that went out a little late does not move those after it."""
+    one = client()
+    one.answered(Response(), START_MS + 60)
+    assert one.due_ms == START_MS + 140
+
+
+def test_waits_as_long_as_it_is_throttled() -> None:
+    """The next request comes no earlier than the response asked for (KIP-219)."""
+    one = client()
+    one.answered(Response(throttle_ms=900), START_MS + 40)
+    assert one.due_ms == START_MS + 940
+
+
+def test_does_not_make_up_for_a_throttle() -> None:
+    """What a throttle held up is not sent all at once afterwards."""
+    one = client()
+    one.answered(Response(throttle_ms=900), START_MS + 40)
+    one.answered(Response(), START_MS + 945)
+    assert one.due_ms == START_MS + 1_040
+    one.answered(Response(), START_MS + 9_000)
+    assert one.due_ms == START_MS + 9_100
+
+
+def test_asks_again_for_what_was_not_done() -> None:
+    """Refused topics are tried again right after the throttle, then the usual work goes on."""
+    one = client()
+    refused = CreateTopics(partitions=(3,))
+    one.answered(Response(throttle_ms=10, again=refused), START_MS + 40)
+    assert (one.due_ms, one.request) == (START_MS + 50, refused)
+    one.answered(Response(), START_MS + 50)
+    assert one.request == ROLE.request
+
+
+def test_same_name_same_randomness() -> None:
+    """Two runs of one client are alike."""
+    role = Role(
+        user="a",
+        client_id="b",
+        request=ROLE.request,
+        thread_ms=1.0,
+        rhythm=Rhythm(every_ms=100, jitter=0.5),
+    )
+    first, second = DemoClient(role, START_MS), DemoClient(role, START_MS)
+    for one in (first, second):
+        for _ in range(5):
+            one.answered(Response(), one.due_ms)
+    assert first.due_ms == second.due_ms
+
+
+@pytest.mark.parametrize(
+    ("due_in_ms", "pause"), [(-5_000, 10), (3, 10), (40, 40), (5_000, 100)]
+)
+def test_pause(due_in_ms: int, pause: int) -> None:
+    """Never so short that it costs much, never so long that a throttle would end late."""
+    assert pause_ms(due_in_ms) == pause
+
+
+async def test_runs_until_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clients work as the clock goes on, without a break, until somebody ends it."""
+    simulation = Simulation(START_MS)
+    ticks = count(START_MS, 10)
+    sleep = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda _seconds: sleep(0))
+    task = asyncio.create_task(run(simulation, lambda: next(ticks)))
+    while next(ticks) < START_MS + 5_000:
+        await sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    names = simulation.registry.metrics()
+    assert any(name.group == QuotaType.PRODUCE.group for name in names)

@@ -7,7 +7,7 @@ from tests.strategies import EPOCH_MS
 from quotascope.exporter.beans import BeanTable
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.join import Join
-from quotascope.exporter.join.interpretation import interpreted
+from quotascope.exporter.join.placing import interpreted
 from quotascope.exporter.mapping import Meaning
 from quotascope.exporter.snapshot import LimitedRate, LimitsHealth
 from quotascope.metrics import (

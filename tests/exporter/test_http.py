@@ -13,7 +13,7 @@ from tests.exporter.examples import NOW, ScriptedSource
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import CollectionConfig
 from quotascope.exporter.exposition import Renderer
-from quotascope.exporter.exposition.text import OPENMETRICS, TEXT, Format
+from quotascope.exporter.exposition.text import OPENMETRICS, TEXT, TextFormat
 from quotascope.exporter.http import TIMEOUT_HEADER, Handlers, scrape_timeout
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.page.serving import MAX_AGE_SECONDS
@@ -207,7 +207,9 @@ async def test_scrapes_at_once_share_one_collection_and_one_text(
     written: list[str] = []
     write = Renderer.render
 
-    def noted(self: Renderer, snapshot: Snapshot, now: float, chosen: Format) -> bytes:
+    def noted(
+        self: Renderer, snapshot: Snapshot, now: float, chosen: TextFormat
+    ) -> bytes:
         written.append(chosen.content_type)
         return write(self, snapshot, now, chosen)
 

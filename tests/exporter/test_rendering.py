@@ -8,7 +8,7 @@ import pytest
 from tests.exporter.examples import NOW, snapshot, usage
 
 from quotascope.exporter.exposition import Renderer
-from quotascope.exporter.exposition.text import OPENMETRICS, TEXT, Format
+from quotascope.exporter.exposition.text import OPENMETRICS, TEXT, TextFormat
 from quotascope.exporter.http import Rendering
 from quotascope.exporter.snapshot import Snapshot
 
@@ -19,10 +19,10 @@ class Held(Renderer):
     def __init__(self) -> None:
         super().__init__()
         self.go = threading.Event()
-        self.written: list[Format] = []
+        self.written: list[TextFormat] = []
 
     def render(
-        self, snapshot: Snapshot, now: float, text_format: Format = TEXT
+        self, snapshot: Snapshot, now: float, text_format: TextFormat = TEXT
     ) -> bytes:
         """The text, when allowed to."""
         self.written.append(text_format)

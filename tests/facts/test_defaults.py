@@ -26,14 +26,13 @@ cli/recommend.py recommend(share) 1.0
 cli/recommend.py recommend(headroom) 20.0
 cli/request_topic.py request_topic(wait_seconds) 60
 cli/status.py status(top) 10
-cli/top/command.py top(every) 2.0
 clients/accounting/account.py __init__(most_clients) 1000
 clients/security.py Connection.timeout_seconds 10.0
 clients/throttling/mutation.py RetryOptions.timeout_ms 60000
 dashboards/columns.py number(width) 120
-dashboards/model.py Row.height 8
-demo/request.py CreateTopics.version 7
-demo/rhythm.py Rhythm.jitter 0.1
+dashboards/panels.py Row.height 8
+demo/cast.py CreateTopics.version 7
+demo/cast.py Rhythm.jitter 0.1
 exporter/collection/collection.py __init__(max_age_seconds) 1.0
 exporter/limits/model.py NodeSettings.quota_window_seconds 1.0
 exporter/limits/model.py NodeSettings.controller_quota_samples 11
@@ -41,7 +40,7 @@ exporter/limits/model.py NodeSettings.controller_quota_window_seconds 1.0
 exporter/limits/refresh.py __init__(timeout_seconds) 30.0
 exporter/limits/refresh.py __init__(interval_seconds) 30.0
 exporter/mapping.py Attribute.divisor 1.0
-exporter/otlp/settings.py Target.timeout_seconds 10.0
+exporter/otlp/push.py OtlpReceiver.timeout_seconds 10.0
 exporter/own_page/access.py exporter_target(timeout_seconds) 10.0
 exporter/page/serving.py _json(status) 200
 exporter/sources/build.py __init__(timeout_seconds) 60.0

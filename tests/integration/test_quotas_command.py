@@ -178,7 +178,7 @@ def test_kafka_configs_accepts_the_printed_commands(
     run_commands(exported)
     assert quotascope("diff", file, *at) == ""
     hostile.set(({"client-id": "web"}, {"request_percentage": 5.0}))
-    done = run("quotas", "diff", file, *at, "--format", "kafka-configs")
+    done = run("quotas", "diff", file, *at, "--kafka-configs")
     assert done.returncode == 2
     assert "--delete-config request_percentage" in done.stdout
     run_commands(done.stdout)

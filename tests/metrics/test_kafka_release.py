@@ -34,16 +34,17 @@ def test_no_versions(text: str) -> None:
     assert len(str(caught.value)) < 300
 
 
-@pytest.mark.parametrize("version", ["2.8", "3.9", "4.0", "4.3"])
-def test_older_releases_wrap(version: str) -> None:
-    """Up to 4.3 nothing stops a throttle time."""
-    assert KafkaRelease.parse(version).longest_rate_ms == LONG_MAX
-
-
-@pytest.mark.parametrize("version", ["4.4", "4.10", "5.0"])
-def test_newer_releases_stop(version: str) -> None:
-    """Since 4.4 those of rates stop where 32 bits do."""
-    assert KafkaRelease.parse(version).longest_rate_ms == INT_MAX
+@pytest.mark.parametrize(
+    ("versions", "longest_ms"),
+    [(("2.8", "3.9", "4.0", "4.3"), LONG_MAX), (("4.4", "4.10", "5.0"), INT_MAX)],
+    ids=["up to 4.3", "since 4.4"],
+)
+def test_throttle_times_of_rates_stop_since_4_4(
+    versions: tuple[str, ...], longest_ms: int
+) -> None:
+    """Where 32 bits do; before, nothing stops them."""
+    found = {KafkaRelease.parse(version).longest_rate_ms for version in versions}
+    assert found == {longest_ms}
 
 
 def test_newest() -> None:

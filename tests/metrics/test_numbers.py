@@ -1,6 +1,7 @@
 """Java's arithmetic."""
 
 import math
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -23,47 +24,38 @@ longs = st.integers(LONG_MIN, LONG_MAX)
 
 
 @pytest.mark.parametrize(
-    ("x", "rounded"),
+    ("convert", "values"),
     [
-        (2.5, 3),
-        (-2.5, -2),
-        (0.49999999999999994, 0),
-        (4503599627370497.5, 4503599627370498),
-        (9007199254740993.0, 9007199254740992),
-        (-0.5, 0),
-        (math.nan, 0),
-        (math.inf, LONG_MAX),
-        (-math.inf, LONG_MIN),
-        (1e19, LONG_MAX),
-        (-1e19, LONG_MIN),
+        # halves go up, what cannot be a long saturates (`Math.round`)
+        (jround, {2.5: 3, -2.5: -2, 0.49999999999999994: 0, -0.5: 0}),
+        (jround, {4503599627370497.5: 4503599627370498}),
+        (jround, {9007199254740993.0: 9007199254740992}),
+        (jround, {math.nan: 0, math.inf: LONG_MAX, -math.inf: LONG_MIN}),
+        (jround, {1e19: LONG_MAX, -1e19: LONG_MIN}),
+        # a long throttle wraps to a negative one, which is no throttle (`(int) long`)
+        (to_i32, {0: 0, -1: -1, INT_MAX: INT_MAX, INT_MAX + 1: INT_MIN}),
+        (to_i32, {2_999_990_000: -1_294_977_296, 2**32: 0}),
+        # a double becomes an int or a long as by Java's cast
+        (trunc_i32, {2.9: 2, -2.9: -2, 1e300: INT_MAX, math.nan: 0}),
+        (trunc_i32, {-math.inf: -INT_MAX - 1}),
+        (trunc_i64, {2.9: 2, -2.9: -2, 1e300: LONG_MAX, math.nan: 0}),
+        # the nearest float, out of range an infinity with its sign (`(float) double`)
+        (to_f32, {0.5: 0.5, 1 / 3: 0.3333333432674408, 1e-300: 0.0}),
+        (to_f32, {16_777_217.0: 16_777_216.0, 1e300: math.inf}),
+        (to_f32, {-1e300: -math.inf, math.inf: math.inf, -math.inf: -math.inf}),
     ],
 )
-def test_jround(x: float, rounded: int) -> None:
-    """Halves go up, what cannot be a long saturates (`Math.round`)."""
-    assert jround(x) == rounded
-
-
-@pytest.mark.parametrize(
-    ("n", "low"),
-    [
-        (0, 0),
-        (INT_MAX, INT_MAX),
-        (INT_MAX + 1, INT_MIN),
-        (2_999_990_000, -1_294_977_296),
-        (-1, -1),
-        (2**32, 0),
-    ],
-)
-def test_to_i32(n: int, low: int) -> None:
-    """A long throttle wraps to a negative one, which is no throttle (`(int) long`)."""
-    assert to_i32(n) == low
+def test_conversions(
+    convert: Callable[[float], float], values: Mapping[float, float]
+) -> None:
+    """Java's rounding and casts."""
+    assert {value: convert(value) for value in values} == values
 
 
 @given(a=longs, b=longs.filter(bool))
 def test_tdiv_truncates_toward_zero(a: int, b: int) -> None:
-    """Quotient and remainder have the signs that Java gives them."""
-    quotient = tdiv(a, b)
-    remainder = a - quotient * b
+    """The remainder has the sign of what is divided, as Java defines its `%`, or is 0."""
+    remainder = a - tdiv(a, b) * b
     assert abs(remainder) < abs(b)
     assert remainder == 0 or (remainder < 0) == (a < 0)
 
@@ -113,45 +105,6 @@ def test_zeros_have_an_order() -> None:
 @pytest.mark.parametrize(
     ("x", "whole"),
     [
-        (2.9, 2),
-        (-2.9, -2),
-        (1e300, INT_MAX),
-        (-math.inf, -INT_MAX - 1),
-        (math.nan, 0),
-    ],
-)
-def test_trunc_i32(x: float, whole: int) -> None:
-    """A double becomes an int as by Java's cast."""
-    assert trunc_i32(x) == whole
-
-
-@pytest.mark.parametrize(
-    ("x", "rounded"),
-    [
-        (0.5, 0.5),
-        (1 / 3, 0.3333333432674408),
-        (16_777_217.0, 16_777_216.0),
-        (1e300, math.inf),
-        (-1e300, -math.inf),
-        (1e-300, 0.0),
-    ],
-)
-def test_to_f32(x: float, rounded: float) -> None:
-    """A double becomes the nearest float, out of range an infinity."""
-    assert to_f32(x) == rounded
-
-
-@pytest.mark.parametrize(
-    ("x", "whole"), [(2.9, 2), (-2.9, -2), (1e300, LONG_MAX), (math.nan, 0)]
-)
-def test_trunc_i64(x: float, whole: int) -> None:
-    """A double becomes a long as by Java's cast."""
-    assert trunc_i64(x) == whole
-
-
-@pytest.mark.parametrize(
-    ("x", "whole"),
-    [
         (0.0, True),
         (-0.0, True),
         (3.0, True),
@@ -170,17 +123,3 @@ def test_trunc_i64(x: float, whole: int) -> None:
 def test_is_whole(x: float, whole: bool) -> None:  # noqa: FBT001 - a parameter
     """Only what adds up exactly counts as whole."""
     assert is_whole(x) == whole
-
-
-@pytest.mark.parametrize("x", [1e300, -1e300, math.inf, -math.inf])
-def test_to_f32_of_what_is_too_large_is_infinite(x: float) -> None:
-    """With its sign, as Java's `(float) double`."""
-    assert to_f32(x) == math.copysign(math.inf, x)
-
-
-@given(a=longs, b=longs.filter(bool))
-def test_tdiv_leaves_a_remainder_of_the_sign_of_what_is_divided(a: int, b: int) -> None:
-    """So Java defines its `%`: smaller than the divisor, never of the other sign."""
-    rest = a - tdiv(a, b) * b
-    assert abs(rest) < abs(b)
-    assert rest * a >= 0

@@ -13,7 +13,7 @@ import pytest
 
 from quotascope.alerts import Site
 from quotascope.alerts.errors import CannotWrite
-from quotascope.alerts.write import rule_files, write
+from quotascope.alerts.files import rule_files, write
 from quotascope.pages.files import check, put, put_all
 
 QUOTASCOPE = Path(sys.executable).with_name("quotascope")

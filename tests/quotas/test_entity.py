@@ -1,5 +1,10 @@
+"""Entities and numbers as text."""
+
+from __future__ import annotations
+
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from tests.quotas.names import quota_sets
 
 from quotascope.metrics import DEFAULT, QuotaEntity
@@ -9,6 +14,8 @@ from quotascope.quotas import (
     QuotaSet,
     described,
     from_admin,
+    number,
+    number_text,
     to_admin,
 )
 
@@ -50,3 +57,25 @@ def test_descriptions_tell_the_shapes_apart() -> None:
     assert described(QuotaEntity(None, "c")) == "client-id 'c'"
     assert described(IpEntity("::1")) == "ip '::1'"
     assert described(IpEntity(DEFAULT)) == "default ip"
+
+
+@given(st.floats(1e-9, 1e300) | st.integers(1, 2**63).map(float))
+def test_a_value_is_read_back_exactly(value: float) -> None:
+    """Nothing is rounded on the way through a file or a command."""
+    assert number(number_text(value)) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "nan", "inf", ".5", "0100", "1:30", "0x10", "1__0", "1e", "٣", "1 0", "1\n"],
+)
+def test_what_is_no_plain_number_is_none(text: str) -> None:
+    """YAML and Python would make something else of most of them."""
+    assert number(text) is None
+
+
+def test_plain_numbers_may_be_grouped_and_have_an_exponent() -> None:
+    """As people write large numbers."""
+    assert number("10_485_760") == 10_485_760
+    assert number("5e6") == number("5.0E+6") == 5_000_000
+    assert number("-1") == -1

@@ -33,7 +33,7 @@ class Told(NamedTuple):
     def tell(self, account: ThrottleAccount, throttle_ms: int) -> None:
         """As if a broker had."""
         self.write(throttle_ms)
-        account.client("alice", self.client_id, "write").told(throttle_ms)
+        account.client("alice", self.client_id, "write").throttled(throttle_ms)
 
     @property
     def failed(self) -> Path:

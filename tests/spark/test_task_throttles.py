@@ -189,7 +189,7 @@ def keeps_its_client(told: Told, throttles: Throttles) -> Iterable[int]:
         if told.client_id not in kept:
             kept[told.client_id] = account.client("alice", told.client_id, "write")
         told.write(7)
-        kept[told.client_id].told(7)
+        kept[told.client_id].throttled(7)
     return [os.getpid()]
 
 

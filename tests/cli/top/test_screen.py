@@ -3,7 +3,7 @@ from tests.exporter.examples import health, snapshot
 
 from quotascope.cli.top.choices import Choices
 from quotascope.cli.top.screen import screen
-from quotascope.exporter.snapshot import Cause, EntityUsage, NodeUsage, Snapshot
+from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot, ThrottleCause
 from quotascope.exporter.trails import Trails
 from quotascope.metrics import QuotaType
 
@@ -62,7 +62,7 @@ def test_a_row_tells_usage_limit_delay_trail_and_rule() -> None:
 def test_a_throttle_by_another_quota_is_told() -> None:
     """A mutation quota shows at the requests of a broker."""
     hidden = usage_of("bob", usage=0.0, throttle_time_seconds=2.0)
-    hidden.cause = Cause.CONTROLLER_MUTATION
+    hidden.cause = ThrottleCause.CONTROLLER_MUTATION
     assert any("throttled by a mut" in line for line in shown(hidden))
 
 

@@ -84,7 +84,7 @@ def test_keys_sort_filter_and_end(agent: Serve) -> None:
     """Drawn again and again; the terminal is as before in the end."""
     broker = agent("split/throttled.1.jolokia2.json")
     source = f"jolokia:1={broker.url}"
-    with terminal(COMMAND, "top", "--source", source, "--every", "0.2") as shown:
+    with terminal(COMMAND, "top", "--source", source, "--every", "0.2s") as shown:
         shown.frame_with("s sort: used", "sources up 1/1")
         shown.press("s")
         shown.frame_with("s sort: delay")
@@ -115,7 +115,7 @@ def test_a_source_that_goes_away_is_told_and_the_last_numbers_stay(
     """In place of the keys, which go on working."""
     broker = agent("split/throttled.1.jolokia2.json")
     with terminal(
-        COMMAND, "top", "--source", f"jolokia:1={broker.url}", "--every", "0.2"
+        COMMAND, "top", "--source", f"jolokia:1={broker.url}", "--every", "0.2s"
     ) as shown:
         shown.frame_with("carol / spam")
         broker.close()

@@ -24,7 +24,7 @@ def test_throttle_times_are_summed() -> None:
     account = ThrottleAccount()
     client = account.client("alice", "etl", "write")
     for throttle_ms in (0, 250, 0, 100, -1):
-        client.told(throttle_ms)
+        client.throttled(throttle_ms)
     client.retried()
     (totals,) = account.totals()
     assert totals == ClientTotals(client.totals.client, 350, 2, 250, 250, 1)
@@ -33,9 +33,9 @@ def test_throttle_times_are_summed() -> None:
 def test_one_quota_is_one_account() -> None:
     """Two clients of the same user, client id and side are counted together, the sides apart."""
     account = ThrottleAccount()
-    account.client("alice", "etl", "read").told(1)
-    account.client("alice", "etl", "read").told(2)
-    account.client("alice", "etl", "write").told(4)
+    account.client("alice", "etl", "read").throttled(1)
+    account.client("alice", "etl", "read").throttled(2)
+    account.client("alice", "etl", "write").throttled(4)
     assert [each.throttled_ms for each in account.totals()] == [3, 4]
 
 
@@ -43,7 +43,7 @@ def test_the_longest_of_late_passes() -> None:
     """The longest ever stays."""
     now = 0.0
     account = ThrottleAccount(clock=lambda: now)
-    account.client("", "etl", "read").told(900)
+    account.client("", "etl", "read").throttled(900)
     now = 500.0
     (totals,) = account.totals()
     assert (totals.longest_ms, totals.recent_longest_ms) == (900, 0)
@@ -52,7 +52,7 @@ def test_the_longest_of_late_passes() -> None:
 def test_totals_of_others_are_added() -> None:
     """What tasks bring home adds up to what happened."""
     task, driver = ThrottleAccount(), ThrottleAccount()
-    task.client("alice", "etl", "read").told(30)
+    task.client("alice", "etl", "read").throttled(30)
     task.client("alice", "etl", "admin").retried()
     for _ in range(2):
         for totals in task.totals():
@@ -66,8 +66,8 @@ def test_clients_that_come_too_late_are_counted_together() -> None:
     """Memory is bounded, and sums stay true."""
     account = ThrottleAccount(most_clients=2)
     for number in range(100):
-        account.client("", f"client-{number}", "read").told(1)
-    account.client("", "client-0", "read").told(1)
+        account.client("", f"client-{number}", "read").throttled(1)
+    account.client("", "client-0", "read").throttled(1)
     totals = {each.client.client_id: each.throttled_ms for each in account.totals()}
     assert totals == {"client-0": 2, "client-1": 1, OVERFLOW: 98}
 
@@ -84,7 +84,7 @@ def test_no_count_is_lost_between_threads() -> None:
 
     def work() -> None:
         for _ in range(2_000):
-            account.client("", "etl", "read").told(1)
+            account.client("", "etl", "read").throttled(1)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

@@ -22,10 +22,10 @@ def account() -> ThrottleAccount:
     """A reader that was throttled, an admin client that was refused, and a hostile name."""
     account = ThrottleAccount()
     reader = account.client("alice", "etl", "read")
-    reader.told(250)
-    reader.told(1_001)
+    reader.throttled(250)
+    reader.throttled(1_001)
     account.client("", "topics", "admin").retried()
-    account.client("", 'a"b\n\udc80é', "write").told(1)
+    account.client("", 'a"b\n\udc80é', "write").throttled(1)
     return account
 
 

@@ -89,18 +89,16 @@ def test_waits_as_told_before_it_tries_again() -> None:
     ]
 
 
-def test_the_throttle_counts_from_the_answer() -> None:
-    """The time that the broker takes is no part of the wait."""
-    broker = Broker((1_000, {"a": REFUSED}), (0, {"a": None}), answers_in_ms=400)
+@pytest.mark.parametrize(
+    ("options", "second_ms"),
+    [({"answers_in_ms": 400}, 1_400), ({"version": 2}, 0)],
+    ids=["from the answer", "not before KIP-219"],
+)
+def test_how_long_the_wait_is(options: dict[str, int], second_ms: int) -> None:
+    """The time until the answer is no part of it; the broker alone delays clients of versions before KIP-219."""
+    broker = Broker((1_000, {"a": REFUSED}), (0, {"a": None}), **options)
     broker.create("a")
-    assert [at_ms for at_ms, _, _ in broker.asked] == [0, 1_400]
-
-
-def test_an_old_version_does_not_wait() -> None:
-    """The broker alone holds back clients of versions before KIP-219."""
-    broker = Broker((1_000, {"a": REFUSED}), (0, {"a": None}), version=2)
-    broker.create("a")
-    assert [at_ms for at_ms, _, _ in broker.asked] == [0, 0]
+    assert [at_ms for at_ms, _, _ in broker.asked] == [0, second_ms]
 
 
 def test_ends_when_the_timeout_is_over() -> None:

@@ -26,7 +26,7 @@ from quotascope.exporter.errors import CannotListen
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits
 from quotascope.exporter.limits.refresh import LimitsRefresh
-from quotascope.exporter.otlp import Push
+from quotascope.exporter.otlp import OtlpPush
 from quotascope.exporter.snapshot import Sampling, Snapshot
 
 
@@ -317,7 +317,7 @@ async def test_push_can_come_change_and_go(monkeypatch: pytest.MonkeyPatch) -> N
     world = Switching(collection={"max_age_seconds": 0})
     senders = ScriptedSender(), ScriptedSender()
     first, second = (
-        Push(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
+        OtlpPush(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
         for sender in senders
     )
     close, meanwhile = first.close, list[Snapshot]()
@@ -335,7 +335,7 @@ async def test_push_can_come_change_and_go(monkeypatch: pytest.MonkeyPatch) -> N
             assert (shown.push is None) == (push is None)
         assert [sender.closed for sender in senders] == [1, 1]
         assert second.health.exports_total["success"] >= 1
-        assert second.ledger is first.ledger
+        assert second.counts is first.counts
     (shown,) = meanwhile
     assert shown.push is not None
     assert shown.push.exports_total["success"] >= 1
@@ -351,7 +351,7 @@ async def test_what_cannot_be_made_changes_nothing() -> None:
 
     async with world.exporter(before) as exporter:
         await ready(exporter)
-        broken = Push(fail, "http://c", 3600)
+        broken = OtlpPush(fail, "http://c", 3600)
         after = world.parts("b", "second", finders=(world.finders["kafka"],))
         with pytest.raises(ZeroDivisionError):
             await exporter.swap(replace(after, push=broken))
@@ -376,7 +376,7 @@ async def test_what_cannot_be_closed_is_not_used_again(
 
     first = ScriptedSender(), ScriptedSender()
     pushes = [
-        Push(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
+        OtlpPush(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
         for sender in first
     ]
     monkeypatch.setattr(world.limits["first"], "close", fail)

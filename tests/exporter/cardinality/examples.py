@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from tests.exporter.examples import NOW, snapshot
 
 from quotascope.exporter.cardinality import Cardinality
-from quotascope.exporter.collection.peaks import PeakKeeper
+from quotascope.exporter.collection.sampling import PeakKeeper
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import SnapshotCollector
 from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot

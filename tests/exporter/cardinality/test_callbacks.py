@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
 
 from hypothesis import given
@@ -71,14 +70,6 @@ def crowds(draw: st.DrawFn) -> list[EntityUsage]:
     ]
 
 
-def sums(shown: Snapshot) -> dict[tuple[str, QuotaType], float]:
-    """The sum of usages by node and quota type."""
-    added: dict[tuple[str, QuotaType], float] = defaultdict(float)
-    for each in shown.shown.tagged:
-        added[each.entity.broker, each.entity.quota_type] += each.usage or 0.0
-    return added
-
-
 def test_within_the_cap_nothing_changes() -> None:
     """A callback of usual size is shown as it is."""
     joined = callbacks(tagged("a", 1.0), tagged("b", 2.0))
@@ -121,14 +112,6 @@ def test_the_count_is_their_own() -> None:
 
 
 @given(crowd=crowds(), most=st.integers(1, 4))
-def test_sums_are_those_of_all(crowd: list[EntityUsage], most: int) -> None:
-    """No usage gets lost, and what has no number gets none."""
-    joined = callbacks(*crowd)
-    shown = cardinality(max_entities=most).apply(joined)
-    assert sums(shown) == sums(joined)
-
-
-@given(crowd=crowds(), most=st.integers(1, 4))
 def test_every_series_that_is_not_shown_is_counted(
     crowd: list[EntityUsage], most: int
 ) -> None:
@@ -141,19 +124,3 @@ def test_every_series_that_is_not_shown_is_counted(
     assert len(before - after) == shown.folds.series_dropped.get("overflow", 0)
     alone = [each for each in shown.shown.tagged if not each.entity.stands_in]
     assert len(unbounded) == shown.callbacks.folded + len(alone)
-
-
-@given(moments=st.lists(crowds(), max_size=6), most=st.integers(1, 4))
-def test_no_more_than_the_cap_are_shown(
-    moments: list[list[EntityUsage]], most: int
-) -> None:
-    """Neither at first nor later, and a tenant called as the fold is part of it."""
-    kept = cardinality(max_entities=most)
-    for number, crowd in enumerate(moments):
-        shown = kept.apply(callbacks(*crowd, after=15 * number)).shown
-        found = [each.entity for each in shown.tagged]
-        for kind in QuotaType:
-            names = {each.tags for each in found if each.quota_type is kind}
-            assert len(names - {(OVERFLOW, OVERFLOW)}) <= most
-        keys = {(each.broker, each.quota_type, each.tags) for each in found}
-        assert len(keys) == len(found)

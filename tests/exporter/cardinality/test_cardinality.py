@@ -17,7 +17,7 @@ from tests.exporter.examples import NOW, limits, usage
 
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import exposition
-from quotascope.exporter.snapshot import Cause, Snapshot
+from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
@@ -33,61 +33,6 @@ def test_within_the_cap_nothing_changes() -> None:
     assert shown.joined is None
     assert shown.folds.crowded == {}
     assert page(shown) == page(joined)
-
-
-def test_what_is_beyond_the_cap_is_summed() -> None:
-    """The largest stay, the sum over all series is that over all entities."""
-    joined = taken([usage(user=name, usage=float(ord(name))) for name in "abcd"])
-    shown = cardinality(max_entities=2).apply(joined)
-    assert users(shown) == ["c", "d"]
-    assert fold(shown).entity.client_id == OVERFLOW
-    assert fold(shown).usage == float(ord("a") + ord("b"))
-    assert shown.folds.overflow == 2
-    assert shown.folds.crowded == {QuotaType.PRODUCE: 4}
-
-
-def test_there_is_a_fold_for_each_node_and_quota_type() -> None:
-    """Bytes and threads are not added up, nor is one broker's usage another's."""
-    crowd = [
-        usage(kind, user, broker=broker, usage=1.0)
-        for kind in (QuotaType.PRODUCE, QuotaType.REQUEST)
-        for broker in ("1", "2")
-        for user in "abc"
-    ]
-    found = folds(cardinality(max_entities=1).apply(taken(crowd)))
-    keys = [(each.entity.broker, each.entity.quota_type) for each in found]
-    assert keys == [
-        (broker, kind)
-        for kind in (QuotaType.PRODUCE, QuotaType.REQUEST)
-        for broker in ("1", "2")
-    ]
-    assert [each.usage for each in found] == [2.0] * 4
-
-
-def test_an_entity_is_shown_on_all_brokers_or_on_none() -> None:
-    """A sum over brokers by user is right for everybody who is shown."""
-    crowd = [
-        usage(user="busy on 1", broker="1", usage=9.0),
-        usage(user="busy on 1", broker="2", usage=0.5),
-        usage(user="quiet", broker="2", usage=1.0),
-    ]
-    shown = cardinality(max_entities=1).apply(taken(crowd))
-    assert users(shown) == ["busy on 1"]
-    assert len(shown.entities) == 3
-
-
-def test_a_fold_has_no_limit_and_the_longest_throttle() -> None:
-    """A sum of averages means nothing, and a utilisation of many is none."""
-    configured = limits()
-    crowd = [
-        usage(of=configured, limit=9.0, usage=9.0, throttle_time_seconds=9.0),
-        usage(user="b", limit=9.0, usage=1.0, throttle_time_seconds=0.5),
-        usage(user="c", throttle_time_seconds=0.25, cause=Cause.OWN),
-    ]
-    found = fold(cardinality(max_entities=1).apply(taken(crowd)))
-    assert found.throttle_time_seconds == 0.5
-    assert found.usage == 1.0
-    assert (found.entity.limit, found.utilization, found.cause) == (None, None, None)
 
 
 def test_a_fold_has_no_tokens() -> None:
@@ -116,15 +61,6 @@ def test_a_client_called_as_the_fold_is_folded(names: tuple[str, str]) -> None:
         shown = cardinality(excluded=excluded).apply(joined)
         assert fold(shown).usage == 2.0
         assert len(shown.entities) == shown.folds.excluded == 1
-
-
-def test_excluded_names_are_folded() -> None:
-    """Consoles come and go without a series each, and still count."""
-    crowd = [usage(client_id=name, usage=1.0) for name in ("app", "c-1", "c-2")]
-    shown = cardinality(exclude_client_ids=["c-.*"]).apply(taken(crowd))
-    assert [each.entity.client_id for each in shown.entities] == [OVERFLOW, "app"]
-    assert fold(shown).usage == 2.0
-    assert (shown.folds.excluded, shown.folds.overflow) == (2, 0)
 
 
 def test_excluded_names_can_be_dropped() -> None:
@@ -164,26 +100,6 @@ def test_idle_entities_leave_until_they_move() -> None:
         assert (after, users(shown)) == (after, expected)
         assert shown.folds.idle == 1 - len(expected)
         assert folds(shown) == []
-
-
-def test_a_throttle_or_a_debt_is_no_idleness() -> None:
-    """Whoever still waits is shown."""
-    kept = cardinality(idle_after_seconds=60)
-    crowd = [
-        usage(user="waits", usage=0.0, throttle_time_seconds=0.1),
-        usage(MUTATION, "owes", usage=0.0, tokens=-1.0),
-        usage(user="idle", usage=0.0),
-    ]
-    kept.apply(taken(crowd))
-    assert users(kept.apply(taken(crowd, 60))) == ["owes", "waits"]
-
-
-def test_moving_on_one_broker_is_enough() -> None:
-    """The zeros of the other brokers are part of the picture."""
-    kept = cardinality(idle_after_seconds=60)
-    crowd = [usage(broker="1", usage=0.0), usage(broker="2", usage=1.0)]
-    kept.apply(taken(crowd))
-    assert len(kept.apply(taken(crowd, 60)).entities) == 2
 
 
 def test_details_above_a_utilisation() -> None:
@@ -281,20 +197,6 @@ def test_a_clock_that_is_set_back_makes_nothing_idle() -> None:
     assert users(kept.apply(taken(idle, 60))) == []
 
 
-def test_details_stay_for_a_while() -> None:
-    """A client that hovers around the threshold does not make series come and go."""
-    kept = cardinality(detail_above=0.5)
-    for after, amount, expected in (
-        (0, 4.0, False),
-        (15, 6.0, True),
-        (30, 4.0, True),
-        (315, 4.0, True),
-        (316, 4.0, False),
-    ):
-        (each,) = kept.apply(taken([usage(limit=10.0, usage=amount)], after)).entities
-        assert (after, each.detailed) == (after, expected)
-
-
 def test_details_begin_when_an_entity_is_shown() -> None:
     """One that was near its limit while it was folded has nothing to hold on to."""
     kept = cardinality(max_entities=1, detail_above=0.5)
@@ -326,16 +228,6 @@ def test_the_measured_are_told_from_the_stand_ins() -> None:
     crowd = [usage(user=name, usage=1.0) for name in "abc"]
     shown = cardinality(max_entities=1).apply(taken(crowd))
     assert sorted(each.entity.user for each in shown.measured) == ["a", "b", "c"]
-
-
-def test_nothing_of_kafka_is_changed_for_those_who_stay() -> None:
-    """The numbers of the shown are those of the broker."""
-    crowd = [usage(user=name, usage=float(ord(name))) for name in "abcd"]
-    before = page(taken(crowd))
-    after = page(cardinality(max_entities=2).apply(taken(crowd)))
-    assert {series: value for series, value in before.items() if series in after} == {
-        series: value for series, value in after.items() if OVERFLOW not in str(series)
-    }
 
 
 def test_who_was_shown_before_it_got_crowded_keeps_the_place() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.examples import snapshot, usage
 
-from quotascope.exporter.collection.peaks import PeakKeeper
+from quotascope.exporter.collection.sampling import PeakKeeper
 from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Peaks, Snapshot
 from quotascope.metrics import QuotaType
 

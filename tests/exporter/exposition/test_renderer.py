@@ -23,8 +23,8 @@ from tests.strategies import HOSTILE, examples, texts
 from quotascope.exporter.exposition import (
     OPENMETRICS,
     TEXT,
-    Format,
     Renderer,
+    TextFormat,
     exposition,
     lines,
 )
@@ -204,7 +204,7 @@ def test_bytes_are_those_of_the_client_library(seed: int, cluster: str | None) -
 @pytest.mark.parametrize("text_format", FORMATS)
 @pytest.mark.parametrize("cluster", [None, "prod"])
 def test_recorded_nodes_one_after_the_other(
-    text_format: Format, cluster: str | None, request: pytest.FixtureRequest
+    text_format: TextFormat, cluster: str | None, request: pytest.FixtureRequest
 ) -> None:
     """A renderer that saw other clusters writes what a new one would."""
     renderer = Renderer(cluster)

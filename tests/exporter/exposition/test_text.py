@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import gzip
+import sys
+from importlib.util import find_spec, module_from_spec
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,10 +16,11 @@ from tests.exporter.examples import NOW, snapshot, usage
 from quotascope.exporter.exposition import (
     OPENMETRICS,
     TEXT,
-    Format,
+    TextFormat,
     accepts_gzip,
     choose_format,
     exposition,
+    gzipped,
 )
 
 PROMETHEUS_2 = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
@@ -42,7 +47,7 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
         (",;,=;", TEXT),
     ],
 )
-def test_format_is_the_one_that_is_preferred(accept: str, expected: Format) -> None:
+def test_format_is_the_one_that_is_preferred(accept: str, expected: TextFormat) -> None:
     """Prometheus gets OpenMetrics, everybody else the classic text."""
     assert choose_format(accept) is expected
 
@@ -114,3 +119,25 @@ def test_hostile_names_stay_label_values(names: list[tuple[str, str]]) -> None:
     labels = [(s.labels["user"], s.labels["client_id"]) for s in samples]
     assert len(labels) == len(set(labels)) == len(set(names))
     assert list(parse_text(exposition(shown, NOW).decode()))
+
+
+LINES = b'kafka_quota_utilization_ratio{user="alice"} 0.5\n' * 2000
+
+
+def test_gzip_is_plain_and_small() -> None:
+    """Any client can unpack it."""
+    packed = gzipped(LINES)
+    assert gzip.decompress(packed) == LINES
+    assert len(packed) < len(LINES) / 20
+
+
+def test_gzip_works_where_isal_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A platform without the quick library is served by Python's own."""
+    monkeypatch.setitem(sys.modules, "isal", None)
+    spec = find_spec("quotascope.exporter.exposition.text")
+    assert spec is not None
+    assert spec.loader is not None
+    slow = module_from_spec(spec)
+    spec.loader.exec_module(slow)
+    assert slow.implementation is gzip
+    assert gzip.decompress(slow.gzipped(LINES)) == LINES

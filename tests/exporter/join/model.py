@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from quotascope.exporter.beans import Bean, BeanTable
 from quotascope.exporter.limits import Limits, NodeSettings
-from quotascope.exporter.snapshot import Cause, Entity, EntityUsage
+from quotascope.exporter.snapshot import Entity, EntityUsage, ThrottleCause
 from quotascope.metrics import DEFAULT, Level, QuotaEntity, QuotaType, Resolution
 
 _Key = TypeVar("_Key")
@@ -280,20 +280,20 @@ class Model:
 
     def _cause(  # noqa: PLR0911 - one for each rule of the definition
         self, usage: EntityUsage, limits: Limits | None, *, known: bool
-    ) -> Cause:
+    ) -> ThrottleCause:
         entity = usage.entity
         pair = entity.user, entity.client_id
         if entity.quota_type is not REQUEST:
-            return Cause.OWN
+            return ThrottleCause.OWN
         settings = limits.nodes.get(entity.broker) if limits else None
         if settings and usage.throttle_time_seconds > settings.quota_window_seconds:
-            return Cause.CONTROLLER_MUTATION
+            return ThrottleCause.CONTROLLER_MUTATION
         if (entity.broker, *pair) in self._at_limit:
-            return Cause.OWN
+            return ThrottleCause.OWN
         for debtor in self._indebted:
             common = any(a and a == b for a, b in zip(debtor, pair, strict=True))
             if common and _overlap(debtor, pair):
-                return Cause.CONTROLLER_MUTATION
+                return ThrottleCause.CONTROLLER_MUTATION
         if limits is not None:
             ruled = [
                 tuple(
@@ -303,12 +303,14 @@ class Model:
                 for rule in limits.rules.get(MUTATION, {})
             ]
             if not any(_overlap(rule, pair) for rule in ruled):
-                return Cause.UNKNOWN if entity.limit is None else Cause.OWN
+                return (
+                    ThrottleCause.UNKNOWN if entity.limit is None else ThrottleCause.OWN
+                )
             if entity.limit is None:
-                return Cause.CONTROLLER_MUTATION
+                return ThrottleCause.CONTROLLER_MUTATION
         if known and not any(_overlap(each, pair) for each in self._mutating):
-            return Cause.OWN
-        return Cause.UNKNOWN
+            return ThrottleCause.OWN
+        return ThrottleCause.UNKNOWN
 
 
 def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:

@@ -8,46 +8,11 @@ from tests.exporter.exposition.pages import lines
 from tests.exporter.join.world import Rules, World, entity, limits, only
 
 from quotascope.exporter.beans import Bean, BeanColumn
-from quotascope.exporter.snapshot import Cause, Entity, EntityUsage, LimitsHealth
+from quotascope.exporter.snapshot import Entity, EntityUsage, LimitsHealth
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 FETCH, MUTATION = QuotaType.FETCH, QuotaType.CONTROLLER_MUTATION
 RULES: Rules = {kind: {QuotaEntity("a"): 50.0} for kind in QuotaType}
-
-
-@pytest.mark.parametrize(
-    ("quota_type", "usage", "limit"),
-    [
-        (QuotaType.PRODUCE, 25.0, 50.0),
-        (FETCH, 25.0, 50.0),
-        (QuotaType.REQUEST, 0.25, 0.5),
-        (MUTATION, 25.0, 50.0),
-    ],
-)
-def test_usage_and_limit_have_the_same_unit(
-    quota_type: QuotaType, usage: float, limit: float
-) -> None:
-    """Percent of a thread become threads, on both sides."""
-    found = only(World(limits(RULES)).collect_one(entity(quota_type, "a", usage=25.0)))
-    assert (found.usage, found.entity.limit, found.utilization) == (usage, limit, 0.5)
-
-
-def test_a_negative_rate_is_shown_as_it_is() -> None:
-    """What a broker said is not rewritten."""
-    found = only(World(limits(RULES)).collect_one(entity(FETCH, "a", usage=-5.0)))
-    assert (found.usage, found.utilization) == (-5.0, -0.1)
-
-
-@pytest.mark.parametrize("number", [nan, inf, -inf, None])
-def test_no_number_is_none(number: float | None) -> None:
-    """No NaN and no infinity gets out."""
-    found = only(
-        World(limits(RULES)).collect_one(
-            entity(FETCH, "a", usage=number, throttle_ms=number or nan)
-        )
-    )
-    assert (found.usage, found.utilization) == (None, None)
-    assert found.throttle_time_seconds == 0.0
 
 
 @pytest.mark.parametrize("tokens", [4e18, 1.0145709240540253e20, inf, nan])
@@ -78,19 +43,6 @@ def test_an_untagged_bean_is_a_queue_and_maybe_a_client() -> None:
     assert both.nodes[0].delay_queue_size == {FETCH: 2.0}
 
 
-def test_counters_of_an_embedded_engine() -> None:
-    """Milliseconds become seconds, counts stay."""
-    parts = entity(MUTATION, "a", tokens=3.0)
-    bean = next(iter(parts)).bean
-    parts[BeanColumn(bean, "throttle-time-total")] = 2_500.0
-    parts[BeanColumn(bean, "throttle-count")] = 7.0
-    parts[BeanColumn(bean, "rejection-count")] = 9.0
-    found = only(World(limits(RULES)).collect_one(parts))
-    assert found.throttled_seconds_total == 2.5
-    assert found.throttled_requests_total == 7.0
-    assert found.rejected_mutations_total == 9.0
-
-
 @pytest.mark.parametrize("limit", [None, 0.0])
 def test_no_ratio_without_something_to_divide_by(limit: float | None) -> None:
     """Unlimited is not zero percent, and a limit of nothing is none of Kafka's."""
@@ -119,28 +71,6 @@ def test_an_earlier_snapshot_keeps_its_numbers(tokens: float | None) -> None:
     assert (first.tokens is second.tokens) == (tokens is None)
 
 
-def test_a_throttle_makes_another_object() -> None:
-    """Its cause is found anew each time, and an earlier snapshot keeps the one that it has."""
-    world = World(limits(RULES))
-    first, second, after = (
-        only(world.collect_one(entity(FETCH, "a", usage=50.0, throttle_ms=throttle)))
-        for throttle in (10.0, 10.0, nan)
-    )
-    assert first == second
-    assert first is not second
-    assert (first.cause, after.cause) == (Cause.OWN, None)
-
-
-def test_another_limit_makes_another_object() -> None:
-    """A usage belongs to an entity, and that to its limit."""
-    world = World(limits(RULES))
-    numbers = entity(FETCH, "a", usage=25.0)
-    first = only(world.collect_one(numbers))
-    world.limits = limits({FETCH: {QuotaEntity("a"): 100.0}})
-    assert only(world.collect_one(numbers)).utilization == 0.25
-    assert first.utilization == 0.5
-
-
 def test_a_throttle_that_no_node_measures_is_not_zero() -> None:
     """Under KRaft the controller never records one for mutations, although clients wait: nothing is shown, which zero would not be."""
     world = World()
@@ -152,28 +82,6 @@ def test_a_throttle_that_no_node_measures_is_not_zero() -> None:
     rows = [lines(each, "kafka_quota_throttle_time_seconds{") for each in seen]
     assert [only(each).throttle_known for each in seen] == [True, True, False, True]
     assert list(map(len, rows)) == [1, 1, 0, 1]
-
-
-@pytest.mark.parametrize("quota_type", [QuotaType.PRODUCE, FETCH, QuotaType.REQUEST])
-def test_a_throttle_time_that_leaves_is_not_zero(quota_type: QuotaType) -> None:
-    """Another agent, or other rules of it, may know less than the one before: from then on it is unknown, and known when it is back."""
-    world = World(limits(RULES))
-    whole = entity(quota_type, "a", usage=1.0)
-    steady = entity(quota_type, "b", usage=1.0)
-    more = [entity(quota_type, f"c{at}", usage=1.0) for at in range(20)]
-    less = {
-        column: value
-        for column, value in whole.items()
-        if column.attribute != "throttle-time"
-    }
-    known = [
-        [
-            usage.throttle_known
-            for usage in world.collect_one(steady, *more, each).entities[:2]
-        ]
-        for each in (whole, less, whole)
-    ]
-    assert known == [[True, True], [False, True], [True, True]]
 
 
 def test_unknown_settings_say_nothing_of_a_callback() -> None:

@@ -10,7 +10,7 @@ from tests.strategies import texts
 
 from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.join import placing
-from quotascope.exporter.join.interpretation import Found, decoded, interpreted
+from quotascope.exporter.join.placing import ColumnMeaning, decoded, interpreted
 from quotascope.exporter.mapping import Attribute, Meaning
 from quotascope.exporter.sources.jolokia import column_of
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, mbean_name, sanitize
@@ -67,7 +67,7 @@ def test_what_two_layouts_share_is_interpreted_once(
     ]
     seen: list[BeanColumn] = []
 
-    def look(column: BeanColumn) -> Found | None:
+    def look(column: BeanColumn) -> ColumnMeaning | None:
         seen.append(column)
         return interpreted(column)
 

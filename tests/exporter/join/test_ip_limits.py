@@ -2,7 +2,7 @@
 
 import pytest
 
-from quotascope.exporter.join.ip_limits import IpLimits
+from quotascope.exporter.join.limiting import IpLimits
 
 
 def test_an_address_has_its_own_rule_or_the_default() -> None:

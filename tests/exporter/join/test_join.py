@@ -101,10 +101,10 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
     world.collect(
         {"stays": [beans]}, after=60.0
     )  # one that is missed for a minute is not gone
-    for large in (kept._placing._nodes, kept._staleness._read_under):
+    for large in (kept._placing._nodes, kept._staleness.read_under):
         assert set(large) == {"stays", "49"}
     assert kept._placing._layout.entities.size == 2
-    for totals in (kept._read_at, kept._nodes._sums):
+    for totals in (kept._read_at, kept._nodes.sums):
         assert set(totals) == {"stays", *map(str, range(44, 50))}
 
 

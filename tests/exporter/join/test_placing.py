@@ -5,12 +5,11 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.exporter.join.world import Rules, World, entity, limits, only
+from tests.exporter.join.world import Rules, World, entity, limits
 from tests.strategies import examples
 
 from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
-from quotascope.exporter.join.placing import Placing, replaced
-from quotascope.exporter.limits import NodeSettings
+from quotascope.exporter.join.placing import Placing
 from quotascope.exporter.snapshot import Entity
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, RuleTable
 
@@ -90,64 +89,6 @@ def test_what_is_left_out_leaves_the_others_as_they_are() -> None:
     assert more.entities[0] is first.entities[0]
 
 
-def test_other_settings_change_the_bucket() -> None:
-    """Its size depends on them."""
-    world = World()
-    for samples, burst in ((11, 22.0), (5, 10.0)):
-        settings = NodeSettings(controller_quota_samples=samples)
-        world.limits = limits(RULES, settings=settings)
-        found = only(world.collect_one(entity(MUTATION, "bob", tokens=1.0)))
-        assert found.entity.burst_tokens == burst
-
-
-def test_entities_outlive_a_new_client() -> None:
-    """Whatever was derived from an entity stays valid when others come and go."""
-    world = World(limits(RULES))
-    first = world.collect_one(entity(PRODUCE, "alice"))
-    second = world.collect_one(entity(PRODUCE, "bob"), entity(PRODUCE, "alice"))
-    by_user = {usage.entity.user: usage.entity for usage in second.entities}
-    assert by_user["alice"] is only(first).entity
-
-
-def test_entities_change_with_their_limits() -> None:
-    """A new limit is seen at once."""
-    world = World(limits(RULES))
-    assert only(world.collect_one(entity(PRODUCE, "alice"))).entity.limit == 100.0
-    world.limits = limits({PRODUCE: {QuotaEntity("alice"): 5.0}})
-    assert only(world.collect_one(entity(PRODUCE, "alice"))).entity.limit == 5.0
-
-
-def test_a_controller_has_the_brokers_settings() -> None:
-    """No Admin API tells those of a node that is only a controller."""
-    settings = NodeSettings(
-        controller_quota_samples=2, controller_quota_window_seconds=10.0
-    )
-    world = World(limits(RULES, settings=settings))
-    snapshot = world.collect({"100": [entity(MUTATION, "bob", tokens=10.0)]})
-    assert only(snapshot).entity.burst_tokens == 40.0
-    assert only(snapshot).burst_used == 0.75
-
-
-def test_two_spellings_of_a_user_are_one_entity() -> None:
-    """A series must not be there twice, whoever wrote the names."""
-    world = World(limits(RULES))
-    upper = entity(PRODUCE, "a:b", usage=1.0)
-    lower = {
-        type(column)(
-            type(column.bean)(
-                column.bean.domain,
-                tuple(
-                    (key, value.replace("%3A", "%3a"))
-                    for key, value in column.bean.properties
-                ),
-            ),
-            column.attribute,
-        ): value
-        for column, value in upper.items()
-    }
-    assert only(world.collect_one(upper, lower)).entity.user == "a:b"
-
-
 def column(name: str, attribute: str) -> BeanColumn:
     """A number of one user."""
     bean = Bean("kafka.server", (("type", "Produce"), ("user", name)))
@@ -199,23 +140,3 @@ def test_places_after_changes_are_like_those_found_at_first(
         found = {each.user: each for each in now.layout.entities}
         assert all(found[each] is entities[each] for each in found.keys() & entities)
         entities = found
-
-
-ITEMS = [object() for _ in range(400)]
-"""More than are compared at once."""
-lists = st.lists(st.sampled_from(ITEMS), max_size=30) | st.lists(
-    st.tuples(st.integers(0, 399), st.sampled_from(ITEMS)), max_size=9
-).map(lambda changes: [dict(changes).get(at, each) for at, each in enumerate(ITEMS)])
-
-
-@given(old=lists, new=lists)
-def test_replaced_are_places_with_other_items(
-    old: list[object], new: list[object]
-) -> None:
-    """A place that one of the lists does not have counts as well."""
-    longest = max(len(old), len(new))
-    assert replaced(old, new) == [
-        at
-        for at in range(longest)
-        if at >= min(len(old), len(new)) or old[at] is not new[at]
-    ]

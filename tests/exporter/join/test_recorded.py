@@ -21,7 +21,12 @@ from quotascope.exporter.join import Join
 from quotascope.exporter.page.document import document
 from quotascope.exporter.page.query import read_query
 from quotascope.exporter.page.view import view_of
-from quotascope.exporter.snapshot import Cause, EntityUsage, LimitsHealth, Snapshot
+from quotascope.exporter.snapshot import (
+    EntityUsage,
+    LimitsHealth,
+    Snapshot,
+    ThrottleCause,
+)
 from quotascope.exporter.trails import Trails
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
@@ -90,9 +95,12 @@ def test_the_unthrottled_have_zero_and_no_cause(combined_throttled: Snapshot) ->
 
 def test_throttles_have_causes(combined_throttled: Snapshot) -> None:
     """Bob used 0.07 % of his 1000 %, and waited nine seconds: that was his mutation quota."""
-    assert find(combined_throttled, REQUEST, "bob").cause is Cause.CONTROLLER_MUTATION
-    assert find(combined_throttled, REQUEST, "carol").cause is Cause.OWN
-    assert find(combined_throttled, PRODUCE, "alice").cause is Cause.OWN
+    assert (
+        find(combined_throttled, REQUEST, "bob").cause
+        is ThrottleCause.CONTROLLER_MUTATION
+    )
+    assert find(combined_throttled, REQUEST, "carol").cause is ThrottleCause.OWN
+    assert find(combined_throttled, PRODUCE, "alice").cause is ThrottleCause.OWN
 
 
 def test_tokens_only_under_a_limit(combined_throttled: Snapshot) -> None:
@@ -164,8 +172,8 @@ def test_the_mutation_throttle_shows_on_the_broker(split_throttled: Snapshot) ->
         if usage.entity.quota_type is REQUEST and usage.throttle_time_seconds
     }
     assert throttled == {
-        ("1", "bob-admin", Cause.CONTROLLER_MUTATION),
-        ("1", "bulk", Cause.OWN),
+        ("1", "bob-admin", ThrottleCause.CONTROLLER_MUTATION),
+        ("1", "bulk", ThrottleCause.OWN),
     }
 
 
@@ -189,7 +197,7 @@ def test_without_request_quotas_a_forwarded_throttle_still_shows(
     bob = find(split_forwarded, REQUEST, "", "bob-admin")
     assert bob.throttle_time_seconds == 3.893
     assert bob.entity.limit is None
-    assert bob.cause is Cause.CONTROLLER_MUTATION
+    assert bob.cause is ThrottleCause.CONTROLLER_MUTATION
 
 
 def test_a_limit_removed_within_the_minute_is_still_the_cause() -> None:
@@ -207,7 +215,7 @@ def test_a_limit_removed_within_the_minute_is_still_the_cause() -> None:
         join,
         TAKEN_AT + 20,
     )
-    assert find(after, REQUEST, "", "bulk").cause is Cause.OWN
+    assert find(after, REQUEST, "", "bulk").cause is ThrottleCause.OWN
 
 
 def test_before_the_limits_are_read_usage_is_shown_without_them() -> None:

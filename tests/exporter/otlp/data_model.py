@@ -17,7 +17,7 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.resources import Resource
 
 from quotascope.exporter.exposition.families import series_of
-from quotascope.exporter.exposition.rows import View, label_names
+from quotascope.exporter.exposition.rows import Exposed, label_names
 from quotascope.exporter.otlp.encoding import scope, unix_ns
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics.catalog import Family, FamilyType, families
@@ -43,7 +43,7 @@ def metrics_data(
         began_ns: When the exporter began to count, Unix time.
 
     """
-    view = View(snapshot, now)
+    view = Exposed(snapshot, now)
     metrics = [
         _metric(family, points)
         for family in families()
@@ -70,7 +70,7 @@ def _metric(family: Family, points: list[NumberDataPoint]) -> Metric:
 
 
 def _points(
-    family: Family, view: View, cluster: str | None, began_ns: int
+    family: Family, view: Exposed, cluster: str | None, began_ns: int
 ) -> Iterator[NumberDataPoint]:
     at_ns = unix_ns(view.snapshot.taken_at)
     start = began_ns if family.name.startswith("quotascope_") else at_ns

@@ -6,7 +6,7 @@ from typing import Final
 
 from tests.exporter.examples import limits, snapshot, usage
 
-from quotascope.exporter.snapshot import Cause, NodeUsage, PushHealth, Snapshot
+from quotascope.exporter.snapshot import NodeUsage, PushHealth, Snapshot, ThrottleCause
 from quotascope.metrics import QuotaType
 
 HOSTILE: Final = (
@@ -31,7 +31,7 @@ def varied(requests: float = 7.0) -> Snapshot:
     known = limits()
     entities = (
         usage(of=known, usage=-0.0, limit=1000.0, throttle_time_seconds=0.25),
-        usage(broker="2", of=known, usage=250.5, limit=1000.0, cause=Cause.OWN),
+        usage(broker="2", of=known, usage=250.5, limit=1000.0, cause=ThrottleCause.OWN),
         usage(client_id="app", usage=float("inf")),
         usage(QuotaType.FETCH, user="", client_id="app", usage=float("nan")),
         usage(

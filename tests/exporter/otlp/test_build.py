@@ -8,7 +8,7 @@ import pytest
 
 from quotascope.exporter.config import Config
 from quotascope.exporter.errors import ConfigError
-from quotascope.exporter.otlp import Push, build_push
+from quotascope.exporter.otlp import OtlpPush, build_push
 
 WITHOUT = """
 import sys
@@ -44,7 +44,7 @@ def test_without_a_section_nothing_is_pushed() -> None:
 
 def test_an_empty_section_is_enough() -> None:
     """The rest comes from OpenTelemetry's variables or defaults."""
-    assert isinstance(build_push(config(), {}), Push)
+    assert isinstance(build_push(config(), {}), OtlpPush)
 
 
 def test_what_cannot_be_used_is_told() -> None:

@@ -15,10 +15,8 @@ from tests.integration.eventually import eventually
 
 from quotascope.exporter.config import OtlpProtocol
 from quotascope.exporter.otlp.encoding import Encoder, resource_of
-from quotascope.exporter.otlp.ledger import Outcome, Report
+from quotascope.exporter.otlp.push import OtlpReceiver, Outcome, PushResult, Starts
 from quotascope.exporter.otlp.sender import Sender
-from quotascope.exporter.otlp.settings import Target
-from quotascope.exporter.otlp.starts import Starts
 from quotascope.exporter.snapshot import Snapshot
 
 pytestmark = pytest.mark.real
@@ -33,7 +31,7 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
         yield collector
 
 
-def push(collector: Collector, protocol: OtlpProtocol, shown: Snapshot) -> Report:
+def push(collector: Collector, protocol: OtlpProtocol, shown: Snapshot) -> PushResult:
     """Push a snapshot as the exporter does."""
     endpoint = {
         OtlpProtocol.HTTP: f"{collector.http}/v1/metrics",
@@ -41,7 +39,7 @@ def push(collector: Collector, protocol: OtlpProtocol, shown: Snapshot) -> Repor
     }[protocol]
     resource = resource_of("http://127.0.0.1:9749", "prod", {})
     encoder = Encoder(resource, "prod", 3_000_000, Starts(10**18))
-    target = Target(protocol=protocol, endpoint=endpoint, timeout_seconds=60)
+    target = OtlpReceiver(protocol=protocol, endpoint=endpoint, timeout_seconds=60)
     sender = Sender(target, encoder)
     try:
         return sender.send(shown, NOW)

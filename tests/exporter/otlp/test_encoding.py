@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
@@ -16,11 +15,18 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from tests.exporter.examples import NOW, snapshot, usage
 from tests.exporter.otlp.data_model import metrics_data
-from tests.exporter.otlp.messages import attributes, metrics, points, pushed, scraped
-from tests.exporter.otlp.snapshots import HOSTILE, hostile, many, varied
+from tests.exporter.otlp.messages import metrics, points, pushed, scraped
+from tests.exporter.otlp.snapshots import hostile, many, varied
 
-from quotascope.exporter.otlp.encoding import Encoder, Request, resource_of, unix_ns
-from quotascope.exporter.otlp.starts import Starts
+from quotascope.exporter.exposition import own_version
+from quotascope.exporter.otlp.encoding import (
+    Encoder,
+    PushRequest,
+    resource_of,
+    scope,
+    unix_ns,
+)
+from quotascope.exporter.otlp.push import Starts
 from quotascope.exporter.snapshot import Snapshot
 
 BEGAN = unix_ns(NOW - 100)
@@ -33,7 +39,7 @@ class Pushes:
     def __init__(self, cluster: str | None = None, max_bytes: int = 10**9) -> None:
         self._encoder = Encoder(RESOURCE, cluster, max_bytes, Starts(BEGAN))
 
-    def requests(self, shown: Snapshot, now: float = NOW) -> Iterator[Request]:
+    def requests(self, shown: Snapshot, now: float = NOW) -> Iterator[PushRequest]:
         """The requests of a push."""
         points = self._encoder.points(shown, now)
         yield from self._encoder.requests(points, unix_ns(shown.taken_at))
@@ -80,33 +86,6 @@ def test_recorded_nodes_are_as_scraped(
     """Real answers of brokers give the same series both ways."""
     shown: Snapshot = request.getfixturevalue(name)
     assert pushed(Pushes("c").messages(shown)) == scraped(shown, NOW, "c")
-
-
-def test_hostile_names_are_as_scraped() -> None:
-    """Names keep every character; half of a surrogate pair is spelled out on both ways."""
-    series = pushed(Pushes().messages(hostile()))
-    assert series == scraped(hostile(), NOW)
-    users = {dict(labels).get("user") for _, labels in series}
-    assert HOSTILE[0] in users
-    assert "\\ud800\u202e\U0001f600" in users
-
-
-@given(st.lists(st.text(st.characters(exclude_categories=()), max_size=8), max_size=5))
-def test_any_name_is_as_scraped(names: list[str]) -> None:
-    """No name is lost, changed or taken for another one."""
-    entities = [usage(user=name, client_id=name[::-1], usage=1.0) for name in names]
-    shown = snapshot(*entities)
-    assert pushed(Pushes().messages(shown)) == scraped(shown, NOW)
-
-
-def test_an_empty_label_is_left_out() -> None:
-    """A dimension that a quota does not have is no attribute, as Prometheus has it."""
-    (message,) = Pushes().messages(snapshot(usage(usage=1.0, client_id="")))
-    produced = next(
-        each for each in metrics([message]) if each.name == "kafka.quota.produce"
-    )
-    (point,) = points(produced)
-    assert attributes(point) == {"broker": "1", "user": "alice"}
 
 
 def test_counters_are_monotonic_sums() -> None:
@@ -159,14 +138,6 @@ def test_a_point_that_is_too_long_goes_alone() -> None:
     assert pushed(messages) == scraped(shown, NOW)
 
 
-def test_no_point_is_lost_to_a_limit() -> None:
-    """The SDK folds attribute sets beyond 2,000 into one; a push has them all."""
-    shown = many(5_000)
-    series = pushed(Pushes().messages(shown))
-    assert series == scraped(shown, NOW)
-    assert len(series) > 20_000
-
-
 def test_what_is_gone_is_forgotten() -> None:
     """Clients that come and go do not pile up."""
     pushes = Pushes()
@@ -175,3 +146,44 @@ def test_what_is_gone_is_forgotten() -> None:
         pushes.messages(many(500, first))
         kept.append(pushes.kept)
     assert set(kept) == {kept[0]}
+
+
+@pytest.fixture
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the machine says of itself."""
+    for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("no_variables")
+def test_who_sends() -> None:
+    """Name, version, instance and cluster."""
+    attributes = resource_of("http://127.0.0.1:9749", "prod", {}).attributes
+    assert attributes["service.name"] == "quotascope"
+    assert attributes["service.version"] == own_version()
+    assert attributes["service.instance.id"] == f"{socket.gethostname()}:9749"
+    assert attributes["kafka.cluster.alias"] == "prod"
+    assert attributes["telemetry.sdk.language"] == "python"
+    assert (scope().name, scope().version) == ("quotascope", own_version())
+
+
+def test_no_cluster_without_a_name() -> None:
+    """What is not configured is not guessed."""
+    assert (
+        "kafka.cluster.alias"
+        not in resource_of("http://127.0.0.1:9749", None, {}).attributes
+    )
+
+
+def test_variables_and_then_the_configuration_go_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An instance can be called otherwise."""
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "quotas")
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.instance.id=a,team=kafka")
+    attributes = resource_of(
+        "http://127.0.0.1:9749", None, {"service.instance.id": "b"}
+    ).attributes
+    assert attributes["service.name"] == "quotas"
+    assert attributes["service.instance.id"] == "b"
+    assert attributes["team"] == "kafka"

@@ -17,10 +17,14 @@ from tests.exporter.otlp.snapshots import many, varied
 
 from quotascope.exporter.config import OtlpProtocol
 from quotascope.exporter.otlp.encoding import Encoder, resource_of
-from quotascope.exporter.otlp.ledger import Outcome, Report
+from quotascope.exporter.otlp.push import (
+    OtlpReceiver,
+    Outcome,
+    PushResult,
+    Starts,
+    TlsFiles,
+)
 from quotascope.exporter.otlp.sender import Sender
-from quotascope.exporter.otlp.settings import Target, TlsFiles
-from quotascope.exporter.otlp.starts import Starts
 from quotascope.exporter.snapshot import Snapshot
 
 HTTP, GRPC = OtlpProtocol.HTTP, OtlpProtocol.GRPC
@@ -43,14 +47,14 @@ def receiver(protocol: OtlpProtocol) -> Iterator[Receiver]:
         yield receiver
 
 
-def target(protocol: OtlpProtocol, url: str, **changes: object) -> Target:
+def target(protocol: OtlpProtocol, url: str, **changes: object) -> OtlpReceiver:
     """How to reach a receiver; with time for one attempt."""
     path = "/v1/metrics" if protocol is HTTP else ""
     given: dict[str, object] = {"timeout_seconds": 5.0, **changes}
-    return Target(protocol=protocol, endpoint=url + path, **given)  # type: ignore[arg-type]
+    return OtlpReceiver(protocol=protocol, endpoint=url + path, **given)  # type: ignore[arg-type]
 
 
-def push(to: Target, shown: Snapshot, max_bytes: int = 10**7) -> Report:
+def push(to: OtlpReceiver, shown: Snapshot, max_bytes: int = 10**7) -> PushResult:
     """Push a snapshot."""
     sender = Sender(to, Encoder(RESOURCE, None, max_bytes, Starts(1)))
     try:
@@ -161,7 +165,7 @@ def test_a_secret_in_a_url_is_not_told() -> None:
     """Some receivers want their key in the query; no reason shows it."""
     with http_receiver() as gone:
         url = gone.url
-    to = Target(
+    to = OtlpReceiver(
         protocol=HTTP, endpoint=f"{url}/v1/metrics?key=geheim", timeout_seconds=0.5
     )
     reason = push(to, varied()).reason

@@ -14,7 +14,7 @@ from tests.exporter.examples import NOW, limits, snapshot
 from tests.exporter.otlp.messages import pushed, scraped
 
 from quotascope.exporter.otlp.encoding import Encoder, resource_of, unix_ns
-from quotascope.exporter.otlp.starts import Starts
+from quotascope.exporter.otlp.push import Starts
 from quotascope.exporter.snapshot import (
     CAUSES,
     Callbacks,

@@ -6,12 +6,20 @@ import asyncio
 import threading
 
 import pytest
+from structlog.testing import capture_logs
 from tests.exporter.examples import NOW, snapshot
 
 from quotascope.exporter.otlp import push as module
-from quotascope.exporter.otlp.ledger import Report
-from quotascope.exporter.otlp.push import Push
+from quotascope.exporter.otlp.push import (
+    FORGET_AFTER_NS,
+    OtlpPush,
+    PushCounts,
+    PushResult,
+    Starts,
+)
 from quotascope.exporter.snapshot import Snapshot
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family
 
 
 class ScriptedSender:
@@ -19,7 +27,7 @@ class ScriptedSender:
 
     def __init__(self) -> None:
         self.sent: list[tuple[Snapshot, float]] = []
-        self.report = Report(accepted=1)
+        self.report = PushResult(accepted=1)
         self.error: Exception | None = None
         self.released = threading.Event()
         self.released.set()
@@ -27,7 +35,7 @@ class ScriptedSender:
         self.closed = 0
         self.threads: set[str] = set()
 
-    def send(self, shown: Snapshot, now: float) -> Report:
+    def send(self, shown: Snapshot, now: float) -> PushResult:
         """As told."""
         self.began.set()
         self.threads.add(threading.current_thread().name)
@@ -49,7 +57,7 @@ class World:
         self.sender = ScriptedSender()
         self.snapshot = snapshot()
         self.urls: list[str] = []
-        self.push = Push(self._open, "http://c", interval, lambda: NOW)
+        self.push = OtlpPush(self._open, "http://c", interval, lambda: NOW)
 
     def _open(self, url: str) -> ScriptedSender:
         self.urls.append(url)
@@ -93,7 +101,7 @@ async def test_the_last_snapshot_is_pushed_at_the_end() -> None:
 async def test_the_end_does_not_try_a_receiver_that_is_down() -> None:
     """A down collector costs no time at the end either."""
     world = World()
-    world.sender.report = Report(lost=1, reason="no")
+    world.sender.report = PushResult(lost=1, reason="no")
     world.start()
     await world.settled(1)
     await world.push.close()
@@ -152,7 +160,7 @@ async def test_an_unexpected_error_is_a_failed_push() -> None:
     world.start()
     await world.settled(2)
     world.sender.error = None
-    world.sender.report = Report(accepted=1)
+    world.sender.report = PushResult(accepted=1)
     await world.push.close()
     assert world.push.health.exports_total["failure"] >= 2
 
@@ -166,8 +174,103 @@ async def test_another_push_counts_on() -> None:
     """With another receiver, counters go on where they were."""
     first, second = World(), World()
     await first.push.close()
-    first.push.ledger.add(Report(accepted=3))
+    first.push.counts.add(PushResult(accepted=3))
     second.push.resume(first.push)
-    second.push.ledger.add(Report(accepted=4))
+    second.push.counts.add(PushResult(accepted=4))
     assert second.push.health.points_total["accepted"] == 7
-    assert second.push.ledger.receiver == "http://c"
+    assert second.push.counts.receiver == "http://c"
+
+
+GOOD = PushResult(accepted=10)
+PARTIAL = PushResult(accepted=8, rejected=2, reason="too old")
+BAD = PushResult(accepted=4, lost=6, reason="no connection")
+
+
+def test_zeros_come_first() -> None:
+    """``increase()`` needs the zero before the first push."""
+    health = PushCounts("c").health
+    assert health.exports_total == {"success": 0, "partial": 0, "failure": 0}
+    assert health.points_total == {"accepted": 0, "rejected": 0, "lost": 0}
+    assert health.error is None
+
+
+def test_everything_is_counted() -> None:
+    """Each push by its outcome, each point by its fate."""
+    ledger = PushCounts("c")
+    for report in (GOOD, PARTIAL, BAD, BAD):
+        ledger.add(report)
+    health = ledger.health
+    assert health.exports_total == {"success": 1, "partial": 1, "failure": 2}
+    assert health.points_total == {"accepted": 26, "rejected": 2, "lost": 12}
+    assert health.error == "no connection"
+    assert ledger.failing
+
+
+def test_a_push_without_points_may_fail() -> None:
+    """When there was no snapshot to push, that is a failure as well."""
+    ledger = PushCounts("c")
+    ledger.add(PushResult(reason="unexpected"))
+    assert ledger.health.exports_total["failure"] == 1
+
+
+def test_a_change_is_told_once() -> None:
+    """A collector that is down for a night is one line in the log, and one when it is back."""
+    ledger = PushCounts("http://c")
+    with capture_logs() as lines:
+        for report in (GOOD, GOOD, BAD, BAD, BAD, GOOD, PARTIAL, PARTIAL):
+            ledger.add(report)
+    assert [(line["log_level"], line["event"]) for line in lines] == [
+        ("info", "metrics are pushed"),
+        ("warning", "metrics cannot be pushed"),
+        ("info", "metrics are pushed"),
+        ("warning", "the receiver rejects some points"),
+    ]
+    assert lines[1]["error"] == "no connection"
+
+
+def test_another_receiver_counts_on() -> None:
+    """What went before stays counted; how it goes with the new one is told."""
+    ledger = PushCounts("c")
+    ledger.add(BAD)
+    ledger.switch("d")
+    assert not ledger.failing
+    assert ledger.health.error is None
+    with capture_logs() as lines:
+        ledger.add(BAD)
+    assert ledger.health.exports_total["failure"] == 2
+    assert [line["receiver"] for line in lines] == ["d"]
+
+
+ERRORS, OWN = catalog.THROTTLING_ERRORS, catalog.LIMITS_REFRESH_ERRORS
+BROKER = b"1 CreateTopics"
+
+
+@pytest.mark.parametrize(
+    ("family", "began", "seen", "starts"),
+    [
+        (OWN, 5, [(3.0, 10), (4.0, 20)], [5, 5]),
+        (OWN, 50, [(3.0, 10)], [10]),  # clocks may be set back
+        (ERRORS, 5, [(3.0, 10), (3.0, 20), (4.0, 30)], [10, 10, 10]),
+        (ERRORS, 5, [(3.0, 10), (9.0, 20), (1.0, 30), (2.0, 40)], [10, 10, 20, 20]),
+    ],
+)
+def test_counters_have_a_start(
+    family: Family, began: int, seen: list[tuple[float, int]], starts: list[int]
+) -> None:
+    """That of the exporter, or the first look; a node that was restarted counts since some time after the last look."""
+    kept = Starts(began)
+    found = [kept.of(family, {BROKER: value}, at) for value, at in seen]
+    assert found == [[each] for each in starts]
+
+
+def test_series_do_not_share_a_start_and_are_forgotten() -> None:
+    """Each broker, request and family has its own; memory does not grow with counters of the past."""
+    starts = Starts(5)
+    starts.of(ERRORS, {BROKER: 3.0}, 10)
+    starts.of(catalog.REQUEST_THROTTLED_SECONDS, {BROKER: 1.0}, 15)
+    both = {b"2 CreateTopics": 1.0, BROKER: 3.0}
+    assert starts.of(ERRORS, both, 20) == [20, 10]
+    starts.forget(20 + FORGET_AFTER_NS)
+    assert starts.of(ERRORS, both, 30) == [20, 10]
+    starts.forget(31 + FORGET_AFTER_NS)
+    assert starts._counts == {}

@@ -6,15 +6,16 @@ from typing import Any
 import pytest
 
 from quotascope.exporter.config import OtlpConfig, OtlpProtocol
-from quotascope.exporter.otlp.settings import Target, interval_of, target_of
+from quotascope.exporter.otlp.push import OtlpReceiver
+from quotascope.exporter.otlp.settings import interval_of, receiver_of
 
 HTTP, GRPC = OtlpProtocol.HTTP, OtlpProtocol.GRPC
 OTLP = "OTEL_EXPORTER_OTLP_"
 
 
-def resolved(environ: dict[str, str] | None = None, **config: Any) -> Target:
+def resolved(environ: dict[str, str] | None = None, **config: Any) -> OtlpReceiver:
     """Where a configuration leads, with these variables and no others."""
-    return target_of(OtlpConfig.model_validate(config), environ or {})
+    return receiver_of(OtlpConfig.model_validate(config), environ or {})
 
 
 def test_nothing_said() -> None:
@@ -86,7 +87,7 @@ def test_the_configuration_goes_before_the_environment() -> None:
         timeout_seconds=7,
         compression="none",
     )
-    assert target == Target(
+    assert target == OtlpReceiver(
         protocol=HTTP,
         endpoint="http://here:1/v1/metrics",
         headers={"a": "1", "b": "3"},

@@ -9,11 +9,11 @@ from quotascope.exporter.page.page import entity_page, first_page
 from quotascope.exporter.page.query import Query, read_query
 from quotascope.exporter.page.view import view_of
 from quotascope.exporter.snapshot import (
-    Cause,
     Folds,
     LimitsHealth,
     NodeUsage,
     Snapshot,
+    ThrottleCause,
 )
 from quotascope.exporter.trails import Trails
 from quotascope.metrics import QuotaType
@@ -136,7 +136,9 @@ def test_what_mutations_have_left() -> None:
         burst_tokens=10.0,
     )
     forwarded = usage(
-        QuotaType.REQUEST, throttle_time_seconds=1.0, cause=Cause.CONTROLLER_MUTATION
+        QuotaType.REQUEST,
+        throttle_time_seconds=1.0,
+        cause=ThrottleCause.CONTROLLER_MUTATION,
     )
     shown = page(snapshot(broke, forwarded))
     assert "110%0 s-1.00 of 10.0unknown" in shown.text

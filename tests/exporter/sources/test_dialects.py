@@ -11,7 +11,7 @@ from tests.exporter.recorded import CAPTURES, numbers, table
 from tests.strategies import texts
 
 from quotascope.exporter.beans import Bean, BeanColumn
-from quotascope.exporter.join.interpretation import interpreted
+from quotascope.exporter.join.placing import interpreted
 from quotascope.exporter.sources.dialects import (
     CONFLUENT,
     JMX_DEFAULT,

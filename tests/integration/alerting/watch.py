@@ -52,10 +52,10 @@ def _write(folder: Path, pager: Pager, exporter: Exporter) -> None:
 
 
 def _to_pager(folder: Path, pager: Pager) -> Mapping[str, Any]:
-    """The example, with an address for every receiver but nobody."""
+    """The example, with an address for every receiver but the first, which gets what is unrouted."""
     config = yaml.safe_load((folder / EXAMPLE).read_text())
     for receiver in config["receivers"]:
-        if receiver["name"] != "nobody":
+        if receiver["name"] != "unrouted":
             receiver["webhook_configs"] = [{"url": pager.url}]
     shortened: dict[str, Any] = hurried(config)
     return shortened

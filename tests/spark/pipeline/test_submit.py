@@ -90,7 +90,7 @@ def test_submitted_command(spark: SparkSession, tmp_path: Path) -> None:
     usage, options = f"{tmp_path}/usage", Options(broker="1")
     report = ingest_logs([str(CAPTURE)], usage, options, engine=Engine.SPARK)
     assert (report.read, report.kept) == (5_403, 5_395)
-    told = submit(CLUSTER, tmp_path, "recommend", usage, "--short-log", "--json", "-")
+    told = submit(CLUSTER, tmp_path, "recommend", usage, "--short-log", "--json")
     read = json.loads(told[told.index("{") :])
     assert len(read["recommended"]) == 12
     assert read["coverage"]["requests"] == 5_395

@@ -82,7 +82,7 @@ def test_threads_do_not_lose_counts() -> None:
     def work() -> None:
         for _ in range(500):
             ledger.add((1, 3, "", (ROW,)))
-            ledger.account("").client("alice", "etl", "write").told(1)
+            ledger.account("").client("alice", "etl", "write").throttled(1)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

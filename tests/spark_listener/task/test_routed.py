@@ -13,9 +13,9 @@ def test_a_client_counts_in_the_task_that_runs() -> None:
     running = 0
     routed = RoutedAccount(lambda: accounts[running])
     client = routed.client("alice", "etl", "write")
-    client.told(250)
+    client.throttled(250)
     running = 1
-    client.told(30)
+    client.throttled(30)
     client.retried()
     assert [sum(each.throttled_ms for each in one.totals()) for one in accounts] == [250, 30]  # fmt: skip
     assert client.totals == routed.totals()[0]
@@ -42,7 +42,7 @@ def test_long_names_are_cut_and_stay_apart() -> None:
     account = ThrottleAccount()
     routed = RoutedAccount(lambda: account)
     for end in "ab":
-        routed.client("alice", "x" * 10_000 + end, "read").told(1)
+        routed.client("alice", "x" * 10_000 + end, "read").throttled(1)
     names = [each.client.client_id for each in account.totals()]
     assert len(set(names)) == 2
     assert [len(name) for name in names] == [200, 200]

@@ -122,7 +122,7 @@ def test_without_spark_a_scope_still_counts(
     """The program runs as it would with one, and a warning says that nobody listens."""
     monkeypatch.setattr(throttles, "active_context", lambda: None)
     with caplog.at_level(logging.WARNING), throttle_scope() as account:
-        account.client("alice", "etl", "write").told(7)
+        account.client("alice", "etl", "write").throttled(7)
     assert account.totals()[0].throttled_ms == 7
     assert "no listener is attached" in caplog.text
 
@@ -138,7 +138,7 @@ def test_driver_that_has_lost_its_jvm_still_counts(
     monkeypatch.setattr(throttles, "query_of_thread", refuse)
     made = Throttles()
     with caplog.at_level(logging.WARNING), made.scope() as account:
-        account.client("alice", "etl", "write").told(7)
+        account.client("alice", "etl", "write").throttled(7)
     assert [(query, each.throttled_ms) for query, each in made.totals()] == [("", 7)]
     assert "ConnectionRefusedError" in caplog.text
 

@@ -66,12 +66,12 @@ def test_a_task_sends_all_that_it_was_told(registry: dict[int, Any]) -> None:
     """From scopes that follow each other, that are nested, and after them."""
     with scope_of(5, "a-query") as account:
         client = account.client("alice", "etl", "write")
-        client.told(1)
+        client.throttled(1)
         with scope_of(5, "a-query") as inner:
-            inner.client("alice", "etl", "write").told(2)
+            inner.client("alice", "etl", "write").throttled(2)
     with scope_of(5, "a-query") as later:
-        later.client("alice", "etl", "write").told(4)
-    client.told(8)
+        later.client("alice", "etl", "write").throttled(4)
+    client.throttled(8)
     rows = (("alice", "etl", "write", 15, 4, 8, 0),)
     assert sent(registry) == (1, 3, "a-query", rows)
 
@@ -80,11 +80,11 @@ def test_a_kept_client_counts_in_the_task_that_runs(registry: dict[int, Any]) ->
     """And what it is told between two tasks, in the second."""
     with scope_of(5) as account:
         client = account.client("alice", "etl", "write")
-        client.told(1)
+        client.throttled(1)
     first = sent(registry)
-    client.told(2)
+    client.throttled(2)
     with scope_of(6):
-        client.told(4)
+        client.throttled(4)
     second = sent(registry)
     assert [each[3][0][3] for each in (first, second)] == [1, 6]
 
@@ -94,7 +94,7 @@ def test_a_task_without_a_scope_sends_nothing(registry: dict[int, Any]) -> None:
     with scope_of(5) as account:
         client = account.client("alice", "etl", "write")
     registry.clear()
-    client.told(2)
+    client.throttled(2)
     assert registry == {}
 
 
@@ -105,12 +105,12 @@ def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
     def work() -> None:
         with scope_of(5, "a-query") as account:
             client = account.client("alice", "etl", "write")
-            client.told(1)
+            client.throttled(1)
             try:
                 with scope_of(5, "a-query"):
                     raise error
             finally:
-                client.told(2)
+                client.throttled(2)
 
     with pytest.raises(ValueError, match="no"):
         work()
@@ -124,7 +124,7 @@ def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
 def test_an_exception_that_is_swallowed_counts_once(registry: dict[int, Any]) -> None:
     """The note goes nowhere, and the accumulator has it all."""
     with scope_of(5) as account:
-        account.client("alice", "etl", "write").told(1)
+        account.client("alice", "etl", "write").throttled(1)
         with pytest.raises(ValueError, match="no"), scope_of(5):
             raise ValueError("no")
     assert sent(registry)[3][0][3] == 1
@@ -164,5 +164,5 @@ def test_a_worker_without_an_accumulator_says_so(
 def test_a_task_that_cannot_be_asked_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     """The program matters more than its counts."""
     with TaskScope(Worker(NUMBER), cast("Any", object())) as account:
-        account.client("alice", "etl", "write").told(1)
+        account.client("alice", "etl", "write").throttled(1)
     assert "will not be counted" in caplog.text

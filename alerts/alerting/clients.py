@@ -1,0 +1,321 @@
+"""Alerts on single clients: throttled, near their limit, out of tokens, or with traffic that no quota holds back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog import OVERFLOW, Family
+
+from .. import recorded
+from ..links import Dashboard, Site
+from ..promql import (
+    above,
+    aggregate,
+    both,
+    but_not,
+    call,
+    compare,
+    grouped,
+    operation,
+    quoted,
+    select,
+    series,
+)
+from ..rule import (
+    BYTES,
+    DURATION,
+    ENTITY,
+    ENTITY_LABELS,
+    PERCENT,
+    QUOTA_LABELS,
+    THREE_DIGITS,
+    Alert,
+    AlertScope,
+    AlertSeverity,
+)
+from ..thresholds import (
+    CLIENT_TIMEOUT,
+    HEAVY_BYTES,
+    HEAVY_SHARE,
+    MUTATION_THROTTLED,
+    NEAR_LIMIT,
+    PERSISTENT,
+    PREDICTION,
+    PROXY_SHARE,
+    PROXY_USERS,
+    REJECTIONS,
+    REJECTIONS_FACTOR,
+    SYSTEM_THROTTLED,
+    THROTTLED,
+    TOKENS_DEBT,
+)
+
+_ONE_BY_ONE = f'user!="{OVERFLOW}"'
+"""Leaves out the overflow entity, which stands for many clients."""
+
+
+def throttled(site: Site) -> Iterator[Alert]:
+    """Alerts on single entities that are throttled."""
+    yield _throttled_by(
+        site, "produce", "KafkaQuotaProduceThrottled", "Requests to produce"
+    )
+    yield _throttled_by(site, "fetch", "KafkaQuotaFetchThrottled", "Requests to fetch")
+    yield _throttled_by(site, "request", "KafkaQuotaRequestThrottled", "Requests")
+    yield Alert(
+        name="KafkaQuotaMutationThrottled",
+        expr=above(
+            series(
+                recorded.ENTITY_THROTTLE,
+                'quota_type="controller_mutation"',
+                _ONE_BY_ONE,
+            ),
+            MUTATION_THROTTLED.value,
+        ),
+        labels=QUOTA_LABELS,
+        severity=AlertSeverity.INFO,
+        scope=AlertScope.ENTITY,
+        wait="15m",
+        keep="10m",
+        summary="A client waits long to create or delete topics.",
+        description=f"Requests of {ENTITY} to create, extend or delete topics have been delayed for more than 15 minutes, by {DURATION} on average: it wants more partition mutations than its quota.",
+        dashboard=Dashboard.MUTATIONS,
+        thresholds=(MUTATION_THROTTLED,),
+        spared="A single large request.",
+    )
+    yield Alert(
+        name="KafkaQuotaThrottleBeyondClientTimeout",
+        expr=above(
+            series(
+                recorded.ENTITY_THROTTLE,
+                'quota_type=~"produce|fetch"',
+                _ONE_BY_ONE,
+            ),
+            CLIENT_TIMEOUT.value,
+        ),
+        labels=QUOTA_LABELS,
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.ENTITY,
+        wait="3m",
+        keep="10m",
+        summary="A client is throttled for longer than clients wait for an answer.",
+        description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after {CLIENT_TIMEOUT.value:g} s: producers may lose records, consumers may leave their group.",
+        dashboard=Dashboard.ENTITY,
+        thresholds=(CLIENT_TIMEOUT,),
+        spared="A single long throttle; request quotas, which throttle for at most one second by default.",
+    )
+
+
+def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
+    of_type = f'quota_type="{quota_type}"'
+    utilization = series(recorded.ENTITY_UTILIZATION, of_type, window="15m")
+    return Alert(
+        name=name,
+        expr=but_not(
+            above(
+                series(recorded.ENTITY_THROTTLE, of_type, _ONE_BY_ONE), THROTTLED.value
+            ),
+            compare(call("avg_over_time", utilization), "<", PERSISTENT.value),
+            site.keys(*QUOTA_LABELS),
+        ),
+        labels=QUOTA_LABELS,
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.ENTITY,
+        wait="15m",
+        keep="10m",
+        summary=f"A client is throttled by its {quota_type} quota for a long time.",
+        description=f"{what} of {ENTITY} have been delayed for more than 15 minutes, by {DURATION} on average: it wants more than its {quota_type} quota.",
+        dashboard=Dashboard.ENTITY,
+        thresholds=(THROTTLED, PERSISTENT),
+        spared="Bursts below half of the limit; Kafka's averages after the last throttle; the controller mutation quota.",
+    )
+
+
+_RECENT = series(recorded.ENTITY_UTILIZATION_RECENT)
+
+
+def near_limit(site: Site) -> Iterator[Alert]:
+    """Alerts on utilization; trends are slow, and so is the evaluation."""
+    near = above(_RECENT, NEAR_LIMIT.value)
+    yield Alert(
+        name="KafkaQuotaNearLimit",
+        expr=both(near, series(recorded.ENTITY_UTILIZATION), site.keys(*QUOTA_LABELS)),
+        labels=QUOTA_LABELS,
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.ENTITY,
+        wait="15m",
+        keep="30m",
+        summary="A client uses almost all of its quota.",
+        description=f"In the last half hour {ENTITY} used {PERCENT} of its {{{{ $labels.quota_type }}}} quota on its busiest broker: its next peak will be throttled.",
+        dashboard=Dashboard.ENTITY,
+        thresholds=(NEAR_LIMIT,),
+        spared="Peaks within half an hour; clients that left or have no limit.",
+    )
+    trend = above(series(recorded.ENTITY_UTILIZATION_PREDICTED), 1)
+    here = series(recorded.ENTITY_UTILIZATION)
+    known_for_long = both(
+        here, series(recorded.ENTITY_UTILIZATION, offset="4h"), site.keys(*QUOTA_LABELS)
+    )
+    rising = both(trend, above(_RECENT, PREDICTION.value), site.keys(*QUOTA_LABELS))
+    not_near = but_not(
+        rising, above(_RECENT, NEAR_LIMIT.value), site.keys(*QUOTA_LABELS)
+    )
+    yield Alert(
+        name="KafkaQuotaLimitPredicted",
+        expr=both(not_near, known_for_long, site.keys(*QUOTA_LABELS)),
+        labels=QUOTA_LABELS,
+        severity=AlertSeverity.INFO,
+        scope=AlertScope.ENTITY,
+        wait="30m",
+        keep="30m",
+        summary="A client will reach its quota within hours by its trend.",
+        description=f"By the trend of the last six hours, {ENTITY} will use {PERCENT} of its {{{{ $labels.quota_type }}}} quota in three hours' time.",
+        dashboard=Dashboard.ENTITY,
+        thresholds=(PREDICTION, NEAR_LIMIT),
+        spared="Clients known for less than four hours; small values; clients that are near the limit already.",
+    )
+
+
+def mutations(site: Site) -> Iterator[Alert]:
+    """Alerts on partition mutations (KIP-599)."""
+    tokens = aggregate(
+        "min", site.keys(*ENTITY_LABELS), select(catalog.CONTROLLER_MUTATION_TOKENS)
+    )
+    in_debt = f"({compare(tokens, '< bool', 0)})[15m:1m]"
+    yield Alert(
+        name="KafkaQuotaMutationTokensExhausted",
+        expr=both(
+            above(call("avg_over_time", in_debt), TOKENS_DEBT.value),
+            tokens,
+            site.keys(*ENTITY_LABELS),
+        ),
+        labels=("user", "client_id"),
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.ENTITY,
+        wait="10m",
+        keep="10m",
+        summary="A client has used up its right to create or delete topics.",
+        description=f"The token bucket of {ENTITY} for partition mutations was in debt for {PERCENT} of the last 15 minutes: its requests to create, extend or delete topics are refused or delayed.",
+        dashboard=Dashboard.MUTATIONS,
+        thresholds=(TOKENS_DEBT,),
+        spared="One large request; clients without a limit; a controller that stepped down.",
+    )
+    rejections = series(recorded.CLUSTER_REJECTIONS)
+    usual = operation(
+        rejections,
+        "<=",
+        f"({REJECTIONS_FACTOR.value:g} * {recorded.CLUSTER_REJECTIONS_BASELINE})",
+        site.keys("request"),
+    )
+    yield Alert(
+        name="KafkaQuotaRejectionsRising",
+        expr=but_not(above(rejections, REJECTIONS.value), usual, site.keys("request")),
+        labels=("request",),
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.CLUSTER,
+        wait="10m",
+        keep="10m",
+        summary="More and more changes of topics are refused.",
+        description=f"{THREE_DIGITS} requests {{{{ $labels.request }}}} per second are answered with THROTTLING_QUOTA_EXCEEDED, more than {REJECTIONS_FACTOR.value:g} times as many as yesterday (KRaft counts each twice): a client repeats them without waiting.",
+        dashboard=Dashboard.MUTATIONS,
+        thresholds=(REJECTIONS, REJECTIONS_FACTOR),
+        spared="Clients that wait between attempts; refusals that happen every day.",
+    )
+
+
+_ONE_BY_ONE = f'user!="{OVERFLOW}"'
+_NOT_NAMED = 'level=~"default_user_default_client|default_user|default_client"'
+
+
+def traffic(site: Site) -> Iterator[Alert]:
+    """Alerts on who has the traffic."""
+    produced = _unlimited(
+        site, "produce", recorded.ENTITY_PRODUCE, catalog.PRODUCE_LIMIT
+    )
+    fetched = _unlimited(site, "fetch", recorded.ENTITY_FETCH, catalog.FETCH_LIMIT)
+    # while limits cannot be read, no client has one
+    limits_known = aggregate("group", site.keys(), select(catalog.LIMITS_AGE_SECONDS))
+    callback = above(select(catalog.CALLBACK_DETECTED), 0)
+    free = both(operation(produced, "or", fetched), limits_known, site.keys())
+    yield Alert(
+        name="KafkaQuotaHeavyClientWithoutLimit",
+        expr=but_not(free, callback, site.keys()),
+        labels=("quota_type", "user", "client_id"),
+        severity=AlertSeverity.INFO,
+        scope=AlertScope.ENTITY,
+        wait="30m",
+        keep="30m",
+        summary="A client without a limit has a large part of the traffic.",
+        description=f"With {BYTES}, {ENTITY} has more than {HEAVY_SHARE.value:.0%} of the cluster's traffic, and no {{{{ $labels.quota_type }}}} limit: if its traffic doubles, all clients slow down.",
+        dashboard=Dashboard.ENTITY,
+        thresholds=(HEAVY_BYTES, HEAVY_SHARE),
+        spared="Times when limits cannot be read; custom callbacks; the overflow entity; clusters with little traffic.",
+    )
+    amount = series(recorded.USER_BYTES, 'user!=""', _ONE_BY_ONE)
+    share = above(grouped(_share_of_cluster(site, amount)), PROXY_SHARE.value)
+    busy = both(
+        share,
+        above(series(recorded.CLUSTER_BYTES), HEAVY_BYTES.value),
+        site.keys(),
+    )
+    users = aggregate("count", site.keys(), above(amount, 0))
+    yield Alert(
+        name="KafkaQuotaOneUserOwnsTraffic",
+        expr=both(busy, compare(users, ">=", PROXY_USERS.value), site.keys()),
+        labels=("user",),
+        severity=AlertSeverity.INFO,
+        scope=AlertScope.CLUSTER,
+        wait="2h",
+        keep="1h",
+        summary="One user has most of the traffic of a cluster: a proxy, or clients that do not log in.",
+        description=f"User {{{{ printf `%q` $labels.user }}}} has {PERCENT} of the measured traffic. If it stands for many applications, such as behind a proxy, one quota holds all of them back together.",
+        dashboard=Dashboard.OVERVIEW,
+        thresholds=(PROXY_SHARE, HEAVY_BYTES, PROXY_USERS),
+        spared="Clusters with one or two users, or little traffic.",
+    )
+    waiting = above(series(recorded.ENTITY_THROTTLE), SYSTEM_THROTTLED.value)
+    by_default = aggregate(
+        "group", site.keys(*QUOTA_LABELS), "\nor\n".join(_system_rules(site))
+    )
+    yield Alert(
+        name="KafkaQuotaSystemUserThrottledByDefault",
+        expr=both(waiting, by_default, site.keys(*QUOTA_LABELS)),
+        labels=("quota_type", "user", "client_id"),
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.ENTITY,
+        wait="10m",
+        keep="10m",
+        summary="One of the platform's own programs is throttled by a default quota.",
+        description=f"Requests of {ENTITY} are delayed by {DURATION} on average. It looks like a part of the platform, and its {{{{ $labels.quota_type }}}} limit comes from a default rule.",
+        dashboard=Dashboard.ENTITY,
+        thresholds=(SYSTEM_THROTTLED,),
+        spared="Programs with a rule of their own.",
+    )
+
+
+def _unlimited(site: Site, quota_type: str, amounts: str, limit: Family) -> str:
+    amount = series(amounts, _ONE_BY_ONE)
+    share = _share_of_cluster(site, amount)
+    heavy = both(
+        above(amount, HEAVY_BYTES.value),
+        above(grouped(share), HEAVY_SHARE.value),
+        site.keys(*ENTITY_LABELS),
+    )
+    free = but_not(heavy, select(limit), site.keys(*ENTITY_LABELS))
+    return call("label_replace", free, '"quota_type"', quoted(quota_type), '""', '""')
+
+
+def _share_of_cluster(site: Site, amount: str) -> str:
+    return operation(
+        amount,
+        f"/ on ({', '.join(site.keys())}) group_left ()",
+        grouped(above(series(recorded.CLUSTER_BYTES), 0)),
+    )
+
+
+def _system_rules(site: Site) -> tuple[str, str]:
+    pattern = quoted(site.system_users)
+    return (
+        select(catalog.RULE_INFO, _NOT_NAMED, f"user=~{pattern}"),
+        select(catalog.RULE_INFO, _NOT_NAMED, f"client_id=~{pattern}"),
+    )

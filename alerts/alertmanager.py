@@ -1,0 +1,107 @@
+"""
+An example of how Alertmanager may send these alerts.
+
+Each site decides about its receivers; grouping and inhibition are the part to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from .links import Site
+from .rule import AlertScope, AlertSeverity
+
+_OURS: Final = 'alertname=~"KafkaQuota.+"'
+_PAGES: Final = 'alertname=~"KafkaQuotaThrottleSpike|KafkaQuotaManyClientsThrottled"'
+_THROTTLED: Final = 'alertname=~"KafkaQuota(Produce|Fetch|Request)Throttled|KafkaQuotaThrottleBeyondClientTimeout"'
+_BY_LIMIT: Final = 'alertname=~"KafkaQuotaNearLimit|KafkaQuotaLimitPredicted|KafkaQuotaHeavyClientWithoutLimit|KafkaQuotaSystemUserThrottledByDefault"'
+
+
+def alertmanager_example(site: Site) -> dict[str, Any]:
+    """Routes, groups and inhibition rules."""
+    ours = {
+        "matchers": [_OURS],
+        "receiver": "chat",
+        # a hundred throttled clients of a cluster are one message
+        "group_by": ["alertname", site.cluster_label],
+        "group_wait": "1m",
+        "group_interval": "10m",
+        "repeat_interval": "12h",
+        "routes": [
+            {
+                "matchers": [f'severity="{severity.value}"'],
+                "receiver": receiver,
+                "group_wait": wait,
+                "repeat_interval": repeat,
+            }
+            for severity, receiver, wait, repeat in (
+                (AlertSeverity.CRITICAL, "on-call", "30s", "1h"),
+                (AlertSeverity.WARNING, "tickets", "5m", "1d"),
+                (AlertSeverity.INFO, "chat", "5m", "3d"),
+            )
+        ],
+    }
+    return {
+        "route": {"receiver": "unrouted", "routes": [ours]},
+        "inhibit_rules": [*_inhibitions(site)],
+        "receivers": [
+            {"name": name} for name in ("unrouted", "on-call", "tickets", "chat")
+        ],
+    }
+
+
+def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
+    cluster = list(site.keys())
+    entity = list(site.keys("quota_type", "user", "client_id"))
+    # one notification for a problem of a whole cluster, not one for each client and broker
+    yield _inhibition([_PAGES], [_OURS, 'scope=~"entity|broker|job"'], cluster)
+    yield _inhibition(
+        ['alertname="KafkaQuotaThrottleSpike"'],
+        ['alertname="KafkaQuotaManyClientsThrottled"'],
+        cluster,
+    )
+
+    # a throttled client is at its limit
+    yield _inhibition(
+        [_THROTTLED],
+        ['alertname=~"KafkaQuotaNearLimit|KafkaQuotaLimitPredicted"'],
+        entity,
+    )
+    yield _inhibition(
+        ['alertname="KafkaQuotaThrottleBeyondClientTimeout"'],
+        ['alertname=~"KafkaQuota(Produce|Fetch)Throttled"'],
+        entity,
+    )
+
+    # without current numbers the other alerts are out of date
+    yield _inhibition(
+        ['alertname="KafkaQuotaExporterAbsent"'],
+        [_OURS, f'scope!="{AlertScope.EXPORTER.value}"'],
+        cluster,
+    )
+    # one exporter of two may hang: the alerts of the other one must still page
+    yield _inhibition(
+        ['alertname="KafkaQuotaSnapshotStale"'],
+        [
+            _OURS,
+            f'scope!="{AlertScope.EXPORTER.value}"',
+            f'severity!="{AlertSeverity.CRITICAL.value}"',
+        ],
+        cluster,
+    )
+    yield _inhibition(
+        ['alertname=~"KafkaQuotaLimitsStale|KafkaQuotaCustomCallback"'],
+        [_BY_LIMIT],
+        cluster,
+    )
+
+
+def _inhibition(
+    source: Sequence[str], target: Sequence[str], equal: Sequence[str]
+) -> dict[str, Any]:
+    return {
+        "source_matchers": list(source),
+        "target_matchers": list(target),
+        "equal": list(equal),
+    }

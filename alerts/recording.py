@@ -1,0 +1,309 @@
+"""The recording rules: series of entities, brokers, clusters and Spark jobs, and what is usual there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family
+
+from . import recorded
+from .links import Site
+from .promql import (
+    above,
+    aggregate,
+    both,
+    but_not,
+    call,
+    compare,
+    grouped,
+    operation,
+    rate,
+    select,
+    series,
+)
+from .recorded import TREND_WINDOW, in_three_hours, waiting
+from .rule import ENTITY_LABELS, QUOTA_LABELS, Record
+from .thresholds import THROTTLED
+
+
+def entities(site: Site) -> Iterator[Record]:
+    """Throttle, utilization, headroom and amounts of every entity."""
+    yield Record(
+        name=recorded.ENTITY_THROTTLE,
+        expr=aggregate("max", site.keys(*QUOTA_LABELS), _by_deciding_quota(site)),
+        meaning="Throttle time above 0 on the worst broker; `quota_type` is the quota that causes it.",
+    )
+    yield Record(
+        name=recorded.ENTITY_UTILIZATION,
+        expr=aggregate("max", site.keys(*QUOTA_LABELS), select(catalog.UTILIZATION)),
+        meaning="Utilization on the busiest broker.",
+    )
+    yield Record(
+        name=recorded.ENTITY_HEADROOM,
+        expr=operation("1", "-", series(recorded.ENTITY_UTILIZATION)),
+        meaning="Unused share of the limit on the busiest broker; negative above the limit.",
+    )
+    yield _total(
+        site,
+        recorded.ENTITY_PRODUCE,
+        catalog.PRODUCE_BYTES_PER_SECOND,
+        "Bytes per second produced, on all brokers.",
+    )
+    yield _total(
+        site,
+        recorded.ENTITY_FETCH,
+        catalog.FETCH_BYTES_PER_SECOND,
+        "Bytes per second fetched, on all brokers.",
+    )
+    yield _total(
+        site,
+        recorded.ENTITY_REQUEST,
+        catalog.REQUEST_THREADS,
+        "Request time used, in threads, on all brokers.",
+    )
+    labels = site.keys("user")
+    produced = aggregate("sum", labels, series(recorded.ENTITY_PRODUCE))
+    fetched = aggregate(
+        "sum", labels, compare(series(recorded.ENTITY_FETCH), ">=", 0)
+    )  # an unrecorded fetch makes a rate negative
+    sides = operation(
+        call("label_replace", produced, '"side"', '"produce"', '""', '""'),
+        "or",
+        call("label_replace", fetched, '"side"', '"fetch"', '""', '""'),
+    )
+    yield Record(
+        name=recorded.USER_BYTES,
+        expr=aggregate("sum", labels, sides),
+        meaning="Bytes per second produced and fetched by a user with all client ids; an empty user: entities without a user.",
+    )
+    yield Record(
+        name=recorded.CLUSTER_BYTES,
+        expr=aggregate("sum", site.keys(), series(recorded.USER_BYTES)),
+        meaning="Bytes per second produced and fetched by all measured clients.",
+    )
+
+
+def trends() -> Iterator[Record]:
+    """How full the limits have been and will be: looks back far, and changes slowly."""
+    recent = series(recorded.ENTITY_UTILIZATION, window="30m")
+    history = series(recorded.ENTITY_UTILIZATION, window=TREND_WINDOW)
+    yield Record(
+        name=recorded.ENTITY_UTILIZATION_RECENT,
+        expr=call("avg_over_time", recent),
+        meaning="Average utilization of 30 minutes on the busiest broker; also of entities that left in that time.",
+    )
+    yield Record(
+        name=recorded.ENTITY_UTILIZATION_PREDICTED,
+        expr=in_three_hours(history),
+        meaning="Utilization on the busiest broker in three hours by the trend of the last six; also of entities that left in that time.",
+    )
+
+
+def _total(site: Site, name: str, family: Family, meaning: str) -> Record:
+    once = aggregate("max", site.keys("broker", "user", "client_id"), select(family))
+    return Record(
+        name=name,
+        expr=aggregate("sum", site.keys(*ENTITY_LABELS), once),
+        meaning=meaning,
+    )
+
+
+def _by_deciding_quota(site: Site) -> str:
+    """
+    The throttle times above 0, by broker and by the quota that causes them.
+
+    Under KRaft a broker counts as request throttle what the controller's mutation quotas impose on
+    requests that it forwards; the exporter separates them (``kafka_quota_throttle_cause_info``),
+    and here they get the ``quota_type`` of their cause.
+    """
+    labels = site.keys("quota_type", "broker", "user", "client_id")
+    forwarded = select(
+        catalog.THROTTLE_CAUSE_INFO,
+        'quota_type="request"',
+        'cause="controller_mutation"',
+    )
+    own = but_not(above(select(catalog.THROTTLE_TIME_SECONDS), 0), forwarded, labels)
+    of_mutations = both(
+        above(select(catalog.THROTTLE_TIME_SECONDS, 'quota_type="request"'), 0),
+        forwarded,
+        labels,
+    )
+    renamed = call(
+        "label_replace",
+        of_mutations,
+        '"quota_type"',
+        '"controller_mutation"',
+        '""',
+        '""',
+    )
+    return operation(grouped(own), "or", renamed)
+
+
+def brokers(site: Site) -> Iterator[Record]:
+    """Request time, delay queues and throttle time of every broker."""
+    yield Record(
+        name=recorded.BROKER_EXEMPT,
+        expr=aggregate(
+            "max", site.keys("broker"), select(catalog.EXEMPT_REQUEST_THREADS)
+        ),
+        meaning="Request time that no quota counts, in threads.",
+    )
+    once = aggregate(
+        "max", site.keys("broker", "user", "client_id"), select(catalog.REQUEST_THREADS)
+    )
+    yield Record(
+        name=recorded.BROKER_REQUEST,
+        expr=aggregate("sum", site.keys("broker"), once),
+        meaning="Request time of all clients, in threads.",
+    )
+    yield Record(
+        name=recorded.BROKER_CAPACITY,
+        expr=aggregate(
+            "max", site.keys("broker"), select(catalog.REQUEST_CAPACITY_THREADS)
+        ),
+        meaning="Threads that can serve requests.",
+    )
+    used = operation(
+        series(recorded.BROKER_REQUEST),
+        "+",
+        series(recorded.BROKER_EXEMPT),
+        site.keys("broker"),
+    )
+    yield Record(
+        name=recorded.BROKER_CAPACITY_USED,
+        expr=operation(
+            grouped(used),
+            "/",
+            grouped(above(series(recorded.BROKER_CAPACITY), 0)),
+            site.keys("broker"),
+        ),
+        meaning="Share of these threads that clients and the broker use.",
+    )
+    yield Record(
+        name=recorded.BROKER_DELAY_QUEUE,
+        expr=aggregate(
+            "max", site.keys("quota_type", "broker"), select(catalog.DELAY_QUEUE_SIZE)
+        ),
+        meaning="Connections that the broker has muted, by quota type.",
+    )
+    once = aggregate(
+        "max",
+        site.keys("broker", "request"),
+        rate(catalog.REQUEST_THROTTLED_SECONDS, "5m"),
+    )
+    yield Record(
+        name=recorded.BROKER_THROTTLED_RATE,
+        expr=aggregate("sum", site.keys("broker"), once),
+        meaning="Throttle time of clients per second: about the number of connections that only wait.",
+    )
+
+
+_DAY = "1d"
+_RECENT = "30m"
+"""Left out of what is usual, so that a spike is not compared with itself."""
+
+
+def clusters(site: Site) -> Iterator[Record]:
+    """Throttle time, throttled entities, delay queues and refusals of every cluster."""
+    yield Record(
+        name=recorded.CLUSTER_THROTTLED_RATE,
+        expr=aggregate("sum", site.keys(), series(recorded.BROKER_THROTTLED_RATE)),
+        meaning="Throttle time of clients per second, on all brokers.",
+    )
+    throttled = above(series(recorded.ENTITY_THROTTLE), THROTTLED.value)
+    # an entity that is throttled by two quotas counts once
+    entities = aggregate("group", site.keys(*ENTITY_LABELS), throttled)
+    counted = aggregate("count", site.keys(), entities)
+    none = operation(
+        "0", "*", aggregate("group", site.keys(), series(catalog.BUILD_INFO.name))
+    )
+    yield Record(
+        name=recorded.CLUSTER_THROTTLED_ENTITIES,
+        expr=operation(
+            _highest(site, clients=counted, callback=_of_callbacks(site)),
+            "or",
+            none,
+        ),
+        meaning=f"Entities throttled by {THROTTLED.value:g} s or more on average, 0 if there are none. For a custom callback: the highest count of a broker and quota type.",
+    )
+    yield Record(
+        name=recorded.CLUSTER_DELAY_QUEUE,
+        expr=aggregate(
+            "sum",
+            site.keys("quota_type"),
+            series(recorded.BROKER_DELAY_QUEUE),
+        ),
+        meaning="Connections that brokers have muted, by quota type.",
+    )
+    labels = site.keys("request")
+    once = aggregate(
+        "max", site.keys("broker", "request"), rate(catalog.THROTTLING_ERRORS, "5m")
+    )
+    yield Record(
+        name=recorded.CLUSTER_REJECTIONS,
+        expr=aggregate("sum", labels, once),
+        meaning="Refusals (THROTTLING_QUOTA_EXCEEDED) per second, by request; KRaft counts each twice.",
+    )
+
+
+def baselines(site: Site) -> Iterator[Record]:
+    """What is usual: these need days of data and change slowly."""
+    yield Record(
+        name=recorded.CLUSTER_THROTTLED_BASELINE,
+        expr=_usual(site, recorded.CLUSTER_THROTTLED_RATE),
+        meaning="Usual throttle time per second: the highest of the last day's average and the peaks around this time yesterday and a week ago.",
+    )
+    yield Record(
+        name=recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE,
+        expr=_usual(site, recorded.CLUSTER_THROTTLED_ENTITIES),
+        meaning="Usual number of throttled entities, computed in the same way.",
+    )
+    yield Record(
+        name=recorded.CLUSTER_REJECTIONS_BASELINE,
+        expr=_over("avg_over_time", recorded.CLUSTER_REJECTIONS, _DAY, _RECENT),
+        meaning="Refusals per second by request, average of the day before.",
+    )
+
+
+def _of_callbacks(site: Site) -> str:
+    """How many are throttled on one broker: their labels are the callback's, so that they cannot be put together."""
+    throttled = above(select(catalog.CALLBACK_THROTTLE_TIME_SECONDS), THROTTLED.value)
+    once = aggregate("count", site.keys("instance", "broker", "quota_type"), throttled)
+    return aggregate("max", site.keys(), once)
+
+
+def _usual(site: Site, name: str) -> str:
+    return _highest(
+        site,
+        day=_over("avg_over_time", name, _DAY, _RECENT),
+        yesterday=_over("max_over_time", name, "2h", "23h"),
+        week=_over("max_over_time", name, "2h", "167h"),
+    )
+
+
+def _highest(site: Site, **expressions: str) -> str:
+    """The highest of some, for each cluster; any of them may be missing."""
+    labeled = [
+        call("label_replace", expression, '"of"', f'"{which}"', '""', '""')
+        for which, expression in expressions.items()
+    ]
+    return aggregate("max", site.keys(), "\nor\n".join(labeled))
+
+
+def _over(function: str, name: str, window: str, offset: str) -> str:
+    return call(function, series(name, window=window, offset=offset))
+
+
+def jobs(site: Site) -> Iterator[Record]:
+    """Throttle time of every job."""
+    once = aggregate(
+        "max",
+        site.keys(*catalog.SPARK_THROTTLED_SECONDS.labels),
+        waiting(),
+    )
+    yield Record(
+        name=recorded.APP_THROTTLED_RATE,
+        expr=aggregate("sum", site.keys("app", "query", "side"), once),
+        meaning="Throttle time of the Kafka clients of a Spark job per second, by query and side.",
+    )

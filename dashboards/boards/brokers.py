@@ -1,0 +1,214 @@
+"""Brokers: delay queues, request capacity, and the throttles beside those of clients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quotascope.alerts import Dashboard
+from quotascope.alerts.promql import either
+from quotascope.alerts.recorded import BROKER_CAPACITY_USED, BROKER_REQUEST
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family
+
+from .. import steps
+from ..expressions import ratio, total
+from ..links import runbooks
+from ..panels import Line, Row, dashboard, graph, limit, side_by_side
+from ..scope import Scope
+from ..variables import common, one_of, values
+
+CHOSEN = one_of("broker")
+
+
+def board(scope: Scope) -> dict[str, Any]:
+    """The dashboard about the nodes."""
+    return dashboard(
+        scope,
+        Dashboard.BROKERS,
+        title="Kafka quotas / Brokers",
+        description="Where clients wait, how much of the brokers' request threads is used and by what, and the limits on connections, replication and remote storage.",
+        variables=(
+            *common(scope),
+            values(catalog.DELAY_QUEUE_SIZE, "broker", "Broker", scope.chosen),
+        ),
+        rows=(
+            waiting(scope),
+            request_capacity(scope),
+            connections(scope),
+            addresses(scope),
+            replication(scope),
+            remote_storage(scope),
+            leftovers(scope),
+        ),
+    )
+
+
+def waiting(scope: Scope) -> Row:
+    """Which brokers delay clients."""
+    muted = graph(
+        "Connections waiting, by broker",
+        "Connections that each broker has muted at that moment, by quota, and the most of the last minute where the exporter samples between scrapes.",
+        "short",
+        _of(scope, catalog.DELAY_QUEUE_SIZE, "broker", "quota_type"),
+        _of(scope, catalog.DELAY_QUEUE_SIZE_MAX, "broker", "quota_type", end=", peak"),
+        steps=steps.MUTED,
+        links=runbooks(scope.site, "KafkaQuotaDelayQueueGrowing"),
+    )
+    delays = total(
+        scope,
+        catalog.REQUEST_THROTTLED_SECONDS,
+        "broker",
+        "request",
+        matchers=(CHOSEN,),
+    )
+    delayed = graph(
+        "Throttle time, by broker",
+        "Seconds of delay per second, by request: about the number of connections that do nothing but wait.",
+        "short",
+        Line(delays, "{{request}} on {{broker}}"),
+        stacked=True,
+        links=runbooks(scope.site, "KafkaQuotaThrottleSpike"),
+    )
+    return Row(title="Clients that wait", panels=side_by_side(muted, delayed))
+
+
+def request_capacity(scope: Scope) -> Row:
+    """How much of the request threads is used, and by what."""
+    exempt = scope.by("max", scope.of(catalog.EXEMPT_REQUEST_THREADS, CHOSEN), "broker")
+    capacity = scope.by(
+        "max", scope.of(catalog.REQUEST_CAPACITY_THREADS, CHOSEN), "broker"
+    )
+    if scope.recorded:
+        of_clients = scope.recorded_of(BROKER_REQUEST, CHOSEN)
+        used = scope.recorded_of(BROKER_CAPACITY_USED, CHOSEN)
+    else:
+        of_clients = total(scope, catalog.REQUEST_THREADS, "broker", matchers=(CHOSEN,))
+        threads = scope.of(catalog.REQUEST_THREADS, CHOSEN)
+        each_client = scope.by("max", threads, "broker", "user", "client_id")
+        everything = scope.by("sum", either(each_client, exempt), "broker")
+        used = ratio(everything, capacity, scope.keys("broker"))
+    share = graph(
+        "Share of the request threads that is busy",
+        "Request time of clients under a quota and of what no quota counts, of all I/O and network threads. Near 1 every request waits in the queue.",
+        "percentunit",
+        Line(used, "broker {{broker}}"),
+        steps=steps.CAPACITY,
+        links=runbooks(scope.site, "KafkaQuotaRequestTimeNearCapacity"),
+    )
+    in_threads = graph(
+        "Request time, in threads",
+        "What clients and the broker itself use; the dashed line is what there is.",
+        "short",
+        Line(of_clients, "clients on {{broker}}"),
+        Line(exempt, "counted by no quota on {{broker}}"),
+        limit(capacity, "threads of {{broker}}"),
+        links=runbooks(scope.site, "KafkaQuotaExemptRequestTimeHigh"),
+    )
+    return Row(title="Request capacity", panels=side_by_side(share, in_threads))
+
+
+def connections(scope: Scope) -> Row:
+    """New connections, of the broker and of its listeners."""
+    of_brokers = graph(
+        "New connections per second, by broker",
+        f"{catalog.BROKER_CONNECTIONS_PER_SECOND.help} Against max.connection.creation.rate.",
+        "cps",
+        _of(scope, catalog.BROKER_CONNECTIONS_PER_SECOND, "broker"),
+        _limit_of(scope, catalog.BROKER_CONNECTION_LIMIT, "broker"),
+    )
+    of_listeners = graph(
+        "New connections per second, by listener",
+        f"{catalog.LISTENER_CONNECTIONS_PER_SECOND.help} Against the limit of the listener.",
+        "cps",
+        _of(scope, catalog.LISTENER_CONNECTIONS_PER_SECOND, "broker", "listener"),
+        _limit_of(scope, catalog.LISTENER_CONNECTION_LIMIT, "broker", "listener"),
+    )
+    delay = graph(
+        "Wait for the next connection",
+        catalog.LISTENER_CONNECTION_THROTTLE_SECONDS.help,
+        "s",
+        _of(scope, catalog.LISTENER_CONNECTION_THROTTLE_SECONDS, "broker", "listener"),
+        steps=steps.LISTENER_DELAY,
+        links=runbooks(scope.site, "KafkaQuotaConnectionsThrottled"),
+    )
+    panels = side_by_side(of_brokers, of_listeners, delay)
+    return Row(title="New connections", panels=panels)
+
+
+def addresses(scope: Scope) -> Row:
+    """New connections of IP addresses that have a limit."""
+    pace = graph(
+        "New connections per second, by address",
+        catalog.IP_CONNECTIONS_PER_SECOND.help,
+        "cps",
+        _of(scope, catalog.IP_CONNECTIONS_PER_SECOND, "broker", "ip"),
+        _limit_of(scope, catalog.IP_CONNECTION_LIMIT, "broker", "ip"),
+    )
+    refused = graph(
+        "Delay of refused connections",
+        catalog.IP_CONNECTION_THROTTLE_SECONDS.help,
+        "s",
+        _of(scope, catalog.IP_CONNECTION_THROTTLE_SECONDS, "broker", "listener"),
+        links=runbooks(scope.site, "KafkaQuotaConnectionsOfAddressRefused"),
+    )
+    return Row(title="Connections of addresses", panels=side_by_side(pace, refused))
+
+
+def replication(scope: Scope) -> Row:
+    """Replication under a throttle, and the throttle that was left on."""
+    moved = graph(
+        "Throttled replication",
+        f"{catalog.REPLICATION_BYTES_PER_SECOND.help} A limit that stays after a reassignment slows down recovery.",
+        "Bps",
+        _of(scope, catalog.REPLICATION_BYTES_PER_SECOND, "broker", "direction"),
+        _limit_of(scope, catalog.REPLICATION_LIMIT, "broker", "direction"),
+        links=runbooks(scope.site, "KafkaQuotaReplicationThrottleLeftOn"),
+    )
+    return Row(title="Replication", panels=side_by_side(moved))
+
+
+def remote_storage(scope: Scope) -> Row:
+    """Tiered storage."""
+    moved = graph(
+        "Remote storage",
+        catalog.REMOTE_STORAGE_BYTES_PER_SECOND.help,
+        "Bps",
+        _of(scope, catalog.REMOTE_STORAGE_BYTES_PER_SECOND, "broker", "direction"),
+        _limit_of(scope, catalog.REMOTE_STORAGE_LIMIT, "broker", "direction"),
+    )
+    delay = graph(
+        "Delay of remote storage",
+        catalog.REMOTE_STORAGE_THROTTLE_SECONDS.help,
+        "s",
+        _of(scope, catalog.REMOTE_STORAGE_THROTTLE_SECONDS, "broker", "direction"),
+    )
+    return Row(title="Remote storage", panels=side_by_side(moved, delay))
+
+
+def leftovers(scope: Scope) -> Row:
+    """Beans of brokers that no rule explains any more."""
+    stale = graph(
+        "Left over from earlier rules",
+        catalog.STALE_ENTITIES.help,
+        "short",
+        _of(scope, catalog.STALE_ENTITIES, "broker", "quota_type"),
+    )
+    return Row(title="Leftovers", panels=side_by_side(stale), collapsed=True)
+
+
+def _of(scope: Scope, family: Family, *labels: str, end: str = "") -> Line:
+    """The highest for each combination of labels, the broker first among them."""
+    selected = scope.by("max", scope.of(family, CHOSEN), *labels)
+    return Line(selected, f"{_name(labels)}{end}")
+
+
+def _limit_of(scope: Scope, family: Family, *labels: str) -> Line:
+    """As ``_of``, drawn as a limit."""
+    selected = scope.by("max", scope.of(family, CHOSEN), *labels)
+    of_what = "limit" if len(labels) == 1 else "limit of"
+    return limit(selected, f"{of_what} {_name(labels)}")
+
+
+def _name(labels: tuple[str, ...]) -> str:
+    first, *more = labels
+    return " ".join((*(f"{{{{{label}}}}}" for label in more), f"on {{{{{first}}}}}"))

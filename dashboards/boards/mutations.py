@@ -1,0 +1,246 @@
+"""Topic changes: the quota of controller mutations and its token bucket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quotascope.alerts import Dashboard
+from quotascope.alerts.promql import above, both, grouped, operation
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family
+
+from .. import columns, steps
+from ..expressions import RULE, ratio, row_key, throttled, top, total
+from ..links import runbooks
+from ..panels import (
+    Line,
+    Row,
+    dashboard,
+    graph,
+    limit,
+    side_by_side,
+    stat,
+    table,
+)
+from ..scope import Scope
+from ..variables import common, contains, text
+
+NAMES = ("user", "client_id")
+MUTATION = 'quota_type="controller_mutation"'
+CHOSEN = (contains("user"), contains("client_id"))
+_LEGEND = "{{user}} / {{client_id}}"
+_ROWS = 50
+
+
+def board(scope: Scope) -> dict[str, Any]:
+    """The dashboard about creating and deleting topics and adding partitions."""
+    return dashboard(
+        scope,
+        Dashboard.MUTATIONS,
+        title="Kafka quotas / Topic changes",
+        description="The quota of controller mutations: partitions created, added or deleted. A token bucket allows bursts; when it is empty, Kafka refuses (error 89) or delays until it has filled up at the pace of the limit.",
+        variables=(
+            *common(scope),
+            text("user", "User"),
+            text("client_id", "Client-id"),
+        ),
+        rows=(
+            now(scope),
+            buckets(scope),
+            over_time(scope),
+            refusals(scope),
+            controller(scope),
+        ),
+    )
+
+
+def now(scope: Scope) -> Row:
+    """Four numbers about all users."""
+    tokens = _of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min")
+    held_back = stat(
+        scope,
+        "Throttled",
+        "Users and client-ids with topic changes that were throttled within the last minute.",
+        "short",
+        scope.or_zero(scope.by("count", _delayed(scope))),
+        steps=steps.ENTITIES,
+    )
+    empty = stat(
+        scope,
+        "Buckets empty",
+        "Users and client-ids without tokens: the next change is refused.",
+        "short",
+        scope.or_zero(scope.by("count", f"{tokens} <= 0")),
+        steps=steps.ANY,
+    )
+    longest = stat(
+        scope,
+        "Longest wait for the next change",
+        "The longest time until a bucket that is in debt holds a token again.",
+        "s",
+        scope.or_zero(scope.by("max", _seconds_until_allowed(scope))),
+        steps=steps.DELAY,
+    )
+    refused = stat(
+        scope,
+        "Refused per second",
+        "Answers with THROTTLING_QUOTA_EXCEEDED. KRaft counts each twice, on the broker and on the controller.",
+        "cps",
+        total(scope, catalog.THROTTLING_ERRORS),
+        steps=steps.REFUSED,
+        nothing="none seen",
+    )
+    panels = side_by_side(held_back, empty, longest, refused)
+    return Row(title="Right now", panels=panels, height=4)
+
+
+def buckets(scope: Scope) -> Row:
+    """Every bucket: the emptiest first."""
+    chosen = top(_ROWS, _of(scope, catalog.BURST_USED))
+    burst = _of(scope, catalog.CONTROLLER_MUTATION_BURST)
+    tokens = _of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min")
+    missing = operation(burst, "-", tokens, scope.keys(*NAMES))
+    rules = scope.of(catalog.RULE_INFO, MUTATION, *CHOSEN)
+    figures = (
+        _of(scope, catalog.CONTROLLER_MUTATIONS_PER_SECOND),
+        _of(scope, catalog.CONTROLLER_MUTATION_LIMIT),
+        tokens,
+        burst,
+        _seconds_at_the_pace(scope, grouped(missing)),
+        _seconds_until_allowed(scope),
+        scope.by("max", rules, *NAMES, *RULE),
+    )
+    emptiest = table(
+        "Buckets, the emptiest first",
+        "Share of the burst that is used up (1 is empty, more is debt), the pace and its limit, the tokens left, and how long the bucket takes to be full again, or to allow the next change, when nothing is changed meanwhile.",
+        map(
+            row_key,
+            (chosen, *(both(each, chosen, scope.keys(*NAMES)) for each in figures)),
+        ),
+        *columns.entity(scope.site),
+        columns.bar("Burst used", "A", steps.BURST, 190),
+        columns.number("Changes/s", "B", "short", 100),
+        columns.number("Limit/s", "C", "short", 90),
+        columns.number("Tokens", "D", "short", 90),
+        columns.number("Burst", "E", "short", 90),
+        columns.number("Full again in", "F", "s"),
+        columns.number("Next allowed in", "G", "s"),
+        *columns.rule(),
+        columns.cluster(scope.site),
+        sort="Burst used",
+        links=runbooks(scope.site, "KafkaQuotaMutationTokensExhausted"),
+    )
+    return Row(title="Token buckets", panels=side_by_side(emptiest))
+
+
+def over_time(scope: Scope) -> Row:
+    """Pace against limit, tokens against burst."""
+    pace = graph(
+        "Changes per second, against the limit",
+        f"{catalog.CONTROLLER_MUTATIONS_PER_SECOND.help} Short bursts above the limit are allowed while there are tokens.",
+        "short",
+        Line(_of(scope, catalog.CONTROLLER_MUTATIONS_PER_SECOND), _LEGEND),
+        limit(_of(scope, catalog.CONTROLLER_MUTATION_LIMIT), f"limit of {_LEGEND}"),
+    )
+    tokens = graph(
+        "Tokens, against the burst",
+        "Partitions that may still be changed at once. Below 0 further changes are refused.",
+        "short",
+        Line(_of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min"), _LEGEND),
+        limit(_of(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {_LEGEND}"),
+    )
+    used = graph(
+        "Share of the burst that is used up",
+        "1 is an empty bucket, more is debt; and the most of the last minute where the exporter samples between scrapes.",
+        "percentunit",
+        Line(_of(scope, catalog.BURST_USED), _LEGEND),
+        Line(_of(scope, catalog.BURST_USED_MAX), f"{_LEGEND}, peak"),
+        steps=steps.BURST,
+    )
+    return Row(title="Over time", panels=side_by_side(pace, tokens, used))
+
+
+def refusals(scope: Scope) -> Row:
+    """Refusals and delays."""
+    errors = graph(
+        "Refused per second, by request",
+        "Answers with THROTTLING_QUOTA_EXCEEDED (error 89), by node and request. Clients that know the error wait and try again by themselves.",
+        "cps",
+        Line(
+            total(scope, catalog.THROTTLING_ERRORS, "broker", "request"),
+            "{{request}} on {{broker}}",
+        ),
+        Line(
+            total(scope, catalog.REJECTED_MUTATIONS, "broker"),
+            "partitions on {{broker}}, by an embedded engine",
+        ),
+        stacked=True,
+        links=runbooks(scope.site, "KafkaQuotaRejectionsRising"),
+    )
+    delays = graph(
+        "Delay",
+        "Average throttle time of topic changes.",
+        "s",
+        Line(_delayed(scope), _LEGEND),
+        steps=steps.DELAY,
+        links=runbooks(scope.site, "KafkaQuotaMutationThrottled"),
+    )
+    return Row(title="Refused and delayed", panels=side_by_side(errors, delays))
+
+
+def controller(scope: Scope) -> Row:
+    """What the quota protects."""
+    seconds = total(scope, catalog.CONTROLLER_EVENT_QUEUE_SECONDS, "broker")
+    events = total(scope, catalog.CONTROLLER_EVENTS, "broker")
+    waits = graph(
+        "How long the controller's events wait",
+        "Average time in the active controller's queue. While it stays low, the quota can be raised; when it grows, topic changes come faster than the controller handles them.",
+        "s",
+        Line(ratio(seconds, events, scope.keys("broker")), "controller {{broker}}"),
+    )
+    pace = graph(
+        "Events of the controller per second",
+        "What the active controller handles, topic changes among them.",
+        "cps",
+        Line(events, "controller {{broker}}"),
+    )
+    return Row(title="The controller", panels=side_by_side(waits, pace))
+
+
+def _of(scope: Scope, family: Family, operator: str = "max") -> str:
+    """The highest, or lowest, for each chosen user and client-id."""
+    return scope.by(operator, scope.of(family, *CHOSEN), *NAMES)
+
+
+def _delayed(scope: Scope) -> str:
+    """
+    Throttle time of topic changes, above 0.
+
+    Under KRaft the broker that forwards a change counts its delay as request throttle, and only the
+    cause that the exporter found distinguishes it from a lack of request time.
+    """
+    if scope.recorded:
+        return throttled(scope, MUTATION, *CHOSEN)
+
+    def delays(quota_type: str) -> str:
+        times = scope.of(catalog.THROTTLE_TIME_SECONDS, quota_type, *CHOSEN)
+        return above(scope.by("max", times, *NAMES), 0)
+
+    request = 'quota_type="request"'
+    by_mutations = 'cause="controller_mutation"'
+    forwarded = scope.of(catalog.THROTTLE_CAUSE_INFO, request, by_mutations, *CHOSEN)
+    caused = scope.by("max", forwarded, *NAMES)
+    of_requests = both(delays(request), caused, scope.keys(*NAMES))
+    return operation(grouped(delays(MUTATION)), "or", grouped(of_requests))
+
+
+def _seconds_until_allowed(scope: Scope) -> str:
+    """How long those in debt wait for the next change."""
+    tokens = _of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min")
+    return _seconds_at_the_pace(scope, f"-({tokens} < 0)")
+
+
+def _seconds_at_the_pace(scope: Scope, tokens: str) -> str:
+    """The seconds until a bucket has gained some tokens, if nothing is changed meanwhile."""
+    pace = _of(scope, catalog.CONTROLLER_MUTATION_LIMIT)
+    return ratio(tokens, pace, scope.keys(*NAMES))

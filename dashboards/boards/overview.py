@@ -1,0 +1,276 @@
+"""Quota overview: who is throttled now, by which rule, and who is next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quotascope.alerts import Dashboard
+from quotascope.alerts.promql import above, both, but_not
+from quotascope.metrics import catalog
+
+from .. import columns, steps
+from ..expressions import (
+    ENTITY,
+    RULE,
+    cause,
+    deciding_rule,
+    of_entities,
+    predicted,
+    row_key,
+    sources_down,
+    steady_top,
+    throttled,
+    top,
+    total,
+    utilization,
+)
+from ..links import runbooks, to_dashboard
+from ..panels import Line, Panel, Row, dashboard, graph, side_by_side, stat, table
+from ..scope import Scope
+from ..variables import common
+
+_ROWS = 50
+_LINES = 10
+
+
+def board(scope: Scope) -> dict[str, Any]:
+    """The dashboard to open first."""
+    return dashboard(
+        scope,
+        Dashboard.OVERVIEW,
+        title="Kafka quotas / Overview",
+        description="Who is throttled now and by which rule, who is next, and what was changed.",
+        variables=common(scope),
+        rows=(
+            right_now(scope),
+            who_is_throttled(scope),
+            who_is_next(scope),
+            who_uses_most(scope),
+            over_time(scope),
+            configured_rules(scope),
+        ),
+    )
+
+
+def right_now(scope: Scope) -> Row:
+    """Six numbers that show whether to read on."""
+    count = stat(
+        scope,
+        "Throttled",
+        "Users and client-ids that Kafka throttled within the last minute. The brokers' averages linger for 30 to 60 s after the last delay.",
+        "short",
+        scope.or_zero(scope.by("count", throttled(scope))),
+        *runbooks(scope.site, "KafkaQuotaManyClientsThrottled"),
+        steps=steps.ENTITIES,
+    )
+    muted = stat(
+        scope,
+        "Connections waiting",
+        "Connections that brokers have muted at this moment: the live signal of throttles.",
+        "short",
+        total(scope, catalog.DELAY_QUEUE_SIZE),
+        to_dashboard(Dashboard.BROKERS, "On which brokers"),
+        steps=steps.MUTED,
+    )
+    longest = stat(
+        scope,
+        "Longest delay",
+        "Average delay of the entity that waits longest. Clients give up after their request timeout, often 30 s.",
+        "s",
+        scope.or_zero(scope.by("max", throttled(scope))),
+        *runbooks(scope.site, "KafkaQuotaThrottleBeyondClientTimeout"),
+        steps=steps.DELAY,
+    )
+    near = stat(
+        scope,
+        f"Above {steps.NEAR:.0%} of the limit",
+        "Users and client-ids near their limit, throttled or not: their next peak is throttled.",
+        "short",
+        scope.or_zero(scope.by("count", above(utilization(scope), steps.NEAR))),
+        steps=steps.ANY,
+    )
+    refused = stat(
+        scope,
+        "Topic changes refused",
+        "Answers with THROTTLING_QUOTA_EXCEEDED per second: creating or deleting topics, adding partitions. KRaft counts each twice, on the broker and on the controller.",
+        "cps",
+        total(scope, catalog.THROTTLING_ERRORS),
+        to_dashboard(Dashboard.MUTATIONS, "Who changes topics"),
+        steps=steps.REFUSED,
+        nothing="none seen",
+    )
+    down = stat(
+        scope,
+        "Sources down",
+        "Brokers and controllers that the exporter cannot read: clients that are throttled there are missing on this page.",
+        "short",
+        scope.or_zero(scope.by("count", sources_down(scope))),
+        to_dashboard(Dashboard.EXPORTER, "Which, and why"),
+        steps=steps.DOWN,
+    )
+    panels = side_by_side(count, muted, longest, near, refused, down)
+    return Row(title="Right now", panels=panels, height=4)
+
+
+def who_is_throttled(scope: Scope) -> Row:
+    """The table that names them."""
+    chosen = top(_ROWS, throttled(scope))
+    found = table(
+        "Throttled now, by which rule",
+        "Who waits, for how long, and which of Kafka's eight levels of rules applies (1 is the strongest). If the cause of a delay of request time is topic changes, the controller imposed it: raise that quota, not the one of request time.",
+        map(
+            row_key,
+            (
+                chosen,
+                of_entities(scope, utilization(scope), chosen),
+                deciding_rule(scope, chosen),
+                cause(scope, chosen),
+            ),
+        ),
+        columns.quota_type(),
+        *columns.entity(scope.site),
+        columns.delay("A"),
+        columns.used("B"),
+        *columns.rule(),
+        columns.cause(),
+        columns.cluster(scope.site),
+        sort="Delay",
+        links=runbooks(scope.site, "KafkaQuotaSystemUserThrottledByDefault"),
+    )
+    return Row(title="Who is throttled", panels=side_by_side(found), height=9)
+
+
+def who_is_next(scope: Scope) -> Row:
+    """Those that will be throttled when they grow."""
+    on = scope.keys(*ENTITY)
+    chosen = top(_ROWS, but_not(utilization(scope), throttled(scope), on))
+    closest = table(
+        "Closest to the limit, not throttled yet",
+        "Share of the limit that is used on the busiest broker; each broker applies the limit separately. At 100 % Kafka begins to delay. In 3 hours: by the trend of the last six.",
+        map(
+            row_key,
+            (
+                chosen,
+                deciding_rule(scope, chosen),
+                of_entities(scope, predicted(scope), chosen),
+            ),
+        ),
+        columns.quota_type(),
+        *columns.entity(scope.site),
+        columns.used("A"),
+        columns.bar("In 3 hours", "C", steps.USED, 120),
+        *columns.rule()[:1],
+        columns.cluster(scope.site),
+        sort="Used",
+        links=runbooks(scope.site, "KafkaQuotaNearLimit", "KafkaQuotaLimitPredicted"),
+    )
+    highest = graph(
+        f"The {_LINES} that use most of their limit",
+        "Share of the limit on the busiest broker, of those that are highest at the end of the chosen time.",
+        "percentunit",
+        Line(steady_top(scope, _LINES), "{{quota_type}} {{user}} / {{client_id}}"),
+        steps=steps.USED,
+    )
+    return Row(title="Who is next", panels=((14, closest), (10, highest)), height=9)
+
+
+def who_uses_most(scope: Scope) -> Row:
+    """The biggest users of each kind, with and without limit."""
+    heavy, owner = "KafkaQuotaHeavyClientWithoutLimit", "KafkaQuotaOneUserOwnsTraffic"
+    names = ("user", "client_id")
+
+    def biggest(
+        kind: str, usage: catalog.Family, bound: catalog.Family, unit: str, *alerts: str
+    ) -> Panel:
+        chosen = top(_ROWS, scope.by("max", scope.of(usage), *names))
+        limits = scope.by("max", scope.of(bound), *names)
+        return table(
+            f"{kind}: most on one broker",
+            f"{usage.help} Each on its busiest broker. Nothing holds back clients without a limit.",
+            map(row_key, (chosen, both(limits, chosen, scope.keys(*names)))),
+            *columns.entity(scope.site),
+            columns.number("Usage", "A", unit, 100),
+            columns.number("Limit", "B", unit, 100),
+            columns.cluster(scope.site),
+            sort="Usage",
+            links=runbooks(scope.site, *alerts),
+        )
+
+    produce = biggest(
+        "Produce",
+        catalog.PRODUCE_BYTES_PER_SECOND,
+        catalog.PRODUCE_LIMIT,
+        "Bps",
+        heavy,
+        owner,
+    )
+    fetch = biggest(
+        "Fetch", catalog.FETCH_BYTES_PER_SECOND, catalog.FETCH_LIMIT, "Bps", heavy
+    )
+    threads = biggest(
+        "Request time", catalog.REQUEST_THREADS, catalog.REQUEST_LIMIT, "short"
+    )
+    panels = side_by_side(produce, fetch, threads)
+    return Row(title="Who uses most", panels=panels, height=9)
+
+
+def over_time(scope: Scope) -> Row:
+    """How it came to this."""
+    entities = graph(
+        "Throttled users and client-ids",
+        "How many were throttled, by quota.",
+        "short",
+        Line(scope.by("count", throttled(scope), "quota_type"), "{{quota_type}}"),
+        stacked=True,
+    )
+    connections = graph(
+        "Connections waiting",
+        "Connections that brokers have muted, by quota.",
+        "short",
+        Line(total(scope, catalog.DELAY_QUEUE_SIZE, "quota_type"), "{{quota_type}}"),
+        stacked=True,
+    )
+    delays = graph(
+        "Throttle time",
+        "Seconds of delay per second, by request: about the number of connections that do nothing but wait. Every delay counts, however short.",
+        "short",
+        Line(total(scope, catalog.REQUEST_THROTTLED_SECONDS, "request"), "{{request}}"),
+        stacked=True,
+        links=runbooks(scope.site, "KafkaQuotaThrottleSpike"),
+    )
+    panels = side_by_side(entities, connections, delays)
+    return Row(title="Over time", panels=panels)
+
+
+def configured_rules(scope: Scope) -> Row:
+    """The configured rules, used or not."""
+    limits = (
+        ("Produce", catalog.RULE_PRODUCE_LIMIT, "Bps"),
+        ("Fetch", catalog.RULE_FETCH_LIMIT, "Bps"),
+        ("Threads", catalog.RULE_REQUEST_LIMIT, "short"),
+        ("Changes/s", catalog.RULE_CONTROLLER_MUTATION_LIMIT, "short"),
+    )
+    found = table(
+        "Rules and their limits",
+        "Every configured rule for users and client-ids, used or not. Each broker applies the limits separately; those of topic changes are the controller's.",
+        (
+            row_key(scope.by("max", scope.of(family), *RULE), *RULE)
+            for _, family, _ in limits
+        ),
+        *columns.rule(),
+        *(
+            columns.number(title, letter, unit)
+            for letter, (title, _, unit) in zip("ABCD", limits, strict=True)
+        ),
+        columns.cluster(scope.site),
+        sort="Produce",
+    )
+    counts = graph(
+        "Configured rules",
+        "How many rules there are, by what they limit. A line goes up or down when a rule is added or removed.",
+        "short",
+        Line(scope.by("max", scope.of(catalog.RULES), "quota_key"), "{{quota_key}}"),
+        links=runbooks(scope.site, "KafkaQuotaRuleChanged"),
+    )
+    panels = ((16, found), (8, counts))
+    return Row(title="Configured rules", panels=panels, height=9, collapsed=True)

@@ -1,0 +1,250 @@
+"""Spark jobs: how long a job waits, beside what brokers measure of the same client."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from quotascope.alerts import Dashboard
+from quotascope.alerts.promql import above, both, rate, select
+from quotascope.alerts.recorded import growth, waiting
+from quotascope.metrics import catalog
+from quotascope.metrics.catalog import Family
+
+from .. import columns, steps
+from ..columns import BoardColumn
+from ..expressions import throttled, utilization
+from ..job_clients import CLIENT, SEEN_AS, beside, keyed, of_jobs, seen_as, waits
+from ..links import runbooks, to_entity_in_chosen_clusters
+from ..panels import Line, Row, dashboard, graph, side_by_side, table
+from ..scope import RATE_INTERVAL, Scope
+from ..variables import common, one_of, values
+
+APP, QUERY = one_of("app"), one_of("query")
+_ABOUT = """\
+One row for each Kafka client of a job, the longest throttle time first. Waiting: seconds of throttle time per \
+second, over ten minutes; 1 means that one task does nothing but wait. Longest: of the last minute or two. \
+Delay and Used are what the exporter reads from brokers for the same client: by user, client-id or both, \
+depending on the rule (Seen as); under the quota of its side, or under request time. Not seen: no rule applies to it, the job does not report its user, its cluster is not chosen above, or no \
+exporter reads its brokers. The links lead to the brokers' view."""
+
+
+def board(scope: Scope) -> dict[str, Any]:
+    """The dashboard about jobs."""
+    return dashboard(
+        scope,
+        Dashboard.SPARK,
+        title="Kafka quotas / Spark jobs",
+        description="How long Spark jobs wait for Kafka, what that costs them, and what the brokers measure for the same user and client-id.",
+        variables=(
+            *common(scope),
+            values(catalog.SPARK_LISTENER_EVENTS, "app", "Job"),
+            values(catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS, "query", "Query", APP),
+        ),
+        rows=(
+            clients_of_jobs(scope),
+            over_time(scope),
+            failures(scope),
+            queries(scope),
+            listener(scope),
+        ),
+    )
+
+
+def clients_of_jobs(scope: Scope) -> Row:
+    """Both sides of every client in one line: also the way from a throttled client-id to the jobs behind it."""
+    longest = select(catalog.SPARK_THROTTLE_MAX_SECONDS, APP, QUERY)
+    found = table(
+        "Jobs that wait for Kafka",
+        _ABOUT,
+        map(
+            keyed,
+            (
+                waits(scope, APP, QUERY),
+                scope.by("max", longest, *CLIENT),
+                beside(scope, partial(throttled, scope), APP, QUERY),
+                beside(scope, partial(utilization, scope), APP, QUERY),
+                seen_as(scope, APP, QUERY),
+            ),
+        ),
+        BoardColumn(title="Job", source="app"),
+        BoardColumn(title="Query", source="query"),
+        BoardColumn(title="Side", source="side", width=80),
+        *columns.user_and_client(to_entity_in_chosen_clusters()),
+        columns.waiting("A"),
+        columns.number("Longest", "B", "s", 90),
+        BoardColumn(title="Seen as", source="E", width=140, texts=SEEN_AS),
+        columns.delay("C"),
+        columns.used("D"),
+        sort="Waiting",
+        links=runbooks(scope.site, "KafkaQuotaSparkJobThrottled"),
+    )
+    return Row(title="Jobs that wait", panels=side_by_side(found), height=9)
+
+
+def over_time(scope: Scope) -> Row:
+    """How long jobs waited, beside what the brokers measured of the same clients."""
+    legend = "{{quota_type}} {{user}} / {{client_id}}"
+    by_job = graph(
+        "Waiting, by job",
+        "Throttle time of the clients of each job per second, over ten minutes: 1 means that one task does nothing but wait.",
+        "short",
+        Line(
+            scope.by("sum", waiting(APP, QUERY), "app", "query", "side"),
+            "{{app}} {{query}} {{side}}",
+        ),
+        steps=steps.JOB_WAITS,
+    )
+    delay = graph(
+        "The brokers' view: delay",
+        "Average delay that brokers report for the users and client-ids of these jobs. Depending on the rule, brokers measure users, client-ids or pairs.",
+        "s",
+        Line(of_jobs(partial(throttled, scope), APP, QUERY), legend),
+        steps=steps.DELAY,
+    )
+    share = graph(
+        "The brokers' view: share of the limit",
+        "How much of their limit the users and client-ids of these jobs use on the busiest broker.",
+        "percentunit",
+        Line(of_jobs(partial(utilization, scope), APP, QUERY), legend),
+        steps=steps.USED,
+    )
+    return Row(
+        title="The same clients, as brokers see them",
+        panels=side_by_side(by_job, delay, share),
+    )
+
+
+def failures(scope: Scope) -> Row:
+    """What waiting costs: attempts that failed and were repeated."""
+
+    def by_cause(family: Family) -> Line:
+        labels = ("app", "cause")
+        occurred = above(select(family, *_chosen(family)), 0)
+        return Line(
+            both(_grown(scope, family, *labels), occurred, labels), "{{app}} {{cause}}"
+        )
+
+    retries = graph(
+        "Repeated task attempts, by cause",
+        f"{catalog.SPARK_TASK_RETRIES.help} kafka_quota is a refusal (error 89), kafka_timeout_throttled a timeout while the client was throttled. Causes that never occurred are left out.",
+        "short",
+        by_cause(catalog.SPARK_TASK_RETRIES),
+        stacked=True,
+        links=runbooks(scope.site, "KafkaQuotaSparkRetries"),
+    )
+    failed = graph(
+        "Failed task attempts, by cause",
+        f"{catalog.SPARK_TASK_FAILURES.help} Causes that never occurred are left out.",
+        "short",
+        by_cause(catalog.SPARK_TASK_FAILURES),
+        stacked=True,
+    )
+    other = graph(
+        "Repeated stages and Admin calls, lost executors",
+        "Stages started again, Admin calls repeated after a refusal, and executors lost.",
+        "short",
+        Line(_grown(scope, catalog.SPARK_STAGE_RETRIES, "app"), "{{app}} stages"),
+        Line(
+            _grown(scope, catalog.SPARK_ADMIN_QUOTA_RETRIES, "app"),
+            "{{app}} Admin calls",
+        ),
+        Line(_grown(scope, catalog.SPARK_EXECUTORS_LOST, "app"), "{{app}} executors"),
+    )
+    return Row(title="Attempts", panels=side_by_side(retries, failed, other))
+
+
+def queries(scope: Scope) -> Row:
+    """Whether streaming queries keep up."""
+
+    def worst_query(family: Family, what: str = "") -> Line:
+        worst = _worst(scope, family, "app", "query")
+        return Line(worst, f"{{{{app}}}} {{{{query}}}}{what}")
+
+    duration_of = catalog.SPARK_QUERY_BATCH_DURATION_SECONDS
+    age = graph(
+        "Time since the last progress",
+        catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS.help,
+        "s",
+        worst_query(catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS),
+        steps=steps.QUERY_STALLED,
+        links=runbooks(scope.site, "KafkaQuotaSparkQueryStalled"),
+    )
+    offsets = graph(
+        "Offsets behind",
+        "How far the worst partition, and all on average, are behind the newest offset.",
+        "short",
+        worst_query(catalog.SPARK_QUERY_MAX_OFFSETS_BEHIND, " worst"),
+        worst_query(catalog.SPARK_QUERY_AVG_OFFSETS_BEHIND, " average"),
+    )
+    duration = graph(
+        "Duration of the last batch, by phase",
+        duration_of.help,
+        "s",
+        Line(
+            _worst(scope, duration_of, "app", "query", "phase"),
+            "{{app}} {{query}} {{phase}}",
+        ),
+    )
+    restarts = graph(
+        "Restarts",
+        catalog.SPARK_QUERY_RESTARTS.help,
+        "short",
+        Line(
+            _grown(scope, catalog.SPARK_QUERY_RESTARTS, "app", "query"),
+            "{{app}} {{query}}",
+        ),
+    )
+    panels = side_by_side(age, offsets, duration, restarts)
+    return Row(title="Streaming queries", panels=panels)
+
+
+def listener(scope: Scope) -> Row:
+    """Whether what jobs report is complete."""
+    events, lost = (
+        scope.by("sum", rate(family, RATE_INTERVAL, *_chosen(family)), "app")
+        for family in (
+            catalog.SPARK_LISTENER_EVENTS,
+            catalog.SPARK_LISTENER_LOST_EVENTS,
+        )
+    )
+    handled = graph(
+        "Events of the listener",
+        "Events handled, and those that could not be, per second.",
+        "cps",
+        Line(events, "{{app}} handled"),
+        Line(lost, "{{app}} lost"),
+    )
+    lag = graph(
+        "How far the listener is behind",
+        catalog.SPARK_LISTENER_LAG_SECONDS.help,
+        "s",
+        Line(_worst(scope, catalog.SPARK_LISTENER_LAG_SECONDS, "app"), "{{app}}"),
+    )
+    holes = graph(
+        "What is missing",
+        "Task attempts that did not report their waits (their executor or Python process ended), and failures of parts of the listener.",
+        "short",
+        Line(_grown(scope, catalog.SPARK_UNKNOWN_ATTEMPTS, "app"), "{{app}} attempts"),
+        Line(
+            _grown(scope, catalog.SPARK_LISTENER_PROBLEMS, "app", "part"),
+            "{{app}} {{part}}",
+        ),
+    )
+    panels = side_by_side(handled, lag, holes)
+    return Row(title="The listener", panels=panels, collapsed=True)
+
+
+def _worst(scope: Scope, family: Family, *labels: str) -> str:
+    """The highest of the chosen jobs."""
+    return scope.by("max", select(family, *_chosen(family)), *labels)
+
+
+def _grown(scope: Scope, family: Family, *labels: str) -> str:
+    """How much a counter of the chosen jobs grew."""
+    return scope.by("sum", growth(family, RATE_INTERVAL, *_chosen(family)), *labels)
+
+
+def _chosen(family: Family) -> tuple[str, ...]:
+    """The matchers of the chosen jobs, and of queries where the family has them."""
+    return (APP, QUERY) if "query" in family.labels else (APP,)

@@ -1,0 +1,197 @@
+"""Reads between scrapes at a steady pace, and the greatest values of the last minute that they show."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import compress
+from math import isfinite
+from typing import Final, Protocol
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from quotascope.metrics import QuotaType
+
+from ..snapshot import Floats, Layout, Peaks, Sampling, Snapshot
+from ..snapshot.layout import Rows, fixed, taken
+
+log = structlog.get_logger()
+
+WINDOW_SECONDS: Final = 60.0
+"""The longest that Prometheus usually waits from one scrape to the next."""
+_PARTS: Final = 4
+"""The window moves on by a quarter of its length at a time."""
+
+
+class Sampled(Protocol):
+    """What is sampled: the collection."""
+
+    async def snapshot(self, timeout_seconds: float) -> Snapshot:
+        """A snapshot, an earlier one if that is recent enough."""
+        ...
+
+
+class Sampler:
+    """
+    Asks for a snapshot at an interval, sharing those that scrapes ask for.
+
+    Timed from the start, whatever a read takes: a read that takes longer than the pause costs the
+    samples that were due meanwhile, which are counted, and never makes two at once. It counts on from ``before``.
+    """
+
+    def __init__(
+        self,
+        collection: Sampled,
+        every_seconds: float,
+        timeout_seconds: float,
+        before: Sampling | None = None,
+    ) -> None:
+        self._collection = collection
+        self._every_seconds = every_seconds
+        self._timeout_seconds = timeout_seconds
+        self.sampling = before or Sampling()
+        """How it goes."""
+
+    async def run(
+        self,
+        clock: Callable[[], float] | None = None,
+        pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Sample until cancelled. ``clock`` gives a steady time in seconds, the loop's when None."""
+        now = clock or asyncio.get_running_loop().time
+        due = now() + self._every_seconds
+        while True:
+            await pause(max(0.0, due - now()))
+            taken = 1
+            try:
+                await self._collection.snapshot(self._timeout_seconds)
+            except Exception:
+                log.exception("a sample failed")
+                taken = 0
+            missed = max(0, int((now() - due) // self._every_seconds))
+            self.sampling = Sampling(
+                samples=self.sampling.samples + taken,
+                missed=self.sampling.missed + missed,
+            )
+            due += (1 + missed) * self._every_seconds
+
+
+class PeakKeeper:
+    """
+    Maxima over a rolling window, the same for every scraper.
+
+    The window reaches back by ``window_seconds`` at least, and by a quarter more at most. What is kept grows with the entities that were seen
+    in it, not with the number of scrapers. Times are steady ones in seconds.
+    """
+
+    def __init__(self, window_seconds: float) -> None:
+        self._part_seconds = window_seconds / _PARTS
+        self._part = 0
+        """The number of the current part of the window."""
+        self._utilization = _Window()
+        self._burst_used = _Window()
+        self._queues: list[dict[tuple[str, QuotaType], float]] = [{}]
+        """The greatest delay queues by part of the window, the current part first."""
+
+    def update(self, snapshot: Snapshot, at: float) -> Peaks:
+        """The maxima of the entities and nodes that this snapshot shows, its own values included; to be called once for each."""
+        part = int(at // self._part_seconds)
+        for _ in range(min(part - self._part, _PARTS + 1)):
+            self._utilization.turn()
+            self._burst_used.turn()
+            self._queues = [{}, *self._queues[:_PARTS]]
+        self._part = part
+        current = self._queues[0]
+        for node in snapshot.nodes:
+            for kind, size in node.delay_queue_size.items():
+                if isfinite(size):
+                    key = node.broker, kind
+                    current[key] = max(size, current.get(key, size))
+        present = {node.broker for node in snapshot.nodes}
+        queues: dict[tuple[str, QuotaType], float] = {}
+        for sizes in self._queues:
+            for key, size in sizes.items():
+                if key[0] in present:
+                    queues[key] = max(size, queues.get(key, size))
+        columns, layout = snapshot.shown, snapshot.shown.layout
+        shown = columns.detailed
+        return Peaks(
+            utilization=self._utilization.update(
+                columns.utilization, shown, layout, layout.limits
+            ),
+            burst_used=self._burst_used.update(
+                columns.burst_used, shown, layout, layout.bursts
+            ),
+            delay_queue_size=queues,
+        )
+
+
+class _Window:
+    """
+    The greatest values of one column in each part of the window.
+
+    They are kept by serial of the entity, not by row: a node that is away for a moment takes its rows out of the layout, and
+    nothing out of the window.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[int, int] = {}
+        """Where each serial is in the parts, in their order."""
+        self._parts = np.empty((_PARTS + 1, 0))
+        """By part, the current one first, and by place; NaN where there was no value."""
+        self._layout = Layout(())
+        self._rows = self._places_of_rows = np.empty(0, np.intp)
+        """The rows of the layout that can have a value, and the place of each row, -1 for the others."""
+
+    def turn(self) -> None:
+        """Begin a new part; entities that are gone and have no value in any are forgotten once they are a quarter."""
+        self._parts = np.roll(self._parts, 1, axis=0)
+        self._parts[0] = np.nan
+        kept: NDArray[np.bool_] = np.logical_or.reduce(np.isfinite(self._parts))
+        kept[self._places_of_rows[self._rows]] = True
+        if 4 * kept.sum() < 3 * len(kept):  # a few more are not worth the work
+            serials = compress(self._places, kept.tolist())
+            self._places = {serial: place for place, serial in enumerate(serials)}
+            self._parts = self._parts[:, kept]
+            places = np.where(kept, np.cumsum(kept) - 1, -1)
+            self._places_of_rows = taken(places, self._places_of_rows, -1)
+
+    def update(
+        self,
+        values: Floats,
+        detailed: NDArray[np.bool_] | None,
+        layout: Layout,
+        bounds: Floats,
+    ) -> Floats:
+        """The greatest value of the window by row, after these; only ``detailed`` rows count, and those with a bound that the values are parts of."""
+        if layout is not self._layout:
+            self._move(layout, np.flatnonzero(bounds > 0))
+        rows = self._rows
+        if not len(rows):
+            return layout.absent
+        places = self._places_of_rows[rows]
+        now = values[rows]
+        hidden = ~np.isfinite(now)
+        if detailed is not None:
+            hidden |= ~detailed[rows]
+        now[hidden] = np.nan
+        current = self._parts[0]
+        current[places] = np.fmax(current[places], now)
+        greatest = np.full(len(layout), np.nan)
+        greatest[rows] = np.fmax.reduce(self._parts)[places]
+        if detailed is not None:
+            greatest[~detailed] = np.nan
+        return fixed(greatest)
+
+    def _move(self, layout: Layout, rows: Rows) -> None:
+        """Have a place for each of these rows of another layout, the old one where there is one."""
+        # a copy: what is carried is not writable
+        places = np.array(layout.carry(self._places_of_rows, self._layout, -1))
+        for row in rows[places[rows] < 0].tolist():
+            serial = int(layout.serials[row])
+            places[row] = self._places.setdefault(serial, len(self._places))
+        more = np.full((_PARTS + 1, len(self._places) - self._parts.shape[1]), np.nan)
+        self._parts = np.hstack([self._parts, more])
+        self._layout, self._rows, self._places_of_rows = layout, rows, places

@@ -1,0 +1,94 @@
+"""Which configured limit entities and IP addresses are under."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from quotascope.metrics import (
+    INT_MAX,
+    NO_RULE,
+    MalformedName,
+    QuotaRules,
+    QuotaType,
+    RuleTable,
+    host_address,
+)
+
+from ..limits import Limits, NodeSettings
+from ..limits.model import DEFAULT_IP
+from ..mapping import USAGE
+from ..snapshot import Entity
+
+NO_RULES: Final[RuleTable] = QuotaRules().snapshot()
+
+
+def deciding(limits: Limits | None, *, callback_seen: bool = False) -> Limits | None:
+    """
+    The limits if the configured rules decide.
+
+    None when they are unknown, and where a custom callback (``client.quota.callback.class``) makes
+    tags and limits of its own: by the configuration, or by the tags of some bean.
+    """
+    if limits is None or callback_seen:
+        return None
+    configured = any(
+        settings.quota_callback_class for settings in limits.nodes.values()
+    )
+    return None if configured else limits
+
+
+def alike(one: Limits | None, other: Limits | None) -> bool:
+    """Whether limits are equal in all that decides, as when they were only read again."""
+    if one is None or other is None or one is other:
+        return one is other
+    return one.rules == other.rules and one.nodes == other.nodes
+
+
+def limited(entity: Entity, rules: Limits | None) -> Entity:
+    """The entity under these rules; the same object where its limit stays."""
+    kind, resolution, limit, burst = entity.quota_type, None, None, None
+    if rules is not None and entity.tags is None:
+        table = rules.rules.get(kind, NO_RULES)
+        resolution = table.limit(entity.user, entity.client_id) or NO_RULE
+        if resolution.bound is not None:
+            limit = resolution.bound / USAGE[kind].divisor
+        if limit is not None and kind is QuotaType.CONTROLLER_MUTATION:
+            # The Admin API does not report the settings of a node that is only a controller: a broker's are the best guess.
+            guess = next(iter(rules.nodes.values()), NodeSettings())
+            node = rules.nodes.get(entity.broker, guess)
+            seconds = node.controller_quota_samples * node.controller_quota_window_seconds  # fmt: skip
+            burst = limit * seconds
+    now = resolution, limit, burst
+    if (entity.resolution, entity.limit, entity.burst_tokens) == now:
+        return entity
+    return replace(entity, resolution=resolution, limit=limit, burst_tokens=burst)
+
+
+class IpLimits:
+    """
+    The limits of new connections by address, from the configured ones in connections/s.
+
+    A rule may name a host instead, which each broker looks up itself. Then an address without a rule of its own
+    can be that host, and its limit is not known.
+    """
+
+    def __init__(self, rules: Mapping[str, float]) -> None:
+        self._default = rules.get(DEFAULT_IP)
+        self._own: dict[str, float] = {}
+        self._names_hosts = False
+        for name, limit in rules.items():
+            try:
+                self._own[host_address(name)] = limit
+            except MalformedName:
+                self._names_hosts |= name != DEFAULT_IP
+
+    def limit(self, ip: str) -> float | None:
+        """The limit of an address in connections/s, None when it is unlimited or not known."""
+        limit = self._own.get(ip, None if self._names_hosts else self._default)
+        return None if limit == INT_MAX else limit
+
+    def may_limit(self, ip: str) -> bool:
+        """Whether brokers measure an address; what they keep of others is left over from earlier rules."""
+        return self.limit(ip) is not None or (self._names_hosts and ip not in self._own)
