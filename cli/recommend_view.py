@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.units import short_type
+from quotascope.exporter.diagnosis.units import short_type
 from quotascope.pages.words import seconds
 from quotascope.pipeline.recommend.advice import Advice, Hit
 from quotascope.pipeline.recommend.recommendation import Recommendation

@@ -11,9 +11,8 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.selection import NEAR
-from quotascope.exporter.snapshot import EntityUsage, LimitState
-from quotascope.exporter.units import (
+from quotascope.exporter.diagnosis.selection import NEAR
+from quotascope.exporter.diagnosis.units import (
     UNKNOWN_NUMBER,
     entity_name,
     level_name,
@@ -23,6 +22,7 @@ from quotascope.exporter.units import (
     usage_of_limit,
     used_name,
 )
+from quotascope.exporter.snapshot import EntityUsage, LimitState
 
 from .table_column import TableColumn
 

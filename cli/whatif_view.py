@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.units import short_type
+from quotascope.exporter.diagnosis.units import short_type
 from quotascope.pages.words import seconds, shown
 from quotascope.pipeline.report.account import Account
 from quotascope.pipeline.report.summary import CandidateSummary, Row, group_of

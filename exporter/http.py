@@ -11,6 +11,7 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from .api import Api
 from .collection import Collection
 from .config import CollectionConfig
 from .exposition import Renderer, TextFormat, accepts_gzip, choose_format, gzipped
@@ -64,6 +65,7 @@ class Handlers:
         """The application with all routes."""
         app = web.Application(middlewares=[_answer_errors])
         self.pages.add_to(app.router)
+        Api(self.pages).add_to(app.router)
         self._runbooks.add_to(app.router)
         app.router.add_get("/metrics", self.metrics)
         app.router.add_get("/-/healthy", self.healthy)

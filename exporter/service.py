@@ -13,7 +13,7 @@ from .cardinality import Cardinality
 from .collection import Collection, Sampler
 from .config import Config
 from .config.loaded import Loaded
-from .diagnosis import Severity, diagnose
+from .diagnosis import FindingSeverity, diagnose
 from .discovery import Discovery, Roster
 from .discovery.build import discovery_of
 from .http import Handlers
@@ -247,7 +247,7 @@ class Exporter:
             return
         for finding in diagnose(snapshot):
             if (
-                finding.severity is Severity.WARNING
+                finding.severity is FindingSeverity.WARNING
             ):  # errors were logged when they arose
                 log.warning(finding.text, advice=finding.advice)
         log.info("ready", entities=len(snapshot.measured), nodes=len(snapshot.nodes))

@@ -10,9 +10,9 @@ from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.rule_usage import Hit, IpUsage, RuleUsage
-from quotascope.exporter.selection import NEAR
-from quotascope.exporter.units import (
+from quotascope.exporter.diagnosis.rule_usage import Hit, IpUsage, RuleUsage
+from quotascope.exporter.diagnosis.selection import NEAR
+from quotascope.exporter.diagnosis.units import (
     NOT_APPLICABLE,
     UNKNOWN,
     UNKNOWN_NUMBER,

@@ -1,4 +1,4 @@
-"""What people look at: the page at `/`, and the same entities as JSON."""
+"""What people look at: the page at `/`."""
 
 from .serving import Pages
 

@@ -11,12 +11,20 @@ from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.pages.markup import Child, element
 from quotascope.quotas import Entity
 
-from ..counts import left_out, limits_unknown, muted, throttles_unknown
 from ..diagnosis import diagnose
-from ..rule_usage import RuleUsage, rule_usage
-from ..selection import Selection, Show, matching
+from ..diagnosis.rule_usage import RuleUsage, rule_usage
+from ..diagnosis.selection import Selection, Show, matching
+from ..diagnosis.units import (
+    UNKNOWN,
+    amount,
+    entity_name,
+    left_out,
+    limits_unknown,
+    muted,
+    short_type,
+    throttles_unknown,
+)
 from ..snapshot import Snapshot
-from ..units import UNKNOWN, amount, entity_name, short_type
 from ..untrusted import one_line
 from .table import name, table
 

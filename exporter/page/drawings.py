@@ -8,9 +8,9 @@ from xml.etree.ElementTree import Element
 
 from quotascope.pages.markup import element
 
-from ..selection import NEAR
-from ..trails import STEP_SECONDS
-from ..units import percent
+from ..diagnosis.selection import NEAR
+from ..diagnosis.trails import STEP_SECONDS
+from ..diagnosis.units import percent
 
 _BAR_WIDTH: Final = 100
 _TRAIL_HEIGHT: Final = 16

@@ -10,11 +10,9 @@ from xml.etree.ElementTree import Element
 from quotascope.metrics import QuotaType
 from quotascope.pages.markup import Child, element
 
-from ..exposition.rows import rule_labels
-from ..selection import Order, Show
-from ..snapshot import EntityUsage, LimitState, ThrottleCause
-from ..trails import used_part
-from ..units import (
+from ..diagnosis.selection import Order, Show
+from ..diagnosis.trails import used_part
+from ..diagnosis.units import (
     NOT_APPLICABLE,
     UNKNOWN,
     digits,
@@ -27,6 +25,8 @@ from ..units import (
     seconds,
     short_type,
 )
+from ..exposition.rows import rule_labels
+from ..snapshot import EntityUsage, LimitState, ThrottleCause
 from .drawings import bar, state, trail
 from .query import address_of
 from .table import name, scrolled

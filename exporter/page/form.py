@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element
 from quotascope.metrics import QuotaType
 from quotascope.pages.markup import element
 
-from ..selection import Show
-from ..units import short_type
+from ..diagnosis.selection import Show
+from ..diagnosis.units import short_type
 from .query import Query, parameters
 
 _KEPT: Final = ("sort", "reverse", "size")

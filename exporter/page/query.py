@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 from quotascope.metrics import QuotaType
 
+from ..diagnosis.selection import Order, Selection, Show
 from ..errors import InvalidQuery
-from ..selection import Order, Selection, Show
 from ..untrusted import shown
 
 SIZE: Final = 50

@@ -11,10 +11,9 @@ from aiohttp import web
 
 from ..collection import Collection
 from ..config import CollectionConfig
+from ..diagnosis.trails import STEP_SECONDS, Trails
 from ..errors import InvalidQuery
 from ..snapshot import Snapshot
-from ..trails import STEP_SECONDS, Trails
-from .document import document, failure
 from .page import POLICY, entity_page, first_page
 from .query import Query, read_query
 from .script import SCRIPT
@@ -23,7 +22,6 @@ from .view import view_of
 
 MAX_AGE_SECONDS: Final = STEP_SECONDS
 """A snapshot that old is still good enough: who looks asks no broker as long as somebody scrapes."""
-_NOTHING_YET: Final = "the first collection is under way"
 
 _Made = TypeVar("_Made")
 
@@ -51,7 +49,8 @@ class Pages:
         self._timeout_seconds = config.timeout_seconds
         self._cluster = cluster
         self._clock = clock
-        self._trails = Trails()
+        self.trails = Trails()
+        """How full limits were in the last minutes."""
         self._noted: Snapshot | None = None
         self._one_at_a_time = asyncio.Lock()
 
@@ -63,7 +62,6 @@ class Pages:
     def add_to(self, router: web.UrlDispatcher) -> None:
         """All that people and their browsers ask for."""
         router.add_get("/", self.page)
-        router.add_get("/api/v1/entities", self.entities)
         router.add_get("/-/page.css", self.style)
         router.add_get("/-/page.js", self.script)
 
@@ -71,7 +69,7 @@ class Pages:
         """Remember how full limits are, as snapshots are made for whomever; until cancelled."""
         while True:
             await asyncio.sleep(every_seconds)
-            await self._in_turn(self._note_latest)
+            await self.in_turn(lambda: None)
 
     async def page(self, request: web.Request) -> web.Response:
         """The page for people; with a query that cannot be read, what is shown without one, and why."""
@@ -80,28 +78,17 @@ class Pages:
             query = read_query(request.query)
         except InvalidQuery as error:
             problem = str(error)
-        snapshot = await self._snapshot()
+        snapshot = await self.snapshot()
         if snapshot is None:
             text = first_page(self._cluster, runbooks=self._runbooks)
         else:
-            text = await self._in_turn(self._page, snapshot, query, problem)
+            text = await self.in_turn(self._page, snapshot, query, problem)
         return web.Response(
             text=text,
             content_type="text/html",
             status=400 if problem else 200,
             headers={"Content-Security-Policy": POLICY},
         )
-
-    async def entities(self, request: web.Request) -> web.Response:
-        """Entities as JSON."""
-        try:
-            query = read_query(request.query)
-        except InvalidQuery as error:
-            return _json(failure(str(error)), status=400)
-        snapshot = await self._snapshot()
-        if snapshot is None:
-            return _json(failure(_NOTHING_YET), status=503)
-        return _json(await self._in_turn(self._document, snapshot, query))
 
     async def style(self, _request: web.Request) -> web.Response:
         """How the page looks."""
@@ -111,33 +98,35 @@ class Pages:
         """What makes it follow."""
         return web.Response(text=SCRIPT, content_type="text/javascript")
 
-    async def _snapshot(self) -> Snapshot | None:
+    async def fresh_snapshot(self) -> Snapshot:
+        """A snapshot as a scrape gets it now."""
+        return await self._collection.snapshot(self._timeout_seconds)
+
+    async def snapshot(self) -> Snapshot | None:
+        """The latest snapshot, or a new one when that is old; None before the first collection."""
         latest = self._collection.latest
         age = self._clock() - self._collection.latest_began
         if latest is None or age <= MAX_AGE_SECONDS:
             return latest
-        return await self._collection.snapshot(self._timeout_seconds)
+        return await self.fresh_snapshot()
 
-    async def _in_turn(self, work: Callable[..., _Made], *given: object) -> _Made:
+    async def in_turn(self, work: Callable[..., _Made], *given: object) -> _Made:
+        """The result of work that is done in a thread, one at a time, when the trails know the latest snapshot."""
+
+        def done() -> _Made:
+            self._note_latest()
+            return work(*given)
+
         async with self._one_at_a_time:
-            return await asyncio.to_thread(work, *given)
+            return await asyncio.to_thread(done)
 
     def _note_latest(self) -> None:
         """Remember the last snapshot, once; an older one that somebody still looks at is none of the trails' any more."""
         latest = self._collection.latest
         if latest is not None and latest is not self._noted:
-            self._trails.note(latest)
+            self.trails.note(latest)
             self._noted = latest
 
     def _page(self, snapshot: Snapshot, query: Query, problem: str) -> str:
-        self._note_latest()
-        view = view_of(snapshot, self._trails, query)
+        view = view_of(snapshot, self.trails, query)
         return entity_page(view, self._cluster, problem, runbooks=self._runbooks)
-
-    def _document(self, snapshot: Snapshot, query: Query) -> bytes:
-        self._note_latest()
-        return document(view_of(snapshot, self._trails, query))
-
-
-def _json(body: bytes, status: int = 200) -> web.Response:
-    return web.Response(body=body, content_type="application/json", status=status)

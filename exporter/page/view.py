@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..counts import limits_unknown
-from ..selection import in_order, matching
+from ..diagnosis.selection import in_order, matching
+from ..diagnosis.trails import Trails
+from ..diagnosis.units import limits_unknown
 from ..snapshot import EntityUsage, Snapshot
-from ..trails import Trails
 from .query import Query, address_of
 
 

@@ -33,6 +33,8 @@ dashboards/columns.py number(width) 120
 dashboards/panels.py Row.height 8
 demo/cast.py CreateTopics.version 7
 demo/cast.py Rhythm.jitter 0.1
+exporter/api/client.py exporter_target(timeout_seconds) 10.0
+exporter/api/handlers.py _json(status) 200
 exporter/collection/collection.py __init__(max_age_seconds) 1.0
 exporter/discovery/files.py _all(most) 3
 exporter/limits/model.py NodeSettings.quota_window_seconds 1.0
@@ -41,9 +43,7 @@ exporter/limits/model.py NodeSettings.controller_quota_window_seconds 1.0
 exporter/mapping/attribute.py Attribute.divisor 1.0
 exporter/mapping/client_quotas.py _of_entities(divisor) 1.0
 exporter/mapping/neighbours.py _of_connections(divisor) 1.0
-exporter/otlp/settings.py Target.timeout_seconds 10.0
-exporter/own_page/access.py exporter_target(timeout_seconds) 10.0
-exporter/page/serving.py _json(status) 200
+exporter/otlp/push.py OtlpReceiver.timeout_seconds 10.0
 exporter/service.py __init__(refresh_seconds) 30.0
 exporter/service.py __init__(limits_timeout_seconds) 30.0
 exporter/sources/detected.py __init__(timeout_seconds) 60.0

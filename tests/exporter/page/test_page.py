@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 import pytest
 from tests.exporter.examples import health, limits, snapshot, usage
 
+from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.page.page import entity_page, first_page
 from quotascope.exporter.page.query import Query, read_query
 from quotascope.exporter.page.view import view_of
@@ -15,7 +16,6 @@ from quotascope.exporter.snapshot import (
     Snapshot,
     ThrottleCause,
 )
-from quotascope.exporter.trails import Trails
 from quotascope.metrics import QuotaType
 
 ALONE = {"meta", "link", "input"}

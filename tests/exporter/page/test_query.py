@@ -1,8 +1,8 @@
 import pytest
 
+from quotascope.exporter.diagnosis.selection import Order, Selection, Show
 from quotascope.exporter.errors import InvalidQuery
 from quotascope.exporter.page.query import Query, address_of, read_query
-from quotascope.exporter.selection import Order, Selection, Show
 from quotascope.metrics import QuotaType
 
 EVERYTHING = Query(

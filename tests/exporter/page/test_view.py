@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.exporter.examples import snapshot, usage
 
+from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.page.query import read_query
 from quotascope.exporter.page.view import view_of
-from quotascope.exporter.trails import Trails
 
 
 @pytest.mark.parametrize(
