@@ -23,7 +23,7 @@ class QuotaExceeded(MutationThrottled, errors.ThrottlingQuotaExceededError):  # 
     """Error 89 when no time is left to try again; `throttle_time_ms` is what is left of the throttle."""
 
 
-class Outcomes:
+class TopicOutcomes:
     """The last that was said of each topic."""
 
     def __init__(self, topics: Iterable[Topic]) -> None:

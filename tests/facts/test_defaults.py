@@ -41,7 +41,7 @@ exporter/limits/model.py NodeSettings.controller_quota_window_seconds 1.0
 exporter/mapping/attribute.py Attribute.divisor 1.0
 exporter/mapping/client_quotas.py _of_entities(divisor) 1.0
 exporter/mapping/neighbours.py _of_connections(divisor) 1.0
-exporter/otlp/settings.py Target.timeout_seconds 10.0
+exporter/otlp/push.py OtlpReceiver.timeout_seconds 10.0
 exporter/own_page/access.py exporter_target(timeout_seconds) 10.0
 exporter/page/serving.py _json(status) 200
 exporter/service.py __init__(refresh_seconds) 30.0
