@@ -15,8 +15,8 @@ from aiohttp import web
 from tests.cluster.certificates import Certificates
 
 from quotascope.exporter.config import ServerConfig
-from quotascope.exporter.web import Front
-from quotascope.exporter.web.limits import Limits
+from quotascope.exporter.web import HttpServer
+from quotascope.exporter.web.connection import ServerLimits
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -30,11 +30,11 @@ class Served:
     """A front that listens."""
 
     url: str
-    front: Front
+    server: HttpServer
 
     async def empty(self) -> None:
         """Wait until nobody is connected."""
-        while len(self.front._guests):  # noqa: ASYNC110 - it goes by itself
+        while len(self.server._pool):  # noqa: ASYNC110 - it goes by itself
             await asyncio.sleep(0.001)
 
 
@@ -45,19 +45,19 @@ async def hello(_request: web.Request) -> web.Response:
 
 @asynccontextmanager
 async def serving(
-    handler: Handler = hello, limits: Limits | None = None, **server: Any
+    handler: Handler = hello, limits: ServerLimits | None = None, **server: Any
 ) -> AsyncIterator[Served]:
     """A front on a free port."""
     given = {"address": "127.0.0.1", "port": 0, **server}
-    front = Front(ServerConfig.model_validate(given), limits)
+    http = HttpServer(ServerConfig.model_validate(given), limits)
     app = web.Application()
     app.router.add_get("/", handler)
     app.router.add_get("/metrics", handler)
     app.router.add_get("/-/healthy", hello)
     try:
-        yield Served(await front.open(app, 1.0), front)
+        yield Served(await http.open(app, 1.0), http)
     finally:
-        await front.close()
+        await http.close()
 
 
 def web_file(folder: Path, **content: Any) -> Path:

@@ -18,8 +18,7 @@ from tests.exporter.web.serving import (
     web_file,
 )
 
-from quotascope.exporter.web.connection import Connection
-from quotascope.exporter.web.limits import Limits
+from quotascope.exporter.web.connection import HttpConnection, ServerLimits
 
 ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 SOON = 0.2
@@ -41,26 +40,26 @@ async def drip(served: Served, head: bytes) -> None:
 
 async def test_who_sends_nothing_is_cut_off() -> None:
     """A connection is there to ask something."""
-    async with serving(limits=Limits(head_seconds=SOON)) as served:
+    async with serving(limits=ServerLimits(head_seconds=SOON)) as served:
         assert await exchange(served.url, b"") == b""
 
 
 async def test_who_sends_a_head_slowly_is_cut_off() -> None:
     """However busy it looks: each byte keeps no door open."""
-    async with serving(limits=Limits(head_seconds=SOON)) as served:
+    async with serving(limits=ServerLimits(head_seconds=SOON)) as served:
         await drip(served, b"GET / HTTP/1.1\r\nX: " + b"a" * 10_000)
 
 
 async def test_a_second_request_has_no_more_time() -> None:
     """It is counted from its first byte; between the two there is all the time of idle_seconds."""
-    connections: list[Connection] = []
+    connections: list[HttpConnection] = []
 
     async def noted(request: web.Request) -> web.Response:
-        assert isinstance(request.protocol, Connection)
+        assert isinstance(request.protocol, HttpConnection)
         connections.append(request.protocol)
         return web.Response(text="hello")
 
-    limits = Limits(head_seconds=LATER, idle_seconds=60.0)
+    limits = ServerLimits(head_seconds=LATER, idle_seconds=60.0)
     async with (
         serving(noted, limits) as served,
         connected(served.url) as (read, write),
@@ -77,7 +76,7 @@ async def test_a_second_request_has_no_more_time() -> None:
 
 async def test_who_is_idle_is_cut_off() -> None:
     """After its answer."""
-    async with serving(limits=Limits(idle_seconds=SOON)) as served:
+    async with serving(limits=ServerLimits(idle_seconds=SOON)) as served:
         assert (await exchange(served.url, ASK)).endswith(b"hello")
 
 
@@ -87,7 +86,7 @@ async def test_who_does_not_take_the_answer_is_cut_off() -> None:
     async def large(_request: web.Request) -> web.Response:
         return web.Response(body=bytes(64 << 20))
 
-    async with serving(large, Limits(taking_seconds=SOON)) as served:
+    async with serving(large, ServerLimits(taking_seconds=SOON)) as served:
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.setblocking(False)  # noqa: FBT003 - socket's own
@@ -95,7 +94,7 @@ async def test_who_does_not_take_the_answer_is_cut_off() -> None:
             port = int(served.url.rpartition(":")[2])
             await loop.sock_connect(client, ("127.0.0.1", port))
             await loop.sock_sendall(client, ASK)
-            while not served.front._guests.asking:  # noqa: ASYNC110 - it goes by itself
+            while not served.server._pool.answering:  # noqa: ASYNC110 - it goes by itself
                 await asyncio.sleep(0)
             await served.empty()
 
@@ -106,14 +105,14 @@ async def test_who_takes_the_answer_late_gets_all_of_it() -> None:
     async def large(_request: web.Request) -> web.Response:
         return web.Response(body=bytes(16 << 20))
 
-    limits = Limits(taking_seconds=60.0)
+    limits = ServerLimits(taking_seconds=60.0)
     async with (
         serving(large, limits) as served,
         connected(served.url) as (read, write),
     ):
         for _ in range(2):
             write.write(ASK)
-            while not served.front._guests.asking:  # noqa: ASYNC110 - it goes by itself
+            while not served.server._pool.answering:  # noqa: ASYNC110 - it goes by itself
                 await asyncio.sleep(0)
             await read.readuntil(b"\r\n\r\n")
             assert len(await read.readexactly(16 << 20)) == 16 << 20
@@ -123,12 +122,12 @@ async def test_a_slow_answer_is_no_fault_of_the_client() -> None:
     """While a collection is under way, the deadlines of the client rest."""
 
     async def slow(request: web.Request) -> web.Response:
-        assert isinstance(request.protocol, Connection)
+        assert isinstance(request.protocol, HttpConnection)
         assert request.protocol._deadline is None
         assert request.protocol._taking is None
         return web.Response(text="at last")
 
-    async with serving(slow, Limits(idle_seconds=SOON)) as served:
+    async with serving(slow, ServerLimits(idle_seconds=SOON)) as served:
         assert (await exchange(served.url, ASK)).endswith(b"at last")
 
 
@@ -137,7 +136,7 @@ async def test_a_handshake_has_a_deadline(
 ) -> None:
     """Who connects to TLS and says nothing is cut off."""
     file = web_file(tmp_path, **tls_section(certificates))
-    limits = Limits(handshake_seconds=SOON)
+    limits = ServerLimits(handshake_seconds=SOON)
     async with serving(limits=limits, web_config_file=file) as served:
         assert await exchange(served.url, b"") == b""
 
@@ -168,7 +167,7 @@ async def test_handshakes_take_places_and_lose_them(
         connected(served.url),
     ):
         assert await first.read() == b""
-        assert len(served.front._guests) == 1
+        assert len(served.server._pool) == 1
 
 
 async def test_when_all_are_being_answered_the_newest_is_refused() -> None:
@@ -225,10 +224,10 @@ async def test_a_defect_is_in_the_log_and_not_in_the_answer(
 async def test_who_goes_before_the_answer_leaves_nothing() -> None:
     """Neither a place nor a deadline."""
     came, go = asyncio.Event(), asyncio.Event()
-    connections: list[Connection] = []
+    connections: list[HttpConnection] = []
 
     async def held(request: web.Request) -> web.Response:
-        assert isinstance(request.protocol, Connection)
+        assert isinstance(request.protocol, HttpConnection)
         connections.append(request.protocol)
         came.set()
         await go.wait()
@@ -250,20 +249,20 @@ async def test_who_goes_before_the_answer_leaves_nothing() -> None:
 async def test_the_end_loses_no_connection_that_was_just_accepted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One that nobody has looked at yet is closed, too."""
+    """A connection that asyncio has accepted and not yet handed over is closed, too."""
     accepted: list[socket.socket] = []
     accept = socket.socket.accept
+    closing: list[asyncio.Task[None]] = []
 
     def noted(self: socket.socket) -> tuple[socket.socket, object]:
         found = accept(self)
         accepted.append(found[0])
+        closing.append(asyncio.create_task(served.server.close()))
         return found
 
     monkeypatch.setattr(socket.socket, "accept", noted)
     async with serving() as served:
-        with socket.create_connection(
-            ("127.0.0.1", int(served.url.rpartition(":")[2]))
-        ):
-            served.front._accept(served.front._sockets[0])
-            await served.front.close()
+        async with connected(served.url) as (read, _):
+            assert await read.read() == b""
+        await asyncio.gather(*closing)
     assert [each.fileno() for each in accepted] == [-1]

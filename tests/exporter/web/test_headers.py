@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from tests.exporter.web.serving import exchange, serving, web_file
 
-from quotascope.exporter.web.requests import DEFAULTS
+from quotascope.exporter.web.access import DEFAULTS
 
 
 async def own_policy(_request: web.Request) -> web.Response:

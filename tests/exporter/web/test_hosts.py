@@ -5,8 +5,8 @@ import pytest
 from structlog.testing import capture_logs
 from tests.exporter.web.serving import serving
 
-from quotascope.exporter.web.load import WebSettings
-from quotascope.exporter.web.requests import Requests, host_name, is_loopback
+from quotascope.exporter.web.access import AccessPolicy, _is_loopback, host_name
+from quotascope.exporter.web.settings import WebSettings
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_host_name(header: str, name: str) -> None:
 )
 def test_loopback(address: str, *, alone: bool) -> None:
     """Whether only this machine reaches it."""
-    assert is_loopback(address) is alone
+    assert _is_loopback(address) is alone
 
 
 @pytest.mark.parametrize(
@@ -68,5 +68,5 @@ async def test_a_page_from_elsewhere_reads_nothing_here(
 async def test_anywhere_else_any_name_will_do() -> None:
     """Nobody knows what an exporter is called in a cluster, unless they are told."""
     everywhere = "0.0.0.0"  # noqa: S104 - compared, not bound
-    assert Requests(WebSettings, 1, everywhere).any_host
-    assert not Requests(WebSettings, 1, everywhere, ["quotascope.corp"]).any_host
+    assert AccessPolicy(WebSettings, 1, everywhere)._any_host
+    assert not AccessPolicy(WebSettings, 1, everywhere, ["quotascope.corp"])._any_host

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.exporter.web.serving import HASH, PASSWORD, serving, web_file
 
-from quotascope.exporter.web.requests import credentials
+from quotascope.exporter.web.access import credentials
 
 USERS = {"basic_auth_users": {"prometheus": HASH}}
 

@@ -1,4 +1,4 @@
-from quotascope.exporter.web.names import alternative_names
+from quotascope.exporter.web.settings import alternative_names
 
 
 def test_kinds_of_names() -> None:

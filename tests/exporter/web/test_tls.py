@@ -3,8 +3,9 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import pytest
@@ -194,6 +195,35 @@ async def test_certificates_are_rotated_without_a_restart(
             assert await answer.text() == "hello"
 
 
+async def test_a_request_right_behind_the_handshake_is_answered(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """The client's last part of the handshake and its request may come in one packet."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = trusting(certificates).wrap_bio(
+        incoming, outgoing, server_hostname="localhost"
+    )
+    file = web_file(tmp_path, **tls_section(certificates))
+    async with (
+        serving(web_config_file=file) as served,
+        connected(served.url) as (read, write),
+    ):
+
+        async def until_done(step: Callable[[], object]) -> object:
+            while True:
+                try:
+                    return step()
+                except ssl.SSLWantReadError:
+                    write.write(outgoing.read())
+                    incoming.write(await read.read(1 << 16))
+
+        await until_done(tls.do_handshake)
+        tls.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answer = b""
+        while not answer.endswith(b"hello"):
+            answer += cast("bytes", await until_done(tls.read))
+
+
 async def test_tls_fails_in_one_line_of_the_log(
     tmp_path: Path, certificates: Certificates
 ) -> None:
@@ -204,5 +234,5 @@ async def test_tls_fails_in_one_line_of_the_log(
             for _ in range(3):
                 await refused(served.url, ssl.create_default_context())
                 await served.empty()
-    told = [line for line in lines if "TLS failed" in line["event"]]
+    told = [line for line in lines if "TLS handshakes failed" in line["event"]]
     assert [line["times"] for line in told] == [1]

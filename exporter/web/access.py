@@ -1,4 +1,4 @@
-"""What a request passes before it is answered: under which name, by whom, how much at once and how often, and what every answer carries."""
+"""Which requests are answered: by host name, user, number at once and rate; and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from multidict import CIMultiDict
 
-from .connection import Connection
-from .load import WebSettings
-from .model import RateLimitConfig
-from .occasional import Occasional
+from ..logs import RateLimitedLog
+from .connection import HttpConnection
 from .passwords import Passwords, TooManyLogins
+from .settings import WebSettings
+from .web_config import RateLimitConfig
 
 ALWAYS: Final = frozenset({"/-/healthy", "/-/ready"})
-"""Cheap, and asked for by whatever would restart the process: they go on when nothing else does."""
+"""Health checks, which are cheap and decide on restarts: no limit applies to them."""
 SCRAPES: Final = frozenset({"/metrics"})
-"""They have places of their own, so that readers of pages keep no scraper out."""
+"""They have a limit of their own, so that readers of pages keep no scraper out."""
 DEFAULTS: Final = {
     "Server": "quotascope",  # and not which version of what
     "X-Content-Type-Options": "nosniff",
@@ -33,24 +33,24 @@ DEFAULTS: Final = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-"""On every answer that has not its own; the page's policy allows its own style and script."""
+"""Headers of every answer that does not set its own; the page's policy allows its own style and script."""
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="quotascope", charset="UTF-8"'}
 _MOMENTS_LATER: Final = {"Retry-After": "1"}
 
 
-class Requests:
+class AccessPolicy:
     """
-    Lets requests through to what answers them, and refuses others.
+    Passes requests on to the application, or refuses them.
 
-    A page that a browser loaded from elsewhere can have its own name point to this address (DNS rebinding), and read what
-    is there as its own. It cannot choose the name that the browser sends, so that name is looked at.
+    A page that a browser loaded from another site can point its own host name to this address (DNS rebinding) and read
+    the answers as its own. It cannot choose the ``Host`` header, which is checked for that reason.
 
     Args:
-        settings: Those of the web config file, as they are now.
-        most: So many scrapes may be answered at once, and as many other requests.
-        listening: The address that is listened on. On one of this machine alone only ``localhost`` and IP addresses
-            are asked for, unless others are allowed; elsewhere it cannot be known what it is called.
-        allowed_hosts: Names that may be asked for besides IP addresses and ``localhost``; empty for the default.
+        settings: Returns the current settings of the web config file.
+        most: How many scrapes are answered at once, and how many other requests.
+        listening: The address that is listened on. On a loopback address only ``localhost`` and IP addresses
+            are answered, unless ``allowed_hosts`` names others; elsewhere any host name is answered.
+        allowed_hosts: Host names that are answered besides IP addresses and ``localhost``; empty for the default.
         clock: Steady seconds.
 
     """
@@ -64,24 +64,28 @@ class Requests:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
-        self.any_host = not allowed_hosts and not is_loopback(listening)
-        """Whether requests for any name are answered."""
+        self._any_host = not allowed_hosts and not _is_loopback(listening)
         self._hosts = {"localhost", *(n.lower().rstrip(".") for n in allowed_hosts)}
         self._passwords = Passwords()
-        self._bucket = _Bucket(clock)
+        self._clock = clock
+        self._tokens: float | None = None
+        """Of the rate limit, at ``_counted_at``; None while there is no limit."""
+        self._counted_at = 0.0
         self._most = most
         self._scrapes, self._pages = asyncio.Semaphore(most), asyncio.Semaphore(most)
-        self._other_host = Occasional("requests for another host were refused")
-        self._wrong_login = Occasional("logins were refused")
-        self._busy = Occasional("too many passwords to check at once")
+        self._other_host = RateLimitedLog("requests for another host were refused")
+        self._wrong_login = RateLimitedLog("logins were refused")
+        self._busy = RateLimitedLog("too many passwords to check at once")
 
     async def answer(
         self, request: web.Request, handler: Handler
     ) -> web.StreamResponse:
-        """What ``handler`` answers, or a refusal; either with the headers that every answer has."""
+        """What ``handler`` answers, or a refusal; either with the headers of every answer."""
         try:
-            response = await self._refused(request) or await self._placed(
-                request, handler
+            response = (
+                self._wrong_form(request)
+                or await self._not_logged_in(request)
+                or await self._within_limits(request, handler)
             )
         except web.HTTPException as error:
             self.put_headers(error.headers)
@@ -90,7 +94,7 @@ class Requests:
         return response
 
     def put_headers(self, headers: CIMultiDict[str]) -> None:
-        """Complete the headers of an answer: those of the web config file count more."""
+        """Complete the headers of an answer; those of the web config file take precedence."""
         for name, value in DEFAULTS.items():
             headers.setdefault(name, value)
         configured = self._settings().config.http_server_config.headers
@@ -98,42 +102,46 @@ class Requests:
             if value:
                 headers[name] = value
 
-    async def _refused(self, request: web.Request) -> web.Response | None:
-        """The answer to a request that may not come in; nothing but its head has cost anything until then."""
-        if isinstance(request.protocol, Connection):
-            request.protocol.asked(body=request.body_exists)
+    def _wrong_form(self, request: web.Request) -> web.Response | None:
+        """Refuse a request with a body, or for another host; it has cost nothing but its head until then."""
+        if isinstance(request.protocol, HttpConnection):
+            request.protocol.head_received(body=request.body_exists)
         if request.body_exists:
             return refusal(413, "nothing here takes a body")
         host = host_name(request.headers.get("Host", ""))
-        if not (self.any_host or host in self._hosts or _is_address(host)):
-            self._other_host.happened(address=request.remote, host=host)
-            return refusal(421, "not asked for under this name; server.allowed_hosts says which are")  # fmt: skip
+        if self._any_host or host in self._hosts or _is_address(host):
+            return None
+        self._other_host.add(address=request.remote, host=host)
+        return refusal(
+            421,
+            "this host name is not served; server.allowed_hosts lists those that are",
+        )
+
+    async def _not_logged_in(self, request: web.Request) -> web.Response | None:
+        """Refuse a request without a valid user and password, if there are users."""
         users = self._settings().config.basic_auth_users
         if not users:
             return None
-        given, address = (
-            credentials(request.headers.get("Authorization", "")),
-            request.remote or "",
-        )
+        given = credentials(request.headers.get("Authorization", ""))
+        address = request.remote or ""
         try:
             if given is not None:
                 if await self._passwords.accept(users, *given, address):
                     return None
-                # without the name, for which many a one types the password
-                self._wrong_login.happened(address=address)
+                # without the user's name: it may be a password typed into the wrong field
+                self._wrong_login.add(address=address)
         except TooManyLogins:
-            self._busy.happened(address=request.remote)
-            text = "too many passwords to check at once"
-            return refusal(503, text, _MOMENTS_LATER)
+            self._busy.add(address=address)
+            return refusal(503, "too many passwords to check at once", _MOMENTS_LATER)
         return refusal(401, "user and password, please", _CHALLENGE)
 
-    async def _placed(
+    async def _within_limits(
         self, request: web.Request, handler: Handler
     ) -> web.StreamResponse:
-        """What ``handler`` answers in a place that the request has until its answer is taken, if one is free."""
+        """What ``handler`` answers; a refusal when there are too many requests."""
         if request.path in ALWAYS:
             return await handler(request)
-        if not self._bucket.take(self._settings().config.rate_limit):
+        if not self._take_token(self._settings().config.rate_limit):
             return refusal(429, "the rate limit is reached", _MOMENTS_LATER)
         places = self._scrapes if request.path in SCRAPES else self._pages
         if places.locked():
@@ -143,17 +151,32 @@ class Requests:
         try:
             return await handler(request)
         finally:  # an answer is made to its end, though its client hung up
-            if isinstance(request.protocol, Connection):
+            if isinstance(request.protocol, HttpConnection):
                 request.protocol.until_taken(places.release)
             else:
                 places.release()
+
+    def _take_token(self, limit: RateLimitConfig) -> bool:
+        """Whether the rate limit allows one more request (token bucket)."""
+        if limit.interval is None:
+            self._tokens = None
+            return True
+        at = self._clock()
+        if self._tokens is None:
+            self._tokens, self._counted_at = limit.burst, at
+        grown = self._tokens + (at - self._counted_at) / limit.interval
+        self._tokens, self._counted_at = min(limit.burst, grown), at
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
 
 
 def refusal(
     status: int, text: str, headers: Mapping[str, str] | None = None
 ) -> web.Response:
     """
-    The answer to a request that is not let in, after which the connection ends.
+    The answer to a request that is refused, after which the connection ends.
 
     Else its client could send hundreds of requests at once and take no answer: the connection, and what is counted as
     under way with it, would be held until the deadline for taking an answer.
@@ -171,22 +194,6 @@ def host_name(header: str) -> str:
     return text.partition(":")[0].rstrip(".")
 
 
-def is_loopback(address: str) -> bool:
-    """Whether only this machine can reach it."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return name == ""  # HTTP/1.0 without one, which no browser speaks
-    return True
-
-
 def credentials(header: str) -> tuple[str, bytes] | None:
     """User and password of an ``Authorization`` header (RFC 7617); None when it has none."""
     scheme, _, token = header.partition(" ")
@@ -200,25 +207,16 @@ def credentials(header: str) -> tuple[str, bytes] | None:
         return None
 
 
-class _Bucket:
-    """Tokens for requests."""
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._tokens: float | None = None
-        self._at = 0.0
 
-    def take(self, limit: RateLimitConfig) -> bool:
-        """Whether there was a token."""
-        if limit.interval is None:
-            self._tokens = None
-            return True
-        at = self._clock()
-        if self._tokens is None:
-            self._tokens, self._at = limit.burst, at
-        grown = self._tokens + (at - self._at) / limit.interval
-        self._tokens, self._at = min(limit.burst, grown), at
-        if self._tokens < 1:
-            return False
-        self._tokens -= 1
-        return True
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return name == ""  # HTTP/1.0 without one, which no browser speaks
+    return True

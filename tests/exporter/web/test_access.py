@@ -22,10 +22,10 @@ from tests.exporter.web.serving import (
 )
 from tests.exporter.web.test_login import basic, bearing
 
-from quotascope.exporter.web.connection import Connection
-from quotascope.exporter.web.limits import Limits
-from quotascope.exporter.web.model import RateLimitConfig
-from quotascope.exporter.web.requests import _Bucket
+from quotascope.exporter.web.access import AccessPolicy
+from quotascope.exporter.web.connection import HttpConnection, ServerLimits
+from quotascope.exporter.web.settings import WebSettings
+from quotascope.exporter.web.web_config import RateLimitConfig
 
 CLOSING = b"\r\nConnection: close\r\n\r\n"
 ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -37,7 +37,7 @@ ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 async def test_a_body_is_refused_and_not_read(head: bytes) -> None:
     """Whatever it says about its length; the connection ends with that."""
     ask = b"GET / HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n"
-    async with serving(limits=Limits(body_seconds=0.1)) as served:
+    async with serving(limits=ServerLimits(body_seconds=0.1)) as served:
         answer = await exchange(served.url, ask)
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"Connection: close" in answer
@@ -81,15 +81,15 @@ async def test_no_body_is_unpacked(
 async def test_little_of_a_body_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever goes on sending is cut off, before the time for it is over."""
     taken: list[int] = []
-    receive = Connection.data_received
+    receive = HttpConnection.data_received
 
-    def counted(self: Connection, data: bytes) -> None:
+    def counted(self: HttpConnection, data: bytes) -> None:
         taken.append(len(data))
         receive(self, data)
 
-    monkeypatch.setattr(Connection, "data_received", counted)
+    monkeypatch.setattr(HttpConnection, "data_received", counted)
     ask = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000000000\r\n\r\n"
-    limits = Limits(body_seconds=60.0, body_bytes=1 << 16)
+    limits = ServerLimits(body_seconds=60.0, body_bytes=1 << 16)
     async with serving(limits=limits) as served, connected(served.url) as (_, write):
         write.write(ask)
         with suppress(ConnectionError):
@@ -153,7 +153,9 @@ async def test_requests_that_nobody_reads_take_no_places(tmp_path: Path) -> None
         AsyncExitStack() as held,
         aiohttp.ClientSession(headers=known) as session,
     ):
-        for each in served.front._sockets:  # what is accepted has the same small buffer
+        for each in (
+            served.server._listener.sockets
+        ):  # what is accepted has the same small buffer
             each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         place = ("127.0.0.1", int(served.url.rpartition(":")[2]))
         for _ in range(45):
@@ -203,7 +205,7 @@ async def test_an_answer_that_is_not_taken_keeps_its_place() -> None:
         serving(large, max_requests=1) as served,
         connected(served.url) as (read, write),
     ):
-        places = served.front._requests._pages
+        places = served.server._access._pages
         write.write(ASK)
         await read.readuntil(b"\r\n\r\n")
         assert places.locked()
@@ -285,14 +287,14 @@ async def test_who_hangs_up_keeps_the_place_of_the_request() -> None:
 def test_rate_limit() -> None:
     """A burst at once, and then one for each interval; changes hold at once."""
     now = 0.0
-    bucket = _Bucket(lambda: now)
+    policy = AccessPolicy(WebSettings, 1, "localhost", clock=lambda: now)
     limit = RateLimitConfig(interval=0.5, burst=2)
-    assert [bucket.take(limit) for _ in range(3)] == [True, True, False]
+    assert [policy._take_token(limit) for _ in range(3)] == [True, True, False]
     now = 0.5
-    assert [bucket.take(limit) for _ in range(2)] == [True, False]
+    assert [policy._take_token(limit) for _ in range(2)] == [True, False]
     now = 60.0
-    assert [bucket.take(limit) for _ in range(3)] == [True, True, False]
-    assert bucket.take(RateLimitConfig())
+    assert [policy._take_token(limit) for _ in range(3)] == [True, True, False]
+    assert policy._take_token(RateLimitConfig())
 
 
 async def test_rate_limit_of_the_file(tmp_path: Path) -> None:

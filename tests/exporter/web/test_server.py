@@ -27,9 +27,9 @@ from tests.exporter.web.serving import (
 from quotascope.exporter.config import Config, ServerConfig
 from quotascope.exporter.errors import CannotListen, ConfigError
 from quotascope.exporter.service import Exporter
-from quotascope.exporter.web import Front
-from quotascope.exporter.web.front import _url
-from quotascope.exporter.web.limits import connections_within
+from quotascope.exporter.web import HttpServer
+from quotascope.exporter.web.connection import connections_within
+from quotascope.exporter.web.server import url_of
 
 ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -45,7 +45,7 @@ ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 )
 def test_url_can_be_opened(address: str, shown: str) -> None:
     """The URL in the log is one for a browser on this machine, whatever the exporter listens on."""
-    assert _url("http", address, 1) == shown
+    assert url_of("http", address, 1) == shown
 
 
 async def curl(*arguments: str) -> tuple[int, str]:
@@ -94,50 +94,43 @@ async def test_a_port_that_is_taken() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        front = Front(ServerConfig(address="127.0.0.1", port=port))
+        http = HttpServer(ServerConfig(address="127.0.0.1", port=port))
         with pytest.raises(CannotListen, match="Address already in use"):
-            await front.open(web.Application(), 1.0)
-        await front.close()
+            await http.open(web.Application(), 1.0)
+        await http.close()
 
 
-async def test_an_application_that_cannot_be_set_up_keeps_no_port(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """What listened already is closed with the front."""
-    opened: list[socket.socket] = []
-    create = socket.create_server
-
-    def noted(*place: Any, **options: Any) -> socket.socket:
-        opened.append(create(*place, **options))
-        return opened[-1]
+async def test_an_application_that_cannot_be_set_up_keeps_no_port() -> None:
+    """The port is free again once the server is closed."""
 
     async def broken(_app: web.Application) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(socket, "create_server", noted)
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
     app = web.Application()
     app.on_startup.append(broken)
-    front = Front(ServerConfig(address="127.0.0.1", port=0))
+    http = HttpServer(ServerConfig(address="127.0.0.1", port=port))
     with pytest.raises(ZeroDivisionError):
-        await front.open(app, 1.0)
-    await front.close()
-    assert [each.fileno() for each in opened] == [-1]
+        await http.open(app, 1.0)
+    await http.close()
+    socket.create_server(("127.0.0.1", port)).close()
 
 
 @pytest.mark.parametrize("address", ["nobody.invalid", "a" * 100, "a..b"])
 async def test_a_host_that_there_is_not(address: str) -> None:
     """The same for a name that nobody knows, or that is none."""
-    front = Front(ServerConfig(address=address, port=0))
+    http = HttpServer(ServerConfig(address=address, port=0))
     with pytest.raises(CannotListen, match=f"^cannot listen on {address} port 0: "):
-        await front.open(web.Application(), 1.0)
-    await front.close()
+        await http.open(web.Application(), 1.0)
+    await http.close()
 
 
 def test_a_web_config_file_is_checked_at_once(tmp_path: Path) -> None:
     """Before anything listens."""
     config = ServerConfig(web_config_file=web_file(tmp_path, basic_auth_user={}))
     with pytest.raises(ConfigError, match="unknown key 'basic_auth_user'"):
-        Front(config)
+        HttpServer(config)
 
 
 async def test_the_end_cuts_off_who_only_waits(
@@ -153,14 +146,21 @@ async def test_the_end_cuts_off_who_only_waits(
     ):
         write.write(ASK)
         await read.readuntil(b"hello")
-        await plain.front.close()
-        await guarded.front.close()
+        await plain.server.close()
+        await guarded.server.close()
         assert await read.read() == b""
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have asyncio accept again after a moment, not after a second."""
+    monkeypatch.setattr(asyncio.constants, "ACCEPT_RETRY_DELAY", 0.05)
+
+
+@pytest.mark.usefixtures("soon")
 async def test_no_file_descriptor_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told, and tried again a moment later."""
+    """It is logged, and tried again a moment later."""
     accept, failures = socket.socket.accept, [OSError(24, "Too many open files")]
 
     def scarce(self: socket.socket) -> tuple[socket.socket, object]:
@@ -234,6 +234,7 @@ async def test_few_files_may_be_opened(tmp_path: Path) -> None:
     assert "ulimit -n" in warning["advice"]
 
 
+@pytest.mark.usefixtures("soon")
 async def test_without_a_descriptor_the_longest_waiting_makes_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

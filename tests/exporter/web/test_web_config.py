@@ -8,7 +8,7 @@ from tests.cluster.certificates import Certificates
 from tests.exporter.web.serving import HASH, tls_section, web_file
 
 from quotascope.exporter.errors import ConfigError
-from quotascope.exporter.web.load import load_web_settings
+from quotascope.exporter.web.settings import load_web_settings
 
 FILES = "  cert_file: server.pem\n  key_file: server.key\n"
 
@@ -78,7 +78,7 @@ def test_an_empty_file_protects_nothing(folder: Path, text: str) -> None:
         (f"tls_server_config:\n{FILES}  cert_fiel: x", "line 4: unknown key 'cert_fiel' under tls_server_config; did you mean 'cert_file'?"),
         ("tls_server_config:\n  key_file: server.key", "tls_server_config lacks the key 'cert_file'"),
         ("tls_server_config:\n  cert_file: nope.pem\n  key_file: server.key", "line 2: tls_server_config.cert_file"),
-        (f"tls_server_config:\n{FILES}  client_auth_type: RequireAnyClientCert", "line 4: tls_server_config.client_auth_type RequireAnyClientCert takes certificates that nobody verified"),
+        (f"tls_server_config:\n{FILES}  client_auth_type: RequireAnyClientCert", "line 4: tls_server_config.client_auth_type RequireAnyClientCert takes certificates without verifying them"),
         (f"tls_server_config:\n{FILES}  client_auth_type: RequestClientCert", "which Python's ssl cannot"),
         (f"tls_server_config:\n{FILES}  client_auth_type: Sometimes", "expected one of NoClientCert, VerifyClientCertIfGiven, RequireAndVerifyClientCert"),
         (f"tls_server_config:\n{FILES}  client_auth_type: RequireAndVerifyClientCert", "RequireAndVerifyClientCert needs client_ca_file"),
