@@ -155,7 +155,7 @@ async def test_the_end_cuts_off_who_only_waits(
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have asyncio accept again after a moment, not after a second."""
-    monkeypatch.setattr(asyncio.constants, "ACCEPT_RETRY_DELAY", 0.05)
+    monkeypatch.setattr("asyncio.constants.ACCEPT_RETRY_DELAY", 0.05)
 
 
 @pytest.mark.usefixtures("soon")
