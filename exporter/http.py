@@ -14,8 +14,7 @@ from aiohttp.typedefs import Handler
 from .collection import Collection
 from .config import CollectionConfig
 from .exposition import Renderer, TextFormat, accepts_gzip, choose_format, gzipped
-from .page import Pages
-from .page.runbooks import Runbooks
+from .page import Pages, Runbooks
 from .snapshot import Snapshot
 
 log = structlog.get_logger()

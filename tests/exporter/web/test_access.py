@@ -153,9 +153,8 @@ async def test_requests_that_nobody_reads_take_no_places(tmp_path: Path) -> None
         AsyncExitStack() as held,
         aiohttp.ClientSession(headers=known) as session,
     ):
-        for each in (
-            served.server._listener.sockets
-        ):  # what is accepted has the same small buffer
+        assert served.server._listener is not None
+        for each in served.server._listener.sockets:  # what is accepted inherits it
             each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         place = ("127.0.0.1", int(served.url.rpartition(":")[2]))
         for _ in range(45):
