@@ -15,6 +15,8 @@ from structlog.testing import capture_logs
 from tests.cluster.certificates import Certificates
 from tests.exporter.examples import ScriptedSource
 from tests.exporter.web.serving import (
+    ASK,
+    CLOSING,
     HASH,
     PASSWORD,
     connected,
@@ -30,8 +32,6 @@ from quotascope.exporter.service import Exporter
 from quotascope.exporter.web import HttpServer
 from quotascope.exporter.web.connection import connections_within
 from quotascope.exporter.web.server import url_of
-
-ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,7 @@ async def test_all_that_a_name_stands_for() -> None:
     """A name is looked up; the log says who may ask."""
     with capture_logs() as lines:
         async with serving(address="localhost") as served:
-            assert b"hello" in await exchange(
-                served.url, ASK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-            )
+            assert b"hello" in await exchange(served.url, CLOSING)
     assert lines[0] == {"event": "listening", "log_level": "info", "url": served.url, "users": "anybody"}  # fmt: skip
 
 

@@ -1,3 +1,5 @@
+"""A web config file that changes while the exporter runs, and the names in certificates."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -7,7 +9,7 @@ from structlog.testing import capture_logs
 from tests.cluster.certificates import Certificates
 from tests.exporter.web.serving import HASH, tls_section, web_file
 
-from quotascope.exporter.web.settings import WatchedSettings
+from quotascope.exporter.web.settings import WatchedSettings, alternative_names
 
 
 class Clock:
@@ -115,3 +117,28 @@ def test_certificates_of_clients_are_asked_for_until_a_restart(
     with capture_logs() as lines:
         assert watched.now() is first
     assert field in lines[0]["error"]
+
+
+def test_kinds_of_names() -> None:
+    """As the toolkit compares them: an IPv6 address in its short form, and nothing of what is no name."""
+    certificate = {
+        "subject": ((("commonName", "alice"),),),
+        "subjectAltName": (
+            ("DNS", "prometheus.corp"),
+            ("email", "prometheus@corp"),
+            ("URI", "spiffe://corp/prometheus"),
+            ("IP Address", "0:0:0:0:0:0:0:1\n"),
+            ("IP Address", "10.0.0.1"),
+            ("IP Address", "<invalid>"),
+            ("DirName", ((("commonName", "bob"),),)),
+        ),
+    }
+    assert alternative_names(certificate) == {
+        "prometheus.corp",
+        "prometheus@corp",
+        "spiffe://corp/prometheus",
+        "::1",
+        "10.0.0.1",
+        "<invalid>",
+    }
+    assert alternative_names({}) == set()
