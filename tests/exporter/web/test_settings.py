@@ -70,53 +70,51 @@ def test_what_a_new_file_names_may_come_later(
     assert tmp_path / "ca.pem" in watched.now().files
 
 
-def test_tls_is_not_switched_off_while_it_runs(
-    tmp_path: Path, certificates: Certificates
-) -> None:
-    """A file that lost its section leaves TLS as it was, and the log says what to do."""
-    file = web_file(tmp_path, **tls_section(certificates))
-    watched = WatchedSettings(file)
-    web_file(tmp_path, basic_auth_users={"alice": HASH})
-    with capture_logs() as lines:
-        assert watched.now().tls is not None
-    assert "restart" in lines[0]["error"]
-
-
-@pytest.mark.parametrize("half", ["", "basic_auth_users:\n"])
-def test_a_file_that_is_half_written_opens_no_door(tmp_path: Path, half: str) -> None:
-    """Without its users it looks like a file for everybody; their passwords hold until a restart."""
-    file = web_file(tmp_path, basic_auth_users={"alice": HASH})
-    watched = WatchedSettings(file)
-    file.write_text(half)
-    with capture_logs() as lines:
-        assert set(watched.now().config.basic_auth_users) == {"alice"}
-    assert "restart" in lines[0]["error"]
-    web_file(tmp_path, basic_auth_users={"bob": HASH})
-    assert set(watched.now().config.basic_auth_users) == {"bob"}
+STRICT = {
+    "client_ca_file": "ca.pem",
+    "client_auth_type": "RequireAndVerifyClientCert",
+    "client_allowed_sans": ["prometheus"],
+}
 
 
 @pytest.mark.parametrize(
-    ("changes", "field"),
+    ("change", "named"),
     [
+        ({"tls_server_config": None}, "tls_server_config"),
+        ({"basic_auth_users": None}, "basic_auth_users"),
+        ({"basic_auth_users": {}}, "basic_auth_users"),
         ({"client_auth_type": "VerifyClientCertIfGiven"}, "client_auth_type"),
         ({"client_allowed_sans": []}, "client_allowed_sans"),
     ],
 )
-def test_certificates_of_clients_are_asked_for_until_a_restart(
-    tmp_path: Path, certificates: Certificates, changes: dict[str, object], field: str
+def test_a_file_that_allows_more_clients_needs_a_restart(
+    tmp_path: Path, certificates: Certificates, change: dict[str, object], named: str
 ) -> None:
-    """A file that asks for less than before is told, and not used."""
-    strict: dict[str, object] = {
-        "client_ca_file": str(certificates.ca),
-        "client_auth_type": "RequireAndVerifyClientCert",
-        "client_allowed_sans": ["prometheus"],
-    }
-    watched = WatchedSettings(web_file(tmp_path, **tls_section(certificates, **strict)))
+    """A file that is half written looks the same; a stricter one is used at once."""
+    (tmp_path / "ca.pem").symlink_to(certificates.ca)
+    users = {"basic_auth_users": {"alice": HASH}}
+    watched = WatchedSettings(
+        web_file(tmp_path, **users, **tls_section(certificates, **STRICT))
+    )
     first = watched.now()
-    web_file(tmp_path, **tls_section(certificates, **{**strict, **changes}))
+    keys = {key: value for key, value in change.items() if key in STRICT}
+    section = tls_section(certificates, **{**STRICT, **keys})
+    top = {key: value for key, value in change.items() if key not in STRICT}
+    web_file(tmp_path, **{**users, **section, **top})
     with capture_logs() as lines:
         assert watched.now() is first
-    assert field in lines[0]["error"]
+    assert named in lines[0]["error"]
+    assert "restart" in lines[0]["error"]
+    web_file(tmp_path, basic_auth_users={"bob": HASH}, **tls_section(certificates, **STRICT))  # fmt: skip
+    assert set(watched.now().config.basic_auth_users) == {"bob"}
+
+
+def test_an_empty_file_removes_no_users(tmp_path: Path) -> None:
+    """As while it is written."""
+    file = web_file(tmp_path, basic_auth_users={"alice": HASH})
+    watched = WatchedSettings(file)
+    file.write_text("")
+    assert set(watched.now().config.basic_auth_users) == {"alice"}
 
 
 def test_kinds_of_names() -> None:
