@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Final, TypeVar
 from urllib.parse import urlencode
 
@@ -23,8 +22,10 @@ _MOST: Final = 500
 _FARTHEST: Final = 10_000_000
 _LONGEST: Final = 200
 """Characters of a text to look for, and of the id of a node."""
-_YES_OR_NO: Final = {"": False, "0": False, "false": False, "1": True, "true": True}
-_TYPES: Final = {each.label: each for each in QuotaType}
+_ORDERS: Final = {each.value: each for each in Order}
+_SHOWS: Final = {each.value: each for each in Show}
+_TYPES: Final[Mapping[str, QuotaType | None]] = {each.label: each for each in QuotaType}
+_FLAGS: Final = {"0": False, "false": False, "1": True, "true": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +48,10 @@ def read_query(given: Mapping[str, str]) -> EntityQuery:
 
     """
     selection = Selection(
-        order=_one_of(given, "sort", Order, Order.USED),
-        backwards=_flag(given, "reverse"),
-        show=_one_of(given, "show", Show, Show.LIMITED),
-        quota_type=_quota_type(given),
+        order=_one_of(given, "sort", _ORDERS, Order.USED),
+        backwards=_one_of(given, "reverse", _FLAGS, usual=False),
+        show=_one_of(given, "show", _SHOWS, Show.LIMITED),
+        quota_type=_one_of(given, "type", _TYPES, None),
         text=_text(given, "q"),
         broker=_text(given, "broker"),
     )
@@ -131,33 +132,16 @@ def find_entities(
     )
 
 
-_Value = TypeVar("_Value", bound=StrEnum)
+_Value = TypeVar("_Value")
 
 
 def _one_of(
-    given: Mapping[str, str], name: str, values: type[_Value], usual: _Value
+    given: Mapping[str, str], name: str, values: Mapping[str, _Value], usual: _Value
 ) -> _Value:
     text = given.get(name, "")
-    if not text:
-        return usual
-    try:
-        return values(text)
-    except ValueError:
-        raise _wrong(name, text, f"one of {', '.join(values)}") from None
-
-
-def _quota_type(given: Mapping[str, str]) -> QuotaType | None:
-    text = given.get("type", "")
-    if text and text not in _TYPES:
-        raise _wrong("type", text, f"one of {', '.join(_TYPES)}")
-    return _TYPES.get(text)
-
-
-def _flag(given: Mapping[str, str], name: str) -> bool:
-    text = given.get(name, "")
-    if text not in _YES_OR_NO:
-        raise _wrong(name, text, "1 or 0")
-    return _YES_OR_NO[text]
+    if text and text not in values:
+        raise _wrong(name, text, f"one of {', '.join(values)}")
+    return values[text] if text else usual
 
 
 def _number(

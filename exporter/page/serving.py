@@ -18,7 +18,7 @@ from ..snapshot import Snapshot
 from ..trails import STEP_SECONDS, Trails
 from .document import document, failure
 from .page import POLICY, entity_page
-from .query import EntityQuery, find_entities, read_query
+from .query import EntityQuery, QueryResult, find_entities, read_query
 
 MAX_AGE_SECONDS: Final = STEP_SECONDS
 """The age up to which a snapshot is shown: while Prometheus scrapes, the page causes no reads."""
@@ -85,7 +85,14 @@ class Pages:
         if snapshot is None:
             text = entity_page(None, self._cluster, runbooks=self._runbooks)
         else:
-            text = await self._in_turn(self._page, snapshot, query, problem)
+            text = await self._in_turn(
+                lambda: entity_page(
+                    self._found(snapshot, query),
+                    self._cluster,
+                    problem,
+                    runbooks=self._runbooks,
+                )
+            )
         return web.Response(
             text=text,
             content_type="text/html",
@@ -102,7 +109,8 @@ class Pages:
         snapshot = await self._snapshot()
         if snapshot is None:
             return _json(failure(_NOTHING_YET), status=503)
-        return _json(await self._in_turn(self._document, snapshot, query))
+        made = await self._in_turn(lambda: document(self._found(snapshot, query)))
+        return _json(made)
 
     async def _snapshot(self) -> Snapshot | None:
         latest = self._collection.latest
@@ -111,9 +119,9 @@ class Pages:
             return latest
         return await self._collection.snapshot(self._timeout_seconds)
 
-    async def _in_turn(self, work: Callable[..., _Made], *given: object) -> _Made:
+    async def _in_turn(self, work: Callable[[], _Made]) -> _Made:
         async with self._one_at_a_time:
-            return await asyncio.to_thread(work, *given)
+            return await asyncio.to_thread(work)
 
     def _note_latest(self) -> None:
         """Remember the latest snapshot, once."""
@@ -122,14 +130,9 @@ class Pages:
             self._trails.note(latest)
             self._noted = latest
 
-    def _page(self, snapshot: Snapshot, query: EntityQuery, problem: str) -> str:
+    def _found(self, snapshot: Snapshot, query: EntityQuery) -> QueryResult:
         self._note_latest()
-        result = find_entities(snapshot, self._trails, query)
-        return entity_page(result, self._cluster, problem, runbooks=self._runbooks)
-
-    def _document(self, snapshot: Snapshot, query: EntityQuery) -> bytes:
-        self._note_latest()
-        return document(find_entities(snapshot, self._trails, query))
+        return find_entities(snapshot, self._trails, query)
 
 
 async def _asset(text: str, kind: str, _request: web.Request) -> web.Response:

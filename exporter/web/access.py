@@ -64,8 +64,11 @@ class AccessPolicy:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
-        self._any_host = not allowed_hosts and not _is_loopback(listening)
-        self._hosts = {"localhost", *(n.lower().rstrip(".") for n in allowed_hosts)}
+        found = _address(listening)
+        loopback = listening == "localhost" if found is None else found.is_loopback
+        self._any_host = not allowed_hosts and not loopback
+        # "" is HTTP/1.0 without a Host header, which no browser speaks
+        self._hosts = {"", "localhost", *(n.lower().rstrip(".") for n in allowed_hosts)}
         self._passwords = Passwords()
         self._clock = clock
         self._tokens: float | None = None
@@ -109,7 +112,7 @@ class AccessPolicy:
         if request.body_exists:
             return refusal(413, "nothing here takes a body")
         host = host_name(request.headers.get("Host", ""))
-        if self._any_host or host in self._hosts or _is_address(host):
+        if self._any_host or host in self._hosts or _address(host) is not None:
             return None
         self._other_host.add(address=request.remote, host=host)
         return refusal(
@@ -207,16 +210,10 @@ def credentials(header: str) -> tuple[str, bytes] | None:
         return None
 
 
-def _is_loopback(address: str) -> bool:
+def _address(
+    host: str,
+) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(address).is_loopback
+        return ipaddress.ip_address(host)
     except ValueError:
-        return address == "localhost"
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return name == ""  # HTTP/1.0 without one, which no browser speaks
-    return True
+        return None

@@ -196,7 +196,9 @@ class HttpConnection(web.RequestHandler):
                 ssl_shutdown_timeout=seconds,
             )
         except OSError as error:  # such as ssl.SSLError, and a client that is gone
-            self._pool.failed_handshakes.add(reason=_reason(error))
+            self._pool.failed_handshakes.add(
+                reason=os_reason(error) or type(error).__name__
+            )
         finally:
             self.handshake = None
             if secured is None:  # None also when the connection was cut meanwhile
@@ -323,12 +325,6 @@ class HttpConnection(web.RequestHandler):
         self._deadline = (
             None if seconds is None else self._loop.call_later(seconds, self.cut)
         )
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, ssl.SSLError):
-        return error.reason or str(error)
-    return os_reason(error) or type(error).__name__
 
 
 def most_connections(wanted: int) -> int:

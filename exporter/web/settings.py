@@ -19,6 +19,7 @@ from ..config import ServerConfig
 from ..config.file import Document, read_document
 from ..config.problems import Origins, problems
 from ..errors import ConfigError
+from ..os_reason import os_reason
 from .web_config import (
     CLIENT_AUTH,
     OPENSSL_SUITES,
@@ -124,7 +125,7 @@ def server_context(config: TlsServerConfig) -> ssl.SSLContext:
     except OSError as error:
         raise ValueError(
             f"tls_server_config.cert_file and key_file: {config.cert_file} with {config.key_file} cannot be used"
-            f" ({_reason(error)}): both must be PEM, belong together, and the key have no password"
+            f" ({os_reason(error)}): both must be PEM, belong together, and the key have no password"
         ) from None
     verification = _VERIFICATION.get(config.client_auth_type)
     if verification is not None:
@@ -134,16 +135,10 @@ def server_context(config: TlsServerConfig) -> ssl.SSLContext:
             context.load_verify_locations(file, cadata=config.client_ca)
         except OSError as error:
             raise ValueError(
-                f"tls_server_config.client_ca_file: {file or 'client_ca'} cannot be used ({_reason(error)})"
+                f"tls_server_config.client_ca_file: {file or 'client_ca'} cannot be used ({os_reason(error)})"
             ) from None
     context.set_alpn_protocols(["http/1.1"])
     return context
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, ssl.SSLError):
-        return error.reason or "no PEM"
-    return error.strerror or str(error)
 
 
 def is_allowed(transport: asyncio.BaseTransport, allowed: tuple[str, ...]) -> bool:

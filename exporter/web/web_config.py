@@ -8,6 +8,7 @@ ssl cannot do is refused, and not ignored.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -29,11 +30,16 @@ REQUIRE_AND_VERIFY: Final = "RequireAndVerifyClientCert"
 CLIENT_AUTH: Final = (NO_CLIENT_CERT, VERIFY_IF_GIVEN, REQUIRE_AND_VERIFY)
 """The accepted values of ``client_auth_type``, the strictest last."""
 _UNVERIFIED: Final = {
-    "RequestClientCert",
-    "RequireAnyClientCert",
-    "RequireClientCert",  # what the toolkit once called the one above
+    kind: f"{kind} takes certificates without verifying them, which Python's ssl cannot, and which is no protection: "
+    f"use {REQUIRE_AND_VERIFY}"
+    for kind in ("RequestClientCert", "RequireAnyClientCert", "RequireClientCert")
 }
+"""Refused; the last is what the toolkit once called the one before."""
 TLS13: Final = "TLS13"
+_BROKEN: Final = {
+    version: f"{version} is broken, and OpenSSL does not speak it any more: TLS12 or {TLS13}"
+    for version in ("TLS10", "TLS11")
+}
 OPENSSL_SUITES: Final = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA": "ECDHE-ECDSA-AES128-SHA",
     "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA": "ECDHE-ECDSA-AES256-SHA",
@@ -47,12 +53,13 @@ OPENSSL_SUITES: Final = {
     "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
 }
 """The cipher suites of TLS 1.2 that can be chosen, by the names of IANA and Go, as OpenSSL calls them."""
-_SUITES_OF_TLS13: Final = {
+_SUITES: Final = (
+    *OPENSSL_SUITES,
     "TLS_AES_128_GCM_SHA256",
     "TLS_AES_256_GCM_SHA384",
     "TLS_CHACHA20_POLY1305_SHA256",
-}
-"""They are always on, as in Go."""
+)
+"""Those of TLS 1.3, the last three, are always on, as in Go."""
 _HASH: Final = re.compile(r"\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}", re.ASCII)
 _COSTS: Final = range(4, 19)
 """18 takes some ten seconds for each login that is not known yet; beyond, it is a typing error."""
@@ -75,38 +82,19 @@ def _pem_file(path: Path, info: ValidationInfo) -> Path:
     return found
 
 
-def _client_auth(kind: str) -> str:
-    if kind in _UNVERIFIED:
-        raise ValueError(
-            f"{kind} takes certificates without verifying them, which Python's ssl cannot, and which is no protection: "
-            f"use {REQUIRE_AND_VERIFY}"
-        )
-    if kind not in CLIENT_AUTH:
-        raise ValueError(f"expected one of {', '.join(CLIENT_AUTH)}")
-    return kind
+def _one_of(
+    known: Iterable[str], refused: Mapping[str, str] | None = None
+) -> AfterValidator:
+    """One of the known values; those that are refused for a reason get that as the message."""
 
+    def check(value: str) -> str:
+        if refused and value in refused:
+            raise ValueError(refused[value])
+        if value not in known:
+            raise ValueError(f"expected one of {', '.join(known)}")
+        return value
 
-def _version(version: str) -> str:
-    if version in {"TLS10", "TLS11"}:
-        raise ValueError(
-            f"{version} is broken, and OpenSSL does not speak it any more: TLS12 or {TLS13}"
-        )
-    if version not in {"TLS12", TLS13}:
-        raise ValueError(f"expected TLS12 or {TLS13}")
-    return version
-
-
-def _suite(name: str) -> str:
-    if name not in OPENSSL_SUITES and name not in _SUITES_OF_TLS13:
-        known = ", ".join((*OPENSSL_SUITES, *sorted(_SUITES_OF_TLS13)))
-        raise ValueError(f"is no cipher suite that can be chosen; there are {known}")
-    return name
-
-
-def _header(name: str) -> str:
-    if name not in _HEADERS:
-        raise ValueError(f"cannot be set here; known: {', '.join(_HEADERS)}")
-    return name
+    return AfterValidator(check)
 
 
 def _header_value(value: str) -> str:
@@ -135,7 +123,7 @@ def _bcrypt(value: SecretStr) -> SecretStr:
 
 
 PemFile = Annotated[Path, AfterValidator(_pem_file)]
-TlsVersion = Annotated[str, AfterValidator(_version)]
+TlsVersion = Annotated[str, _one_of(("TLS12", TLS13), _BROKEN)]
 
 
 class TlsServerConfig(Section):
@@ -143,7 +131,7 @@ class TlsServerConfig(Section):
 
     cert_file: PemFile
     key_file: PemFile
-    client_auth_type: Annotated[str, AfterValidator(_client_auth)] = NO_CLIENT_CERT
+    client_auth_type: Annotated[str, _one_of(CLIENT_AUTH, _UNVERIFIED)] = NO_CLIENT_CERT
     client_ca_file: PemFile | None = None
     client_ca: str | None = None
     """The same as text."""
@@ -151,7 +139,7 @@ class TlsServerConfig(Section):
     """A verified certificate must have one of these names, e-mail or IP addresses or URIs; empty for any."""
     min_version: TlsVersion = "TLS12"
     max_version: TlsVersion = TLS13
-    cipher_suites: tuple[Annotated[str, AfterValidator(_suite)], ...] = ()
+    cipher_suites: tuple[Annotated[str, _one_of(_SUITES)], ...] = ()
     """For TLS 1.2; empty for OpenSSL's."""
     prefer_server_cipher_suites: bool = True
     cert: SecretStr | None = None
@@ -194,7 +182,7 @@ class HttpServerConfig(Section):
     http2: bool = True
     """Accepted, without effect: the exporter speaks HTTP/1.1."""
     headers: dict[
-        Annotated[str, AfterValidator(_header)],
+        Annotated[str, _one_of(_HEADERS)],
         Annotated[str, AfterValidator(_header_value)],
     ] = Field(default_factory=dict)
     """They replace the exporter's headers of the same name; an empty value keeps the exporter's."""

@@ -209,12 +209,13 @@ async def test_a_request_right_behind_the_handshake_is_answered(
 async def test_tls_fails_in_one_line_of_the_log(
     tmp_path: Path, certificates: Certificates
 ) -> None:
-    """However often strangers try."""
+    """However often a client tries, with OpenSSL's reason."""
     file = web_file(tmp_path, **tls_section(certificates))
     with capture_logs() as lines:
         async with serving(web_config_file=file) as served:
             for _ in range(3):
-                await refused(served.url, ssl.create_default_context())
+                await exchange(served.url, ASK)
                 await served.empty()
     told = [line for line in lines if "TLS handshakes failed" in line["event"]]
     assert [line["times"] for line in told] == [1]
+    assert told[0]["reason"] == "HTTP_REQUEST"
