@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
@@ -76,8 +76,6 @@ _SHOWS: Final = (
     (Show.THROTTLED.value, "throttled"),
     (Show.ALL.value, "all"),
 )
-_STATES: Final = {"up": "fine", "down": "over"}
-"""Classes of cells."""
 _STEP_WIDTH: Final = 4
 _RECENT_HEIGHT: Final = 16
 _TOP: Final = 1.25
@@ -127,7 +125,6 @@ def entity_page(
             "columns": list(_columns(result.query)),
             "rows": [_row(each, result.trails.of(each)) for each in result.rows],
             "sections": (_queues(snapshot), _sources(snapshot), _unused(snapshot)),
-            "states": _STATES,
         }
     return render(
         "page.html",
@@ -180,75 +177,28 @@ def _caption(result: QueryResult) -> str:
     return f"{first} to {last} of {result.total}.{unknown}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SortableColumn:
-    """A column's header, which is a link that sorts."""
-
-    header: str
-    kind: str
-    """Its class."""
-    key: str = ""
-    address: str = ""
-    sorted: str = ""
-    """``ascending`` or ``descending``, if the table is sorted by this column."""
-
-
-def _columns(query: EntityQuery) -> Iterator[SortableColumn]:
+def _columns(query: EntityQuery) -> Iterator[dict[str, str]]:
+    """The headers, which are links that sort; ``sorted`` is the direction of the one by which the table is sorted."""
     selection = query.selection
     for header, order, kind in _COLUMNS:
         if order is None:
-            yield SortableColumn(header=header, kind=kind)
+            yield {"header": header, "kind": kind, "address": "", "sorted": ""}
             continue
         here = order is selection.order
         upwards = (order in _ASCENDING) is not selection.backwards
-        turned = replace(
-            selection, order=order, backwards=here and not selection.backwards
-        )
-        yield SortableColumn(
-            header=header,
-            kind=kind,
-            key=order.value,
-            address=address_of(replace(query, selection=turned, offset=0)),
-            sorted=("ascending" if upwards else "descending") if here else "",
-        )
+        backwards = here and not selection.backwards
+        turned = replace(selection, order=order, backwards=backwards)
+        yield {
+            "header": header,
+            "kind": kind,
+            "key": order.value,
+            "address": address_of(replace(query, selection=turned, offset=0)),
+            "sorted": ("ascending" if upwards else "descending") if here else "",
+        }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecentUse:
-    """A drawing of the utilization in the last minutes."""
-
-    width: int
-    height: int
-    limit: str
-    """The height of the line at 100 %."""
-    bars: Sequence[tuple[str, int, str, str]]
-    """Class, x, y and height of each."""
-    words: str
-    """The same for screen readers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntityRow:
-    """A row of the table of entities."""
-
-    color: str
-    """``over``, ``near`` or ``fine``; empty when the utilization is unknown, or there is no limit."""
-    node: str
-    quota: str
-    entity: str
-    usage: str
-    limit: str
-    used: str
-    bar: str | None
-    """The utilization in percent, up to 100; None when there is none to draw."""
-    recent: RecentUse | str
-    throttle: str
-    tokens: str
-    level: str
-    rule: str
-
-
-def _row(usage: EntityUsage, recent: Sequence[float | None]) -> EntityRow:
+def _row(usage: EntityUsage, recent: Sequence[float | None]) -> dict[str, object]:
+    """The texts of a row; ``bar`` is the utilization to draw in percent, None when there is none."""
     entity, used = usage.entity, used_part(usage)
     # for a number that an entity has only under a limit: without one it does not apply, else it is unknown
     unlimited = entity.limit_state is LimitState.UNLIMITED
@@ -260,28 +210,29 @@ def _row(usage: EntityUsage, recent: Sequence[float | None]) -> EntityRow:
         burst = entity.burst_tokens
         tokens += f" of {UNKNOWN if burst is None else digits(burst)}"
     level, rule = _level_and_rule(usage)
-    return EntityRow(
-        color=_color(used, throttled=usage.throttle_time_seconds > 0),
-        node=name(entity.broker),
-        quota=short_type(entity.quota_type),
-        entity=entity_name(name(entity.user), name(entity.client_id)),
-        usage=UNKNOWN
+    return {
+        "color": _color(used, throttled=usage.throttle_time_seconds > 0),
+        "node": name(entity.broker),
+        "quota": short_type(entity.quota_type),
+        "entity": entity_name(name(entity.user), name(entity.client_id)),
+        "usage": UNKNOWN
         if usage.usage is None
         else measured(entity.quota_type, usage.usage),
-        limit=limit_name(entity),
-        used=nothing if used is None else percent(used),
-        bar=None if used is None else f"{100 * min(1.0, max(0.0, used)):.1f}",
-        recent=nothing if all(part is None for part in recent) else _drawn(recent),
-        throttle=seconds(usage.throttle_time_seconds)
+        "limit": limit_name(entity),
+        "used": nothing if used is None else percent(used),
+        "bar": None if used is None else f"{100 * min(1.0, max(0.0, used)):.1f}",
+        "recent": nothing if all(part is None for part in recent) else _drawn(recent),
+        "throttle": seconds(usage.throttle_time_seconds)
         if usage.throttle_known
         else UNKNOWN,
-        tokens=tokens,
-        level=level,
-        rule=rule,
-    )
+        "tokens": tokens,
+        "level": level,
+        "rule": rule,
+    }
 
 
 def _color(used: float | None, *, throttled: bool = False) -> str:
+    """``over``, ``near`` or ``fine``; empty when the utilization is unknown, or there is no limit."""
     if throttled or (used is not None and used >= 1):
         return "over"
     if used is None:
@@ -289,7 +240,8 @@ def _color(used: float | None, *, throttled: bool = False) -> str:
     return "near" if used >= NEAR else "fine"
 
 
-def _drawn(recent: Sequence[float | None]) -> RecentUse:
+def _drawn(recent: Sequence[float | None]) -> dict[str, object]:
+    """The numbers of a drawing of the last minutes, and the same in words for screen readers."""
     bars = []
     for place, part in enumerate(recent):
         if part is not None:
@@ -299,13 +251,13 @@ def _drawn(recent: Sequence[float | None]) -> RecentUse:
     known = [part for part in recent if part is not None]
     least, most = percent(min(known)), percent(max(known))
     minutes = len(recent) * STEP_SECONDS / 60
-    return RecentUse(
-        width=_STEP_WIDTH * len(recent),
-        height=_RECENT_HEIGHT,
-        limit=f"{_RECENT_HEIGHT * (1 - 1 / _TOP):.1f}",
-        bars=bars,
-        words=f"last {minutes:.0f} minutes: from {least} to {most}, lastly {percent(known[-1])}",
-    )
+    return {
+        "width": _STEP_WIDTH * len(recent),
+        "height": _RECENT_HEIGHT,
+        "limit": f"{_RECENT_HEIGHT * (1 - 1 / _TOP):.1f}",
+        "bars": bars,
+        "words": f"last {minutes:.0f} minutes: from {least} to {most}, lastly {percent(known[-1])}",
+    }
 
 
 def _level_and_rule(usage: EntityUsage) -> tuple[str, str]:
@@ -321,20 +273,7 @@ def _level_and_rule(usage: EntityUsage) -> tuple[str, str]:
     return level_name(rule).replace("_", " "), text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageSection:
-    """A table below the entities."""
-
-    key: str
-    heading: str
-    caption: str
-    headers: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    always: bool = False
-    """Whether it is shown without rows."""
-
-
-def _queues(snapshot: Snapshot) -> PageSection:
+def _queues(snapshot: Snapshot) -> dict[str, object]:
     nodes = [node for node in snapshot.nodes if node.delay_queue_size]
     nodes.sort(key=lambda node: -sum(node.delay_queue_size.values()))
     rows = []
@@ -342,23 +281,23 @@ def _queues(snapshot: Snapshot) -> PageSection:
         sizes = (node.delay_queue_size.get(each) for each in QuotaType)
         shown = (UNKNOWN if size is None else f"{size:.0f}" for size in sizes)
         rows.append((name(node.broker), *shown))
-    return PageSection(
-        key="queues",
-        heading="Delay queues",
-        caption=_capped("Connections that nodes do not read from now", len(nodes)),
-        headers=("Node", *map(short_type, QuotaType)),
-        rows=rows,
-    )
+    return {
+        "key": "queues",
+        "heading": "Delay queues",
+        "caption": _capped("Connections that nodes do not read from now", len(nodes)),
+        "headers": ("Node", *map(short_type, QuotaType)),
+        "rows": rows,
+    }
 
 
-def _sources(snapshot: Snapshot) -> PageSection:
+def _sources(snapshot: Snapshot) -> dict[str, object]:
     count = len(snapshot.sources)
-    return PageSection(
-        key="sources",
-        heading="Sources",
-        caption=_capped(f"Agents of nodes: {count}", count),
-        headers=("Source", "Dialect", "State", "Took", "Readings"),
-        rows=[
+    return {
+        "key": "sources",
+        "heading": "Sources",
+        "caption": _capped(f"Agents of nodes: {count}", count),
+        "headers": ("Source", "Dialect", "State", "Took", "Readings"),
+        "rows": [
             (
                 name(source.name),
                 name(source.dialect),
@@ -368,22 +307,21 @@ def _sources(snapshot: Snapshot) -> PageSection:
             )
             for source in islice(snapshot.sources, _MOST)
         ],
-        always=True,
-    )
+    }
 
 
-def _unused(snapshot: Snapshot) -> PageSection:
+def _unused(snapshot: Snapshot) -> dict[str, object]:
     """Configured limits under which no client is measured."""
     limits = snapshot.limits
     rules = () if limits is None else rule_usage(limits, snapshot)
     unused = [rule for rule in rules if rule.hits == ()]
     caption = f"{len(unused)} of {len(rules)} limits configured"
-    return PageSection(
-        key="unused",
-        heading="Limits that no client is measured under",
-        caption=_capped(caption, len(unused)),
-        headers=("For", "Limit", "Value", "Overruled by"),
-        rows=[
+    return {
+        "key": "unused",
+        "heading": "Limits that no client is measured under",
+        "caption": _capped(caption, len(unused)),
+        "headers": ("For", "Limit", "Value", "Overruled by"),
+        "rows": [
             (
                 _entity(rule.entity),
                 rule.key,
@@ -392,7 +330,7 @@ def _unused(snapshot: Snapshot) -> PageSection:
             )
             for rule in unused[:_MOST]
         ],
-    )
+    }
 
 
 def _capped(caption: str, count: int) -> str:

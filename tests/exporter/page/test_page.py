@@ -196,6 +196,8 @@ def test_delay_queues_and_sources() -> None:
     idle = NodeUsage(broker="8", delay_queue_size={QuotaType.FETCH: 0.0})
     assert "connections muted now0" in page(snapshot(nodes=(idle,))).text
     assert "broker-1jolokiaup0.250 s12" in shown.text
+    states = page(snapshot(sources=(health(dialect="up"), health("up", up=False))))
+    assert states.values("span", "class") == ["fine", "over"]
 
 
 def test_limits_that_nobody_is_measured_under() -> None:
