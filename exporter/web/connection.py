@@ -55,7 +55,7 @@ class ConnectionPool:
 
     A connection waits for its TLS handshake, for the rest of a request, or for the next one. When the pool is full, a
     new connection replaces the one that has waited longest, so that idle clients keep no scraper out. A connection
-    whose request is being answered is never replaced.
+    with a request that is being answered is never replaced.
     """
 
     def __init__(self, most: int) -> None:
@@ -107,7 +107,7 @@ class ConnectionPool:
         self._all.discard(connection)
 
     async def end_handshakes(self) -> None:
-        """Cut all connections whose TLS handshake is not complete."""
+        """Cut all connections with an incomplete TLS handshake."""
         begun = [each for each in self._all if each.handshake is not None]
         for each in begun:
             each.cut()
@@ -319,7 +319,7 @@ class HttpConnection(web.RequestHandler):
             self._wire.abort()
 
     def _set_deadline(self, seconds: float | None) -> None:
-        """Cut the connection after so many seconds, instead of the deadline before; None for no deadline."""
+        """Replace the deadline after which the connection is cut; None for no deadline."""
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = (

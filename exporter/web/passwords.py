@@ -20,7 +20,7 @@ _LONGEST: Final = 72
 _MOST_WAITING: Final = 16
 _MOST_OF_ONE: Final = 4
 _MOST_NETWORKS: Final = 4096
-"""Networks whose wrong passwords are counted; the one with the oldest attempt is dropped first."""
+"""Networks with wrong passwords that are counted; the one with the oldest attempt is dropped first."""
 _MOST_COUNTED: Final = 16
 """Wrong passwords: a user who shares an address with a guesser is not behind all others for ever."""
 _IPV6_PREFIX: Final = 64

@@ -173,7 +173,7 @@ class WatchedSettings:
     The current settings of a web config file.
 
     When the file cannot be used any more, that is logged once, and the last valid settings stay: neither a certificate
-    whose key is still to be written nor a typing error changes who can connect. Raises ``ConfigError`` when it cannot
+    that does not match its key yet nor a typing error changes who can connect. Raises ``ConfigError`` when it cannot
     be used at first. ``clock`` returns steady seconds.
     """
 
