@@ -211,7 +211,9 @@ class RateLimitConfig(Section):
     @model_validator(mode="after")
     def _consistent(self) -> RateLimitConfig:
         if self.interval is not None and self.burst == 0:
-            raise ValueError("interval needs a burst of 1 or more, else no request is answered")
+            raise ValueError(
+                "interval needs a burst of 1 or more, else no request is answered"
+            )
         return self
 
 
