@@ -86,18 +86,6 @@ async def test_all_that_a_name_stands_for() -> None:
     assert lines[0] == {"event": "listening", "log_level": "info", "url": served.url, "users": "anybody"}  # fmt: skip
 
 
-async def test_a_port_that_is_taken() -> None:
-    """One sentence, and nothing is left open."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        http = HttpServer(ServerConfig(address="127.0.0.1", port=port))
-        with pytest.raises(CannotListen, match="Address already in use"):
-            await http.open(web.Application(), 1.0)
-        await http.close()
-
-
 async def test_an_application_that_cannot_be_set_up_keeps_no_port() -> None:
     """The port is free again once the server is closed."""
 
@@ -115,13 +103,24 @@ async def test_an_application_that_cannot_be_set_up_keeps_no_port() -> None:
     socket.create_server(("127.0.0.1", port)).close()
 
 
-@pytest.mark.parametrize("address", ["nobody.invalid", "a" * 100, "a..b"])
-async def test_a_host_that_there_is_not(address: str) -> None:
-    """The same for a name that nobody knows, or that is none."""
-    http = HttpServer(ServerConfig(address=address, port=0))
-    with pytest.raises(CannotListen, match=f"^cannot listen on {address} port 0: "):
-        await http.open(web.Application(), 1.0)
-    await http.close()
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("127.0.0.1", "Address already in use"),
+        ("nobody.invalid", ""),
+        ("a" * 100, ""),
+        ("a..b", ""),
+    ],
+)
+async def test_an_address_that_cannot_be_had(address: str, reason: str) -> None:
+    """A port that is taken, and names that are unknown or not valid: one sentence, and nothing is left open."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        http = HttpServer(ServerConfig(address=address, port=port))
+        found = f"^cannot listen on {address} port {port}: {reason}"
+        with pytest.raises(CannotListen, match=found):
+            await http.open(web.Application(), 1.0)
+        await http.close()
 
 
 def test_a_web_config_file_is_checked_at_once(tmp_path: Path) -> None:
@@ -154,25 +153,6 @@ async def test_the_end_cuts_off_who_only_waits(
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have asyncio accept again after a moment, not after a second."""
     monkeypatch.setattr("asyncio.constants.ACCEPT_RETRY_DELAY", 0.05)
-
-
-@pytest.mark.usefixtures("soon")
-async def test_no_file_descriptor_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is logged, and tried again a moment later."""
-    accept, failures = socket.socket.accept, [OSError(24, "Too many open files")]
-
-    def scarce(self: socket.socket) -> tuple[socket.socket, object]:
-        if failures:
-            raise failures.pop()
-        return accept(self)
-
-    monkeypatch.setattr(socket.socket, "accept", scarce)
-    with capture_logs() as lines:
-        async with serving() as served, connected(served.url) as (read, write):
-            write.write(ASK)
-            await read.readuntil(b"hello")
-    told = [line for line in lines if line["log_level"] == "error"]
-    assert [line["reason"] for line in told] == ["Too many open files"]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +216,7 @@ async def test_few_files_may_be_opened(tmp_path: Path) -> None:
 async def test_without_a_descriptor_the_longest_waiting_makes_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Else idle connections keep every scrape out for minutes."""
+    """Else idle connections keep every scrape out for minutes; the log has the reason, and it is tried again a moment later."""
     accept, scarce = socket.socket.accept, False
 
     def failing(self: socket.socket) -> tuple[socket.socket, object]:
@@ -245,15 +225,30 @@ async def test_without_a_descriptor_the_longest_waiting_makes_room(
         return accept(self)
 
     monkeypatch.setattr(socket.socket, "accept", failing)
-    async with serving() as served, connected(served.url) as (idle, write):
-        write.write(ASK)
-        await idle.readuntil(b"hello")
-        scarce = True
-        async with connected(served.url) as (read, newer):
-            assert await idle.read() == b""
-            scarce = False
-            newer.write(ASK)
-            await read.readuntil(b"hello")
+    with capture_logs() as lines:
+        async with serving() as served, connected(served.url) as (idle, write):
+            write.write(ASK)
+            await idle.readuntil(b"hello")
+            scarce = True
+            async with connected(served.url) as (read, newer):
+                assert await idle.read() == b""
+                scarce = False
+                newer.write(ASK)
+                await read.readuntil(b"hello")
+    errors = [line["reason"] for line in lines if line["log_level"] == "error"]
+    assert errors == ["Too many open files"]
+
+
+async def test_other_errors_of_the_loop_are_logged_as_asyncio_does(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Only what concerns accepting is handled by the server, as long as it listens."""
+    loop = asyncio.get_running_loop()
+    async with serving():
+        loop.call_exception_handler({"message": "something else"})
+        assert loop.get_exception_handler() is not None
+    assert "something else" in caplog.text
+    assert loop.get_exception_handler() is None
 
 
 @pytest.mark.parametrize(
