@@ -13,8 +13,8 @@ import aiohttp
 
 from ..config import ServerConfig
 from ..os_reason import os_reason
-from ..web.limits import advice_of_files, most_connections
-from ..web.load import load_web_settings
+from ..web.connection import advice_of_files, most_connections
+from ..web.settings import load_web_settings
 from .result import Result, Verdict
 
 _SECONDS: Final = 3.0

@@ -10,8 +10,8 @@ from typing import Final
 from ..config import Config
 from ..config.loaded import named_files
 from ..errors import ConfigError
-from ..web.load import load_web_settings
-from ..web.model import WebConfig
+from ..web.settings import load_web_settings
+from ..web.web_config import WebConfig
 from .result import Result, Verdict
 
 _SECRET_FIELDS: Final = frozenset(

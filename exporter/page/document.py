@@ -12,34 +12,34 @@ from ..exposition.rows import rule_labels
 from ..snapshot import EntityUsage
 from ..trails import STEP_SECONDS, Trails
 from ..untrusted import LONGEST
-from .view import View
+from .query import QueryResult
 
-UNITS: Final = {
+_UNITS: Final = {
     QuotaType.PRODUCE: "bytes_per_second",
     QuotaType.FETCH: "bytes_per_second",
     QuotaType.REQUEST: "threads",
     QuotaType.CONTROLLER_MUTATION: "mutations_per_second",
 }
-"""What usage and limit are counted in."""
+"""Of usage and limit."""
 
 
-def document(view: View) -> bytes:
-    """The answer; all characters beyond ASCII are escaped, so that names may hold anything."""
+def document(result: QueryResult) -> bytes:
+    """The answer; all characters beyond ASCII are escaped, so that names can hold anything."""
     content = {
-        "taken_at": view.snapshot.taken_at,
-        "total": view.total,
-        "offset": view.query.offset,
-        "size": view.query.size,
-        "next": view.following,
-        "limits_unknown": view.limits_unknown,
+        "taken_at": result.snapshot.taken_at,
+        "total": result.total,
+        "offset": result.query.offset,
+        "size": result.query.size,
+        "next": result.following,
+        "limits_unknown": result.limits_unknown,
         "recent_step_seconds": STEP_SECONDS,
-        "entities": [_entity(usage, view.trails) for usage in view.rows],
+        "entities": [_entity(usage, result.trails) for usage in result.rows],
     }
     return json.dumps(content, allow_nan=False).encode("ascii") + b"\n"
 
 
 def failure(text: str) -> bytes:
-    """An answer that is none, and why."""
+    """The answer to a request that failed."""
     return json.dumps({"error": text}).encode("ascii") + b"\n"
 
 
@@ -50,7 +50,7 @@ def _entity(usage: EntityUsage, trails: Trails) -> dict[str, Any]:
         "quota_type": entity.quota_type.label,
         "user": _cut(entity.user),
         "client_id": _cut(entity.client_id),
-        "unit": UNITS[entity.quota_type],
+        "unit": _UNITS[entity.quota_type],
         "usage": _number(usage.usage),
         "limit": _number(entity.limit),
         "limit_state": entity.limit_state.value,

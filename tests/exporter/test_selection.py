@@ -5,7 +5,7 @@ from tests.exporter.examples import limits, usage
 
 from quotascope.cli.top.screen import _style as top_style
 from quotascope.cli.usage_table import _style as table_style
-from quotascope.exporter.page.drawings import state
+from quotascope.exporter.page.page import _color
 from quotascope.exporter.selection import Order, Selection, Show, in_order, matching
 from quotascope.exporter.snapshot import Columns, EntityUsage
 from quotascope.metrics import QuotaType
@@ -161,18 +161,18 @@ def test_from_eighty_percent_on_it_is_close(
     """Documented in docs/page.md; page, terminal and filter agree, and what is throttled is red whatever it uses."""
     full = usage(usage=used * 1000, limit=1000.0)
     assert bool(matching(Columns.of([full]).usages, Selection(show=Show.NEAR))) is near
-    assert state(used) == colour
+    assert _color(used) == colour
     assert top_style(full) == table_style(full) == terminal
     throttled = replace(full, throttle_time_seconds=0.1)
     slow = Columns.of([throttled]).usages
     assert matching(slow, Selection(show=Show.NEAR)) == [throttled]
-    assert state(used, throttled=True) == "over"
+    assert _color(used, throttled=True) == "over"
     assert top_style(throttled) == table_style(throttled) == "red"
 
 
 def test_what_is_unknown_has_no_colour() -> None:
     """Green would say that all is well."""
-    assert state(None) == ""
+    assert _color(None) == ""
     assert top_style(UNKNOWN) == table_style(UNKNOWN) == "dim"
     assert top_style(FREE) == table_style(FREE) == "dim"
 

@@ -19,8 +19,7 @@ from tests.exporter.recorded import (
 from quotascope.exporter.beans import Layout
 from quotascope.exporter.join import Join
 from quotascope.exporter.page.document import document
-from quotascope.exporter.page.query import read_query
-from quotascope.exporter.page.view import view_of
+from quotascope.exporter.page.query import find_entities, read_query
 from quotascope.exporter.snapshot import (
     EntityUsage,
     LimitsHealth,
@@ -272,7 +271,9 @@ def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(
     for family in ("kafka_quota_throttle_time_seconds{", "kafka_quota_throttle_cause"):
         rows = [row for row in lines(before, family) if named not in row]
         assert lines(shown, family) == rows
-    answer = json.loads(document(view_of(shown, Trails(), read_query({"show": "all"}))))
+    answer = json.loads(
+        document(find_entities(shown, Trails(), read_query({"show": "all"})))
+    )
     seconds = {
         label: [
             each["throttle_time_seconds"]

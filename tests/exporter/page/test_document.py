@@ -6,8 +6,7 @@ from tests.exporter.examples import NOW, limits, snapshot, usage
 
 from quotascope.exporter.limits import Limits
 from quotascope.exporter.page.document import document
-from quotascope.exporter.page.query import read_query
-from quotascope.exporter.page.view import view_of
+from quotascope.exporter.page.query import find_entities, read_query
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.exporter.trails import Trails
 from quotascope.metrics import QuotaType
@@ -17,7 +16,7 @@ def told(shown: Snapshot, **given: str) -> dict[str, Any]:
     """The JSON for a query, read again."""
     trails = Trails()
     trails.note(shown)
-    read: dict[str, Any] = json.loads(document(view_of(shown, trails, read_query(given))))  # fmt: skip
+    read: dict[str, Any] = json.loads(document(find_entities(shown, trails, read_query(given))))  # fmt: skip
     return read
 
 

@@ -15,6 +15,8 @@ from structlog.testing import capture_logs
 from tests.cluster.certificates import Certificates
 from tests.exporter.examples import ScriptedSource
 from tests.exporter.web.serving import (
+    ASK,
+    CLOSING,
     HASH,
     PASSWORD,
     connected,
@@ -27,11 +29,9 @@ from tests.exporter.web.serving import (
 from quotascope.exporter.config import Config, ServerConfig
 from quotascope.exporter.errors import CannotListen, ConfigError
 from quotascope.exporter.service import Exporter
-from quotascope.exporter.web import Front
-from quotascope.exporter.web.front import _url
-from quotascope.exporter.web.limits import connections_within
-
-ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+from quotascope.exporter.web import HttpServer
+from quotascope.exporter.web.connection import connections_within
+from quotascope.exporter.web.server import url_of
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 )
 def test_url_can_be_opened(address: str, shown: str) -> None:
     """The URL in the log is one for a browser on this machine, whatever the exporter listens on."""
-    assert _url("http", address, 1) == shown
+    assert url_of("http", address, 1) == shown
 
 
 async def curl(*arguments: str) -> tuple[int, str]:
@@ -82,62 +82,52 @@ async def test_all_that_a_name_stands_for() -> None:
     """A name is looked up; the log says who may ask."""
     with capture_logs() as lines:
         async with serving(address="localhost") as served:
-            assert b"hello" in await exchange(
-                served.url, ASK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-            )
+            assert b"hello" in await exchange(served.url, CLOSING)
     assert lines[0] == {"event": "listening", "log_level": "info", "url": served.url, "users": "anybody"}  # fmt: skip
 
 
-async def test_a_port_that_is_taken() -> None:
-    """One sentence, and nothing is left open."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        front = Front(ServerConfig(address="127.0.0.1", port=port))
-        with pytest.raises(CannotListen, match="Address already in use"):
-            await front.open(web.Application(), 1.0)
-        await front.close()
-
-
-async def test_an_application_that_cannot_be_set_up_keeps_no_port(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """What listened already is closed with the front."""
-    opened: list[socket.socket] = []
-    create = socket.create_server
-
-    def noted(*place: Any, **options: Any) -> socket.socket:
-        opened.append(create(*place, **options))
-        return opened[-1]
+async def test_an_application_that_cannot_be_set_up_keeps_no_port() -> None:
+    """The port is free again once the server is closed."""
 
     async def broken(_app: web.Application) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(socket, "create_server", noted)
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
     app = web.Application()
     app.on_startup.append(broken)
-    front = Front(ServerConfig(address="127.0.0.1", port=0))
+    http = HttpServer(ServerConfig(address="127.0.0.1", port=port))
     with pytest.raises(ZeroDivisionError):
-        await front.open(app, 1.0)
-    await front.close()
-    assert [each.fileno() for each in opened] == [-1]
+        await http.open(app, 1.0)
+    await http.close()
+    socket.create_server(("127.0.0.1", port)).close()
 
 
-@pytest.mark.parametrize("address", ["nobody.invalid", "a" * 100, "a..b"])
-async def test_a_host_that_there_is_not(address: str) -> None:
-    """The same for a name that nobody knows, or that is none."""
-    front = Front(ServerConfig(address=address, port=0))
-    with pytest.raises(CannotListen, match=f"^cannot listen on {address} port 0: "):
-        await front.open(web.Application(), 1.0)
-    await front.close()
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("127.0.0.1", "Address already in use"),
+        ("nobody.invalid", ""),
+        ("a" * 100, ""),
+        ("a..b", ""),
+    ],
+)
+async def test_an_address_that_cannot_be_had(address: str, reason: str) -> None:
+    """A port that is taken, and names that are unknown or not valid: one sentence, and nothing is left open."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        http = HttpServer(ServerConfig(address=address, port=port))
+        found = f"^cannot listen on {address} port {port}: {reason}"
+        with pytest.raises(CannotListen, match=found):
+            await http.open(web.Application(), 1.0)
+        await http.close()
 
 
 def test_a_web_config_file_is_checked_at_once(tmp_path: Path) -> None:
     """Before anything listens."""
     config = ServerConfig(web_config_file=web_file(tmp_path, basic_auth_user={}))
     with pytest.raises(ConfigError, match="unknown key 'basic_auth_user'"):
-        Front(config)
+        HttpServer(config)
 
 
 async def test_the_end_cuts_off_who_only_waits(
@@ -153,28 +143,16 @@ async def test_the_end_cuts_off_who_only_waits(
     ):
         write.write(ASK)
         await read.readuntil(b"hello")
-        await plain.front.close()
-        await guarded.front.close()
+        await plain.server.close()
+        await guarded.server.close()
         assert await read.read() == b""
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_no_file_descriptor_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told, and tried again a moment later."""
-    accept, failures = socket.socket.accept, [OSError(24, "Too many open files")]
-
-    def scarce(self: socket.socket) -> tuple[socket.socket, object]:
-        if failures:
-            raise failures.pop()
-        return accept(self)
-
-    monkeypatch.setattr(socket.socket, "accept", scarce)
-    with capture_logs() as lines:
-        async with serving() as served, connected(served.url) as (read, write):
-            write.write(ASK)
-            await read.readuntil(b"hello")
-    told = [line for line in lines if line["log_level"] == "error"]
-    assert [line["reason"] for line in told] == ["Too many open files"]
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have asyncio accept again after a moment, not after a second."""
+    monkeypatch.setattr("asyncio.constants.ACCEPT_RETRY_DELAY", 0.05)
 
 
 @pytest.mark.parametrize(
@@ -234,10 +212,11 @@ async def test_few_files_may_be_opened(tmp_path: Path) -> None:
     assert "ulimit -n" in warning["advice"]
 
 
+@pytest.mark.usefixtures("soon")
 async def test_without_a_descriptor_the_longest_waiting_makes_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Else idle connections keep every scrape out for minutes."""
+    """Else idle connections keep every scrape out for minutes; the log has the reason, and it is tried again a moment later."""
     accept, scarce = socket.socket.accept, False
 
     def failing(self: socket.socket) -> tuple[socket.socket, object]:
@@ -246,15 +225,30 @@ async def test_without_a_descriptor_the_longest_waiting_makes_room(
         return accept(self)
 
     monkeypatch.setattr(socket.socket, "accept", failing)
-    async with serving() as served, connected(served.url) as (idle, write):
-        write.write(ASK)
-        await idle.readuntil(b"hello")
-        scarce = True
-        async with connected(served.url) as (read, newer):
-            assert await idle.read() == b""
-            scarce = False
-            newer.write(ASK)
-            await read.readuntil(b"hello")
+    with capture_logs() as lines:
+        async with serving() as served, connected(served.url) as (idle, write):
+            write.write(ASK)
+            await idle.readuntil(b"hello")
+            scarce = True
+            async with connected(served.url) as (read, newer):
+                assert await idle.read() == b""
+                scarce = False
+                newer.write(ASK)
+                await read.readuntil(b"hello")
+    errors = [line["reason"] for line in lines if line["log_level"] == "error"]
+    assert errors == ["Too many open files"]
+
+
+async def test_other_errors_of_the_loop_are_logged_as_asyncio_does(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Only what concerns accepting is handled by the server, as long as it listens."""
+    loop = asyncio.get_running_loop()
+    async with serving():
+        loop.call_exception_handler({"message": "something else"})
+        assert loop.get_exception_handler() is not None
+    assert "something else" in caplog.text
+    assert loop.get_exception_handler() is None
 
 
 @pytest.mark.parametrize(

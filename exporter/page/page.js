@@ -1,10 +1,4 @@
-"""What makes the page follow; everything on it works without."""
-
-from __future__ import annotations
-
-from typing import Final
-
-SCRIPT: Final = """\
+// Makes the page follow the cluster; everything on it works without.
 "use strict";
 (() => {
   const form = document.getElementById("selection");
@@ -77,4 +71,3 @@ SCRIPT: Final = """\
     if (follow.checked && document.visibilityState === "visible") show(address);
   }, 10000);
 })();
-"""
