@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from .errors import CodecUnusable, EventLogDamaged
+from ..errors import CodecUnusable, EventLogDamaged
 
 Decode = Callable[[bytes], Iterable[bytes]]
 """Takes in the next bytes of a file and gives back what they make, piece by piece, as far as that is complete."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import NoEventLog
+from ..errors import NoEventLog
 
 _RUNNING = ".inprogress"
 _COMPACTED = ".compact"

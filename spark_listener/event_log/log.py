@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from ..errors import NoEventLog
 from ..job import Books
-from .errors import NoEventLog
 from .layout import LogFile, files, is_running, locate
 from .lines import event_of, is_wanted
 from .reading import LogReader

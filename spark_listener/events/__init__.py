@@ -1,7 +1,7 @@
 """Spark's listener events, as its JsonProtocol writes them: typed records, and the cause of a failed task."""
 
+from ..errors import UnreadableEvent
 from .cause import Cause
-from .errors import UnreadableEvent
 from .failure import Failure, classify
 from .parsing import WANTED, parse
 from .records import (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from .errors import UnreadableEvent
+from ..errors import UnreadableEvent
 
 Json: TypeAlias = Mapping[str, Any]
 _LARGEST = 2**63

@@ -9,16 +9,12 @@ from typing import Any, NamedTuple
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.pages.files import put
 
-from ..errors import SparkListenerError
+from ..errors import UnreadableSummary
 from .snapshot import JobSnapshot, QueryTotals
 
 _SIDES = ("read", "write", "admin")
 _FORMAT = 1
 _COUNTS = ("throttled_ms", "responses", "longest_ms", "quota_retries")
-
-
-class UnreadableSummary(SparkListenerError):
-    """A file is no summary."""
 
 
 class Summary(NamedTuple):

@@ -5,8 +5,9 @@ What the Kafka clients in the JVMs of a job were told, such as those of Spark's 
 driver. `REPORTER` makes the counts of a source or a sink exact.
 """
 
-from .jar import JarUnavailable, write_jar
-from .plugin import KEYS, PLUGIN, REPORTER, PluginTotals, PluginUnreadable
+from ..errors import JarUnavailable, PluginUnreadable
+from .jar import write_jar
+from .plugin import KEYS, PLUGIN, REPORTER, PluginTotals
 
 __all__ = [
     "KEYS",

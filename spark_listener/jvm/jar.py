@@ -7,12 +7,8 @@ from pathlib import Path
 
 from quotascope.pages.files import put
 
-from ..errors import SparkListenerError
+from ..errors import JarUnavailable
 from .building import JAR, BuildFailed, build
-
-
-class JarUnavailable(SparkListenerError):
-    """The jar is neither in this installation nor can it be built here."""
 
 
 def write_jar(target: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final, get_args
 
 from quotascope.clients.accounting import Client, ClientTotals, Side
 
-from ..errors import SparkListenerError
+from ..errors import PluginUnreadable
 
 PLUGIN: Final = "io.quotascope.spark.ThrottlePlugin"
 """For `spark.plugins`."""
@@ -15,10 +15,6 @@ REPORTER: Final = "io.quotascope.spark.ThrottleReporter"
 """For the option `kafka.metric.reporters` of a source or a sink."""
 KEYS: Final = ("spark.quotascope.jvm.intervalSeconds",)
 """Properties that the plugin reads: how often a JVM reads its Kafka clients, in seconds, 1 by default."""
-
-
-class PluginUnreadable(SparkListenerError):
-    """The plugin answers otherwise than this version expects."""
 
 
 class PluginTotals:

@@ -3,19 +3,22 @@
 import math
 import re
 from itertools import pairwise
-from types import SimpleNamespace
-from typing import Any
 from xml.etree.ElementTree import Element
 
 import pytest
 
-from quotascope.metrics import QuotaType
-from quotascope.pipeline.report.bar_chart import Bar, bar_chart
-from quotascope.pipeline.report.charts import _legend
-from quotascope.pipeline.report.heat_map import heat_map
-from quotascope.pipeline.report.line_chart import Limit, line_chart
-from quotascope.pipeline.report.scales import round_times
-from quotascope.pipeline.report.usage import Usage
+from quotascope.pages.charts import (
+    ChartBar,
+    Curve,
+    Lane,
+    LimitLine,
+    Span,
+    bar_chart,
+    heat_map,
+    line_chart,
+    timeline_chart,
+)
+from quotascope.pages.scales import round_seconds, round_times
 
 DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
@@ -67,7 +70,7 @@ def test_names_stand_beside_what_they_name(svg: Element) -> None:
 
 
 def test_the_more_the_darker(svg: Element) -> None:
-    """From faint to full, in proportion; an hour that was not seen is not an hour without anything."""
+    """From faint to full, in proportion; an hour without data is not an hour of value 0."""
     *seen, blank = svg.iter("rect")
     shades = [float(rect.attrib["fill-opacity"]) for rect in seen]
     assert (shades[0], shades[83], shades[166]) == (0.08, 0.54, 1.0)
@@ -75,7 +78,7 @@ def test_the_more_the_darker(svg: Element) -> None:
     assert blank.attrib["class"] == "blank"
     assert "fill-opacity" not in blank.attrib
     titles = [group.findtext("title") for group in svg.iter("g")]
-    assert (titles[0], titles[25], titles[167]) == ("Mon 00h: 0 B", "Tue 01h: 25 B", "Sun 23h: not seen")  # fmt: skip
+    assert (titles[0], titles[25], titles[167]) == ("Mon 00h: 0 B", "Tue 01h: 25 B", "Sun 23h: no data")  # fmt: skip
 
 
 def test_a_week_without_anything_is_faint() -> None:
@@ -86,7 +89,7 @@ def test_a_week_without_anything_is_faint() -> None:
 
 def _bars(*values: float) -> Element:
     return bar_chart(
-        [Bar(name=f"n{value}", value=value, told=f"{value} s", colour=number) for number, value in enumerate(values)],
+        [ChartBar(name=f"n{value}", value=value, text=f"{value} s", color=number) for number, value in enumerate(values)],
         "A",
     )  # fmt: skip
 
@@ -117,13 +120,13 @@ def test_less_than_one_is_drawn_as_well() -> None:
     assert widths == [640, 320]
 
 
-def test_eight_colours_come_round_again() -> None:
+def test_eight_colors_come_round_again() -> None:
     """The ninth bar has the first one's."""
     classes = [rect.attrib["class"] for rect in _bars(*[1.0] * 9).iter("rect")]
     assert classes == [*(f"f{number}" for number in range(8)), "f0"]
 
 
-USAGE = Usage(
+USAGE = Curve(
     begin_ms=1_795_392_000_000,
     end_ms=1_795_392_010_000,
     piece_ms=1_000,
@@ -141,7 +144,7 @@ def _moves(path: Element) -> list[tuple[str, list[float]]]:
 
 def test_usage_is_drawn_by_its_pieces() -> None:
     """A line that ends where a piece is missing; an area with a flat top for each, however low, but for none."""
-    svg, _ = line_chart(QuotaType.PRODUCE, USAGE, [])
+    svg, _ = line_chart(USAGE, [], str)
     peak, mean = svg.iter("path")
     second = (1130 - 86) / 10
     assert [(move, numbers[0]) for move, numbers in _moves(mean)] == [
@@ -158,8 +161,8 @@ def test_usage_is_drawn_by_its_pieces() -> None:
 
 def test_limits_are_lines_at_their_value() -> None:
     """Up to three times the peak; what is above is given back, and a ninth candidate's line is dashed."""
-    limits = [Limit(name=str(n), value=value, colour=n) for n, value in ((0, 50.0), (8, 300.0), (9, 301.0))]  # fmt: skip
-    svg, left_out = line_chart(QuotaType.PRODUCE, USAGE, limits)
+    limits = [LimitLine(name=str(n), value=value, color=n) for n, value in ((0, 50.0), (8, 300.0), (9, 301.0))]  # fmt: skip
+    svg, left_out = line_chart(USAGE, limits, str)
     assert [limit.name for limit in left_out] == ["9"]
     low, high = (line for line in svg.iter("line") if "limit" in line.attrib["class"])
     assert (low.attrib["class"], high.attrib["class"]) == ("limit s0", "limit s0")
@@ -197,13 +200,89 @@ def test_moments_are_those_of_clocks(length: int, step: int) -> None:
     assert first == step
 
 
-def test_the_legend_draws_limits_as_the_chart_does() -> None:
-    """In the colour of the candidate, dashed from the ninth on; equal limits share a line."""
-    summary: Any = SimpleNamespace(group=SimpleNamespace(kind=QuotaType.PRODUCE))
-    drawn: Any = SimpleNamespace(usage=USAGE)
-    limits = [Limit(name=f"c{n}", value=value, colour=n) for n, value in ((0, 1_000.0), (7, 2_000.0), (8, 3_000.0), (9, 3_000.0))]  # fmt: skip
-    keys = [each for each in _legend(summary, drawn, limits) if isinstance(each, Element)]  # fmt: skip
-    marks = [path for key in keys for path in key.iter("path") if "limit" in path.attrib["class"]]  # fmt: skip
-    assert [(mark.attrib["class"], mark.get("stroke-dasharray")) for mark in marks] == [("limit s0", ""), ("limit s7", ""), ("limit s1", "6 4")]  # fmt: skip
-    told = ["".join(key.itertext()).strip() for key in keys]
-    assert told == ["used, mean", "peak", "1 kB/s: c0", "2 kB/s: c7", "3 kB/s: c8, c9"]
+@pytest.mark.parametrize(
+    ("length", "step"),
+    [
+        (0.001, 0.001), (0.5, 0.1), (60, 10), (7_322, 1_800), (40_000, 7_200), (90_000, 21_600), (500_000, 86_400),
+        (1e12, 1.25e11),
+    ],
+)  # fmt: skip
+def test_durations_are_round_and_few(length: float, step: float) -> None:
+    """From 0 to the length, in at most eight steps."""
+    found = round_seconds(length)
+    assert found == pytest.approx([step * n for n in range(len(found))])
+    assert found[-1] <= length < found[-1] + step
+    assert len(found) <= 9
+
+
+@pytest.fixture
+def timeline() -> Element:
+    """A minute with two lanes: one with three rows of failed attempts, of which the first is marked, and one with one."""
+    spans: list[list[list[tuple[float, float, float]]]] = [
+        [[(1, 20, 0)], [(2, 9, 4)], [(3, 5, 0)], [(4, 6, 0)]],
+        [[(22, 30, 0), (32, 40, 0)], [(33, 38, 1.5)]],
+    ]
+    lanes = [
+        Lane(label=f"lane {number}", rows=[[Span(began=b, ended=e, color="#123456", title=f"{b} to {e}", marked=m) for b, e, m in row] for row in rows])
+        for number, rows in enumerate(spans)
+    ]  # fmt: skip
+    return timeline_chart(lanes, 60, "#f0b400")
+
+
+def _ticks(svg: Element) -> list[float]:
+    lines = [each for each in svg.iter("line") if each.get("class") == "grid"]
+    assert all(each.attrib["x1"] == each.attrib["x2"] for each in lines)
+    return [float(each.attrib["x1"]) for each in lines]
+
+
+def test_ticks_stand_every_ten_seconds(timeline: Element) -> None:
+    """Side by side, with their labels above them."""
+    ticks = _ticks(timeline)
+    labels = [each for each in timeline.iter("text") if each.get("class") == "tick middle"]  # fmt: skip
+    assert [each.text for each in labels] == ["0", "+10 s", "+20 s", "+30 s", "+40 s", "+50 s", "+1 min"]  # fmt: skip
+    assert [float(each.attrib["x"]) for each in labels] == ticks
+    assert [after - before for before, after in pairwise(ticks)] == pytest.approx([145] * 6)  # fmt: skip
+    (top,) = {float(each.attrib["y1"]) for each in timeline.iter("line")}
+    assert all(0 < top - float(each.attrib["y"]) < 12 for each in labels)
+
+
+def test_spans_begin_and_end_at_their_times(timeline: Element) -> None:
+    """By the ticks, each at its second; a mark begins with its span, and has the color of marks."""
+    zero, *_, minute = _ticks(timeline)
+    found = [tuple((x - zero) / (minute - zero) * 60 for x in _box(rect)[::2]) for rect in timeline.iter("rect")]  # fmt: skip
+    first = [(1, 20), (2, 9), (2, 6), (3, 5), (4, 6)]
+    second = [(22, 30), (32, 40), (33, 38), (33, 34.5)]
+    assert found == [pytest.approx(each) for each in first + second]
+    colors = [rect.get("fill") for rect in timeline.iter("rect")]
+    assert [n for n, color in enumerate(colors) if color == "#f0b400"] == [2, 8]
+
+
+def test_rows_and_lanes_are_apart(timeline: Element) -> None:
+    """Rows do not touch, lanes are further apart than rows, a mark is drawn into its span, and nothing is cut off."""
+    left, top, right, bottom = map(float, timeline.attrib["viewBox"].split())
+    boxes = [_box(rect) for rect in timeline.iter("rect")]
+    marks = [boxes.pop(8), boxes.pop(2)]
+    for mark, span in zip(marks, (boxes[6], boxes[1]), strict=True):
+        assert span[1] < mark[1] < mark[3] <= span[3]
+    rows = sorted({(box[1], box[3]) for box in boxes})
+    gaps = [below - above for (_, above), (below, _) in pairwise(rows)]
+    assert gaps == [2, 2, 2, 10, 2]
+    assert {lower - upper for upper, lower in rows} == {12}
+    for line in timeline.iter("line"):
+        assert top < float(line.attrib["y1"]) < rows[0][0]
+        assert rows[-1][1] < float(line.attrib["y2"]) <= bottom
+    assert all(left < box[0] and box[2] <= _ticks(timeline)[-1] for box in boxes)
+    assert _ticks(timeline)[-1] + 20 <= right  # the last label is centered on its tick
+    assert bottom - rows[-1][1] < 20
+    names = [each for each in timeline.iter("text") if each.get("class") == "end"]
+    assert [each.text for each in names] == ["lane 0", "lane 1"]
+    for name, (upper, lower) in zip(names, (rows[0], rows[4]), strict=True):
+        assert upper < float(name.attrib["y"]) <= lower
+        assert 0 < _ticks(timeline)[0] - float(name.attrib["x"]) < 20
+
+
+def test_shortest_spans_can_be_seen() -> None:
+    """Two pixels wide at least, and so are marks."""
+    span = Span(began=5, ended=5, color="", title="", marked=1e-9)
+    svg = timeline_chart([Lane(label="", rows=[[span]])], 1e6, "")
+    assert [rect.get("width") for rect in svg.iter("rect")] == ["2", "2"]
