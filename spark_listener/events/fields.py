@@ -1,4 +1,4 @@
-"""Reads fields of events of whatever shape: versions of Spark add, drop and rename them."""
+"""Reads fields of events of any shape: versions of Spark add, drop and rename them."""
 
 from __future__ import annotations
 

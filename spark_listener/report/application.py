@@ -13,7 +13,7 @@ from ..event_log import EventLog, EventLogError
 from ..events import (
     ApplicationEnded,
     ApplicationStarted,
-    Cause,
+    FailureCause,
     JobEnded,
     JobStarted,
     QueryProgressed,
@@ -48,7 +48,7 @@ class StageHistory:
     began: float | None = None
     ended: float | None = None
     failed: bool = False
-    failures: dict[Cause, int] = field(default_factory=dict)
+    failures: dict[FailureCause, int] = field(default_factory=dict)
     throttled_ms: int | None = None
     """Sum of the notes of its failed attempts; None if none of them left a note."""
 
@@ -74,7 +74,7 @@ class FailedAttempt:
     executor: str
     query: str
     """As in `StageHistory`."""
-    cause: Cause
+    cause: FailureCause
     raised: tuple[str, ...]
     """Classes of the exceptions, outermost first."""
     began: float

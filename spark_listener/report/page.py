@@ -18,7 +18,7 @@ from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.style import CHARTS
 from quotascope.pages.words import seconds, shown
 
-from ..events import Cause
+from ..events import FailureCause
 from .application import Application
 from .sections import causes, headline, notes, period, sections
 
@@ -31,16 +31,16 @@ THROTTLED: Final = "#f0b400"
 STAGE: Final = "#b8c4d0"
 FAILED_STAGE: Final = "#8a97a5"
 CAUSES: Final = {
-    Cause.KAFKA_QUOTA: "#c1272d",
-    Cause.KAFKA_TIMEOUT_THROTTLED: "#e8681a",
-    Cause.KAFKA_TIMEOUT: "#f2a071",
-    Cause.KAFKA_OTHER: "#9c5b8f",
-    Cause.EXECUTOR_LOST: "#2f4b7c",
-    Cause.FETCH_FAILED: "#3f8fc4",
-    Cause.PYTHON_WORKER_DIED: "#5a5fb8",
-    Cause.KILLED: "#6b7280",
-    Cause.OTHER: "#4a5560",
-    Cause.UNKNOWN: "#9aa3ad",
+    FailureCause.KAFKA_QUOTA: "#c1272d",
+    FailureCause.KAFKA_TIMEOUT_THROTTLED: "#e8681a",
+    FailureCause.KAFKA_TIMEOUT: "#f2a071",
+    FailureCause.KAFKA_OTHER: "#9c5b8f",
+    FailureCause.EXECUTOR_LOST: "#2f4b7c",
+    FailureCause.FETCH_FAILED: "#3f8fc4",
+    FailureCause.PYTHON_WORKER_DIED: "#5a5fb8",
+    FailureCause.KILLED: "#6b7280",
+    FailureCause.OTHER: "#4a5560",
+    FailureCause.UNKNOWN: "#9aa3ad",
 }
 """Colors that can be distinguished with red-green color blindness."""
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from quotascope.pages.words import counted, moment, seconds, shown
 
-from ..events import Cause
+from ..events import FailureCause
 from ..job import QueryTotals
 from .application import Application, FailedAttempt, StageHistory
 
@@ -194,10 +194,12 @@ def throttled_clients(application: Application) -> Sequence[QueryTotals]:
     return sorted(found, key=lambda row: row[1].throttled_ms, reverse=True)
 
 
-def causes(application: Application) -> Sequence[tuple[Cause, int, int]]:
+def causes(application: Application) -> Sequence[tuple[FailureCause, int, int]]:
     """The causes that occurred, with failed attempts and retries."""
     snapshot = application.snapshot
-    rows = [(each, snapshot.failures[each], snapshot.retries[each]) for each in Cause]
+    rows = [
+        (each, snapshot.failures[each], snapshot.retries[each]) for each in FailureCause
+    ]
     return [row for row in rows if row[1] or row[2]]
 
 

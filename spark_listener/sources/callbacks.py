@@ -9,10 +9,9 @@ from typing import Any
 
 from ..errors import SourceUnusable, brief
 from ..foreign import Java, Spark
-from ..job import Books
-from . import json_text
+from ..job import EventSink
 from .bus import QUEUE, ListenerBus
-from .timing import lateness
+from .source import event_of, lateness
 
 _INTERFACE = "org.apache.spark.scheduler.SparkListenerInterface"
 _END = "SparkListenerApplicationEnd"
@@ -36,7 +35,7 @@ class CallbackSource:
     def __init__(
         self,
         context: Spark,
-        job: Books,
+        job: EventSink,
         *,
         wanted: Iterable[str],
         clock: Callable[[], float] = time.time,
@@ -54,7 +53,7 @@ class CallbackSource:
             raise SourceUnusable(self.name, brief(error)) from error
 
     def collect(self) -> float:
-        """As `Source.collect`: events came by themselves; what Spark dropped in the meantime is counted here."""
+        """As `EventSource.collect`: events came by themselves; what Spark dropped in the meantime is counted here."""
         with self._lock:
             dropped = self._bus.drops.getCount()
             self._job.lost(dropped - self._dropped)
@@ -63,7 +62,7 @@ class CallbackSource:
         return latest
 
     def close(self) -> None:
-        """As `Source.close`. The server for callbacks stays, for it may have other users by now."""
+        """As `EventSource.close`. The server for callbacks stays, for it may have other users by now."""
         if not self.ended:
             self._bus.settle(_PATIENCE_SECONDS)
         only = self._arrays.copyOf(self._registered, 1)
@@ -135,7 +134,7 @@ class CallbackSource:
             if skip():
                 self._job.passed(1)
             else:
-                self._deliver(json_text.event(self._to_json(event)))
+                self._deliver(event_of(self._to_json(event)))
         except Exception:  # noqa: BLE001 - as above
             self._job.lost(1)
 

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 from ..errors import SourceUnusable, brief
 from ..event_log import EventLog, EventLogError, NoEventLog
-from ..job import Books
-from .timing import lateness
+from ..job import EventSink
+from .source import lateness
 
 _QUERY = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
@@ -100,7 +100,7 @@ class EventLogSource:
     def __init__(
         self,
         place: LogPlace,
-        job: Books,
+        job: EventSink,
         *,
         queries: bool = True,
         clock: Callable[[], float] = time.time,
@@ -115,11 +115,11 @@ class EventLogSource:
 
     @property
     def ended(self) -> bool:
-        """As `Source.ended`."""
+        """As `EventSource.ended`."""
         return self._log is not None and self._log.finished
 
     def collect(self) -> float:
-        """As `Source.collect`. Raises `EventLogError` and `OSError`."""
+        """As `EventSource.collect`. Raises `EventLogError` and `OSError`."""
         self._books.latest = 0.0
         if self._log is None:
             self._open()
@@ -128,7 +128,7 @@ class EventLogSource:
         return self._books.latest
 
     def close(self) -> None:
-        """As `Source.close`. Raises `EventLogError` and `OSError`."""
+        """As `EventSource.close`. Raises `EventLogError` and `OSError`."""
         try:
             self.collect()
         finally:
@@ -144,10 +144,10 @@ class EventLogSource:
 
 
 class _Checked:
-    """Books that look at the time of each event, and leave out what another source tells."""
+    """EventSink that look at the time of each event, and leave out what another source tells."""
 
     def __init__(
-        self, job: Books, clock: Callable[[], float], *, queries: bool
+        self, job: EventSink, clock: Callable[[], float], *, queries: bool
     ) -> None:
         self._job = job
         self._clock = clock
@@ -157,7 +157,7 @@ class _Checked:
         self.lost = job.lost
 
     def handle(self, event: Mapping[str, Any]) -> None:
-        """As `Books.handle`."""
+        """As `EventSink.handle`."""
         if not self._queries and str(event.get("Event")).startswith(_QUERY):
             return
         self.latest = max(self.latest, lateness(event, self._clock()))

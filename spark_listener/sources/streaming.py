@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import SourceUnusable, brief
 from ..foreign import Spark
-from ..job import Books
+from ..job import EventSink
 
 _PATIENCE_SECONDS = 5.0
 _EVENT = "org.apache.spark.sql.streaming.StreamingQueryListener$"
@@ -27,7 +27,7 @@ class StreamingSource:
 
     name = "streaming"
 
-    def __init__(self, session: Spark, job: Books) -> None:
+    def __init__(self, session: Spark, job: EventSink) -> None:
         self._session = session
         self._job = job
         try:
@@ -40,18 +40,18 @@ class StreamingSource:
 
     @property
     def ended(self) -> bool:
-        """As `Source.ended`."""
+        """As `EventSource.ended`."""
         try:
             return _is_stopped(self._session)
         except Exception:  # noqa: BLE001 - Spark that cannot even say so is gone
             return True
 
     def collect(self) -> float:
-        """As `Source.collect`: a progress is told when its batch ends, and how late it is here cannot be known."""
+        """As `EventSource.collect`: a progress is told when its batch ends, and how late it is here cannot be known."""
         return 0.0
 
     def close(self) -> None:
-        """As `Source.close`. Waits five seconds at most: Connect's client tries for ten minutes to reach a server that is gone."""
+        """As `EventSource.close`. Waits five seconds at most: Connect's client tries for ten minutes to reach a server that is gone."""
         if self.ended:
             return
         streams = self._session.streams

@@ -81,8 +81,6 @@ pipeline/whatif/mode.py Settings.rows_at_once 1 << 20
 pipeline/whatif/mode.py Settings.cells_at_once 1 << 18
 spark_listener/job/queries.py __init__(most) 1000
 spark_listener/listener.py __init__(interval_seconds) 1.0
-spark_listener/properties.py Settings.interval_seconds 1.0
-spark_listener/properties.py Settings.queue_capacity 10000
 """
 """File, field or parameter, number."""
 

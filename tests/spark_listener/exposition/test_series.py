@@ -5,13 +5,13 @@ from tests.spark_listener.exposition.jobs import BROKEN, hostile, job, scraped, 
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.metrics.catalog import Family, job_families
-from quotascope.spark_listener.exposition.series import READERS, series_of
+from quotascope.spark_listener.exposition.collector import SERIES, series_of
 from quotascope.spark_listener.job import JobSnapshot
 
 
 def test_every_family_of_a_job_has_a_reader() -> None:
     """The catalogue and what is shown are the same families in the same order."""
-    assert tuple(READERS) == tuple(job_families())
+    assert tuple(SERIES) == tuple(job_families())
 
 
 @pytest.mark.parametrize("family", [*job_families()], ids=lambda family: family.name)

@@ -16,20 +16,20 @@ from tests.spark_listener.recordings import (
     started,
 )
 
-from quotascope.spark_listener.events import Cause
+from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job, JobSnapshot
 from quotascope.spark_listener.job.recent import Recent
 
 FAILED = python_failure("ValueError: x")
 LOSER = {"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded"}
 NOTED = {  # the causes that notes on the failures make of those
-    "confluent_throttled": [Cause.KAFKA_TIMEOUT_THROTTLED],
-    "kafka_python_throttled": [Cause.KAFKA_TIMEOUT_THROTTLED],
+    "confluent_throttled": [FailureCause.KAFKA_TIMEOUT_THROTTLED],
+    "kafka_python_throttled": [FailureCause.KAFKA_TIMEOUT_THROTTLED],
 }
 FAILED_BY = {**CASES, **NOTED}
 RETRIED = {  # the causes that are repeated; what is not here repeats each failure
-    "gives_up": [Cause.OTHER] * 3,
-    "restarted": [Cause.KAFKA_QUOTA] * 3,
+    "gives_up": [FailureCause.OTHER] * 3,
+    "restarted": [FailureCause.KAFKA_QUOTA] * 3,
 }
 STAGE_RETRIES = {"shuffle_lost": 2, "shuffle_lost_with_executor": 2}
 
@@ -42,15 +42,15 @@ def told(events: Iterable[Mapping[str, Any]]) -> JobSnapshot:
     return job.snapshot()
 
 
-def counts(of: Mapping[Cause, int]) -> dict[Cause, int]:
+def counts(of: Mapping[FailureCause, int]) -> dict[FailureCause, int]:
     """Those above 0."""
     return {cause: count for cause, count in of.items() if count}
 
 
-def counted(causes: Iterable[Cause]) -> dict[Cause, int]:
+def counted(causes: Iterable[FailureCause]) -> dict[FailureCause, int]:
     """How often each occurs."""
     found = list(causes)
-    return {cause: found.count(cause) for cause in Cause if cause in found}
+    return {cause: found.count(cause) for cause in FailureCause if cause in found}
 
 
 def filtered(events: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
@@ -91,7 +91,7 @@ def test_real_failures_and_retries(version: str, case: str, source: Any) -> None
 def test_every_cause_is_told() -> None:
     """Series begin at 0, so that a first failure is seen as growth."""
     snapshot = Job("app").snapshot()
-    assert set(snapshot.failures) == set(snapshot.retries) == set(Cause)
+    assert set(snapshot.failures) == set(snapshot.retries) == set(FailureCause)
 
 
 def test_retry_in_a_new_attempt_of_the_stage() -> None:
@@ -106,7 +106,7 @@ def test_retry_in_a_new_attempt_of_the_stage() -> None:
             started(stage=1, stage_attempt=1, partition=1, task=3),
         ]
     )
-    assert counts(snapshot.retries) == {Cause.FETCH_FAILED: 1}
+    assert counts(snapshot.retries) == {FailureCause.FETCH_FAILED: 1}
     assert snapshot.stage_retries == 1
 
 
@@ -120,8 +120,11 @@ def test_lost_output_of_a_retry() -> None:
             ended({"Reason": "Resubmitted"}, stage=1, partition=0, number=1, task=2),
         ]
     )
-    assert counts(snapshot.failures) == {Cause.OTHER: 1, Cause.EXECUTOR_LOST: 1}
-    assert counts(snapshot.retries) == {Cause.OTHER: 1}
+    assert counts(snapshot.failures) == {
+        FailureCause.OTHER: 1,
+        FailureCause.EXECUTOR_LOST: 1,
+    }
+    assert counts(snapshot.retries) == {FailureCause.OTHER: 1}
 
 
 def test_losers_of_a_speculation() -> None:
@@ -147,7 +150,7 @@ def test_retry_after_a_denied_commit() -> None:
 def test_retry_of_a_failure_that_was_not_seen() -> None:
     """It is counted, and its cause is not guessed."""
     snapshot = told([started(number=1, task=2)])
-    assert counts(snapshot.retries) == {Cause.UNKNOWN: 1}
+    assert counts(snapshot.retries) == {FailureCause.UNKNOWN: 1}
 
 
 @pytest.mark.parametrize("reason", ["Success", FAILED])
@@ -157,7 +160,7 @@ def test_retry_whose_start_was_not_seen(reason: Any) -> None:
     unseen = told([*first, ended(reason, number=1, task=2)])
     seen = told([*first, started(number=1, task=2), ended(reason, number=1, task=2)])
     assert unseen.retries == seen.retries
-    assert counts(seen.retries) == {Cause.OTHER: 1}
+    assert counts(seen.retries) == {FailureCause.OTHER: 1}
 
 
 def test_task_that_ends_after_its_stage() -> None:
@@ -180,7 +183,7 @@ def test_task_that_ends_after_its_stage() -> None:
             ),
         ]
     )
-    assert counts(snapshot.failures) == {Cause.KAFKA_QUOTA: 1}
+    assert counts(snapshot.failures) == {FailureCause.KAFKA_QUOTA: 1}
 
 
 def test_stage_that_succeeded_is_forgotten() -> None:
@@ -223,7 +226,7 @@ def test_a_failure_is_repeated_once() -> None:
             started(stage=1, stage_attempt=1, task=3),
         ]
     )
-    assert counts(snapshot.retries) == {Cause.OTHER: 1}
+    assert counts(snapshot.retries) == {FailureCause.OTHER: 1}
 
 
 def test_what_is_remembered_is_what_came_last() -> None:
@@ -250,7 +253,7 @@ def test_a_success_clears_the_failure_before_it(speculative: bool) -> None:  # n
         ]
     )  # fmt: skip
     retries = 1 if speculative else 2  # a racing attempt repeats nothing
-    assert counts(snapshot.retries) == {Cause.OTHER: retries}
+    assert counts(snapshot.retries) == {FailureCause.OTHER: retries}
 
 
 def test_output_that_is_lost_with_its_executor() -> None:
@@ -262,8 +265,8 @@ def test_output_that_is_lost_with_its_executor() -> None:
             started(number=1, task=2),
         ]
     )
-    assert counts(snapshot.failures) == {Cause.EXECUTOR_LOST: 1}
-    assert counts(snapshot.retries) == {Cause.EXECUTOR_LOST: 1}
+    assert counts(snapshot.failures) == {FailureCause.EXECUTOR_LOST: 1}
+    assert counts(snapshot.retries) == {FailureCause.EXECUTOR_LOST: 1}
 
 
 def test_space_is_bounded() -> None:
@@ -274,6 +277,6 @@ def test_space_is_bounded() -> None:
     job.handle(started(stage=0, number=1, task=40_000))
     job.handle(started(stage=29_999, number=1, task=40_001))
     snapshot = job.snapshot()
-    assert counts(snapshot.failures) == {Cause.OTHER: 30_000}
-    assert counts(snapshot.retries) == {Cause.UNKNOWN: 1, Cause.OTHER: 1}
-    assert len(job._ledger.attempts._to_repeat) <= 20_000
+    assert counts(snapshot.failures) == {FailureCause.OTHER: 30_000}
+    assert counts(snapshot.retries) == {FailureCause.UNKNOWN: 1, FailureCause.OTHER: 1}
+    assert len(job._attempts._to_repeat) <= 20_000

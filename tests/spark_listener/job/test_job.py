@@ -19,7 +19,7 @@ from tests.spark_listener.recordings import (
 )
 
 from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals
-from quotascope.spark_listener.events import Cause
+from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job, QueryTotals
 from quotascope.spark_listener.task import note
 
@@ -44,7 +44,7 @@ def noted(
 ) -> dict[str, Any]:
     """The end of an attempt that left a note."""
     ids = {"stage": 0, "number": 0, "task": 0, **numbers}
-    attempt = note.Attempt(ids["stage"], ids["number"], ids["task"])
+    attempt = note.AttemptKey(ids["stage"], ids["number"], ids["task"])
     text = note.text_of(attempt, note.Note(query, (totals,)))
     return ended(python_failure(*lines, text), **numbers)
 
@@ -112,8 +112,8 @@ def test_note_of_a_timeout() -> None:
     job.handle(noted(TIMEOUT, task=2, totals=ClientTotals(WRITER)))
     job.handle(ended(python_failure(TIMEOUT), task=3))
     failures = job.snapshot().failures
-    assert failures[Cause.KAFKA_TIMEOUT_THROTTLED] == 1
-    assert failures[Cause.KAFKA_TIMEOUT] == 2
+    assert failures[FailureCause.KAFKA_TIMEOUT_THROTTLED] == 1
+    assert failures[FailureCause.KAFKA_TIMEOUT] == 2
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -136,7 +136,7 @@ def test_note_of_a_stranger() -> None:
     stranger["Task Info"]["Task ID"] = 2
     job.handle(stranger)
     assert job.snapshot().throttles == ()
-    assert job.snapshot().failures[Cause.KAFKA_TIMEOUT] == 1
+    assert job.snapshot().failures[FailureCause.KAFKA_TIMEOUT] == 1
 
 
 def test_throttles_are_summed() -> None:
@@ -353,5 +353,5 @@ def test_threads() -> None:
     for thread in threads:
         thread.join()
     snapshot = job.snapshot()
-    assert snapshot.failures[Cause.OTHER] == 2_000
+    assert snapshot.failures[FailureCause.OTHER] == 2_000
     assert snapshot.events == 4_000

@@ -7,9 +7,10 @@ from tests.spark_listener.recordings import VERSIONS, ended, log_of, python_fail
 from tests.spark_listener.report.throttled import BEGAN, log
 
 from quotascope.clients.accounting import Client, ClientTotals
+from quotascope.spark_listener.errors import UnreadableSummary
 from quotascope.spark_listener.event_log import EventLogError
-from quotascope.spark_listener.events import Cause
-from quotascope.spark_listener.job import Job, UnreadableSummary, write_summary
+from quotascope.spark_listener.events import FailureCause
+from quotascope.spark_listener.job import Job, write_summary
 from quotascope.spark_listener.report import (
     ReportError,
     read_application,
@@ -40,9 +41,9 @@ def test_throttled_application(tmp_path: Path) -> None:
         ("clicks", "clicks-reader", 1_500),
     ]
     assert causes(application) == [
-        (Cause.KAFKA_QUOTA, 1, 0),
-        (Cause.KAFKA_TIMEOUT_THROTTLED, 2, 1),
-        (Cause.EXECUTOR_LOST, 1, 0),
+        (FailureCause.KAFKA_QUOTA, 1, 0),
+        (FailureCause.KAFKA_TIMEOUT_THROTTLED, 2, 1),
+        (FailureCause.EXECUTOR_LOST, 1, 0),
     ]
     hit = affected_stages(application)
     assert [(stage.stage, stage.query, stage.failed_attempts) for stage in hit] == [
@@ -76,7 +77,10 @@ def test_what_an_event_log_lacks(tmp_path: Path) -> None:
 def test_recorded_logs(version: str) -> None:
     """Real logs of three versions tell the same."""
     application = read_application(log_of(version, "zstd"))
-    assert [row[0] for row in causes(application)] == [Cause.KAFKA_QUOTA, Cause.OTHER]
+    assert [row[0] for row in causes(application)] == [
+        FailureCause.KAFKA_QUOTA,
+        FailureCause.OTHER,
+    ]
     assert len(application.attempts) == 2
     assert all(stage.ended and stage.name for stage in application.stages)
     assert application.finished

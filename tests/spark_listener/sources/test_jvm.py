@@ -14,7 +14,7 @@ from tests.spark_listener.books import Remembered
 
 from quotascope.spark_listener.sources.callbacks import CallbackSource
 from quotascope.spark_listener.sources.pull import source as pull
-from quotascope.spark_listener.sources.pull.batches import Batch
+from quotascope.spark_listener.sources.pull.batches import EventBatch
 from quotascope.spark_listener.sources.pull.handles import Handles
 from quotascope.spark_listener.sources.pull.listener import QueueingListener
 
@@ -37,15 +37,15 @@ class _Bus:
 class _Queue:
     """Gives batches: of each the texts, and how much was skipped, refused and dropped so far."""
 
-    def __init__(self, *batches: Batch) -> None:
-        self._batches = [Batch(texts=(), counts=(0, 0, 0)), *batches]
+    def __init__(self, *batches: EventBatch) -> None:
+        self._batches = [EventBatch(texts=(), counts=(0, 0, 0)), *batches]
 
-    def take(self) -> Batch:
+    def take(self) -> EventBatch:
         return self._batches.pop(0)
 
 
 def _pulling(
-    monkeypatch: pytest.MonkeyPatch, *batches: Batch
+    monkeypatch: pytest.MonkeyPatch, *batches: EventBatch
 ) -> tuple[pull.PullSource, Remembered, list[str]]:
     calls: list[str] = []
     books, queue = Remembered(), _Queue(*batches)
@@ -65,7 +65,7 @@ def test_what_is_in_the_queue_at_the_end_is_fetched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """All that Spark has posted first; then the listener leaves the bus."""
-    last = Batch(texts=(_text("SparkListenerJobEnd"),), counts=(5, 1, 2))
+    last = EventBatch(texts=(_text("SparkListenerJobEnd"),), counts=(5, 1, 2))
     source, books, calls = _pulling(monkeypatch, last)
     source.close()
     assert calls == ["add", "settle", "remove"]
@@ -77,8 +77,8 @@ def test_a_bus_that_has_ended_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After the event with which an application ends there is no other."""
-    end = Batch(texts=(_text("SparkListenerApplicationEnd"),), counts=(5, 1, 2))
-    rest = Batch(texts=(), counts=(7, 1, 2))
+    end = EventBatch(texts=(_text("SparkListenerApplicationEnd"),), counts=(5, 1, 2))
+    rest = EventBatch(texts=(), counts=(7, 1, 2))
     source, books, calls = _pulling(monkeypatch, end, rest)
     source.collect()
     assert source.ended

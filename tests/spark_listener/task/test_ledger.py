@@ -4,14 +4,14 @@ import threading
 import pytest
 
 from quotascope.clients.accounting import OVERFLOW, Client
-from quotascope.spark_listener.task.ledger import Adding, Ledger
+from quotascope.spark_listener.task.throttles import Adding, ThrottleLedger
 
 ROW = ("alice", "etl", "write", 250, 2, 200, 1)
 
 
 def test_tasks_are_summed_by_query_and_client() -> None:
     """The longest is the longest of all, and counts as recent when it arrives."""
-    ledger = Ledger()
+    ledger = ThrottleLedger()
     for query, throttled_ms in (("", 250), ("q", 30), ("", 70)):
         ledger.add((1, 3, query, ((*ROW[:3], throttled_ms, 2, throttled_ms, 1),)))
     (none, outside), (query, inside) = ledger.totals()
@@ -24,7 +24,7 @@ def test_tasks_are_summed_by_query_and_client() -> None:
 
 def test_stages_are_remembered() -> None:
     """Those in which a scope was open, so that attempts which tell nothing can be counted; in bounded space."""
-    ledger = Ledger()
+    ledger = ThrottleLedger()
     for stage in range(10_001):
         ledger.add((1, stage, "", ()))
     assert 0 not in ledger.stages()
@@ -50,7 +50,7 @@ def test_what_is_strange_is_left_out(
     sent: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An exception would end the thread by which all accumulators of the job come home."""
-    ledger = Ledger()
+    ledger = ThrottleLedger()
     with caplog.at_level(logging.WARNING):
         assert Adding().addInPlace(ledger, sent) is ledger
     assert ledger.totals() == ()
@@ -59,7 +59,7 @@ def test_what_is_strange_is_left_out(
 
 def test_what_is_empty_is_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """A task without a scope sends what it began with."""
-    ledger = Ledger()
+    ledger = ThrottleLedger()
     Adding().addInPlace(ledger, Adding().zero(ledger))
     assert ledger.totals() == ()
     assert caplog.text == ""
@@ -67,7 +67,7 @@ def test_what_is_empty_is_nothing(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_too_many_queries_are_counted_as_one() -> None:
     """Memory is bounded, and sums stay true."""
-    ledger = Ledger()
+    ledger = ThrottleLedger()
     for number in range(150):
         ledger.add((1, 3, f"query-{number:03}", (ROW,)))
     totals = dict(ledger.totals())
@@ -77,7 +77,7 @@ def test_too_many_queries_are_counted_as_one() -> None:
 
 def test_threads_do_not_lose_counts() -> None:
     """The accumulators' server and the driver's own scopes count at the same time."""
-    ledger = Ledger()
+    ledger = ThrottleLedger()
 
     def work() -> None:
         for _ in range(500):

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals, Side
-from quotascope.spark_listener.task.names import clipped
-from quotascope.spark_listener.task.note import PREFIX, Attempt, Note, read, text_of
+from quotascope.spark_listener.task.note import PREFIX, AttemptKey, Note, read, text_of
+from quotascope.spark_listener.task.rows import clipped
 
-ATTEMPT = Attempt(stage=3, number=1, task=17)
+ATTEMPT = AttemptKey(stage=3, number=1, task=17)
 ALICE = ClientTotals(Client("alice", "etl", "write"), 880, 4, 250, quota_retries=2)
 NOTE = Note("", (ALICE,))
 LINE = text_of(ATTEMPT, NOTE)
@@ -63,7 +63,7 @@ def test_any_names_come_home(totals: list[ClientTotals], query: str) -> None:
 
 def test_a_note_of_another_attempt_is_not_this_ones() -> None:
     """Texts that are handed on, or made up, name other numbers."""
-    for other in (Attempt(3, 1, 18), Attempt(3, 0, 17), Attempt(4, 1, 17)):
+    for other in (AttemptKey(3, 1, 18), AttemptKey(3, 0, 17), AttemptKey(4, 1, 17)):
         assert read(TRACEBACK, other) is None
 
 
@@ -174,12 +174,12 @@ def test_counted_together_means_added_up() -> None:
 
 def test_a_flood_does_not_hide_the_note_after_it() -> None:
     """A huge message of a stranger, full of guesses, stands before the note on its exception."""
-    guesses = [text_of(Attempt(3, 1, task), NOTE) for task in range(1_000, 2_000)]
+    guesses = [text_of(AttemptKey(3, 1, task), NOTE) for task in range(1_000, 2_000)]
     text = "\n".join(["ValueError: ", *guesses, "x" * 1_000_000, LINE])
     assert read(text, ATTEMPT) == NOTE
 
 
 def test_too_many_guesses_are_not_tried() -> None:
     """Who writes a line for each number that an attempt may have is not believed."""
-    guesses = [text_of(Attempt(3, 1, task), NOTE) for task in range(1_000)]
+    guesses = [text_of(AttemptKey(3, 1, task), NOTE) for task in range(1_000)]
     assert read("\n".join(guesses), ATTEMPT) is None

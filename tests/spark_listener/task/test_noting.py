@@ -3,10 +3,9 @@ from collections.abc import Callable
 
 import pytest
 
-from quotascope.spark_listener.task.note import Attempt, Note, read, text_of
-from quotascope.spark_listener.task.noting import put_note
+from quotascope.spark_listener.task.note import AttemptKey, Note, put, read, text_of
 
-ATTEMPT = Attempt(0, 0, 5)
+ATTEMPT = AttemptKey(0, 0, 5)
 NOTE = Note("", ())
 TEXT = text_of(ATTEMPT, NOTE)
 
@@ -82,7 +81,7 @@ EVERY = pytest.mark.parametrize("make", ERRORS.values(), ids=ERRORS)
 def test_the_traceback_has_the_note(make: Callable[[], Exception]) -> None:
     """On every Python, whatever the exception shows of itself."""
     error = make()
-    put_note(error, lambda: TEXT)
+    put(error, lambda: TEXT)
     assert read(printed(error), ATTEMPT) == NOTE
 
 
@@ -91,7 +90,7 @@ def test_a_newer_note_replaces_the_older(make: Callable[[], Exception]) -> None:
     """Scopes that are nested each write one."""
     error = make()
     for _ in range(3):
-        put_note(error, lambda: TEXT)
+        put(error, lambda: TEXT)
     assert printed(error).count(TEXT) == 1
 
 
@@ -100,7 +99,7 @@ def test_the_exception_stays_what_it_is(make: Callable[[], Exception]) -> None:
     """Programs look at its type and its first arguments."""
     error = make()
     before = error.args
-    put_note(error, lambda: TEXT)
+    put(error, lambda: TEXT)
     assert error.args[: len(before)] == before
 
 
@@ -108,8 +107,8 @@ def test_other_notes_stay() -> None:
     """They are the program's."""
     error = ValueError("no")
     error.add_note("look here")
-    put_note(error, lambda: TEXT)
-    put_note(error, lambda: TEXT)
+    put(error, lambda: TEXT)
+    put(error, lambda: TEXT)
     assert error.__notes__ == ["look here", TEXT]
 
 
@@ -119,7 +118,7 @@ def test_an_exception_that_hides_what_was_before_has_the_note() -> None:
         error = OldFile(2, "No such file")
         error.__context__ = KeyError("hidden")
         error.__cause__ = cause
-        put_note(error, lambda: TEXT)
+        put(error, lambda: TEXT)
         text = printed(error)
         assert read(text, ATTEMPT) == NOTE
         assert "hidden" not in text
@@ -129,7 +128,7 @@ def test_a_chain_that_has_no_end_is_left_alone() -> None:
     """Such as a program can make."""
     first, second = OldMute("one"), OldMute("two")
     first.__context__, second.__context__ = second, first
-    put_note(first, lambda: TEXT)
+    put(first, lambda: TEXT)
     assert (first.__context__, second.__context__) == (second, first)
 
 
@@ -139,8 +138,8 @@ def test_nothing_takes_the_place_of_the_programs_exception() -> None:
     def write() -> str:
         raise MemoryError
 
-    put_note(ValueError("no"), write)
+    put(ValueError("no"), write)
     strange = ValueError("no")
     strange.__notes__ = "no list"  # type: ignore[assignment]
-    put_note(strange, lambda: TEXT)
+    put(strange, lambda: TEXT)
     assert strange.__notes__ == "no list"  # type: ignore[comparison-overlap]

@@ -3,8 +3,8 @@ from typing import cast
 import pytest
 
 from quotascope.clients.accounting import Client, ClientTotals, Side, ThrottleAccount
-from quotascope.spark_listener.task.names import clipped
-from quotascope.spark_listener.task.routed import RoutedAccount
+from quotascope.spark_listener.task.rows import clipped
+from quotascope.spark_listener.task.worker import RoutedAccount
 
 
 def test_a_client_counts_in_the_task_that_runs() -> None:

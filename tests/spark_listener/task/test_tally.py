@@ -3,16 +3,16 @@ from fractions import Fraction
 from typing import Any
 
 from quotascope.clients.accounting import Client
-from quotascope.spark_listener.task.attempt import Attempt
-from quotascope.spark_listener.task.tally import Tally
+from quotascope.spark_listener.task.attempt import AttemptKey
+from quotascope.spark_listener.task.worker import AttemptCounter
 
 
-def tally_of(task: int = 5) -> Tally:
+def tally_of(task: int = 5) -> AttemptCounter:
     """Of one attempt."""
-    return Tally(Attempt(3, 0, task), "a-query")
+    return AttemptCounter(AttemptKey(3, 0, task), "a-query")
 
 
-def sent(tally: Tally) -> Any:
+def sent(tally: AttemptCounter) -> Any:
     """What arrives."""
     return pickle.loads(pickle.dumps(tally))  # noqa: S301 - as a worker does
 

@@ -8,11 +8,16 @@ import pytest
 from pyspark import accumulators
 
 from quotascope.clients.accounting import ThrottleAccount
-from quotascope.spark_listener.task import Throttles, attempt, throttle_scope, throttles
+from quotascope.spark_listener.task import (
+    JobThrottles,
+    attempt,
+    throttle_scope,
+    throttles,
+)
 
 
 class Context:
-    """As far as `Throttles` looks, a `SparkContext`."""
+    """As far as `JobThrottles` looks, a `SparkContext`."""
 
     numbers = itertools.count(1)  # a process of PySpark gives none twice
 
@@ -56,33 +61,33 @@ def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_application_has_one() -> None:
     """Whoever asks, and the modules are sent once."""
     context = Context()
-    one, other = (Throttles.of(Session(context)) for _ in range(2))
+    one, other = (JobThrottles.of(Session(context)) for _ in range(2))
     assert one is other
     assert one.carries_successes
     assert [each.rpartition("/")[2] for each in context.files] == ["quotascope_tasks.zip"]  # fmt: skip
-    assert Throttles.of(Session(Context())) is not one
+    assert JobThrottles.of(Session(Context())) is not one
 
 
 def test_files_are_sent_only_if_wanted() -> None:
     """A cluster may have them already."""
     context = Context()
-    Throttles.of(Session(context), ship_task_files=False)
+    JobThrottles.of(Session(context), ship_task_files=False)
     assert context.files == []
 
 
 def test_what_arrives_in_a_task_knows_its_driver() -> None:
     """It is a number, whatever was counted so far; back in the driver it is itself."""
     context = Context()
-    made = Throttles.of(Session(context))
+    made = JobThrottles.of(Session(context))
     assert pickle.loads(pickle.dumps(made)) is made  # noqa: S301 - as Spark does
     del context
-    stranger = pickle.loads(pickle.dumps(Throttles(5)))  # noqa: S301
+    stranger = pickle.loads(pickle.dumps(JobThrottles(5)))  # noqa: S301
     assert (stranger.accumulator, stranger.totals()) == (5, ())
 
 
 def test_the_driver_counts_at_once() -> None:
     """Nothing is lost there when something fails."""
-    made = Throttles.of(Session(context := Context()))
+    made = JobThrottles.of(Session(context := Context()))
     error = ValueError("no")
     with pytest.raises(ValueError, match="no"), made.scope() as account:
         raise _retried(account, error)
@@ -101,9 +106,9 @@ def test_under_connect_only_failures_tell(caplog: pytest.LogCaptureFixture) -> N
     """A warning says so, and the modules are sent all the same."""
     session = Connected()
     with caplog.at_level(logging.WARNING):
-        made = Throttles.of(session)
+        made = JobThrottles.of(session)
     assert not made.carries_successes
-    assert "only tasks that fail will tell" in caplog.text
+    assert "only attempts that fail report" in caplog.text
     assert len(session.artifacts) == 1
 
 
@@ -112,7 +117,7 @@ def test_a_session_that_refuses_is_left_alone(
 ) -> None:
     """Whatever it is."""
     with caplog.at_level(logging.WARNING):
-        assert not Throttles.of(object()).carries_successes
+        assert not JobThrottles.of(object()).carries_successes
     assert "could not be sent" in caplog.text
 
 
@@ -136,7 +141,7 @@ def test_driver_that_has_lost_its_jvm_still_counts(
         raise ConnectionRefusedError("of py4j")
 
     monkeypatch.setattr(throttles, "query_of_thread", refuse)
-    made = Throttles()
+    made = JobThrottles()
     with caplog.at_level(logging.WARNING), made.scope() as account:
         account.client("alice", "etl", "write").throttled(7)
     assert [(query, each.throttled_ms) for query, each in made.totals()] == [("", 7)]

@@ -10,8 +10,7 @@ import pytest
 from pyspark import accumulators
 
 from quotascope.spark_listener.task import note, worker
-from quotascope.spark_listener.task.scope import TaskScope
-from quotascope.spark_listener.task.worker import Worker, worker_of
+from quotascope.spark_listener.task.worker import PythonWorker, TaskScope, worker_of
 
 NUMBER = 4711
 
@@ -66,12 +65,12 @@ def test_a_task_sends_all_that_it_was_told(registry: dict[int, Any]) -> None:
     """From scopes that follow each other, that are nested, and after them."""
     with scope_of(5, "a-query") as account:
         client = account.client("alice", "etl", "write")
-        client.throttled(1)
+        client.told(1)
         with scope_of(5, "a-query") as inner:
-            inner.client("alice", "etl", "write").throttled(2)
+            inner.client("alice", "etl", "write").told(2)
     with scope_of(5, "a-query") as later:
-        later.client("alice", "etl", "write").throttled(4)
-    client.throttled(8)
+        later.client("alice", "etl", "write").told(4)
+    client.told(8)
     rows = (("alice", "etl", "write", 15, 4, 8, 0),)
     assert sent(registry) == (1, 3, "a-query", rows)
 
@@ -80,11 +79,11 @@ def test_a_kept_client_counts_in_the_task_that_runs(registry: dict[int, Any]) ->
     """And what it is told between two tasks, in the second."""
     with scope_of(5) as account:
         client = account.client("alice", "etl", "write")
-        client.throttled(1)
+        client.told(1)
     first = sent(registry)
-    client.throttled(2)
+    client.told(2)
     with scope_of(6):
-        client.throttled(4)
+        client.told(4)
     second = sent(registry)
     assert [each[3][0][3] for each in (first, second)] == [1, 6]
 
@@ -94,7 +93,7 @@ def test_a_task_without_a_scope_sends_nothing(registry: dict[int, Any]) -> None:
     with scope_of(5) as account:
         client = account.client("alice", "etl", "write")
     registry.clear()
-    client.throttled(2)
+    client.told(2)
     assert registry == {}
 
 
@@ -105,17 +104,17 @@ def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
     def work() -> None:
         with scope_of(5, "a-query") as account:
             client = account.client("alice", "etl", "write")
-            client.throttled(1)
+            client.told(1)
             try:
                 with scope_of(5, "a-query"):
                     raise error
             finally:
-                client.throttled(2)
+                client.told(2)
 
     with pytest.raises(ValueError, match="no"):
         work()
     (text,) = error.__notes__
-    found = note.read(text, note.Attempt(3, 0, 5))
+    found = note.read(text, note.AttemptKey(3, 0, 5))
     assert found is not None
     assert found.query == "a-query"
     assert [each.throttled_ms for each in found.totals] == [3]
@@ -124,7 +123,7 @@ def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
 def test_an_exception_that_is_swallowed_counts_once(registry: dict[int, Any]) -> None:
     """The note goes nowhere, and the accumulator has it all."""
     with scope_of(5) as account:
-        account.client("alice", "etl", "write").throttled(1)
+        account.client("alice", "etl", "write").told(1)
         with pytest.raises(ValueError, match="no"), scope_of(5):
             raise ValueError("no")
     assert sent(registry)[3][0][3] == 1
@@ -156,13 +155,13 @@ def test_a_worker_without_an_accumulator_says_so(
             with pytest.raises(ValueError, match="no"), scope:
                 raise error
     assert len(caplog.records) == 1
-    assert "only notes on failed attempts" in caplog.text
+    assert "only failed attempts report" in caplog.text
     assert registry == {}
-    assert note.read(error.__notes__[0], note.Attempt(3, 0, 5)) is not None
+    assert note.read(error.__notes__[0], note.AttemptKey(3, 0, 5)) is not None
 
 
 def test_a_task_that_cannot_be_asked_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     """The program matters more than its counts."""
-    with TaskScope(Worker(NUMBER), cast("Any", object())) as account:
-        account.client("alice", "etl", "write").throttled(1)
-    assert "will not be counted" in caplog.text
+    with TaskScope(PythonWorker(NUMBER), cast("Any", object())) as account:
+        account.client("alice", "etl", "write").told(1)
+    assert "are not counted" in caplog.text

@@ -1,8 +1,9 @@
+import math
 from typing import Any
 
 import pytest
 
-from quotascope.spark_listener.sources.timing import lateness
+from quotascope.spark_listener.sources.source import event_of, lateness
 
 NOW = 1_000.0
 
@@ -39,3 +40,23 @@ def test_lateness_is_since_the_event_was_posted(event: dict[str, Any]) -> None:
 def test_lateness_is_0_where_it_is_not_known(event: dict[str, Any]) -> None:
     """An event that says nothing of its time, or comes from a clock that is ahead, is not late."""
     assert lateness(event, NOW) == 0.0
+
+
+def test_event_is_read() -> None:
+    """As what it was before it was text."""
+    assert event_of('{"Event": "x", "n": [1]}') == {"Event": "x", "n": [1]}
+
+
+def test_numbers_that_are_none_are_read() -> None:
+    """Spark writes NaN, which JSON does not know."""
+    found = event_of('{"value": NaN}')
+    assert found is not None
+    assert math.isnan(found["value"])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "1", "null", "\x00", '{"a":' + "[" * 100_000]
+)
+def test_what_is_no_event_is_none(text: str) -> None:
+    """It raises nothing."""
+    assert event_of(text) is None
