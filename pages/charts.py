@@ -14,7 +14,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from .markup import element
-from .scales import Scale, clock, round_seconds, round_times, round_values
+from .scales import LinearScale, clock, round_seconds, round_times, round_values
 from .style import SERIES
 from .words import moment, seconds, shown
 
@@ -109,8 +109,8 @@ def line_chart(
     drawn = [each for each in limits if each.value <= _FAR_ABOVE * peak or peak <= 0]
     top = max([peak, *(each.value for each in drawn)], default=0.0) * _ABOVE_PEAK or 1.0
     begin, end = curve.begin_ms, max(curve.end_ms, curve.begin_ms + 1)
-    times = Scale(begin, end, _LEFT, _RIGHT)
-    heights = Scale(0.0, top, _BOTTOM, _TOP)
+    times = LinearScale(begin, end, _LEFT, _RIGHT)
+    heights = LinearScale(0.0, top, _BOTTOM, _TOP)
     title = f"Usage from {moment(begin, zone)} to {moment(end, zone)}"
     svg = _chart(_WIDTH, _LINE_HEIGHT, title)
     for value in round_values(top):
@@ -130,7 +130,7 @@ def line_chart(
     return svg, [limit for limit in limits if limit not in drawn]
 
 
-def _usage(curve: Curve, times: Scale, heights: Scale) -> Iterator[Element]:
+def _usage(curve: Curve, times: LinearScale, heights: LinearScale) -> Iterator[Element]:
     """The peaks as areas with flat tops, and the means as a line that breaks where a piece is missing."""
     floor = heights(0.0)
     spans = [(times(time), times(time + curve.piece_ms)) for time in curve.times_ms]
@@ -275,7 +275,7 @@ def timeline_chart(lanes: Iterable[Lane], length: float, mark: str) -> Element:
     lanes = tuple(lanes)
     height = _AXIS + sum(lane.height for lane in lanes) + _GAP
     svg = _chart(_LANE_LEFT + _LANE_WIDTH + _LANE_RIGHT, height, "Timeline")
-    times = Scale(0.0, length, _LANE_LEFT, _LANE_LEFT + _LANE_WIDTH)
+    times = LinearScale(0.0, length, _LANE_LEFT, _LANE_LEFT + _LANE_WIDTH)
     for time in round_seconds(length):
         x, label = times(time), f"+{seconds(time)}" if time else "0"
         svg.append(element("line", class_="grid", x1=x, x2=x, y1=_AXIS, y2=height))
@@ -289,7 +289,7 @@ def timeline_chart(lanes: Iterable[Lane], length: float, mark: str) -> Element:
     return svg
 
 
-def _span(span: Span, times: Scale, top: int, mark: str) -> Element:
+def _span(span: Span, times: LinearScale, top: int, mark: str) -> Element:
     x = times(span.began)
     width = max(_THINNEST, times(span.ended) - x)
     group = element(

@@ -59,7 +59,7 @@ def framed(title: str, sections: Iterable[Element]) -> str:
 def table(
     heads: Sequence[str], rows: Sequence[Sequence[Child]], most: int = _MOST_ROWS
 ) -> Element:
-    """Columns whose head begins with # hold numbers, with = words of ours, else names; rows beyond `most` are counted only."""
+    """Columns with a head that begins with # hold numbers, with = words of ours, else names; rows beyond `most` are only counted."""
     kinds = [_KINDS.get(head[:1], "name") for head in heads]
     cells = zip(heads, kinds, strict=True)
     head = (element("th", name.lstrip("#="), class_=kind) for name, kind in cells)

@@ -19,7 +19,7 @@ _STEPS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class LinearScale:
     """A linear mapping from values to positions."""
 
     low: float

@@ -77,7 +77,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     A thread for each connection, in a bounded number of places.
 
     A timeout of the socket does not bound a client that sends or takes a byte now and then. So a connection that waits for its client is
-    ended after `_PATIENCE_SECONDS` in all, and when its place is needed; a scrape, whose request comes at once, is not among the longest.
+    ended after `_PATIENCE_SECONDS` in all, and when its place is needed; a scrape sends its request at once and is not among the longest.
     """
 
     daemon_threads = True
@@ -120,7 +120,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             self._left(request)
 
     def service_actions(self) -> None:
-        """End connections whose client took too long; `serve_forever` calls this twice a second."""
+        """End connections with clients that took too long; `serve_forever` calls this twice a second."""
         self._end(before=time.monotonic() - _PATIENCE_SECONDS)
 
     @contextmanager

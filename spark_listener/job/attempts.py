@@ -62,7 +62,7 @@ class AttemptCounts:
             if attempt.speculative:
                 return
             # a failure that is not remembered is unknown in a later attempt of the task; in a later attempt of the stage, it may have been
-            # a success whose output was lost. None are attempts that did not fail and yet are repeated, as after a denied commit
+            # a success with lost output. None are attempts that did not fail and yet are repeated, as after a denied commit
             unseen = FailureCause.UNKNOWN if attempt.number else None
             cause = self._to_repeat.pop((attempt.stage, attempt.partition), unseen)
             if cause is not None:
@@ -89,7 +89,7 @@ class AttemptCounts:
 
 class UnreportedAttempts:
     """
-    Counts attempts that ended without a report, since the executor was lost or the attempt killed, in stages whose attempts do report.
+    Counts attempts that ended without a report, since the executor was lost or the attempt killed, in stages with attempts that do report.
 
     In other stages, an attempt without a report means nothing.
     """

@@ -145,7 +145,7 @@ class Job:
             self._readers += (LastRead(read),)
 
     def add_scoped_stages(self, read: StageReader) -> None:
-        """Call this reader, too, for the stages whose attempts report throttle times."""
+        """Call this reader, too, for the stages with attempts that report throttle times."""
         with self._lock:
             self._stage_readers += (read,)
 

@@ -62,7 +62,7 @@ class JobSnapshot:
     """One for each query and client, sorted."""
     unknown_attempts: int
     """
-    Attempts that neither succeeded nor left a note, in stages whose attempts report throttle times: `throttles` lacks theirs.
+    Attempts that neither succeeded nor left a note, in stages with attempts that report throttle times: `throttles` lacks theirs.
     """
     events: int
     """Events that were handled, or left out on purpose."""

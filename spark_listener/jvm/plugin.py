@@ -1,27 +1,49 @@
-"""Reads in the driver what the plugin's executors have told it."""
+"""The executor plugin: writes its jar, and reads its counts in the driver."""
 
 from __future__ import annotations
 
 import json
+from io import BytesIO
+from pathlib import Path
 from typing import Any, Final, get_args
 
 from quotascope.clients.accounting import Client, ClientTotals, Side
+from quotascope.pages.files import put
 
-from ..errors import PluginUnreadable
+from ..errors import JarUnavailable, PluginUnreadable
+from .building import JAR, BuildFailed, build
 
 PLUGIN: Final = "io.quotascope.spark.ThrottlePlugin"
 """For `spark.plugins`."""
 REPORTER: Final = "io.quotascope.spark.ThrottleReporter"
 """For the option `kafka.metric.reporters` of a source or a sink."""
-KEYS: Final = ("spark.quotascope.jvm.intervalSeconds",)
-"""Properties that the plugin reads: how often a JVM reads its Kafka clients, in seconds, 1 by default."""
+
+
+def write_jar(target: Path) -> None:
+    """
+    Write the executor plugin's jar: the one that the wheel carries, else one that is built now.
+
+    Raises `JarUnavailable`.
+    """
+    shipped = Path(__file__).with_name(JAR)
+    try:
+        if shipped.exists():
+            put(target, shipped.read_bytes())
+            return
+        built = BytesIO()
+        build(built)
+        put(target, built.getvalue())
+    except (BuildFailed, OSError) as error:
+        raise JarUnavailable(
+            f"the plugin's jar is not written to {target}: {getattr(error, 'strerror', error)}"
+        ) from error
 
 
 class PluginTotals:
     """
-    What the Kafka clients in the JVMs of an application were told: in its executors, and in its driver.
+    Throttle times of the Kafka clients in the JVMs of an application: of its executors, and of its driver.
 
-    Executors tell it once a second. What an executor told before it was lost stays counted.
+    Executors report once a second. What an executor reported before it was lost stays counted.
     """
 
     def __init__(self, plugin: Any, application: str) -> None:  # noqa: ANN401 - a class of the JVM

@@ -117,7 +117,7 @@ class Application:
     throttles: tuple[QueryTotals, ...]
     """Of clients that reported, with zeros; clients that did not report may have been throttled all the same."""
     unknown_attempts: int
-    """Attempts whose throttle times `throttles` lacks, as in `JobSnapshot`."""
+    """Attempts missing in `throttles`, as in `JobSnapshot`."""
     stages: tuple[StageHistory, ...]
     attempts: tuple[FailedAttempt, ...]
     """Failed ones, in the order in which they ended."""
@@ -156,7 +156,7 @@ def read_application(
     """
     try:
         counted = None if summary is None else read_summary(summary)
-        history = History()
+        history = ApplicationHistory()
         with EventLog(path) as log:
             job = Job("", watcher=history)
             size = log.size()
@@ -189,7 +189,7 @@ def read_application(
 _OfQuery = TypeVar("_OfQuery", StageHistory, FailedAttempt, MicroBatch)
 
 
-class History:
+class ApplicationHistory:
     """A watcher of a `Job` that lists stages, failed attempts and batches; beyond their limits, it counts them, and keeps the last unharmed ones."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ _MOST_IN_JSON = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class ReportSection:
     """A table with its title. Cells are safe to show."""
 
     title: str
@@ -38,13 +38,13 @@ class Section:
     """By row, 0 to 1; the page draws them as bars."""
 
 
-def sections(application: Application) -> Iterator[Section]:
+def sections(application: Application) -> Iterator[ReportSection]:
     """The tables of a report, in order; those without rows and sentence are left out."""
     snapshot = application.snapshot
     clients = throttled_clients(application)
     most = max([1, *(totals.throttled_ms for _, totals in clients)])
     found = (
-        Section(
+        ReportSection(
             title="Throttled time by query and client",
             heads=("query", "user", "client id", "=side", "#throttled", "#responses", "#longest", "#quota retries"),
             rows=[
@@ -60,7 +60,7 @@ def sections(application: Application) -> Iterator[Section]:
             empty=_not_throttled(application),
             shares=[totals.throttled_ms / most for _, totals in clients],
         ),
-        Section(
+        ReportSection(
             title="Failures and retries by cause",
             heads=("=cause", "#failed attempts", "#retries"),
             rows=[
@@ -69,7 +69,7 @@ def sections(application: Application) -> Iterator[Section]:
             ],
             empty="No attempt of a task failed.",
         ),
-        Section(
+        ReportSection(
             title="Affected stages",
             heads=("=stage", "name", "query", "=causes", "#throttled", "#failed attempts"),
             rows=[
@@ -85,7 +85,7 @@ def sections(application: Application) -> Iterator[Section]:
             ],
             page_only=("#failed attempts",),
         ),
-        Section(
+        ReportSection(
             title="Streaming queries",
             heads=("query", "#restarts", "#last batch", "#offsets behind, worst", "#average"),
             rows=[
@@ -99,7 +99,7 @@ def sections(application: Application) -> Iterator[Section]:
                 for query in snapshot.queries
             ],
         ),
-        Section(
+        ReportSection(
             title="Longest throttle times of failed attempts",
             heads=("=stage", "partition, attempt", "=cause", "raised", "query", "#throttled", "#longest", "#took"),
             rows=[

@@ -10,7 +10,7 @@ try:
     import orjson
 
     _loads: Callable[[str], Any] = orjson.loads
-except ImportError:  # a driver whose platform has no wheel of it
+except ImportError:  # there is no wheel of it for each platform
     _loads = json.loads
 
 _TIMES: dict[str, tuple[str, ...]] = {
@@ -68,7 +68,7 @@ def lateness(event: Mapping[str, Any], now: float) -> float:
     """
     How long ago the event was posted, in seconds; 0 where it has no such time.
 
-    `now` is seconds since 1970. The driver stamps its events itself, but a log may come from a machine whose clock is ahead: never below 0.
+    `now` is seconds since 1970. The driver stamps its events itself, but a log may come from a machine with a clock that is ahead: never below 0.
     """
     value: Any = event
     for key in _TIMES.get(str(event.get("Event")), ("",)):

@@ -1,7 +1,7 @@
 """
 The packages around what tasks import, in the zip: each gives way to an installed package of its name, or else is empty.
 
-An installed one would win by itself over folders without a module in them, but not when it is installed as editable.
+An installed one takes precedence over folders without a module in them, but not when it is installed as editable.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def write_py_files(
     Write the zip, which works on Python 3.8 with or without quotascope installed.
 
     Args:
-        path: of a file whose name ends in ".zip", as Spark wants it; or what takes the bytes.
+        path: a file with a name in ".zip", as Spark requires; or a binary file object.
         accumulator: the number of the driver's accumulator, with which `throttle_scope()` needs no `JobThrottles`.
 
     Raises:

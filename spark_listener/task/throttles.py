@@ -75,7 +75,7 @@ class ThrottleLedger:
         )
 
     def stages(self) -> Container[int]:
-        """The ids of the stages whose tasks sent something."""
+        """The ids of the stages of which tasks sent counts."""
         with self._lock:
             return frozenset(self._stages)
 

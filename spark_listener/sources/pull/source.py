@@ -1,4 +1,4 @@
-"""Brings the events of a driver to its books, batch by batch."""
+"""Brings the events of a driver to its job, batch by batch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PullSource:
 
     Args:
         context: the SparkContext.
-        job: the books.
+        job: receives the events.
         wanted: JVM names of the classes of events to bring; one that this Spark does not have is left out.
         capacity: events that wait in the JVM at most; 5 kB of its heap each, more for long messages.
         thin: leave out successful tasks and first starts of tasks, but count them.
@@ -100,7 +100,7 @@ class PullSource:
         self._bus.add(self._listener.java)
 
     def _deliver(self, batch: EventBatch) -> float:
-        """To the books; the events of a full batch of text are parsed one by one, so that no more than one is held twice."""
+        """To the job; the events of a batch are parsed one by one, so that no more than one is held twice."""
         now = self._clock()
         latest = 0.0
         unreadable = 0

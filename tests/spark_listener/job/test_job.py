@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import threading
 from collections.abc import Container, Iterable
 from typing import Any
 
@@ -17,6 +16,7 @@ from tests.spark_listener.recordings import (
     stage_submitted,
     started,
 )
+from tests.spark_listener.threads import in_threads
 
 from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals
 from quotascope.spark_listener.events import FailureCause
@@ -82,7 +82,7 @@ def test_events_are_counted() -> None:
 
 
 def test_sources() -> None:
-    """Which are live is told, in the order in which they began."""
+    """Those that are live, in the order in which they began."""
     job = Job("app")
     assert job.snapshot().sources == ()
     for name in ("streaming", "event_log", "streaming"):
@@ -106,7 +106,7 @@ def test_problems() -> None:
 
 
 def test_note_of_a_timeout() -> None:
-    """A timeout of an attempt that was told throttle times may have come by them; of another one that is not known."""
+    """A timeout of an attempt with throttle times may have come by them; of another one that is not known."""
     job = Job("app")
     job.handle(noted(TIMEOUT, task=1))
     job.handle(noted(TIMEOUT, task=2, totals=ClientTotals(WRITER)))
@@ -119,7 +119,7 @@ def test_note_of_a_timeout() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("case", ["confluent_throttled", "kafka_python_throttled"])
 def test_recorded_timeout_while_throttled(version: str, case: str) -> None:
-    """A real client gave up after three seconds; the one throttle that its attempt was told is longer."""
+    """A real client gave up after three seconds; the one throttle of its attempt is longer."""
     job = Job("app")
     for event in recorded(version, case):
         job.handle(event)
@@ -129,7 +129,7 @@ def test_recorded_timeout_while_throttled(version: str, case: str) -> None:
     assert totals.longest_ms > 3_000
 
 
-def test_note_of_a_stranger() -> None:
+def test_note_of_another_attempt() -> None:
     """A note that names another attempt is not counted."""
     job = Job("app")
     stranger = noted(TIMEOUT, task=1)
@@ -157,7 +157,7 @@ def test_throttles_are_summed() -> None:
 
 
 def test_reader_that_fails() -> None:
-    """What it told last stands, for counts never go down; the failure is counted."""
+    """Its last numbers stay, for counts never go down; the failure is counted."""
     job = Job("app")
     answers: list[Iterable[QueryTotals]] = [[("", TOTALS)]]
 
@@ -181,17 +181,17 @@ def test_too_many_queries() -> None:
     assert dict(throttles)[OVERFLOW].throttled_ms == 100 * 600
 
 
-def test_attempts_that_tell_nothing() -> None:
-    """They count in stages whose attempts do tell: by a note, or because a reader says so, now or later."""
+def test_attempts_without_a_report() -> None:
+    """They count in stages whose attempts do report: by a note, or by a reader, now or later."""
     job = Job("app")
     lost = {"Reason": "ExecutorLostFailure"}
-    told: Container[int] = {2}
+    scoped: Container[int] = {2}
     job.handle(ended(lost, stage=1, task=1))
     job.handle(ended(lost, stage=2, task=2))
     job.handle(ended(lost, stage=3, task=3))
     job.handle(ended("Success", stage=2, task=4))
     assert job.snapshot().unknown_attempts == 0
-    job.add_scoped_stages(lambda: told)
+    job.add_scoped_stages(lambda: scoped)
     assert job.snapshot().unknown_attempts == 1
     job.handle(noted(TIMEOUT, stage=1, task=5))
     job.handle(ended(lost, stage=1, task=6))
@@ -347,11 +347,7 @@ def test_threads() -> None:
             if number % 50 == 0:
                 job.snapshot()
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work)
     snapshot = job.snapshot()
     assert snapshot.failures[FailureCause.OTHER] == 2_000
     assert snapshot.events == 4_000

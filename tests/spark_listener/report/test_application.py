@@ -126,7 +126,7 @@ def test_space_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_names_of_exceptions_are_all_that_is_kept() -> None:
     """Texts of failures may hold passwords."""
-    told = module.History()
+    told = module.ApplicationHistory()
     Job("a", watcher=told).handle(ended(python_failure("ValueError: hunter2")))
     (attempt,) = told.attempts()
     assert attempt.raised[-1] == "ValueError"

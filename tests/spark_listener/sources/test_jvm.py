@@ -214,7 +214,7 @@ def test_the_queue_holds_what_is_worth_it(
     skipped: int,
     refused: int,
 ) -> None:
-    """First starts and successes are only counted when `thin`, what nobody wants not at all, and what finds no place is lost."""
+    """First starts and successes are only counted when `thin`, unwanted events not at all, and what finds no place is lost."""
     monkeypatch.setattr(QueueingListener, "_handler", lambda _self, _jvm, made: made)
     jvm, functions = MagicMock(), _Functions()
     jvm.java.util.concurrent.LinkedBlockingQueue = _Places
@@ -254,11 +254,11 @@ def test_only_first_starts_of_tasks_are_passed(
     number: int,
     fetched: bool,  # noqa: FBT001 - a case
 ) -> None:
-    """Of a task in the first attempt at its stage; a repetition of either is what the books are about."""
+    """Of a task in the first attempt at its stage; a repetition of either counts as a retry."""
     source, books = _calling(monkeypatch)
     task = SimpleNamespace(attemptNumber=lambda: number)
     event = _event(TASK_START, stageAttemptId=lambda: stage_attempt, taskInfo=lambda: task)  # fmt: skip
-    source._on_task_start(event)
+    source._on_event(event)
     assert (books.kinds, books.passed_events) == (([TASK_START], 0) if fetched else ([], 1))  # fmt: skip
 
 
@@ -270,12 +270,12 @@ def test_successful_tasks_are_passed(
     """Failed ones are fetched."""
     source, books = _calling(monkeypatch)
     task = SimpleNamespace(successful=lambda: successful)
-    source._on_task_end(_event(TASK_END, taskInfo=lambda: task))
+    source._on_event(_event(TASK_END, taskInfo=lambda: task))
     assert (books.kinds, books.passed_events) == (([], 1) if successful else ([TASK_END], 0))  # fmt: skip
 
 
 def test_an_event_that_cannot_be_read_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And counted; what nobody wants is not."""
+    """And counted; an unwanted one is not."""
     source, books = _calling(monkeypatch)
     source._on_event(object())
     source._on_event(_event("org.apache.spark.Other"))
