@@ -45,7 +45,7 @@ def seconds(value: float) -> str:
 
 def counted(count: int, name: str) -> str:
     """
-    A number of things.
+    A number with its noun.
 
     >>> counted(1, "entity"), counted(2_000, "entity"), counted(0, "request")
     ('1 entity', '2,000 entities', '0 requests')
@@ -57,7 +57,7 @@ def counted(count: int, name: str) -> str:
 
 def moment(time_ms: float, zone: tzinfo = UTC) -> str:
     """
-    A time in ms since 1970; a number where it is out of all calendars.
+    A time in ms since 1970; the number itself beyond the years of the calendar.
 
     >>> moment(1_795_280_106_000)
     '2026-11-21 16:55:06 UTC'

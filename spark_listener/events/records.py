@@ -115,7 +115,7 @@ class ExecutorRemoved:
 
     executor: str
     planned: bool
-    """Whether the driver wanted it to go."""
+    """Whether the driver removed it."""
     time: float
 
 

@@ -88,7 +88,8 @@ def image(application: Application) -> str:
     _, _, width, height = map(float, chart.get("viewBox", "").split())
     keys = list(_legend(application))
     per_row = int(width) // _IMAGE_KEY
-    bottom = _IMAGE_TOP + height + 18 * (1 + (len(keys) - 1) // per_row)
+    legend = _IMAGE_TOP + height + 10
+    bottom = legend + 18 * (1 + (len(keys) - 1) // per_row)
     svg = element("svg", xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width:g} {bottom:g}", width=width, height=bottom)  # fmt: skip
     svg.append(element("style", f"{CHARTS}:root {{ background: var(--paper); font-family: sans-serif; }}"))  # fmt: skip
     svg.append(element("text", shown(application.app) or "A Spark job", x=10, y=24))
@@ -98,7 +99,7 @@ def image(application: Application) -> str:
         chart.set(place, f"{value:g}")
     svg.append(chart)
     for number, (name, color) in enumerate(keys):
-        x, y = 10 + number % per_row * _IMAGE_KEY, _IMAGE_TOP + height + number // per_row * 18  # fmt: skip
+        x, y = 10 + number % per_row * _IMAGE_KEY, legend + number // per_row * 18  # fmt: skip
         svg.append(element("rect", x=x, y=y, width=22, height=10, fill=color))
         svg.append(element("text", name, x=x + 28, y=y + 10))
     return tostring(svg, encoding="unicode") + "\n"

@@ -94,26 +94,10 @@ def test_page_holds_nothing_that_runs(tmp_path: Path, name: str) -> None:
     assert len(text.encode()) < 100_000
 
 
-def test_page_tells_all(tmp_path: Path) -> None:
-    """Tables and timeline are there, with what the tables of the terminal say."""
-    found = read(page(read_application(log(tmp_path / "app-1"))))
-    told = "|".join(found.told)
-    for words in (
-        "nightly",
-        "billing",
-        "clicks-reader",
-        "kafka_timeout_throttled",
-        "stage 0: foreachPartition",
-        "Longest throttle times",
-        "9,000",
-        "Throttled at least 5.50 s",
-    ):
-        assert words in told
-
-
 def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
-    """What each attempt noted, how long it took, and the sums of that; ms as seconds."""
+    """What each attempt noted, how long it took, and the sums of that, in seconds; below a timeline with a bar for each span."""
     found = read(page(read_application(log(tmp_path / "app-1"))))
+    assert {"stage 0: foreachPartition", "query clicks", "nightly"} <= {*found.told}
     assert [row for row in found.rows if row] == [
         ["", "alice", "billing", "write", "4 s", "4", "2 s", "1", ""],
         ["clicks", "alice", "clicks-reader", "read", "1.50 s", "4", "0.75 s", "1", ""],
