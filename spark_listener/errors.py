@@ -89,17 +89,13 @@ def brief(error: BaseException) -> str:
     An error that came through the JVM carries a stack of many lines; its first line names the class and says what was wrong.
     """
     java = getattr(error, "java_exception", None)
-    text = str(error) if java is None else _java_text(java)
+    try:
+        text = str(error if java is None else java.toString())
+    except Exception as gone:  # noqa: BLE001 - the JVM may be gone, or have any complaint
+        text = type(gone).__name__
     words = " ".join(text.split())
     if not words:
         return type(error).__name__
     return (
         words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"
     )
-
-
-def _java_text(java: object) -> str:
-    try:
-        return str(java.toString())  # type: ignore[attr-defined]
-    except Exception as gone:  # noqa: BLE001 - the JVM may be gone, or have any complaint
-        return type(gone).__name__

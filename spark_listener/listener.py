@@ -132,7 +132,9 @@ class Listener:
         Without sources, throttle times are still reported, until the application has `stopped`.
         """
         self._sources.extend(sources)
-        self._is_over = self._sources_ended if sources else stopped
+        self._is_over = stopped
+        if sources:
+            self._is_over = lambda: all(source.ended for source in self._sources)
         for source in sources:
             self.job.source(source.name)
         self._thread = threading.Thread(
@@ -185,9 +187,6 @@ class Listener:
             self.attempt("attach", self.collect)
             if self._is_over() or not threading.main_thread().is_alive():
                 self._detach()
-
-    def _sources_ended(self) -> bool:
-        return all(source.ended for source in self._sources)
 
     def _detach(self) -> None:
         """Close the sources, with all that they still hold. The page stays until the end, so that the last numbers can be scraped."""

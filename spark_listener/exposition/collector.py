@@ -75,17 +75,15 @@ def series_of(
     adds = family.type is FamilyType.COUNTER
     for job in jobs:
         for labels, value in SERIES[family](job):
-            key = tuple(map(_encodable, labels))
+            key = tuple(
+                each.encode(errors="backslashreplace").decode() for each in labels
+            )
             known = found.get(key)
             if known is None:
                 found[key] = value
             else:
                 found[key] = known + value if adds else max(known, value)
     return found
-
-
-def _encodable(text: str) -> str:
-    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 def _by_client(number: Callable[[ClientTotals], float]) -> SeriesReader:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, cast, get_args
 
 from quotascope.clients.accounting import Client, ClientTotals, Side
 from quotascope.pages.files import put
@@ -86,21 +86,12 @@ def read(answer: str) -> list[tuple[str, ClientTotals]]:
 
 
 def _totals(client: list[str], counts: list[int]) -> tuple[str, ClientTotals]:
-    query, user, client_id, side = (_valid(text) for text in client)
-    ms, responses, longest, recent = (int(count) for count in counts)
-    return query, ClientTotals(
-        Client(user, client_id, _side(side)), ms, responses, longest, recent
+    query, user, client_id, side = (  # Java's texts may hold halves of characters
+        text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        for text in client
     )
-
-
-def _side(text: str) -> Side:
-    for side in get_args(Side):
-        if side == text:
-            known: Side = side
-            return known
-    raise ValueError(text)
-
-
-def _valid(text: str) -> str:
-    """Without the halves of characters that Java's texts may hold."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if side not in get_args(Side):
+        raise ValueError(side)
+    ms, responses, longest, recent = (int(count) for count in counts)
+    named = Client(user, client_id, cast("Side", side))
+    return query, ClientTotals(named, ms, responses, longest, recent)

@@ -57,7 +57,9 @@ def sections(application: Application) -> Iterator[ReportSection]:
                 )
                 for query, totals in clients
             ],
-            empty=_not_throttled(application),
+            empty="No throttle time was reported."
+            if application.throttles_complete
+            else f"Which clients were throttled is unknown: {_unknown_why(application)}.",
             shares=[totals.throttled_ms / most for _, totals in clients],
         ),
         ReportSection(
@@ -229,12 +231,6 @@ def _unknown_why(application: Application) -> str:
         )
     lacking = counted(application.unknown_attempts, "attempt")
     return f"the clients that reported were not throttled, but {lacking} ended without a report"
-
-
-def _not_throttled(application: Application) -> str:
-    if application.throttles_complete:
-        return "No throttle time was reported."
-    return f"Which clients were throttled is unknown: {_unknown_why(application)}."
 
 
 def _duration(ms: int | None) -> str:
