@@ -112,9 +112,8 @@ class OtlpPush:
                 metric_exporter as grpc,
             )
 
-            parts = None if endpoint is None else urlsplit(endpoint)
             return grpc.OTLPMetricExporter(
-                endpoint=parts and f"{parts.scheme}://{parts.netloc}",
+                endpoint=endpoint,
                 headers=None if headers is None else tuple(headers.items()),
                 timeout=TIMEOUT_SECONDS,
             )

@@ -111,6 +111,7 @@ def test_compacted_log(tmp_path: Path, open_log: Open) -> None:
     folder = tmp_path / "eventlog_v2_app-1"
     add(folder / "appstatus_app-1", b"")
     add(folder / "events_1_app-1", failures(5))
+    add(folder / "events_1_app-1.compact", failures(5))
     add(folder / "events_2_app-1.compact", written([START]) + failures(1, first=2))
     add(folder / "events_2_app-1", failures(5))
     add(folder / "events_3_app-1", failures(1, first=3))

@@ -11,7 +11,7 @@ from tests.integration.eventually import eventually
 from tests.spark_listener.exposition.jobs import hostile, job, scraped
 
 from quotascope.spark_listener.exposition.collector import Snapshots
-from quotascope.spark_listener.exposition.otlp import LOGGERS, OtlpPush
+from quotascope.spark_listener.exposition.otlp import LOGGERS, OtlpPush, _with_path
 from quotascope.spark_listener.settings import resolve
 
 Opened = Callable[[], AbstractContextManager[Receiver]]
@@ -103,6 +103,19 @@ def test_counts_begin_with_the_job(receiver: Receiver, protocol: str) -> None:
     told = {pair.key: pair.value.string_value for pair in resource.attributes}
     assert told["service.instance.id"] == "app-1"
     assert told["service.name"] == "quotascope-spark"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "url"),
+    [
+        ("http://collector:4318", "http://collector:4318/v1/metrics"),
+        ("http://collector:4318/?key=x", "http://collector:4318/v1/metrics?key=x"),
+        ("http://collector:4318/otlp", "http://collector:4318/otlp"),
+    ],
+)
+def test_a_url_without_a_path_is_completed(endpoint: str, url: str) -> None:
+    """As OpenTelemetry's specification says of an endpoint for all signals."""
+    assert _with_path(endpoint) == url
 
 
 def test_headers_are_sent(receiver: Receiver, protocol: str) -> None:

@@ -190,6 +190,7 @@ def test_attempts_without_a_report() -> None:
     job.handle(ended(lost, stage=2, task=2))
     job.handle(ended(lost, stage=3, task=3))
     job.handle(ended("Success", stage=2, task=4))
+    job.handle(ended("Resubmitted", stage=2, task=4))
     assert job.snapshot().unknown_attempts == 0
     job.add_scoped_stages(lambda: scoped)
     assert job.snapshot().unknown_attempts == 1
@@ -229,7 +230,7 @@ def test_age_of_the_progress() -> None:
     def age() -> float | None:
         return job.snapshot().queries[0].progress_age_seconds
 
-    job.handle(query_started())
+    job.handle(query_started(name="clicks"))
     assert age() == NOW - 100
     behind = {"metrics": {"maxOffsetsBehindLatest": "7", "avgOffsetsBehindLatest": "2"}}
     job.handle(query_progressed(behind))
@@ -248,6 +249,7 @@ def test_age_of_the_progress() -> None:
         }
     )
     assert age() == NOW + 60 - 120
+    assert [each.name for each in job.snapshot().queries] == ["clicks"]
     job.handle(query_terminated())
     assert age() is None
 

@@ -115,12 +115,14 @@ def test_space_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """Of very many failures not all are listed, but all are counted; stages that were hit are kept longest."""
     monkeypatch.setattr(module, "_MOST_ATTEMPTS", 3)
     monkeypatch.setattr(module, "_MOST_STAGES", 2)
+    monkeypatch.setattr(module, "_MOST_BATCHES", 2)
     path = log(tmp_path / "app-1")
     application = read_application(path)
     assert len(application.attempts) == 3
     assert [stage.stage for stage in application.stages] == [0, 2]
     assert sum(application.snapshot.failures.values()) == 4
-    assert application.left_out >= 3
+    assert [batch.number for batch in application.batches] == [1, 2]
+    assert application.left_out == 5  # three stages, an attempt and a batch
     assert "not listed" in " ".join(notes(application))
 
 

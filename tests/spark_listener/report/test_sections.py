@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from rich.text import Text
-from tests.spark_listener.recordings import Event, ended
+from tests.spark_listener.recordings import Event, ended, started
 from tests.spark_listener.report.throttled import BEGAN, HOSTILE, log, progress
 
 from quotascope.clients.accounting import Client, ClientTotals
@@ -191,6 +191,17 @@ def test_failed_attempts_without_a_note(
     row = text[text.index("7.0") :]
     assert "unknown" in row[:300]
     assert "0 s" not in row[:300]
+
+
+@FORMS
+def test_retry_of_a_failure_that_the_log_lacks(
+    form: Callable[[Application], str], tmp_path: Path
+) -> None:
+    """It has its row, without a failed attempt of that cause."""
+    found = read_application(quiet(tmp_path, started(number=1, task=2)))
+    assert "unknown" in form(found)
+    (cause,) = json.loads(document(found))["causes"]
+    assert cause == {"cause": "unknown", "failed_attempts": 0, "retries": 1}
 
 
 @FORMS

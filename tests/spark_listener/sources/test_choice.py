@@ -69,6 +69,14 @@ def test_queries_are_told_once(tmp_path: Path, session: Any, told: int) -> None:
     assert len(job.snapshot().queries) == told
 
 
+@pytest.mark.parametrize("source", ["pull", "callbacks"])
+def test_no_source_is_tried_twice(source: str) -> None:
+    """The one of the settings comes first, and each is reported once."""
+    _, unusable = _opened(source, context=REFUSES)
+    assert unusable[0] == source
+    assert sorted(unusable) == ["callbacks", "pull"]
+
+
 def test_log_alone_is_better_than_nothing() -> None:
     """When streaming queries cannot be listened to."""
     assert _opened(session=REFUSES, log=LOG) == (["event_log"], ["streaming"])

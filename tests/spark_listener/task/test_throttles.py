@@ -232,9 +232,11 @@ def test_too_many_queries_are_counted_as_one() -> None:
     ledger = ThrottleLedger()
     for number in range(150):
         ledger.add((1, 3, f"query-{number:03}", (ROW,)))
+    ledger.add((1, 3, "query-000", (ROW,)))
     totals = dict(ledger.totals())
     assert len(totals) == 101
     assert totals[OVERFLOW].throttled_ms == 50 * 250
+    assert totals["query-000"].throttled_ms == 2 * 250
 
 
 def test_threads_do_not_lose_counts() -> None:
