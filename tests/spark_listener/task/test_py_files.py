@@ -35,12 +35,12 @@ class Task:
 
 
 with throttle_scope() as account:
-    account.client("alice", "etl", "write").told(1)
+    account.client("alice", "etl", "write").throttled(1)
 here = worker.PythonWorker(None)
 try:
     with TaskScope(here, Task()) as account:
         confluent_kafka_config({}, account, side="write")
-        account.client("alice", "etl", "write").told(7)
+        account.client("alice", "etl", "write").throttled(7)
         raise KeyError("no")
 except KeyError:
     found = note.read(traceback.format_exc(), note.AttemptKey(5, 5, 5))

@@ -246,7 +246,7 @@ def test_threads_do_not_lose_counts() -> None:
     def work() -> None:
         for _ in range(500):
             ledger.add((1, 3, "", (ROW,)))
-            ledger.account("").client("alice", "etl", "write").told(1)
+            ledger.account("").client("alice", "etl", "write").throttled(1)
 
     in_threads(work)
     ((_, totals),) = ledger.totals()

@@ -73,12 +73,12 @@ def test_a_task_sends_all_its_throttle_times(registry: dict[int, Any]) -> None:
     """From scopes that follow each other, that are nested, and after them; as plain tuples, for which the driver needs no class of ours."""
     with scope_of(5, "a-query") as account:
         client = account.client("alice", "etl", "write")
-        client.told(1)
+        client.throttled(1)
         with scope_of(5, "a-query") as inner:
-            inner.client("alice", "etl", "write").told(2)
+            inner.client("alice", "etl", "write").throttled(2)
     with scope_of(5, "a-query") as later:
-        later.client("alice", "etl", "write").told(4)
-    client.told(8)
+        later.client("alice", "etl", "write").throttled(4)
+    client.throttled(8)
     rows = (("alice", "etl", "write", 15, 4, 8, 0),)
     assert sent(registry) == (1, 3, "a-query", rows)
 
@@ -88,13 +88,13 @@ def test_a_kept_client_counts_in_the_task_that_runs(registry: dict[int, Any]) ->
     with scope_of(5) as account:
         client = account.client("alice", "etl", "write")
         idle = account.client("alice", "idle", "read")
-        client.told(1)
+        client.throttled(1)
     first = sent(registry)
-    client.told(2)
+    client.throttled(2)
     idle.retried()
-    account.client("alice", "late", "read").told(7)
+    account.client("alice", "late", "read").throttled(7)
     with scope_of(6) as later:
-        client.told(4)
+        client.throttled(4)
     second = sent(registry)
     assert first[3] == (("alice", "etl", "write", 1, 1, 1, 0), ("alice", "idle", "read", 0, 0, 0, 0))  # fmt: skip
     assert [(row[1], row[3], row[4], row[6]) for row in second[3]] == [("etl", 6, 2, 0), ("idle", 0, 0, 1), ("late", 7, 1, 0)]  # fmt: skip
@@ -105,7 +105,7 @@ def test_numbers_of_others_become_pythons_own(registry: dict[int, Any]) -> None:
     """The driver may lack the library of the numbers that a task counts with."""
     throttle_ms: Any = Fraction(250)
     with scope_of(5) as account:
-        account.client("alice", "etl", "write").told(throttle_ms)
+        account.client("alice", "etl", "write").throttled(throttle_ms)
     ((*_, throttled_ms, _responses, longest_ms, _retries),) = sent(registry)[3]
     assert [type(throttled_ms), type(longest_ms)] == [int, int]
 
@@ -115,7 +115,7 @@ def test_a_task_without_a_scope_sends_nothing(registry: dict[int, Any]) -> None:
     with scope_of(5) as account:
         client = account.client("alice", "etl", "write")
     registry.clear()
-    client.told(2)
+    client.throttled(2)
     assert registry == {}
 
 
@@ -126,12 +126,12 @@ def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
     def work() -> None:
         with scope_of(5, "a-query") as account:
             client = account.client("alice", "etl", "write")
-            client.told(1)
+            client.throttled(1)
             try:
                 with scope_of(5, "a-query"):
                     raise error
             finally:
-                client.told(2)
+                client.throttled(2)
 
     with pytest.raises(ValueError, match="no"):
         work()
@@ -145,7 +145,7 @@ def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
 def test_an_exception_that_is_swallowed_counts_once(registry: dict[int, Any]) -> None:
     """The note goes nowhere, and the accumulator has it all."""
     with scope_of(5) as account:
-        account.client("alice", "etl", "write").told(1)
+        account.client("alice", "etl", "write").throttled(1)
         with pytest.raises(ValueError, match="no"), scope_of(5):
             raise ValueError("no")
     assert sent(registry)[3][0][3] == 1
@@ -185,7 +185,7 @@ def test_a_worker_without_an_accumulator_says_so(
 def test_a_task_without_numbers_runs(caplog: pytest.LogCaptureFixture) -> None:
     """The program matters more than its counts."""
     with TaskScope(PythonWorker(NUMBER), cast("Any", object())) as account:
-        account.client("alice", "etl", "write").told(1)
+        account.client("alice", "etl", "write").throttled(1)
     assert "are not counted" in caplog.text
 
 
@@ -207,7 +207,7 @@ def test_long_names_are_cut_and_stay_apart() -> None:
     account = ThrottleAccount()
     routed = RoutedAccount(lambda: account)
     for end in "ab":
-        routed.client("alice", "x" * 10_000 + end, "read").told(1)
+        routed.client("alice", "x" * 10_000 + end, "read").throttled(1)
     names = [each.client.client_id for each in account.totals()]
     assert len(set(names)) == 2
     assert [len(name) for name in names] == [200, 200]
