@@ -50,7 +50,7 @@ LOGGERS: Final = (
 _INTERVAL: Final = "OTEL_METRIC_EXPORT_INTERVAL"
 
 
-class OtlpPush:
+class JobPush:
     """
     Pushes from a thread of its own: at once, after every interval, and a last time when it is closed.
 

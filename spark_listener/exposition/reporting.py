@@ -81,14 +81,14 @@ def start_reporting(
 
     def push() -> None:
         try:
-            from .otlp import OtlpPush  # noqa: PLC0415 - of the extra otlp
+            from .otlp import JobPush  # noqa: PLC0415 - of the extra otlp
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "opentelemetry":
                 raise
             raise SparkListenerError(
                 "this needs OpenTelemetry's packages: pip install 'quotascope[otlp]'"
             ) from None
-        reporting.on_close(OtlpPush(settings, snapshots, app_id=app_id).close)
+        reporting.on_close(JobPush(settings, snapshots, app_id=app_id).close)
 
     def serve() -> None:
         page = _open_page(settings, properties, snapshots)

@@ -11,7 +11,7 @@ from tests.integration.eventually import eventually
 from tests.spark_listener.exposition.jobs import hostile, job, scraped
 
 from quotascope.spark_listener.exposition.collector import Snapshots
-from quotascope.spark_listener.exposition.otlp import LOGGERS, OtlpPush, _with_path
+from quotascope.spark_listener.exposition.otlp import LOGGERS, JobPush, _with_path
 from quotascope.spark_listener.settings import resolve
 
 Opened = Callable[[], AbstractContextManager[Receiver]]
@@ -60,13 +60,13 @@ def push(
     interval: float | None = 3_600,
     cluster: str = "prod",
     **otlp: str,
-) -> OtlpPush:
+) -> JobPush:
     """Push jobs to a receiver, at once and at the end."""
     options: dict[str, object] = {f"otlp_{name}": text for name, text in otlp.items()}
     options |= {} if interval is None else {"otlp_interval_seconds": interval}
     settings, problems = resolve({}, {"cluster": cluster or None, **options})
     assert problems == ()
-    return OtlpPush(settings, snapshots, app_id="app-1")
+    return JobPush(settings, snapshots, app_id="app-1")
 
 
 def test_it_holds_what_a_scrape_shows(receiver: Receiver, protocol: str) -> None:

@@ -127,7 +127,7 @@ def test_an_endpoint_or_a_property_switches_the_push_on(
         made.append(settings)
         return SimpleNamespace(close=list)
 
-    monkeypatch.setattr(otlp, "OtlpPush", push)
+    monkeypatch.setattr(otlp, "JobPush", push)
     start(**properties).close()
     assert bool(made) == pushes
 
