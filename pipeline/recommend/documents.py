@@ -8,7 +8,7 @@ import json
 from dataclasses import asdict
 from typing import Any, Final
 
-from quotascope.pages.csv_cells import text_cell
+from quotascope.pages.words import text_cell
 from quotascope.quotas import Commands, RuleChange, described
 
 from ..week import HOURS

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv
 
-from quotascope.pages.csv_cells import text_cell
+from quotascope.pages.words import text_cell
 
 from ..whatif.mode import Mode
 from ..whatif.results import CLOSED_LOOP_ONLY

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from quotascope.pages.frame import framed
-from quotascope.pages.markup import Child, element
-from quotascope.pages.table import table
+from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.words import counted, moment, seconds, shown
 
 from ..recommend.advice import NOW, RECOMMENDED, Advice, Hit
@@ -17,12 +15,11 @@ from ..recommend.recommendation import Recommendation
 from ..week import HOURS, hour_name
 from .charts import group_section
 from .rollups import Drawn
-from .style import STYLE
 from .summary import Group, GroupSummary
 from .words import percent, rate, spaced, who
 
 CHARTS: Final = 12
-_COLOURS: Final = {RECOMMENDED: 0, NOW: 1}
+_COLORS: Final = {RECOMMENDED: 0, NOW: 1}
 _HEADS: Final = ("who", "=quota", "#now", "#recommended", "#lowest", "=decided by", "on broker", "#requests", "#throttled while logged")  # fmt: skip
 _HIT_HEADS: Final = ("user", "client id", "=quota", "#limit", "#throttled for", "#share", "#longest", "#now for")  # fmt: skip
 _NOTES: Final = (
@@ -45,7 +42,7 @@ def recommend_page(
         commands: that would set the limits.
 
     """
-    return framed("Recommended quotas", STYLE, _sections(advice, usages, commands))
+    return framed("Recommended quotas", _sections(advice, usages, commands))
 
 
 def charted(advice: Advice) -> Sequence[GroupSummary]:
@@ -187,7 +184,7 @@ def _charts(advice: Advice, usages: Mapping[Group, Drawn]) -> Iterator[Element]:
     for each in charted(advice):
         if each.group in usages:
             yield from group_section(
-                each, usages[each.group], _COLOURS, advice.policy.zone
+                each, usages[each.group], _COLORS, advice.policy.zone
             )
 
 

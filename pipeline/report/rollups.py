@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from quotascope.pages.charts import Curve
+
 from ..week import HOURS, QUARTER_MS, hours_of_week, seen_hours
 from .summary import Group
-from .usage import Usage, peaks, usage
+from .usage import peaks, usage
 
 COLUMNS: Final = ("user", "client_id", "broker", "quota_type", "start", "amount")
 """What is read of a roll-up."""
@@ -25,7 +27,7 @@ class Drawn:
     """What a group used on the broker where its peak was highest."""
 
     broker: str
-    usage: Usage
+    usage: Curve
     by_hour: Sequence[float]
     """The highest peak in each hour of the week, Monday 00h first; NaN where the history has no request of anybody, 0 where it has none of the group."""
 

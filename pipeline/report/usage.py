@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType
+from quotascope.pages.charts import Curve
 
 PIECES: Final = 360
 _SECOND: Final = 1_000
@@ -19,30 +18,14 @@ _SCALES: Final = {QuotaType.REQUEST: 1e-4}
 """From what a roll-up counts to what a limit is in: us of thread time a second are that many percent of a thread."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """Rates in the unit of the quota type, piece by piece of time."""
-
-    begin_ms: int
-    """ms since 1970, UTC."""
-    end_ms: int
-    piece_ms: int
-    times_ms: Sequence[int]
-    """When each piece begins; pieces in which nothing was used are missing."""
-    mean: Sequence[float]
-    """Empty where pieces are shorter than what a peak is the mean of."""
-    peak: Sequence[float]
-    """The highest of `peaks` in the piece."""
-
-
 def usage(
     kind: QuotaType,
     starts_ms: NDArray[np.int64],
     amounts: NDArray[np.int64],
     span_ms: tuple[int, int],
-) -> Usage:
+) -> Curve:
     """
-    Usage from the seconds of a roll-up.
+    Usage from the seconds of a roll-up; its peaks are the highest of `peaks`, its rates in the unit of the quota type.
 
     Args:
         kind: gives the unit.
@@ -58,7 +41,7 @@ def usage(
     sums = np.add.reduceat(_rates(kind, amounts), first)
     means = (sums * (_SECOND / piece)).tolist()
     highest = np.maximum.reduceat(peaks(kind, starts_ms, amounts), first)
-    return Usage(
+    return Curve(
         begin_ms=begin,
         end_ms=max(end, begin + piece),
         piece_ms=piece,

@@ -7,16 +7,13 @@ from datetime import UTC, tzinfo
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from quotascope.pages.frame import framed
-from quotascope.pages.markup import Child, element
-from quotascope.pages.table import table
+from quotascope.pages.charts import ChartBar, bar_chart
+from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.words import counted, moment, seconds, shown
 
 from .account import Account
-from .bar_chart import Bar, bar_chart
 from .charts import group_section
 from .rollups import Drawn
-from .style import STYLE
 from .summary import CandidateSummary, Group, Row, group_of
 from .words import amount, percent, rate, spaced
 
@@ -31,7 +28,7 @@ def whatif_page(
     account: Account, usages: Mapping[Group, Drawn], zone: tzinfo = UTC
 ) -> str:
     """The text of a file; names of strangers are text in it and nothing else."""
-    return framed("What if", STYLE, _sections(account, usages, zone))
+    return framed("What if", _sections(account, usages, zone))
 
 
 def _sections(
@@ -74,11 +71,11 @@ def _candidates(account: Account) -> Iterator[Element]:
     yield table(heads, rows)
     yield element("h2", "Throttled time by candidate")
     bars = [
-        Bar(
+        ChartBar(
             name=each.name,
             value=each.muted_ms,
-            told=seconds(each.muted_ms / 1_000),
-            colour=number,
+            text=seconds(each.muted_ms / 1_000),
+            color=number,
         )
         for number, each in enumerate(account.candidates)
     ]
@@ -147,9 +144,9 @@ def _charts(
     if not shown_groups:
         return
     yield element("h2", "Usage against limits")
-    colours = {each.name: n for n, each in enumerate(account.candidates)}
+    colors = {each.name: n for n, each in enumerate(account.candidates)}
     for each in shown_groups:
-        yield from group_section(each, usages[each.group], colours, zone)
+        yield from group_section(each, usages[each.group], colors, zone)
     left = len(account.groups) - len(shown_groups)
     if left:
         yield element("p", f"{counted(left, 'more group')} with less in them are not drawn.", class_="where")  # fmt: skip

@@ -38,7 +38,7 @@ def test_page_tells_all() -> None:
         "on broker 1",
         "Far above: now, 500 kB/s",
         "Mon 00h: 1.59 kB/s",
-        "Mon 01h: not seen",
+        "Mon 01h: no data",
         "1 more group",
         "2026-11-23 00:00:00 UTC",
         "upper bounds",
