@@ -4,9 +4,10 @@ from tests.conformance import expectations
 from tests.conformance.fields import Fields, as_text
 from tests.conformance.runner import Runner
 
-from quotascope.metrics import INVALID_REQUEST, validate_alteration
+from quotascope.metrics import validate_alteration
+from quotascope.metrics.protocol import ErrorCode
 
-_ERRORS = {INVALID_REQUEST: "INVALID_REQUEST"}
+_ERRORS = {ErrorCode.INVALID_REQUEST: "INVALID_REQUEST"}
 """What Kafka calls the error codes."""
 
 

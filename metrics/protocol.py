@@ -1,4 +1,4 @@
-"""The requests of Kafka's protocol."""
+"""Numbers of Kafka's protocol: its requests and the errors that this project acts on; tests compare both with Kafka's classes."""
 
 from enum import IntEnum
 
@@ -107,3 +107,17 @@ class ApiKey(IntEnum):
     DELETE_SHARE_GROUP_OFFSETS = 92
     STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE = 93
     UNREGISTER_CONTROLLER = 94
+
+
+class ErrorCode(IntEnum):
+    """An error in an answer, by number (Kafka: `Errors`)."""
+
+    NONE = 0
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    REQUEST_TIMED_OUT = 7
+    TOPIC_AUTHORIZATION_FAILED = 29
+    CLUSTER_AUTHORIZATION_FAILED = 31
+    UNSUPPORTED_VERSION = 35
+    TOPIC_ALREADY_EXISTS = 36
+    INVALID_REQUEST = 42
+    THROTTLING_QUOTA_EXCEEDED = 89
