@@ -78,7 +78,7 @@ differential: services ## Random operations against Kafka's own classes; at leng
 	QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) $(BIN)/pytest -m java -s tests/differential
 
 replay-check: .venv/ready-dev ## A request log's throttles beside their replay: make replay-check LOG=FILE QUOTAS=FILE
-	@$(BIN)/python -m quotascope.pipeline.validation "$(LOG)" "$(QUOTAS)"
+	@$(BIN)/python -m tools.replay_check "$(LOG)" "$(QUOTAS)"
 
 soak: services ## The exporter's process for an hour among agents and brokers that misbehave; less: make soak ARGS='--minutes 2'
 	$(BIN)/python -m benchmarks.soak $(ARGS)

@@ -19,7 +19,7 @@ LINK_OUT: Final = "a link out of its folder, which is not followed: name the fil
 
 
 @dataclass(slots=True)
-class Found:
+class LogFiles:
     """Files to read."""
 
     files: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Found:
 
 def log_files(
     paths: Iterable[str], names: str = "*", *, follow_links: bool = False
-) -> Found:
+) -> LogFiles:
     """
     The files that paths mean, those of a folder by name. What is named itself may be a link.
 
@@ -46,7 +46,7 @@ def log_files(
         UnreadableLog: a path is not there, or a folder has no file of such a name.
 
     """
-    found = Found()
+    found = LogFiles()
     for path in paths:
         if path == STANDARD_INPUT:
             found.files.append(path)
@@ -60,7 +60,7 @@ def log_files(
     return found
 
 
-def _add_folder(root: Path, names: str, found: Found, *, follow_links: bool) -> None:
+def _add_folder(root: Path, names: str, found: LogFiles, *, follow_links: bool) -> None:
     files: list[Path] = []
     for path, out in _below(root, found, follow_links=follow_links):
         named = fnmatch(path.name, names)
@@ -76,7 +76,7 @@ def _add_folder(root: Path, names: str, found: Found, *, follow_links: bool) -> 
 
 
 def _below(
-    root: Path, found: Found, *, follow_links: bool
+    root: Path, found: LogFiles, *, follow_links: bool
 ) -> Iterator[tuple[Path, bool]]:
     """What is there in a folder and below, and whether it is a link out of the folder; each folder once, wherever links lead."""
     home = Path(os.path.realpath(root))

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from ..ingest import Options, Tables
-from ..ingest.parts import LINES, ROWS, Staged, parsed, staged
+from ..ingest import IngestOptions, IngestTables
+from ..ingest.committing import Staged
+from ..ingest.parts import LINES, ROWS, parsed, staged
 from .arrow import collected, map_in_arrow
 from .run import answer_of, raised
 
@@ -63,7 +64,9 @@ def lines_of_topic(messages: "DataFrame") -> "DataFrame":
     )
 
 
-def staged_lines(lines: "DataFrame", tables: Tables, options: Options) -> list[Staged]:
+def staged_lines(
+    lines: "DataFrame", tables: IngestTables, options: IngestOptions
+) -> list[Staged]:
     """
     Read lines in `LINES`, and write those that are new; nothing is part of the tables before `Committer.commit`.
 
@@ -97,7 +100,7 @@ def _small_batches(spark: "SparkSession") -> Iterator[None]:
 
 
 def _staged(
-    tables: Tables, batches: Iterator[pa.RecordBatch]
+    tables: IngestTables, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     answer = answer_of(partial(staged, tables, batches))
     yield pa.RecordBatch.from_pydict({"answer": [answer]})

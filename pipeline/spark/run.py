@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ..errors import PipelineError
 from ..table import File, Table
-from ..table.run import Answer, Item
+from ..table.table import Answer, Item
 from .arrow import collected, map_in_arrow
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from .file import File
-from .run import Run, run_here
-from .table import Table
+from .layout import File
+from .table import Run, Table, run_here
 from .writing import CHUNK_BYTES
 
 Make: TypeAlias = Callable[[pa.Table], pa.Table]

@@ -17,8 +17,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
 from ..errors import LostCommit, NoTable, NotWritten, TableError, UnreadableTable
-from .file import File, reading_order
-from .layout import Layout
+from .layout import File, TableLayout, reading_order
 from .storage import Storage, is_unreachable, plain, unreachable
 
 _LAYOUT: Final = "quotascope.layout"
@@ -41,10 +40,10 @@ class Log:
     def __init__(self, storage: Storage, table: DeltaTable) -> None:
         self._storage = storage
         self._table = table
-        self.layout: Layout = _layout_of(storage, table)
+        self.layout: TableLayout = _layout_of(storage, table)
 
     @classmethod
-    def create(cls, storage: Storage, schema: pa.Schema, layout: Layout) -> Self:
+    def create(cls, storage: Storage, schema: pa.Schema, layout: TableLayout) -> Self:
         """
         Make an empty table, or open the one that is there.
 
@@ -245,11 +244,11 @@ def _unread(storage: Storage, error: Exception) -> TableError:
     return UnreadableTable(storage.uri, plain(error))
 
 
-def _layout_of(storage: Storage, table: DeltaTable) -> Layout:
+def _layout_of(storage: Storage, table: DeltaTable) -> TableLayout:
     text = table.metadata().configuration.get(_LAYOUT)
     if text is None:
         raise UnreadableTable(storage.uri, "it is a Delta table of another program")
-    return Layout.from_json(text)
+    return TableLayout.from_json(text)
 
 
 def _file(action: dict[str, object], day_of: str | None) -> File:

@@ -21,9 +21,10 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from ..errors import DamagedFile, MissingFile, TableError, UnreachableTable
-from .file import File
-from .merging import BATCH
+from .layout import File
 
+BATCH: Final = 65_536
+"""Rows that are read at once, and that a merged batch holds at least, but the last."""
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 _QUERY: Final = re.compile(r"(\bhttps?://[^\s?]+)\?\S*")

@@ -13,10 +13,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..errors import NotWritten
-from .file import File
-from .layout import Layout
-from .order import sorted_by
-from .partitions import FIRST_DAY, LAST_DAY, Column, Numbers, partitions_of
+from .layout import (
+    FIRST_DAY,
+    LAST_DAY,
+    Column,
+    File,
+    Numbers,
+    TableLayout,
+    partitions_of,
+    sorted_by,
+)
 from .storage import Storage
 
 ROW_GROUP: Final = 65_536
@@ -65,7 +71,7 @@ class Writer:
 
     storage: Storage
     schema: pa.Schema
-    layout: Layout
+    layout: TableLayout
 
     def write(self, rows: pa.Table) -> list[File]:
         """

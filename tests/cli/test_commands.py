@@ -19,7 +19,7 @@ from quotascope.cli.request_topic import _tell_waits, _told
 from quotascope.clients.accounting import ThrottleAccount
 from quotascope.clients.topic_admin import TopicFound
 from quotascope.metrics import QuotaType
-from quotascope.pipeline.ingest import Report
+from quotascope.pipeline.ingest import IngestReport
 from quotascope.pipeline.request_topic import Ensured
 
 QUOTAS = """\
@@ -152,7 +152,7 @@ def test_files_that_were_not_read_are_named_up_to_ten(
 ) -> None:
     """More are counted; names of strangers stay on one line."""
     for count in (1, 10, 11):
-        report = Report(read=1, kept=1)
+        report = IngestReport(read=1, kept=1)
         report.left_out = {f"/f{number}\nx": "a link" for number in range(count)}
         print_counts(report)
         out, errors = capsys.readouterr()
@@ -183,7 +183,7 @@ def test_broken_files_are_told_apart_from_the_counts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """On standard error, each in one line whatever its name is; and the command fails."""
-    report = Report(read=3, kept=2, duplicates=1, broken={"a\nb.gz": "cut off"})
+    report = IngestReport(read=3, kept=2, duplicates=1, broken={"a\nb.gz": "cut off"})
     with pytest.raises(typer.Exit) as ended:
         _tell(report)
     assert ended.value.exit_code == 1
@@ -197,7 +197,7 @@ def test_broken_files_are_told_apart_from_the_counts(
 
 def test_counts_alone_are_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
     """With nothing on standard error."""
-    _tell(Report(read=1, kept=1))
+    _tell(IngestReport(read=1, kept=1))
     assert capsys.readouterr().err == ""
 
 

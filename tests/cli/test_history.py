@@ -8,7 +8,7 @@ from tests.pipeline.history.requests import requests
 
 from quotascope.cli.main import main
 from quotascope.pipeline.history import History
-from quotascope.pipeline.ingest import Tables
+from quotascope.pipeline.ingest import IngestTables
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -22,7 +22,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 @pytest.fixture
 def folder(tmp_path: Path) -> str:
     """A folder with two requests in two pieces, and their history."""
-    tables = Tables.create(str(tmp_path))
+    tables = IngestTables.create(str(tmp_path))
     history = History.create(str(tmp_path))
     for number in range(2):
         tables.requests.append(f"{number}", requests({}))

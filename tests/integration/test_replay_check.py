@@ -14,15 +14,15 @@ from tests.cluster.throttled import (
     record_beyond_a_month,
     record_work,
 )
+from tools.replay_check import Check, check, log_of, rules_of_text
+from tools.replay_check.forecast import forecast
 
 from quotascope.metrics import INT_MAX, KafkaRelease, QuotaType
 from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.followed import followed
-from quotascope.pipeline.ingest.options import Options
+from quotascope.pipeline.ingest.options import IngestOptions
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.whatif import what_if
-from quotascope.pipeline.validation import Check, check, log_of, rules_of_text
-from quotascope.pipeline.validation.forecast import forecast
 from quotascope.pipeline.whatif import Mode
 from quotascope.quotas import QuotaSet, from_admin
 
@@ -106,7 +106,7 @@ def test_throttles_beyond_a_month(
     log = tmp_path / "requests.log"
     log.write_bytes(recording.log)
     ((entity, limits),) = recording.rules
-    ingest_logs([str(log)], str(tmp_path / "usage"), Options())
+    ingest_logs([str(log)], str(tmp_path / "usage"), IngestOptions())
     tried = Candidate(name="as it was", quotas=QuotaSet({from_admin(entity): limits}))
     kafka = followed(KafkaRelease(4, minor))
     found = what_if(str(tmp_path / "usage"), [tried], Mode.OPEN_LOOP, kafka=kafka)

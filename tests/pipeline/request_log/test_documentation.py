@@ -4,9 +4,8 @@ from pathlib import Path
 
 from tests.pipeline.log_lines import CAPTURE, captured
 
-from quotascope.pipeline.request_log.layouts import LAYOUTS
-from quotascope.pipeline.request_log.reasons import Reason
-from quotascope.pipeline.request_log.schema import REQUESTS, description
+from quotascope.pipeline.request_log.releases import LAYOUTS
+from quotascope.pipeline.request_log.schema import REQUESTS, Reason, description
 
 PAGE = (Path(__file__).parents[3] / "docs" / "request-log.md").read_text()
 

@@ -6,11 +6,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tests.pipeline.log_lines import captured, line, mutation, topic
 
-from quotascope.pipeline.request_log.mutations import MutationLedger
-from quotascope.pipeline.request_log.parsing import Source, parse_lines
-from quotascope.pipeline.request_log.twins import OneSide, Row
+from quotascope.pipeline.request_log.mutations import MutationLedger, OneSide, Row
+from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
 
-SOURCE = Source(file="a.log")
+SOURCE = LogSource(file="a.log")
 REFUSED = 89
 EXISTS = 36
 TIMED_OUT = 7
@@ -295,8 +294,8 @@ def test_a_side_holds_only_so_many_lines() -> None:
     for row in (*rows, rows[2]):
         side.add(row)
     assert [side.pair(_twin(row)) is not None for row in rows] == [False, True, True]
-    side.forget(rows[1])
-    side.forget(rows[1])
+    side.drop(rows[1]["identity"])
+    side.drop(rows[1]["identity"])
     side.add(rows[0])
     assert [side.pair(_twin(row)) is not None for row in rows] == [True, False, True]
 

@@ -13,7 +13,7 @@ from tests.pipeline.table.rows import DAY_MS, LAYOUT, SCHEMA, amounts, batch, ro
 from tests.strategies import HOSTILE
 
 from quotascope.pipeline.errors import NoTable, NotWritten, OtherSchema, UnreadableTable
-from quotascope.pipeline.table import Layout, Table
+from quotascope.pipeline.table import Table, TableLayout
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_table_can_be_sent(table: Table) -> None:
 
 def test_a_table_keeps_its_layout(table: Table) -> None:
     """Whoever opens a table, or makes it again, gets the buckets that it has."""
-    other = Layout(order=("user", "timestamp"), buckets=1)
+    other = TableLayout(order=("user", "timestamp"), buckets=1)
     assert Table.create(table.storage.uri, SCHEMA, other).layout == LAYOUT
     opened = Table.open(table.storage.uri)
     assert opened.layout == LAYOUT
@@ -225,7 +225,7 @@ def test_dropped_days_are_remembered(table: Table) -> None:
 
 def test_sums_are_added_up_by_compaction(tmp_path: Path) -> None:
     """A table of sums has one row for each key after a compaction, in order, and the same totals as before."""
-    layout = Layout(order=("user", "client_id", "timestamp"), sums=("amount",))
+    layout = TableLayout(order=("user", "client_id", "timestamp"), sums=("amount",))
     table = Table.create(str(tmp_path / "sums"), SCHEMA, layout)
     table.append("a", rows(("u", "c", 1, 5), ("v", "c", 1, 1), ("u", "c", 2, 2**60)))
     table.append("b", rows(("u", "c", 1, 7), ("u", "d", 1, 1), ("u", "c", 1, 9)))

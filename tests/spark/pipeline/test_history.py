@@ -12,7 +12,7 @@ from tests.spark.versions import CONNECTOR
 from quotascope.pipeline.history import ORDER, WIDTHS, History, totals
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.spark.run import SparkRun
-from quotascope.pipeline.table import Layout, Table
+from quotascope.pipeline.table import Table, TableLayout
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +24,9 @@ BUCKETS = 2
 
 
 def _source(folder: Path) -> Table:
-    layout = Layout(order=ORDER, bucket_of="user", buckets=BUCKETS, day_of="timestamp")
+    layout = TableLayout(
+        order=ORDER, bucket_of="user", buckets=BUCKETS, day_of="timestamp"
+    )
     return Table.create(str(folder / "requests"), REQUESTS, layout)
 
 

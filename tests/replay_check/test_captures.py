@@ -1,0 +1,154 @@
+"""The replay of logs that real brokers wrote says what they said."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tools.replay_check import check, read_log, read_rules
+from tools.replay_check.__main__ import main
+from tools.replay_check.comparison import Total
+from tools.replay_check.rules import Key
+
+from quotascope.metrics import QuotaEntity, QuotaType
+
+from .conftest import NAMES, checked, log_path, rules_path
+
+BYTES = (QuotaType.PRODUCE, QuotaType.FETCH)
+
+
+def _totals(name: str, *kinds: QuotaType) -> list[Total]:
+    found = [total for total in checked(name).totals if total.kind in kinds]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_byte_rates_are_predicted_to_the_millisecond(name: str) -> None:
+    """Totals are within 2 %, and of all answers 99 in 100 are within 3 ms of what the broker told its client."""
+    totals = _totals(name, *BYTES)
+    assert all(abs(total.error) < 0.02 for total in totals)
+    close = sum(total.close for total in totals)
+    assert close / sum(total.requests for total in totals) > 0.99
+    assert not any(total.unknown for total in totals)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_mutations_are_predicted(name: str) -> None:
+    """The totals that the controller asked for, strict and permissive, are within 2 %."""
+    for total in _totals(name, QuotaType.CONTROLLER_MUTATION):
+        assert abs(total.error) < 0.02
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_request_time_is_predicted(name: str) -> None:
+    """Totals are within 10 %, though the log leaves out what network threads did."""
+    for total in _totals(name, QuotaType.REQUEST):
+        assert abs(total.error) < 0.10
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_inferred_is_told(name: str) -> None:
+    """Each limited sensor of the request quota was charged for time that the log leaves out, and no more than is plausible."""
+    result = checked(name)
+    assert any(ms > 10 for ms in result.unlogged_ms.values())
+    assert 0.5 < result.share < 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "factor"),
+    [
+        (QuotaType.PRODUCE, 1.1),
+        (QuotaType.PRODUCE, 0.9),
+        (QuotaType.REQUEST, 2.0),
+        (QuotaType.REQUEST, 0.6),
+        (QuotaType.CONTROLLER_MUTATION, 1.2),
+    ],
+)
+def test_other_rules_than_those_in_force_are_found_out(
+    kind: QuotaType, factor: float
+) -> None:
+    """The comparison can fail: nothing that is inferred makes up for wrong limits."""
+    rules = read_rules(rules_path("kafka-4.4.0"))
+    quotas = {
+        key: value * (factor if key[0] is kind else 1)
+        for key, value in rules.quotas.items()
+    }
+    result = check(read_log(log_path("kafka-4.4.0")), replace(rules, quotas=quotas))
+    assert not result.holds
+    assert any(not total.holds for total in result.totals if total.kind is kind)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rules_are_needed(name: str) -> None:
+    """The rules in force hold; a file without any does not, whatever the log says of quotas that were set and removed."""
+    assert checked(name).holds
+    none = replace(read_rules(rules_path(name)), quotas={})
+    assert not check(read_log(log_path(name)), none).holds
+
+
+IDLE = (QuotaType.PRODUCE, QuotaEntity("svc:team a"))
+"""The one rule of the log of 4.4.0 that throttled nobody."""
+
+
+@pytest.mark.parametrize(
+    "key", sorted(read_rules(rules_path("kafka-4.4.0")).quotas, key=str), ids=str
+)
+def test_each_rule_that_throttled_somebody_is_needed(key: Key) -> None:
+    """Leaving out a single one is found out, except where nobody came near it."""
+    rules = read_rules(rules_path("kafka-4.4.0"))
+    others = {each: value for each, value in rules.quotas.items() if each != key}
+    result = check(read_log(log_path("kafka-4.4.0")), replace(rules, quotas=others))
+    assert result.holds == (key == IDLE)
+
+
+def test_without_inference_request_time_runs_away() -> None:
+    """What the log leaves out is what decides: charged as logged, request throttles are off by a multiple."""
+    name = "kafka-4.3.1"
+    result = check(read_log(log_path(name)), read_rules(rules_path(name)), infer=False)
+    errors = [t.error for t in result.totals if t.kind is QuotaType.REQUEST]
+    assert max(errors) > 1
+
+
+def test_the_command_tells_by_its_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """0 when all totals hold, 1 when one does not, 2 when there is nothing to compare."""
+    log, rules = log_path("kafka-4.4.0"), rules_path("kafka-4.4.0")
+    assert main([str(log), str(rules)]) == 0
+    shown = capsys.readouterr().out
+    assert "topic-admin" in shown
+    assert "controller_mutation" in shown
+    assert "inferred from earlier answers" in shown
+    document = json.loads(rules.read_text())
+    document["rules"][0]["values"]["producer_byte_rate"] *= 1.3
+    wrong = tmp_path / "quotas.json"
+    wrong.write_text(json.dumps(document))
+    assert main([str(log), str(wrong)]) == 1
+    empty = tmp_path / "empty.log"
+    empty.write_text("nothing of the kind\n")
+    assert main([str(empty), str(rules)]) == 2
+    assert "no line is a request" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["", "quotas.json"], ["request.log", ""]])
+def test_a_file_that_is_not_given_is_asked_for(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Make passes on an empty text for a variable that nobody set."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "say make replay-check LOG=FILE QUOTAS=FILE" in capsys.readouterr().err
+
+
+def test_rules_that_cannot_be_read_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message names the file, what is wrong, and where a right one is shown; the exit code is 2."""
+    rules = tmp_path / "quotas.json"
+    rules.write_text('{"rules": [], "config": {"quota.window.num": 1e30}}')
+    assert main([str(log_path("kafka-4.4.0")), str(rules)]) == 2
+    told = capsys.readouterr().err
+    assert str(rules) in told
+    assert "docs/whatif.md shows such a file" in told
