@@ -7,8 +7,6 @@ What can go wrong between a request log and a recommended quota.
     ├── BadOption            what was said about a log makes no sense
     ├── BadSnapshot          partitions by topic that cannot be read
     ├── UnreadableLog        a request log that cannot be opened, or of which nothing can be read
-    ├── EmptyLog             a log without a single request
-    ├── InvalidRules         rules to check a replay by that cannot be read, or that no cluster would take
     ├── InvalidCandidates    a file of candidate quotas; says where and why
     ├── MissingExtra         a library of the extra `pipeline` is not installed
     ├── FileNotWritten       a file that a command writes
@@ -58,14 +56,6 @@ class UnreadableLog(PipelineError):
 
 class UnreadableMessage(PipelineError):
     """A request or response in a line of the log that is not what its header says; the message names what is missing."""
-
-
-class EmptyLog(PipelineError):
-    """A log without a single request as `kafka.request.logger` writes it; the message names it."""
-
-
-class InvalidRules(PipelineError):
-    """A file of rules that cannot be read, or that no cluster would take; the message names it and what is wrong."""
 
 
 class UnknownVersion(UnreadableMessage):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tools.replay_check import Check, check, read_log, read_rules
 
-CAPTURES = Path(__file__).parents[1] / "captures"
+CAPTURES = Path(__file__).parents[1] / "pipeline" / "captures"
 NAMES = ("kafka-4.3.1", "kafka-4.3.1-second", "kafka-4.4.0")
 
 
@@ -16,7 +16,7 @@ def log_path(name: str) -> Path:
 
 def rules_path(name: str) -> Path:
     """The rules that were in force."""
-    return CAPTURES / f"{name}-quotas.json"
+    return CAPTURES / f"{name}-quotas.yaml"
 
 
 @cache

@@ -1,6 +1,6 @@
 """Requests as the validation sees them."""
 
-from tools.replay_check.request import Request
+from tools.replay_check.log import Request
 
 from quotascope.metrics import Principal
 
@@ -9,7 +9,7 @@ T0 = 1_700_000_000_000
 
 def request(line: int = 1, *, connection: str = "c", **changed: int) -> Request:
     """A DescribeCluster that took one ms of a handler and left in half a ms."""
-    given = {"decided_ms": T0, "told_ms": 0, "thread_ns": 1_000_000, **changed}
+    given = {"decided_ms": T0, "throttle_ms": 0, "thread_ns": 1_000_000, **changed}
     return Request(
         line=line,
         decided_ms=given["decided_ms"],
@@ -20,13 +20,8 @@ def request(line: int = 1, *, connection: str = "c", **changed: int) -> Request:
         correlation_id=line,
         api_key=60,
         api_version=0,
-        produced=None,
         thread_ns=given["thread_ns"],
         send_ms=0.5,
-        told_ms=given["told_ms"],
-        own_ms=given["told_ms"],
-        forwarded=False,
-        exempt=False,
-        charged_ms=None,
-        topics=(),
+        throttle_ms=given["throttle_ms"],
+        own_ms=given["throttle_ms"],
     )

@@ -2,10 +2,9 @@
 
 import pytest
 from tests.replay_check.requests import T0, request
-from tools.replay_check.borders import Move, explained, moved
 from tools.replay_check.broker import ReplayedBroker
-from tools.replay_check.moments import Moments
-from tools.replay_check.rules import Rules
+from tools.replay_check.moments import Moments, Move, explained, moved
+from tools.replay_check.rules import RulesInForce
 
 EARLIER = Move(first=True, earlier_ms=1)
 LATER = Move(first=False, earlier_ms=-1)
@@ -79,5 +78,5 @@ def test_the_first_answer_settles_a_window() -> None:
 
 def test_no_quota_has_anything_against_a_request_at_first() -> None:
     """Without rules and before anything came from a controller, all throttles are 0."""
-    decided = ReplayedBroker(Rules(quotas={}), {}, T0).decide(request(), None)
+    decided = ReplayedBroker(RulesInForce(quotas={}), {}, T0).decide(request(), None)
     assert (decided.bytes_ms, decided.request_ms, decided.mutation_ms) == (0, 0, 0)

@@ -1,14 +1,13 @@
 """The replay of logs that real brokers wrote says what they said."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tools.replay_check import check, read_log, read_rules
-from tools.replay_check.__main__ import main
-from tools.replay_check.comparison import Total
+from tools.replay_check import Total, check, read_log, read_rules
+from tools.replay_check.__main__ import app
 from tools.replay_check.rules import Key
+from typer.testing import CliRunner, Result
 
 from quotascope.metrics import QuotaEntity, QuotaType
 
@@ -48,7 +47,7 @@ def test_request_time_is_predicted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_was_inferred_is_told(name: str) -> None:
+def test_what_was_inferred(name: str) -> None:
     """Each limited sensor of the request quota was charged for time that the log leaves out, and no more than is plausible."""
     result = checked(name)
     assert any(ms > 10 for ms in result.unlogged_ms.values())
@@ -110,45 +109,38 @@ def test_without_inference_request_time_runs_away() -> None:
     assert max(errors) > 1
 
 
-def test_the_command_tells_by_its_exit_code(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def _main(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_the_commands_exit_code(tmp_path: Path) -> None:
     """0 when all totals hold, 1 when one does not, 2 when there is nothing to compare."""
     log, rules = log_path("kafka-4.4.0"), rules_path("kafka-4.4.0")
-    assert main([str(log), str(rules)]) == 0
-    shown = capsys.readouterr().out
-    assert "topic-admin" in shown
-    assert "controller_mutation" in shown
-    assert "inferred from earlier answers" in shown
-    document = json.loads(rules.read_text())
-    document["rules"][0]["values"]["producer_byte_rate"] *= 1.3
-    wrong = tmp_path / "quotas.json"
-    wrong.write_text(json.dumps(document))
-    assert main([str(log), str(wrong)]) == 1
+    right = _main(str(log), str(rules))
+    assert right.exit_code == 0
+    for text in ("topic-admin", "controller_mutation", "inferred from earlier answers"):
+        assert text in right.output
+    wrong = tmp_path / "quotas.yaml"
+    wrong.write_text(rules.read_text().replace("60000", "78000"))
+    assert _main(str(log), str(wrong)).exit_code == 1
+    assert _main(str(log), str(rules), "--samples", "5").exit_code == 1
     empty = tmp_path / "empty.log"
     empty.write_text("nothing of the kind\n")
-    assert main([str(empty), str(rules)]) == 2
-    assert "no line is a request" in capsys.readouterr().err
+    nothing = _main(str(empty), str(rules))
+    assert (nothing.exit_code, "no line is a request" in nothing.output) == (2, True)
 
 
-@pytest.mark.parametrize("arguments", [["", "quotas.json"], ["request.log", ""]])
-def test_a_file_that_is_not_given_is_asked_for(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Make passes on an empty text for a variable that nobody set."""
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == 2
-    assert "say make replay-check LOG=FILE QUOTAS=FILE" in capsys.readouterr().err
-
-
-def test_rules_that_cannot_be_read_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The message names the file, what is wrong, and where a right one is shown; the exit code is 2."""
-    rules = tmp_path / "quotas.json"
-    rules.write_text('{"rules": [], "config": {"quota.window.num": 1e30}}')
-    assert main([str(log_path("kafka-4.4.0")), str(rules)]) == 2
-    told = capsys.readouterr().err
-    assert str(rules) in told
-    assert "docs/whatif.md shows such a file" in told
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["", "quotas.yaml"], "say make replay-check LOG=FILE QUOTAS=FILE"),
+        (["request.log", ""], "say make replay-check LOG=FILE QUOTAS=FILE"),
+        (["request.log", "none.yaml"], "none.yaml"),
+        (["request.log", "none.yaml", "--samples", "0"], "at least 1 window"),
+        (["request.log", "none.yaml", "--kafka-version", "x"], "x"),
+    ],
+)
+def test_arguments_without_sense(arguments: list[str], message: str) -> None:
+    """Exit code 2, and what is wrong; make passes on an empty text for a variable that is not set."""
+    result = _main(*arguments)
+    assert (result.exit_code, message in result.output.replace("\n", " ")) == (2, True)

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from tools.replay_check.attribution import attributed
-from tools.replay_check.comparison import Comparison, Total, totals
-from tools.replay_check.prediction import Prediction
+from tools.replay_check.broker import Prediction, attributed
+from tools.replay_check.check import Total, totals
+from tools.replay_check.replay import Comparison
 
 from quotascope.metrics import QuotaType
 
@@ -15,7 +15,7 @@ BOTH = frozenset({QuotaType.PRODUCE, QuotaType.REQUEST})
 
 
 @pytest.mark.parametrize(
-    ("told_ms", "bytes_ms", "request_ms", "limited", "kind"),
+    ("throttle_ms", "bytes_ms", "request_ms", "limited", "kind"),
     [
         (500, 499, 20, BOTH, QuotaType.PRODUCE),
         (500, 20, 499, BOTH, QuotaType.REQUEST),
@@ -26,25 +26,31 @@ BOTH = frozenset({QuotaType.PRODUCE, QuotaType.REQUEST})
     ],
 )
 def test_a_throttle_is_put_down_to_the_quota_that_can_have_caused_it(
-    told_ms: int, bytes_ms: int, request_ms: int, limited: set[QuotaType], kind: object
+    throttle_ms: int,
+    bytes_ms: int,
+    request_ms: int,
+    limited: set[QuotaType],
+    kind: object,
 ) -> None:
     """Only quotas that are set, none beyond its longest, and of two the nearer."""
     prediction = Prediction(
         bytes_of=QuotaType.PRODUCE, bytes_ms=bytes_ms, request_ms=request_ms
     )
-    assert attributed(request(told_ms=told_ms), prediction, limited, 1000) is kind
+    assert (
+        attributed(request(throttle_ms=throttle_ms), prediction, limited, 1000) is kind
+    )
 
 
 def test_what_the_broker_did_not_find_itself_comes_from_the_controller() -> None:
     """The answer to a forwarded request holds more than the broker's own figure."""
-    forwarded = replace(request(told_ms=3000), own_ms=10)
+    forwarded = replace(request(throttle_ms=3000), own_ms=10)
     kind = attributed(forwarded, Prediction(), frozenset(), 1000)
     assert kind is QuotaType.CONTROLLER_MUTATION
 
 
-def _compared(told_ms: int, bytes_ms: int, kind: QuotaType) -> Comparison:
+def _compared(throttle_ms: int, bytes_ms: int, kind: QuotaType) -> Comparison:
     return Comparison(
-        request=request(told_ms=told_ms),
+        request=request(throttle_ms=throttle_ms),
         prediction=Prediction(bytes_of=QuotaType.PRODUCE, bytes_ms=bytes_ms),
         reported_by=kind,
         known=True,

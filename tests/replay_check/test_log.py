@@ -7,17 +7,21 @@ from typing import Any
 import pytest
 from tests.pipeline.log_lines import line
 from tools.replay_check import log_of, read_log, read_rules, rules_of_text
-from tools.replay_check.appended import Appended, Available
-from tools.replay_check.decided import with_decisions
-from tools.replay_check.fetched import FetchSizes
-from tools.replay_check.log import rows
-from tools.replay_check.mutations import charges_of
-from tools.replay_check.quota_changes import quota_changes, timed
-from tools.replay_check.request import requests_of
-from tools.replay_check.sessions import Sessions, Wanted
+from tools.replay_check.broker import charges_of
+from tools.replay_check.fetches import (
+    Appended,
+    Available,
+    FetchSizes,
+    Sessions,
+    Wanted,
+    decided,
+)
+from tools.replay_check.log import EmptyLog, RequestLog
+from tools.replay_check.rules import changes_in, timed
 
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
-from quotascope.pipeline.errors import EmptyLog, InvalidRules, PipelineError
+from quotascope.pipeline.errors import PipelineError
+from quotascope.quotas import InvalidQuotas
 
 from .conftest import log_path
 
@@ -89,6 +93,10 @@ def _fetch(
     )
 
 
+def _sizes(log: RequestLog) -> FetchSizes:
+    return FetchSizes(log, decided(log))
+
+
 OVERHEAD = 4 + 4 + 6 + 4 + 3 + 4 + 38 + 4
 """Bytes of such an answer without its records; the aborted transactions' length among them."""
 
@@ -96,13 +104,13 @@ OVERHEAD = 4 + 4 + 6 + 4 + 3 + 4 + 38 + 4
 def test_a_throttled_fetch_weighs_what_it_would_have_read() -> None:
     """Its answer is empty; the batches from its offset on are known from the producers' lines."""
     log = log_of([_produce(0, 700), _produce(5, 900), _fetch(5, 30)], "log")
-    assert FetchSizes(log).size(3, FAR) == 900 + OVERHEAD
+    assert _sizes(log).size(3, FAR) == 900 + OVERHEAD
 
 
 def test_a_fetch_reads_no_more_than_its_quota_lets_it() -> None:
     """Never more than all whole windows hold, but at least the first batch."""
     log = log_of([_produce(0, 700), _produce(5, 900), _fetch(0, 30)], "log")
-    sizes = FetchSizes(log)
+    sizes = _sizes(log)
     assert sizes.size(3, 1000) == 1000 + OVERHEAD
     assert sizes.size(3, 10) == 700 + OVERHEAD
 
@@ -110,7 +118,7 @@ def test_a_fetch_reads_no_more_than_its_quota_lets_it() -> None:
 def test_a_fetch_of_unknown_records_weighs_what_the_next_answer_does() -> None:
     """The client asks for the same again; without another answer nothing is made up."""
     log = log_of([_fetch(0, 30), _fetch(0, 0, 400), _fetch(9, 30)], "log")
-    sizes = FetchSizes(log)
+    sizes = _sizes(log)
     assert sizes.size(1, FAR) == sizes.size(2, FAR) == 400 + OVERHEAD
     assert sizes.size(3, FAR) is None
     assert sizes.lost == 2
@@ -120,7 +128,7 @@ def test_a_fetch_whose_request_was_not_logged_is_left_alone() -> None:
     """The log was switched on in the middle of it."""
     whole = json.loads(_fetch(0, 0, 400).split(b"request:", 1)[1].rpartition(b" (")[0])
     log = log_of([line(**{**_kept(whole), "request": ""})], "log")
-    assert FetchSizes(with_decisions(log)).size(1, FAR) is None
+    assert _sizes(log).size(1, FAR) is None
 
 
 def _kept(entry: dict[str, Any]) -> dict[str, Any]:
@@ -130,24 +138,19 @@ def _kept(entry: dict[str, Any]) -> dict[str, Any]:
 def test_answered_fetches_of_a_real_log_could_have_been_rebuilt() -> None:
     """What producers appended explains what consumers got, but for what arrived in the very millisecond."""
     log = read_log(log_path("kafka-4.3.1"))
-    timed_log, appended, sessions = with_decisions(log), Appended(log), Sessions()
-    times = dict(rows(timed_log.requests, "line", "timestamp"))
+    requests, sessions = decided(log), Sessions()
+    appended = Appended(log, requests)
     same = total = 0
-    for number, message in log.messages.items():
-        if message["requestHeader"]["requestApiKey"] == 1:
-            if message["response"]["throttleTimeMs"]:
-                continue
+    for request in requests:
+        if request.api_key == 1 and not request.throttle_ms:
+            message = log.messages[request.line]
             read = [
-                partition["recordsSizeInBytes"]
-                for topic in message["response"]["responses"]
-                for partition in topic["partitions"]
+                partition.records_size_in_bytes
+                for topic in message.response.responses
+                for partition in topic.partitions
             ]
-            there = [
-                appended.available(
-                    want.topic, want.partition, want.offset, times[number]
-                )
-                for want in sessions.wanted(message)
-            ]
+            wanted = sessions.wanted(message)
+            there = [appended.available(each, request.decided_ms) for each in wanted]
             total += 1
             same += sum(each.total for each in there if each) == sum(read)
     assert total > 700
@@ -161,8 +164,10 @@ def test_a_session_remembers_what_a_fetch_does_not_name() -> None:
         partitions = [{"partition": 0, "fetchOffset": offset, "partitionMaxBytes": 9}]
         full = [*partitions, {"partition": 1, "fetchOffset": 7, "partitionMaxBytes": 9}]
         named = full if epoch == 0 else partitions * (offset is not None)
-        return {
-            "request": {
+        text = line(
+            header={"requestApiKey": 1, "requestApiVersion": 11},
+            request={
+                "minBytes": 1,
                 "sessionId": 0 if epoch == 0 else 44,
                 "sessionEpoch": epoch,
                 "topics": [{"topic": "t", "partitions": named}],
@@ -170,8 +175,9 @@ def test_a_session_remembers_what_a_fetch_does_not_name() -> None:
                 if forgotten is None
                 else [{"topic": "t", "partitions": [forgotten]}],
             },
-            "response": {"sessionId": 44},
-        }
+            response={"sessionId": 44, "throttleTimeMs": 0, "responses": []},
+        )
+        return log_of([text], "log").messages[1]
 
     sessions = Sessions()
     other = Wanted("t", 1, 7, 9)
@@ -192,9 +198,10 @@ def test_a_request_that_waited_for_nobody_was_decided_before() -> None:
         ],
         "log",
     )
-    decided = rows(with_decisions(log).requests, "completed", "timestamp")
-    assert [completed - timestamp for completed, timestamp in decided] == [10, 10, 10]
-    assert Appended(log).available("t", 0, 9, FAR) == Available(700, 700)
+    requests = decided(log)
+    assert [each.completed_ms - each.decided_ms for each in requests] == [10, 10, 10]
+    found = Appended(log, requests).available(Wanted("t", 0, 9, 1), FAR)
+    assert found == Available(700, 700)
 
 
 def _altered(value: float | None, time: str) -> bytes:
@@ -224,10 +231,8 @@ def test_the_log_says_since_when_a_rule_is_in_force() -> None:
         ],
         "log",
     )
-    rules = rules_of_text(
-        '{"rules": [{"entity": {"user": "alice"}, "values": {"producer_byte_rate": 100}}]}'
-    )
-    start, changes = timed(rules, quota_changes(log))
+    rules = rules_of_text("quotas: [{user: alice, producer_byte_rate: 100}]")
+    start, changes = timed(rules, changes_in(log))
     assert start == {}
     assert [(change.key, change.value) for change in changes] == [
         (ALICE, 100.0),
@@ -238,11 +243,9 @@ def test_the_log_says_since_when_a_rule_is_in_force() -> None:
 def test_the_file_says_which_rules_were_in_force() -> None:
     """A log that sets another value does not change the file's, and nothing is added to it."""
     log = log_of([_altered(300.0, "2026-11-21 09:00:00,000")], "log")
-    rules = rules_of_text(
-        '{"rules": [{"entity": {"user": "alice"}, "values": {"producer_byte_rate": 100}}]}'
-    )
-    assert timed(rules, quota_changes(log)) == ({ALICE: 100.0}, [])
-    assert timed(rules_of_text('{"rules": []}'), quota_changes(log)) == ({}, [])
+    rules = rules_of_text("quotas: [{user: alice, producer_byte_rate: 100}]")
+    assert timed(rules, changes_in(log)) == ({ALICE: 100.0}, [])
+    assert timed(rules_of_text("quotas: []"), changes_in(log)) == ({}, [])
 
 
 def test_a_removal_is_no_rule_of_the_file() -> None:
@@ -254,13 +257,13 @@ def test_a_removal_is_no_rule_of_the_file() -> None:
         ],
         "log",
     )
-    assert timed(rules_of_text('{"rules": []}'), quota_changes(log)) == ({}, [])
+    assert timed(rules_of_text("quotas: []"), changes_in(log)) == ({}, [])
 
 
 def test_mutations_are_charged_topic_by_topic() -> None:
     """Deleted topics count the partitions that they had; a request with two lines is charged on the controller's."""
     log = read_log(log_path("kafka-4.3.1"))
-    charges = charges_of(list(requests_of(log.requests)))
+    charges = charges_of(log.requests)
     assert sorted(charges.values()) == [
         (1,),
         (3,),
@@ -273,65 +276,15 @@ def test_mutations_are_charged_topic_by_topic() -> None:
     ]
 
 
-def test_rules_are_read_with_their_windows(tmp_path: Path) -> None:
-    """Null is the default entity, quotas of addresses have no part, and windows may differ from Kafka's own."""
-    document = {
-        "rules": [
-            {
-                "entity": {"user": None, "client-id": "a"},
-                "values": {"request_percentage": 2},
-            },
-            {"entity": {"ip": "127.0.0.1"}, "values": {"connection_creation_rate": 5}},
-        ],
-        "config": {"quota.window.num": 5, "controller.quota.window.size.seconds": 2},
-    }
-    path = tmp_path / "quotas.json"
-    path.write_text(json.dumps(document))
+def test_rules_are_a_file_of_quotas(tmp_path: Path) -> None:
+    """Quotas of addresses have no part; what no cluster would take is refused."""
+    path = tmp_path / "quotas.yaml"
+    path.write_text("quotas: [{user: <default>, client-id: a, request_percentage: 2}, {ip: 127.0.0.1, connection_creation_rate: 5}]")  # fmt: skip
     rules = read_rules(path)
     assert rules.quotas == {(QuotaType.REQUEST, QuotaEntity(DEFAULT, "a")): 2.0}
-    assert rules.config.client.samples == 5
-    assert rules.config.controller.window_seconds == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("{", "unexpected end"),
-        ("{}", "missing required field `rules`"),
-        ("[]", "Expected `object`, got `array`"),
-        ('{"rules": 5}', r"Expected `array`, got `int` - at `\$\.rules`"),
-        ('{"rules": [5]}', r"got `int` - at `\$\.rules\[0\]`"),
-        (
-            '{"rules": [{"entity": {"user": 5}, "values": {"request_percentage": 1}}]}',
-            r"got `int` - at `\$\.rules\[0\]\.entity",
-        ),
-        (
-            '{"rules": [{"entity": {"user": "a"}, "values": {"request_percentage": "1"}}]}',
-            r"got `str` - at `\$\.rules\[0\]\.values",
-        ),
-        ('{"rules": [], "config": null}', r"got `null` - at `\$\.config`"),
-        ('{"rules": [], "config": {"quota.window.num": 1e30}}', "got `float`"),
-        ('{"rules": [], "config": {"quota.window.num": 3000000000}}', "2147483647"),
-        (
-            '{"rules": [], "config": {"quota.window.num": 2147483647, "quota.window.size.seconds": 2147483647}}',
-            "cannot be measured",
-        ),
-        (
-            '{"rules": [{"entity": {"user": "a"}, "values": {"x": 1}}]}',
-            "x",
-        ),
-        ('{"rules": [], "config": {"quota.window.num": 0}}', "at least 1 window"),
-    ],
-)
-def test_rules_that_no_cluster_would_take_are_refused(
-    text: str, told: str, tmp_path: Path
-) -> None:
-    """The message names the file and what is wrong with it."""
-    path = tmp_path / "quotas.json"
-    path.write_text(text)
-    with pytest.raises(InvalidRules, match=told) as caught:
+    path.write_text("quotas: [{user: a, x: 1}]")
+    with pytest.raises(InvalidQuotas, match=r"quotas\.yaml"):
         read_rules(path)
-    assert str(path) in str(caught.value)
 
 
 def test_a_log_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tools.replay_check import (
 from quotascope.metrics import KafkaRelease
 from quotascope.pipeline.followed import KnownBy, followed
 
-RULES = '{"rules": [{"entity": {"user": "alice", "client-id": "heavy"}, "values": {"producer_byte_rate": 1}}]}'
+RULES = "quotas: [{user: alice, client-id: heavy, producer_byte_rate: 1}]"
 
 
 def checked(version: str, release: KafkaRelease | None = None) -> Check:
@@ -35,8 +35,8 @@ def test_the_log_names_its_release(version: str, minor: int) -> None:
     result = checked(version)
     assert result.kafka.release == KafkaRelease(4, minor)
     assert result.kafka.known_by is KnownBy.LOG
-    told = [each.request.told_ms for each in result.comparisons if each.request.produced]  # fmt: skip
-    assert [max(0, ms) for ms in predicted(result)] == pytest.approx(told, rel=1e-3)
+    reported = [each.request.throttle_ms for each in result.comparisons if each.request.produced]  # fmt: skip
+    assert [max(0, ms) for ms in predicted(result)] == pytest.approx(reported, rel=1e-3)
     assert (max(predicted(result)) == 2_147_483_647) is (minor == 4)
 
 
@@ -51,11 +51,11 @@ def test_a_log_without_the_feature_names_none() -> None:
     """Then the newest is followed."""
     lines = gzip.decompress(log_path("kafka-4.4.0").read_bytes()).splitlines()
     kept = [line for line in lines if b"metadata.version" not in line][:50]
-    result = check(log_of(kept, "log"), rules_of_text('{"rules": []}'))
+    result = check(log_of(kept, "log"), rules_of_text("quotas: []"))
     assert result.kafka.known_by is KnownBy.DEFAULT
 
 
-def test_what_is_asked_now_overrules_the_log() -> None:
+def test_what_is_known_now_overrules_the_log() -> None:
     """The option first, then the cluster, then the newest of the log."""
     older, newer = KafkaRelease(4, 2), KafkaRelease(4, 3)
     by_cluster = followed(None, cluster=older, log=newer)

@@ -3,8 +3,8 @@
 import pytest
 from tests.replay_check.requests import T0, request
 from tools.replay_check.moments import Moments
-from tools.replay_check.plausible import PlausibleTime
 from tools.replay_check.unlogged import (
+    PlausibleTime,
     UnloggedTime,
     shown,
     shown_at_most,

@@ -1,28 +1,69 @@
-"""The quotas of one process, fed with what its request log says."""
+"""
+The quotas of one process, fed with what its request log shows, and the quota that a throttle comes from.
 
-from collections.abc import Iterable, Mapping
+The log has one throttle, the longest. What tells the quotas apart: a request throttle is never longer than one window; the response to a
+forwarded request holds more than the broker found itself only when the controller asked for it; and a quota that is not set throttles no
+client. Where two are left, it is the one whose replay comes nearer.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from quotascope.metrics import (
     UNLIMITED,
     ClientQuotaManager,
     KafkaMetric,
+    MutationApi,
     QuotaManagers,
     QuotaType,
     Rate,
     Registry,
     ThrottlingQuotaExceeded,
 )
+from quotascope.metrics.protocol import ApiKey, ErrorCode
+from quotascope.pipeline.request_log.messages import TOPICS_OF
+from quotascope.pipeline.request_log.mutations import Row, TopicCounts
 
-from .apis import FETCH, PRODUCE
-from .mutations import API_OF
-from .prediction import Prediction
-from .request import Request
-from .rules import Key, Rules
+from .log import Request
+from .rules import Key, RulesInForce
 
 EXPIRY_MS: Final = 30_000
-"""Kafka looks for sensors that nobody used for an hour this often."""
+"""How often Kafka looks for sensors that were not used for an hour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What the replay predicts of one request: throttles in ms by quota, 0 without one."""
+
+    bytes_of: QuotaType | None = None
+    """The byte-rate quota that the request falls under: Produce or Fetch."""
+    bytes_ms: int = 0
+    request_ms: int = 0
+    mutation_ms: int = 0
+
+    def by(self, kind: QuotaType) -> int:
+        """The throttle of one quota."""
+        if kind is self.bytes_of:
+            return self.bytes_ms
+        if kind is QuotaType.REQUEST:
+            return self.request_ms
+        return self.mutation_ms if kind is QuotaType.CONTROLLER_MUTATION else 0
+
+    @property
+    def total_ms(self) -> int:
+        """The throttle in the response: the longest."""
+        return max(self.bytes_ms, self.request_ms, self.mutation_ms, 0)
+
+    @property
+    def kind(self) -> QuotaType:
+        """The quota that decides; a tie is the request quota's, as in Kafka."""
+        if self.mutation_ms > self.request_ms:
+            return QuotaType.CONTROLLER_MUTATION
+        if self.bytes_of is not None and self.bytes_ms > self.request_ms:
+            return self.bytes_of
+        return QuotaType.REQUEST
 
 
 class ReplayedBroker:
@@ -36,7 +77,9 @@ class ReplayedBroker:
 
     """
 
-    def __init__(self, rules: Rules, quotas: Mapping[Key, float], now_ms: int) -> None:
+    def __init__(
+        self, rules: RulesInForce, quotas: Mapping[Key, float], now_ms: int
+    ) -> None:
         self._registry = Registry()
         self._managers = QuotaManagers(self._registry, now_ms, rules.config)
         self._expired_ms = now_ms
@@ -54,7 +97,7 @@ class ReplayedBroker:
         self._managers.update_quota(*key, value)
 
     def expire(self, now_ms: int) -> None:
-        """Remove what nobody used for an hour."""
+        """Remove sensors that were not used for an hour."""
         if now_ms - self._expired_ms >= EXPIRY_MS:
             self._expired_ms = now_ms
             self._registry.expire_sensors(now_ms)
@@ -78,7 +121,7 @@ class ReplayedBroker:
         quota = self._managers.controller_mutation.quota_for(
             request.principal,
             request.client_id,
-            API_OF[request.api_key],
+            MutationApi[ApiKey(request.api_key).name],
             request.api_version,
             now_ms,
         )
@@ -89,27 +132,33 @@ class ReplayedBroker:
         self._from_controller[request.identity] = throttle_ms
 
     def decide(self, request: Request, fetched: int | None) -> Prediction:
-        """Charge a request and say how long each quota throttles it; `fetched` are the bytes that a Fetch was charged."""
+        """Charge a request and return how long each quota throttles it; `fetched` are the bytes that a Fetch was charged."""
+        client = request.principal, request.client_id
         mutation_ms = 0
         if not request.forwarded:
             mutation_ms = self._from_controller.pop(request.identity, 0)
-        if request.api_key == PRODUCE:
+        bytes_of, bytes_ms = None, 0
+        if request.api_key == ApiKey.PRODUCE:
+            bytes_of, mutation_ms = QuotaType.PRODUCE, 0
             bytes_ms = self._charged(self._managers.produce, request, request.produced)
-            return Prediction(
-                bytes_of=QuotaType.PRODUCE,
-                bytes_ms=bytes_ms,
-                request_ms=self._request(request),
-            )
-        request_ms = self._request(request)
-        if request.api_key == FETCH and not request.exempt:
-            bytes_ms = self._fetched(request, fetched)
-            return Prediction(
-                bytes_of=QuotaType.FETCH, bytes_ms=bytes_ms, request_ms=request_ms
-            )
-        return Prediction(request_ms=request_ms, mutation_ms=mutation_ms)
+        request_ms = 0
+        if not request.exempt:
+            request_ms = self._managers.request.maybe_record_request(*client, request.thread_ns, request.decided_ms)  # fmt: skip
+        if request.api_key == ApiKey.FETCH and not request.exempt:
+            bytes_of, mutation_ms = QuotaType.FETCH, 0
+            bytes_ms = self._charged(self._managers.fetch, request, fetched)
+            if request.throttle_ms > 0 and fetched is not None:
+                # it went out empty, and gives back what it was charged
+                self._managers.fetch.unrecord(*client, fetched, request.decided_ms)
+        return Prediction(
+            bytes_of=bytes_of,
+            bytes_ms=bytes_ms,
+            request_ms=request_ms,
+            mutation_ms=mutation_ms,
+        )
 
     def charge_time(self, request: Request, percent: float, now_ms: int) -> None:
-        """Charge thread time that nobody is throttled for on the spot; negative gives it back."""
+        """Charge thread time without a throttle; a negative time is given back."""
         if percent and not request.exempt and self._managers.request.quotas_enabled:
             who = request.principal, request.client_id
             self._managers.request.record_no_throttle(*who, percent, now_ms)
@@ -144,16 +193,6 @@ class ReplayedBroker:
         )
         return f"{name.group}-{tags.suffix}", self._registry.metric(name)
 
-    def _request(self, request: Request) -> int:
-        if request.exempt:
-            return 0
-        return self._managers.request.maybe_record_request(
-            request.principal,
-            request.client_id,
-            request.thread_ns,
-            request.decided_ms,
-        )
-
     def _charged(
         self, manager: ClientQuotaManager, request: Request, size: int | None
     ) -> int:
@@ -163,10 +202,54 @@ class ReplayedBroker:
             request.principal, request.client_id, size, request.decided_ms
         )
 
-    def _fetched(self, request: Request, size: int | None) -> int:
-        """A Fetch that was throttled gives back what it was charged: it went out empty."""
-        bytes_ms = self._charged(self._managers.fetch, request, size)
-        if request.told_ms > 0 and size is not None:
-            who = request.principal, request.client_id
-            self._managers.fetch.unrecord(*who, size, request.decided_ms)
-        return bytes_ms
+
+def attributed(
+    request: Request,
+    prediction: Prediction,
+    limited: Collection[QuotaType],
+    longest_request_ms: int,
+) -> QuotaType:
+    """
+    The quota behind `request.throttle_ms`.
+
+    Args:
+        request: with a throttle in its answer.
+        prediction: what the replay says.
+        limited: the quotas that limit this client.
+        longest_request_ms: one window of the request quota.
+
+    """
+    if not request.forwarded and request.throttle_ms > request.own_ms:
+        return QuotaType.CONTROLLER_MUTATION
+    kind = prediction.bytes_of
+    if kind is None or kind not in limited:
+        return QuotaType.REQUEST
+    if QuotaType.REQUEST not in limited or request.throttle_ms > longest_request_ms:
+        return kind
+    by_bytes = abs(request.throttle_ms - prediction.bytes_ms)
+    by_time = abs(request.throttle_ms - prediction.request_ms)
+    return kind if prediction.bytes_ms > 0 and by_bytes < by_time else QuotaType.REQUEST
+
+
+def charges_of(requests: Iterable[Request]) -> Mapping[int, tuple[int, ...]]:
+    """
+    Partitions of each topic that came to the mutation quota, by line, since a strict quota checks each topic on its own.
+
+    They are charged on the controller's line where the log has it, else on the client's. A topic whose partitions the log does not show
+    counts nothing.
+    """
+    mutating = [request for request in requests if request.api_key in TOPICS_OF]
+    forwarded = {request.identity for request in mutating if request.forwarded}
+    rows: dict[int, Row] = {
+        request.line: {"api_key": request.api_key, "completed": request.completed_ms, "topics": request.topics}
+        for request in mutating
+        if request.forwarded or request.identity not in forwarded
+    }  # fmt: skip
+    counts = TopicCounts()
+    for row in rows.values():
+        counts.learn(row)
+    at_the_quota = (ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+    return {
+        line: tuple(counts.asked(row, topic) or 0 for topic in row["topics"] if topic["error"] in at_the_quota)
+        for line, row in rows.items()
+    }  # fmt: skip

@@ -2,27 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from quotascope.metrics import KafkaRelease
+from quotascope.metrics import KafkaRelease, QuotaType
 from quotascope.pipeline.followed import Followed, followed
 
-from .borders import MOVES, Move, explained, moved
-from .comparison import Comparison, Total, totals
 from .log import RequestLog
-from .moments import ROUNDING_MS, Moments
-from .percent import PERCENT_PER_MS
-from .plan import Plan
-from .replay import Replay
-from .rules import Rules
-from .unlogged import UnloggedTime
+from .moments import MOVES, ROUNDING_MS, Moments, Move, explained, moved
+from .replay import Comparison, Plan, Replay
+from .rules import RulesInForce
+from .unlogged import PERCENT_PER_MS, UnloggedTime
 
+TOLERANCE: Final = {
+    QuotaType.PRODUCE: 0.05,
+    QuotaType.FETCH: 0.05,
+    QuotaType.CONTROLLER_MUTATION: 0.05,
+    QuotaType.REQUEST: 0.20,
+}
+"""How far a total may be off, as a ratio of what was reported."""
+LEAST_S: Final = 1.0
+"""Seconds: the error of a total below this counts as a ratio of this."""
 _ROUNDS: Final = 3
 """How often it is looked for borders: what is put right lets later answers show more."""
 _SHIFTS_MS: Final = (-1, 1, -ROUNDING_MS, ROUNDING_MS)
 """How far off a moment may be: the log has whole ms, and a window ends or does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """All answers to one client that one quota had to do with."""
+
+    user: str
+    client_id: str
+    kind: QuotaType
+    requests: int
+    """Those that this quota has to do with."""
+    throttled: int
+    """Those that were throttled by it."""
+    close: int
+    """Those whose prediction is near the answer (`Comparison.close`)."""
+    reported_s: float
+    predicted_s: float
+    unknown: int
+    """Throttled answers that cannot be predicted, and are left out of all other figures but `requests`."""
+
+    @property
+    def error(self) -> float:
+        """Predicted less reported, as a ratio of the reported seconds or of `LEAST_S`."""
+        return (self.predicted_s - self.reported_s) / max(self.reported_s, LEAST_S)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the error is within `TOLERANCE`."""
+        return abs(self.error) <= TOLERANCE[self.kind]
+
+
+def totals(comparisons: Iterable[Comparison]) -> list[Total]:
+    """By client and quota, of those that either the broker or the replay throttled."""
+    groups: dict[tuple[str, str], list[Comparison]] = {}
+    for each in comparisons:
+        who = each.request.principal.name, each.request.client_id
+        groups.setdefault(who, []).append(each)
+    found = [total for who in sorted(groups) for total in _totals(who, groups[who])]
+    return [
+        total
+        for total in found
+        if total.reported_s or total.predicted_s or total.unknown
+    ]
+
+
+def _totals(who: tuple[str, str], group: list[Comparison]) -> Iterator[Total]:
+    user, client_id = who
+    for kind in QuotaType:
+        counted = [each for each in group if each.counted_by(kind)]
+        known = [each for each in counted if each.known]
+        reported = [each for each in known if each.reported_by is kind]
+        predicted = [each for each in known if each.prediction.kind is kind]
+        yield Total(
+            user=user,
+            client_id=client_id,
+            kind=kind,
+            requests=len(counted),
+            throttled=sum(each.reported_ms > 0 for each in reported),
+            close=sum(each.close(kind) for each in known),
+            reported_s=sum(each.reported_ms for each in reported) / 1000,
+            predicted_s=sum(each.prediction.total_ms for each in predicted) / 1000,
+            unknown=sum(not e.known and e.reported_by is kind for e in counted),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +117,7 @@ class Check:
 
 def check(
     log: RequestLog,
-    rules: Rules,
+    rules: RulesInForce,
     *,
     infer: bool = True,
     release: KafkaRelease | None = None,
@@ -73,7 +141,7 @@ def check(
 class _Inferring:
     """The passes that it takes to infer what the log leaves out."""
 
-    def __init__(self, log: RequestLog, rules: Rules) -> None:
+    def __init__(self, log: RequestLog, rules: RulesInForce) -> None:
         self._log = log
         self._rules = rules
         plan = Plan(log, rules)

@@ -1,118 +1,121 @@
-"""
-The rules that were in force while a log was written, as a JSON file.
-
-::
-
-    {"rules": [{"entity": {"user": "alice", "client-id": null}, "values": {"producer_byte_rate": 1048576}}],
-     "config": {"quota.window.num": 11}}
-
-An entity's `null` is its default; `config` holds the windows where they are not Kafka's own.
-"""
+"""The rules that were in force while a log was written: a file of quotas, and the changes that the log shows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import TypeAlias
 
-import msgspec
-import orjson
-
-from quotascope.metrics import (
-    InvalidConfig,
-    KafkaRelease,
-    QuotaConfig,
-    QuotaEntity,
-    QuotaType,
+from quotascope.metrics import KafkaRelease, QuotaConfig, QuotaEntity, QuotaType
+from quotascope.metrics.protocol import ApiKey
+from quotascope.quotas import (
+    QuotasError,
+    QuotaSet,
+    from_admin,
+    load,
+    quotas_in,
+    read_quotas,
 )
-from quotascope.metrics.manager_config import ManagerConfig
-from quotascope.pipeline.errors import InvalidRules
-from quotascope.quotas import QuotasError, QuotaSet, from_admin, problems_of
+
+from .log import Line, RequestLog
 
 Key: TypeAlias = tuple[QuotaType, QuotaEntity]
-"""One quota: of what kind, for whom."""
-
-_WRONG: Final = (ValueError, OverflowError, InvalidConfig, QuotasError)
-_HELP: Final = "docs/whatif.md shows such a file"
-_WINDOWS: Final = ("quota.window.num", "quota.window.size.seconds")
-
-
-class Rule(msgspec.Struct):
-    """What is set for one entity; null is its default."""
-
-    entity: dict[str, str | None]
-    values: dict[str, float]
-
-
-class Document(msgspec.Struct):
-    """The whole file; what else it holds is passed over."""
-
-    rules: list[Rule]
-    config: dict[str, Annotated[int, msgspec.Meta(lt=1 << 31)]] = {}
+"""One quota: of what kind, for which entity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class RulesInForce:
     """Quotas by kind and entity, and the windows they are measured over."""
 
     quotas: Mapping[Key, float]
     config: QuotaConfig = field(default_factory=QuotaConfig)
 
-    def under(self, release: KafkaRelease) -> Rules:
+    def under(self, release: KafkaRelease) -> RulesInForce:
         """The same as a release of Kafka follows them."""
-        return replace(
-            self,
-            config=QuotaConfig(
-                client=replace(self.config.client, release=release),
-                controller=replace(self.config.controller, release=release),
-            ),
+        client, controller = (
+            replace(windows, release=release)
+            for windows in (self.config.client, self.config.controller)
         )
+        return replace(self, config=QuotaConfig(client=client, controller=controller))
 
 
-def read_rules(path: Path) -> Rules:
-    """The rules in a file. Raises `InvalidRules` when it cannot be read, or holds what no cluster would."""
-    try:
-        return rules_of_text(path.read_bytes())
-    except OSError as error:
-        raise InvalidRules(f"{path}: {error}") from error
-    except _WRONG as error:
-        raise InvalidRules(f"{path}: {error}; {_HELP}") from error
+def read_rules(path: Path) -> RulesInForce:
+    """The rules in a file of quotas (docs/quotas.md). Raises `InvalidQuotas`."""
+    return _rules(read_quotas(path))
 
 
-def rules_of_text(text: str | bytes) -> Rules:
-    """The rules in JSON of that shape. Raises one of `_WRONG`."""
-    document = msgspec.convert(orjson.loads(text), Document)
-    quotas: dict[Key, float] = {}
-    for rule in document.rules:
-        problems = problems_of(rule.entity, rule.values)
-        if problems:
-            raise ValueError("; ".join(problems))
-        quotas |= quotas_of(QuotaSet({from_admin(rule.entity): rule.values}))
-    return Rules(quotas=quotas, config=_windows(document.config))
+def rules_of_text(text: str) -> RulesInForce:
+    """The same of a text."""
+    return _rules(quotas_in(load(text, "rules"), "rules"))
 
 
-def quotas_of(quotas: QuotaSet) -> dict[Key, float]:
-    """What of some quotas a request meets: those of addresses count connections, which no request log tells of."""
+def _rules(quotas: QuotaSet) -> RulesInForce:
+    """What of some quotas a request meets: those of addresses count connections, which are in no request log."""
     found = (
         (QuotaType.of_quota_key(key), entity, value)
         for entity, key, value in quotas.items_by_key()
     )
-    return {
-        (kind, entity): value
-        for kind, entity, value in found
-        if kind is not None and isinstance(entity, QuotaEntity)
-    }
-
-
-def _windows(config: Mapping[str, int]) -> QuotaConfig:
-    client, controller = (
-        ManagerConfig(
-            samples=config.get(prefix + _WINDOWS[0], 11),
-            window_seconds=config.get(prefix + _WINDOWS[1], 1),
-        )
-        for prefix in ("", "controller.")
+    return RulesInForce(
+        quotas={
+            (kind, entity): value
+            for kind, entity, value in found
+            if kind is not None and isinstance(entity, QuotaEntity)
+        }
     )
-    for windows in (client, controller):
-        windows.metric_config(None)
-    return QuotaConfig(client=client, controller=controller)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedChange:
+    """One quota of one entity from a moment on."""
+
+    at_ms: int
+    """Epoch ms; brokers apply a change within milliseconds."""
+    key: Key
+    value: float | None
+    """None removes it."""
+
+
+def changes_in(log: RequestLog) -> list[TimedChange]:
+    """The changes that a log shows (AlterClientQuotas is a request, too); a forwarded request shows them twice, which changes nothing."""
+    found = [
+        change
+        for request in log.requests
+        if request.api_key == ApiKey.ALTER_CLIENT_QUOTAS
+        for change in _changes(log.messages[request.line], request.completed_ms)
+    ]
+    return sorted(found, key=lambda change: change.at_ms)
+
+
+def timed(
+    rules: RulesInForce, changes: list[TimedChange]
+) -> tuple[Mapping[Key, float], list[TimedChange]]:
+    """
+    The rules that were in force when the log begins, and what became of them since.
+
+    The file has the rules, the log their time: a quota that the log shows being set to the file's value was not there before, and follows
+    the log. Any other quota of the file was there all the time, whatever the log shows, and a quota that is not in the file never.
+    """
+    known = {
+        change.key
+        for change in changes
+        if change.value is not None and rules.quotas.get(change.key) == change.value
+    }
+    start = {key: value for key, value in rules.quotas.items() if key not in known}
+    return start, [change for change in changes if change.key in known]
+
+
+def _changes(message: Line, completed_ms: int) -> Iterator[TimedChange]:
+    request, response = message.request, message.response
+    if not request or not response or request.validate_only:
+        return
+    for entry, answer in zip(request.entries, response.entries, strict=False):
+        try:
+            entity = from_admin({part.entity_type: part.entity_name for part in entry.entity})  # fmt: skip
+        except QuotasError:
+            continue
+        for operation in () if answer.error_code else entry.ops:
+            kind = QuotaType.of_quota_key(operation.key)
+            value = None if operation.remove else operation.value
+            if kind is not None and isinstance(entity, QuotaEntity):
+                yield TimedChange(at_ms=completed_ms, key=(kind, entity), value=value)

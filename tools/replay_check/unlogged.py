@@ -8,6 +8,9 @@ All of it can be inferred, because each throttle below a window gives away what 
 ms means (W + X) ms worth of the limit, W being the measured time. So after each answer the replay's sensor is put right by what the
 answer shows; no prediction uses its own answer or a later one. There is one exception. The throttles right after a connection was opened
 are all one window long, which says no more than "at least": what authentication took is read from the first answer that shows it whole.
+
+The inferred time is bounded by how much a sensor can hold by what the log shows: without bounds any rule could be explained by enough
+unlogged time, and a comparison that cannot fail proves nothing.
 """
 
 from collections import defaultdict
@@ -15,12 +18,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from quotascope.metrics import MetricConfig
+from quotascope.metrics import MetricConfig, WindowedSum
 
-from .percent import PERCENT_PER_MS
-from .plausible import PlausibleTime
-from .request import NS_PER_MS, Request
+from .log import NS_PER_MS, Request
 
+PERCENT_PER_MS: Final = 0.1
+"""One ms of thread time as the request quota counts it: a thread that is busy for a second is 100 percent."""
+MOST_SHARE: Final = 2.0
+"""
+Ms of network thread for each ms of `sendTimeMs`, at most; real brokers charge 0.7 where many answers leave at once, since each waits for
+the others, and up to 1.4 where one leaves alone, since reading the request is charged as well.
+"""
+MOST_OPENING_MS: Final = 100.0
+"""Ms of network thread for opening and authenticating a connection, at most; a JVM that has just started takes 30."""
 SHARE: Final = 1.0
 """Ms of network thread charged for each ms of `sendTimeMs`, until answers show better."""
 
@@ -36,9 +46,36 @@ _DOUBLINGS: Final = 6
 """How often a correction is doubled at most."""
 _PLAUSIBLE: Final = 3.0
 """A share beyond this is no network time; something else was left out."""
-STEPS = 6
 _WORTH_BOOKING: Final = 0.1
 """Percent (1 ms): smaller differences are the share's."""
+
+
+class PlausibleTime:
+    """The least and the most percent that one sensor may hold, over the same windows as the sensor's own."""
+
+    __slots__ = ("_least", "_most")
+
+    def __init__(self) -> None:
+        self._least = WindowedSum()
+        self._most = WindowedSum()
+
+    def handled(self, config: MetricConfig, now_ms: int, thread_ms: float) -> None:
+        """A handler thread was busy, as the log tells."""
+        percent = thread_ms * PERCENT_PER_MS
+        self._least.record(config, percent, now_ms)
+        self._most.record(config, percent, now_ms)
+
+    def sent(
+        self, config: MetricConfig, now_ms: int, send_ms: float, *, opened: bool
+    ) -> None:
+        """An answer has left, and a connection was `opened` for its request."""
+        most_ms = send_ms * MOST_SHARE + (MOST_OPENING_MS if opened else 0.0)
+        self._least.record(config, 0.0, now_ms)
+        self._most.record(config, most_ms * PERCENT_PER_MS, now_ms)
+
+    def bounds(self, config: MetricConfig, now_ms: int) -> tuple[float, float]:
+        """The least and the most that the sensor's windows can hold."""
+        return self._least.measure(config, now_ms), self._most.measure(config, now_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,23 +99,23 @@ class Shown:
         return 0.0
 
 
-def shown(told_ms: int, window_ms: int, measured_ms: int, bound: float) -> Shown:
+def shown(throttle_ms: int, window_ms: int, measured_ms: int, bound: float) -> Shown:
     """What a request throttle shows: `window_ms` is the longest there is, `measured_ms` and `bound` are the sensor's."""
-    if told_ms <= 0:
+    if throttle_ms <= 0:
         return Shown(least=None, most=bound * measured_ms / 1000)
-    least = bound * (measured_ms + told_ms - 0.5) / 1000
-    if told_ms >= window_ms:
+    least = bound * (measured_ms + throttle_ms - 0.5) / 1000
+    if throttle_ms >= window_ms:
         return Shown(least=least, most=None)
     return Shown(least=least, most=least + bound / 1000)
 
 
 def shown_at_most(
-    told_ms: int, window_ms: int, measured_ms: int, bound: float
+    throttle_ms: int, window_ms: int, measured_ms: int, bound: float
 ) -> Shown:
     """What another quota's throttle shows: the request quota asked for no more."""
-    if told_ms >= window_ms:
+    if throttle_ms >= window_ms:
         return Shown(least=None, most=None)
-    return Shown(least=None, most=bound * (measured_ms + told_ms + 0.5) / 1000)
+    return Shown(least=None, most=bound * (measured_ms + throttle_ms + 0.5) / 1000)
 
 
 @dataclass(slots=True)
