@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,7 +38,7 @@ Names = Annotated[
     typer.Option(
         "--table",
         metavar="NAME",
-        help="One of requests, quarantine, history, seconds, minutes, hours; may be repeated; else requests, history and seconds, which a replay reads and draws.",
+        help="One of requests, quarantine, history, seconds; may be repeated; else requests, history and seconds, which a replay reads and draws.",
     ),
 ]
 
@@ -86,13 +86,14 @@ def drop(
     ] = None,
     table: Names = None,
 ) -> None:
-    """Take old days out of tables. What was dropped is not read again from the same logs; minutes and hours stay unless they are named."""
+    """Drop old days of tables. What was dropped is not read again from the same logs."""
     check_extra()
     from quotascope.pipeline.history import store
 
     if (before is None) == (keep_days is None):
         raise typer.BadParameter("give one of --before and --keep-days")
-    first = before.date() if before else _today_less(keep_days or 1)
+    oldest = timedelta(days=(keep_days or 1) - 1)
+    first = before.date() if before else datetime.now(UTC).date() - oldest
     gone = store.drop_before(_chosen(folder, table or store.DETAIL), first)
     typer.echo(
         f"{gone:,} rows before {first} dropped; `quotascope history clean` frees their space"
@@ -139,7 +140,3 @@ def _chosen(folder: str, names: list[str] | tuple[str, ...]) -> list[Table]:
             f"{unknown[0]!r} is none of {', '.join(store.NAMES)}", param_hint="--table"
         )
     return [tables[name] for name in names if name in tables]
-
-
-def _today_less(days: int) -> date:
-    return datetime.now(UTC).date() - timedelta(days=days - 1)

@@ -61,7 +61,7 @@ def ingest_topic(
     """
     Read request logs of Kafka brokers from a topic into a folder of usage history, as they come, by a stream of Spark.
 
-    Each message counts once: a stream that was killed goes on where it was when it is started again with the same checkpoint.
+    Each message counts once: a stream that was killed continues where it was when you start it again with the same checkpoint.
     """
     check_extra()
     from quotascope.exporter.config import seconds_of
@@ -75,7 +75,7 @@ def ingest_topic(
         IngestOptions(broker=broker, broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics),
         buckets=buckets,
         every=None if once else f"{round(1_000 * seconds_of(every, '--every'))} milliseconds",
-        done=_tell,
+        done=_show,
     )  # fmt: skip
 
 
@@ -87,6 +87,6 @@ def _pairs(option: list[str] | None) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def _tell(number: int, report: IngestReport) -> None:
+def _show(number: int, report: IngestReport) -> None:
     print_counts(report, of=f"batch {number}: ")
     sys.stdout.flush()

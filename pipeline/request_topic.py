@@ -41,7 +41,7 @@ def ensure(admin: TopicAdmin, name: str, shape: TopicShape, timeout_ms: int) -> 
     """
     Make the topic unless it is there; one that is there stays as it is.
 
-    While a quota on controller mutations refuses it, this waits as the broker tells and tries again (KIP-599).
+    While a quota on controller mutations refuses it, this waits for the broker's throttle time and tries again (KIP-599).
 
     Args:
         admin: of the cluster.

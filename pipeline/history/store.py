@@ -21,7 +21,7 @@ BUCKETS: Final = 16
 NAMES: Final = ("requests", "quarantine", "history", "seconds")
 """The tables of a folder, in the order in which they are made of each other."""
 DETAIL: Final = ("requests", "history", "seconds")
-"""Those that a replay reads and draws, and whose days are dropped together: about one row a request each."""
+"""Those that a replay reads and draws, and that lose days together: about one row a request each."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from .options import IngestReport, IngestTables
 RUNS: Final = "quotascope.ingest"
 """The id under which the commits of all runs are counted, so that of two at once one fails and looks again what is there."""
 REMEMBERED: Final = 4_000_000
-"""Rows whose identities are held in memory between lookups; another row takes some 24 bytes."""
+"""Identities that are held in memory between lookups; another row takes some 24 bytes."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -173,11 +173,11 @@ class Seen:
     """
     Which rows a table holds already, or held before their days were dropped.
 
-    Rows are looked up by their identity, and only in files of the same bucket whose times overlap theirs: the cost of a lookup does not grow
-    with the table.
+    Rows are looked up by their identity, and only in files of the same bucket with overlapping times: the cost of a lookup does not grow with
+    the table.
 
     Args:
-        table: whose rows they are.
+        table: of the rows.
         time: the column that days are taken from, None for a table without days.
 
     """

@@ -1,4 +1,4 @@
-"""Which files a list of paths means, and who may read what is made of them."""
+"""The files that a list of paths means, and the permissions of what is made of them."""
 
 import os
 import stat
@@ -32,10 +32,10 @@ def log_files(
     paths: Iterable[str], names: str = "*", *, follow_links: bool = False
 ) -> LogFiles:
     """
-    The files that paths mean, those of a folder by name. What is named itself may be a link.
+    The files that paths mean, those of a folder by name. A path itself may be a link.
 
-    Who may write into a folder could otherwise have any file read that the reader may read: links out of a folder are not followed. Hidden
-    files of folders are left out as well.
+    Links out of a folder are not followed: with them, a user who may write into the folder could have any file read that the reader may
+    read. Hidden files of folders are left out as well.
 
     Args:
         paths: files, folders, and `-`.
@@ -78,7 +78,7 @@ def _add_folder(root: Path, names: str, found: LogFiles, *, follow_links: bool) 
 def _below(
     root: Path, found: LogFiles, *, follow_links: bool
 ) -> Iterator[tuple[Path, bool]]:
-    """What is there in a folder and below, and whether it is a link out of the folder; each folder once, wherever links lead."""
+    """The entries of a folder and below, and whether each is a link out of the folder; each folder once, wherever links lead."""
     home = Path(os.path.realpath(root))
     folders, seen = [root], {home}
     while folders:
@@ -121,10 +121,10 @@ def _stat(file: str) -> os.stat_result | None:
 @contextmanager
 def as_private_as(files: Iterable[str]) -> Iterator[None]:
     """
-    Let nobody read the files that are made meanwhile who may not read all of these.
+    Make files that are written meanwhile readable only by users who may read all of these.
 
-    What the group may do is kept only where the new files have the same group. The process's umask is changed, as the libraries that write
-    the files take no mode: what other threads write meanwhile is as private, and of several threads in here one waits for the other.
+    The group keeps its permissions only where the new files have the same group. The process's umask is changed, as the libraries that write
+    the files take no mode: other threads' files are as private meanwhile, and of several threads in here one waits for the other.
     """
     hidden = _hidden(files)
     with _UMASK:

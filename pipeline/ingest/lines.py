@@ -21,7 +21,7 @@ from .files import STANDARD_INPUT
 BLOCK: Final = 4 << 20
 """Bytes that are read at once."""
 COMPRESSED_BLOCK: Final = 64 << 10
-"""As above, of compressed files, whose content may be a thousand times as large."""
+"""As above, of compressed files: their content may be a thousand times as large."""
 
 
 def lines_of(

@@ -34,7 +34,7 @@ class IngestOptions:
     broker: str | None = None
     """Name of the broker, when all files are of one; quotas are per broker."""
     broker_pattern: str | None = None
-    """Regular expression whose one group is the broker's name in a file's path, such as `/broker-([0-9]+)/`."""
+    """Regular expression with one group, the broker's name in a file's path, such as `/broker-([0-9]+)/`."""
     zone: str = "UTC"
     """IANA name of the zone of the times, which log4j writes as local time."""
     snapshot: str | None = None

@@ -68,7 +68,7 @@ _WRONG_SHAPE: Final = (
 
 
 class LineReader:
-    """Reads lines of one broker's log, or of brokers whose clocks are in one zone."""
+    """Reads lines of brokers with clocks in one zone."""
 
     __slots__ = ("_broker", "_seconds", "_zone")
 

@@ -1,8 +1,8 @@
 """
 The JSON of a line, as `RequestConvertToJson.requestDescMetrics` of Kafka writes it.
 
-Only what is needed is taken out, in one pass, its types checked. Which fields of request and response are needed depends on the API, whose
-key stands near the beginning. Fields that some release leaves out have a default. Where the broker logs no request (the log was switched on
+Only what is needed is taken out, in one pass, its types checked. Which fields of request and response are needed depends on the API. Its
+key stands near the beginning of a line. Fields that some release leaves out have a default. Where the broker logs no request (the log was switched on
 in the middle of it) or no response (the client did not wait for one), the log has an empty string.
 """
 

@@ -43,7 +43,7 @@ class LogSource:
     file: str
     """The file's path, or a topic and its partition."""
     broker: str | None = None
-    """Name of the broker whose log it is; None takes the address that each line names."""
+    """Name of the broker that wrote the log; None takes the address that each line names."""
     zone: tzinfo = UTC
     """Zone of times without an offset."""
 
@@ -59,7 +59,7 @@ class Parsed:
     levels: Any
     """By request, an Arrow column: the newest `metadata.version` that its response names (`level_of`); null for nearly all."""
     again: int
-    """Lines that cannot be read whose text came before: they are in neither table."""
+    """Repeated texts that cannot be read: they are in neither table."""
 
 
 def parse(

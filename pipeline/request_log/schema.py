@@ -62,7 +62,7 @@ REQUESTS = pa.schema(
         _column(
             "timestamp",
             pa.int64(),
-            "ms UTC: when the broker decided on the throttle: the completion less the response's time in queue and on the wire, and less the time after the handler where it waited for nobody (Produce with acks 0 or 1)",
+            "ms UTC: when the broker decided on the throttle: the completion less the response's time in queue and on the wire, and less the time after the handler where it did not wait for others (Produce with acks 0 or 1)",
         ),
         _column("completed", pa.int64(), "ms UTC: when the line was logged"),
         _column(
@@ -130,7 +130,7 @@ REQUESTS = pa.schema(
         _column(
             "topics",
             pa.list_(TOPIC),
-            "what CreateTopics, CreatePartitions and DeleteTopics name: topic, its id, partitions as they say them, and the answer's error code",
+            "what CreateTopics, CreatePartitions and DeleteTopics name: topic, its id, partitions in the request, and the error code in the response",
         ),
         _column(
             "throttle_ms",

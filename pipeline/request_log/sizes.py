@@ -38,7 +38,7 @@ _UUID: Final = 16
 _NO_TAGS: Final = 1
 """The count of tagged fields when there are none."""
 _REMEMBERED: Final = 2048
-"""Names whose sizes are kept; they are untrusted, each up to 32 kB."""
+"""Names with cached sizes; names are untrusted and may have 32 kB."""
 
 
 def produce_bytes(version: int, client_id: str | None, request: ProduceRequest) -> int:
@@ -139,7 +139,7 @@ def share_fetch_bytes(version: int, response: ShareFetchResponse) -> int | None:
 
 def _unknown(api: str, version: int, newest: int) -> UnknownVersion:
     return UnknownVersion(
-        f"{api} of version {version}: the newest whose size is known is {newest}"
+        f"{api} of version {version}: the newest with a known size is {newest}"
     )
 
 

@@ -75,8 +75,8 @@ def _marked(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Record
         yield from work(batches)
     except PipelineError as error:
         state = {key: each for key, each in vars(error).items() if isinstance(each, str)}  # fmt: skip
-        told = json.dumps([type(error).__name__, str(error), state])
-        raise RuntimeError(f"{_RAISED}{told}") from None
+        text = json.dumps([type(error).__name__, str(error), state])
+        raise RuntimeError(f"{_RAISED}{text}") from None
 
 
 def _kinds(kind: type[PipelineError]) -> Iterator[type[PipelineError]]:
@@ -91,8 +91,8 @@ def _reason(text: str) -> str:
     lines = [line for line in lines if line and not line.startswith(("at ", "... "))]
     if any(line.startswith("Traceback (most recent") for line in lines):
         lines.reverse()
-    told = next((line for line in lines if not line.startswith("An error occurred while calling")), "no reason")  # fmt: skip
-    return _SECRET.sub(r"\1[hidden]", told)[:_MOST]
+    found = next((line for line in lines if not line.startswith("An error occurred while calling")), "no reason")  # fmt: skip
+    return _SECRET.sub(r"\1[hidden]", found)[:_MOST]
 
 
 def _without_pandas(frame: Any, work: Work, schema: str) -> "DataFrame":  # noqa: ANN401 - parts of it are PySpark's own

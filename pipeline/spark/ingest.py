@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _NO_ZSTD: Final = "native zStandard library"
 _DAMAGED: Final = ("FAILED_READ_FILE", "EOFException", "ZipException", "Unexpected end of input", "incorrect data check", _NO_ZSTD)  # fmt: skip
-"""What Spark says of files that it cannot read to their end."""
+"""In Spark's errors about files that it cannot read to their end."""
 
 
 def ingest(
@@ -88,6 +88,6 @@ def _staged(
 
 def _first_line(error: BaseException | None) -> str:
     lines = str(error).splitlines() or [""]
-    told = [line for line in lines if any(word in line for word in _DAMAGED)]
-    causes = [line for line in told if _NO_ZSTD in line]
-    return (causes or told or lines)[0].strip(" :")
+    found = [line for line in lines if any(word in line for word in _DAMAGED)]
+    causes = [line for line in found if _NO_ZSTD in line]
+    return (causes or found or lines)[0].strip(" :")

@@ -45,7 +45,7 @@ def stream(  # noqa: PLR0913 - a source, a sink, and what lies between
     Add what a topic gets to a folder of usage history, until the query ends or an exception, such as a keyboard interrupt, stops it.
 
     Args:
-        spark: the session, with Kafka's connector; not of Spark Connect, which cannot tell a batch which query it is of.
+        spark: the session, with Kafka's connector; not of Spark Connect, where a batch does not know its query.
         source: options of the source: `kafka.bootstrap.servers`, `subscribe`, `kafka.security.protocol`, …
         into: folder of the tables.
         checkpoint: folder of the query's own state; two queries must not share it.
@@ -55,7 +55,7 @@ def stream(  # noqa: PLR0913 - a source, a sink, and what lies between
         done: called after each batch.
 
     Raises:
-        PipelineError: what a batch could not read or write; a query that is started again goes on from there.
+        PipelineError: what a batch could not read or write; a query that is started again continues from there.
         SparkFailed: there is no connector, the topic cannot be read, or Spark gave up for another reason.
 
     """
@@ -122,6 +122,6 @@ class _Batches:
 
 
 def _query_id(lines: "DataFrame") -> str:
-    """Id of the query whose batch this is; it is kept with the checkpoint."""
+    """Id of the query of a batch; it is kept with the checkpoint."""
     context = lines.sparkSession.sparkContext
     return str(context.getLocalProperty("sql.streaming.queryId"))

@@ -18,17 +18,17 @@ class TableLayout:
     """
     The order and the partitions of a table.
 
-    A file holds rows of one bucket and one day only. Both are small integers: what strangers named is never part of a path.
+    A file holds rows of one bucket and one day only. Both are small integers: an untrusted name is never part of a path.
     """
 
     order: tuple[str, ...] = ()
     """Columns that each file is sorted by, the last one an integer; rows equal in all of them stay as they were appended."""
     bucket_of: str | None = None
-    """Column of strings whose hash is the bucket; None for a table of one bucket."""
+    """Column of strings that are hashed to the bucket; None for a table of one bucket."""
     buckets: int = 1
     """How many buckets there are; fixed when the table is made."""
     day_of: str | None = None
-    """Column with ms since 1970 whose UTC day a file belongs to; None for a table of one day."""
+    """Column with ms since 1970: a file belongs to a UTC day; None for a table of one day."""
     sums: tuple[str, ...] = ()
     """Integer columns that a compaction adds up over rows equal in `order`; without any it keeps every row."""
 
@@ -91,7 +91,7 @@ DAY_MS: Final = 86_400_000
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 FIRST_DAY: Final = date.min.toordinal() - _EPOCH
 LAST_DAY: Final = date.max.toordinal() - _EPOCH
-"""Days since 1970 that are dates; a partition could hold more, an int32, but nobody could name them."""
+"""Days since 1970 that are dates; a partition could hold others, an int32."""
 
 Column: TypeAlias = Any
 """A column of Arrow; its stubs are of another release."""

@@ -30,10 +30,10 @@ from .storage import BATCH, Storage
 from .writing import Writer, new_name
 
 BATCH_BYTES: Final = 32 << 20
-"""Or so many bytes."""
+"""Or as many bytes."""
 
 Key: TypeAlias = tuple[object, ...]
-Run: TypeAlias = tuple[Key, pa.RecordBatch, int, int]
+KeyRun: TypeAlias = tuple[Key, pa.RecordBatch, int, int]
 
 
 def merged(
@@ -54,34 +54,28 @@ def merged(
     yield from block.sorted_rows()
 
 
-def _runs(batches: Iterable[pa.RecordBatch], prefix: tuple[str, ...]) -> Iterator[Run]:
+def _runs(
+    batches: Iterable[pa.RecordBatch], prefix: tuple[str, ...]
+) -> Iterator[KeyRun]:
     for batch in batches:
         if batch.num_rows:
-            starts = _starts(batch, prefix)
-            keys = _keys(batch, prefix, starts)
+            changed = np.zeros(batch.num_rows, np.bool_)
+            changed[0] = True
+            names: list[Column] = []
+            for name in prefix:
+                column: Column = batch.column(name)
+                if pa.types.is_string(column.type):
+                    column = pc.fill_null(column, "")
+                names.append(column)
+                differs: Any = pc.not_equal(column[1:], column[:-1])
+                changed[1:] |= differs.to_numpy(zero_copy_only=False)
+            starts = np.flatnonzero(changed)
+            at: Column = pa.array(starts)
+            columns = [column.take(at).to_pylist() for column in names]
+            keys = list(zip(*columns, strict=True)) if columns else [()]
             ends = [*starts[1:].tolist(), batch.num_rows]
             for key, start, end in zip(keys, starts.tolist(), ends, strict=True):
                 yield key, batch, start, end
-
-
-def _starts(batch: pa.RecordBatch, prefix: tuple[str, ...]) -> Numbers:
-    changed = np.zeros(batch.num_rows, np.bool_)
-    changed[0] = True
-    for name in prefix:
-        column = _filled(batch.column(name))
-        differs: Any = pc.not_equal(column[1:], column[:-1])
-        changed[1:] |= differs.to_numpy(zero_copy_only=False)
-    return np.flatnonzero(changed)
-
-
-def _keys(batch: pa.RecordBatch, prefix: tuple[str, ...], starts: Numbers) -> list[Key]:
-    at: Column = pa.array(starts)
-    columns = [_filled(batch.column(name)).take(at).to_pylist() for name in prefix]
-    return list(zip(*columns, strict=True)) if columns else [()]
-
-
-def _filled(column: Column) -> Column:
-    return pc.fill_null(column, "") if pa.types.is_string(column.type) else column
 
 
 @dataclass
@@ -100,10 +94,14 @@ class _Block:
     runs: list[tuple[int, int, int, int]] = field(default_factory=list)
     keys: int = 0
 
-    def add(self, of_key: Iterable[Run]) -> None:
+    def add(self, of_key: Iterable[KeyRun]) -> None:
         """Take the runs of the next key."""
         for _, batch, start, end in of_key:
-            place = self._place_of(batch, start)
+            place = self.places.setdefault(id(batch), len(self.batches))
+            if place == len(self.batches):
+                self.batches.append(batch)
+                self.weights.append(batch.nbytes / batch.num_rows)
+                self.used.append((start, start))
             self.used[place] = (self.used[place][0], end)
             self.runs.append((self.keys, place, start, end))
             self.rows += end - start
@@ -121,14 +119,6 @@ class _Block:
             )
             positions: Column = pa.array(self._positions(table))
             yield from table.take(positions).combine_chunks().to_batches()
-
-    def _place_of(self, batch: pa.RecordBatch, start: int) -> int:
-        place = self.places.setdefault(id(batch), len(self.batches))
-        if place == len(self.batches):
-            self.batches.append(batch)
-            self.weights.append(batch.nbytes / batch.num_rows)
-            self.used.append((start, start))
-        return place
 
     def _positions(self, table: pa.Table) -> Numbers:
         runs = np.asarray(self.runs, np.int64)

@@ -143,8 +143,8 @@ class Storage:
         except FileNotFoundError:
             return MissingFile(self.uri, file.path)
         except (OSError, pa.ArrowException) as again:
-            told = error if is_unreachable(self, error) else again
-            return unreachable(self, f"its file {file.path}", told)
+            cause = error if is_unreachable(self, error) else again
+            return unreachable(self, f"its file {file.path}", cause)
         try:
             for _ in _rows(pa.BufferReader(content), columns):
                 pass

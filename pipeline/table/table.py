@@ -58,11 +58,29 @@ def retried(attempt: Callable[[], Result]) -> Result:
     return attempt()
 
 
-class Reader:
-    """
-    A committed table to read.
+CHUNK: Final = 1_000_000
+"""Rows that an append holds in memory and sorts at once, if they have no more than `CHUNK_BYTES`."""
 
-    It can be sent to other processes, which then see what is committed when they look.
+NO_NOTES: Final[Mapping[str, int]] = MappingProxyType({})
+"""Where a commit keeps none."""
+
+_EPOCH: Final = dt.date(1970, 1, 1)
+
+
+class Turn(NamedTuple):
+    """One of several processes that look at what a table holds, and then add what it does not; of two with the same turn one fails."""
+
+    of: str
+    """The batch id that all of them share."""
+    epoch: int
+
+
+class Table:
+    """
+    A committed table: a Delta table whose files are sorted, one bucket and one day each.
+
+    What an append or a compaction writes becomes visible by its one commit, as a whole. A table can be sent to other processes, which then
+    see what is committed when they look; the workers of Spark read and write its files themselves and leave the commit to the driver.
 
     Args:
         storage: where it lies.
@@ -125,7 +143,7 @@ class Reader:
 
     @property
     def identity(self) -> str:
-        """What tells this table from another one made later at the same place."""
+        """The table's id, which another one made later at the same place does not have."""
         return self._log.identity
 
     @property
@@ -139,7 +157,7 @@ class Reader:
         return self._current().first_kept_day
 
     def holds(self, batch_id: str, epoch: int = 0) -> bool:
-        """Whether a batch was committed; of the epochs of one id those up to the last one were."""
+        """Whether a batch was committed: all epochs of an id up to the last one were."""
         last = self.last_epoch(batch_id)
         return last is not None and epoch <= last
 
@@ -151,7 +169,7 @@ class Reader:
         """
         Return the last commit's number, and the files with rows that came after an earlier one; None gives all files.
 
-        What was compacted since is told as it was before.
+        What was compacted since is returned as it was before.
 
         Raises:
             UnreadableTable: that is so long ago that the log has forgotten it (30 days).
@@ -207,60 +225,6 @@ class Reader:
         )
         return pa.Table.from_batches(batches, schema)
 
-    @cached_property
-    def _log(self) -> Log:
-        return Log.open(self.storage)
-
-    def _current(self) -> Log:
-        if "_log" in self.__dict__:
-            self._log.refresh()
-        return self._log
-
-
-def _differences(found: pa.Schema, wanted: pa.Schema) -> str:
-    kinds = {column.name: column.type for column in found}
-    missing = [column.name for column in wanted if column.name not in kinds]
-    other = [
-        column.name
-        for column in wanted
-        if kinds.get(column.name, column.type) != column.type
-    ]
-    extra = [name for name in kinds if name not in wanted.names]
-    words = (("without", missing), ("of another type", other), ("more", extra))
-    return "; ".join(f"{word}: {', '.join(names)}" for word, names in words if names)
-
-
-CHUNK: Final = 1_000_000
-"""Rows that an append holds in memory and sorts at once, if they have no more than `CHUNK_BYTES`."""
-
-NO_NOTES: Final[Mapping[str, int]] = MappingProxyType({})
-"""Where a commit keeps none."""
-
-_EPOCH: Final = dt.date(1970, 1, 1)
-
-
-class Turn(NamedTuple):
-    """One of several processes that look at what a table holds, and then add what it does not; of two with the same turn one fails."""
-
-    of: str
-    """The batch id that all of them share."""
-    epoch: int
-
-
-class Table(Reader):
-    """
-    A committed table to read and to write: a Delta table whose files are sorted, one bucket and one day each.
-
-    What an append or a compaction writes is seen by nobody until its one commit, and then as a whole. It can be sent to the workers of
-    Spark, which read and write its files themselves and leave the commit to the driver.
-
-    Args:
-        storage: where it lies.
-        schema: the columns of its files.
-        layout: how rows are spread over files, and their order.
-
-    """
-
     def append(
         self,
         batch_id: str,
@@ -269,16 +233,9 @@ class Table(Reader):
         notes: Mapping[str, int] = NO_NOTES,
     ) -> int:
         """
-        Add rows, unless their batch was added before; return how many were added.
+        Stage and commit rows in any order, unless their batch was added before; return how many were added.
 
-        Args:
-            batch_id: what makes them the same rows again: the files they come from, or a stream.
-            rows: in any order; an iterable is read piece by piece.
-            epoch: number within the batch id, for a stream that counts its batches up.
-            notes: as in `commit`.
-
-        Raises:
-            NotWritten: no space, or no permission; nothing was added.
+        Arguments and errors are those of `commit`.
 
         """
         if self.holds(batch_id, epoch):
@@ -286,7 +243,7 @@ class Table(Reader):
         return self.commit(batch_id, self.stage(rows), epoch, notes=notes)
 
     def stage(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[File]:
-        """Write rows as files that nobody reads until `commit`; a worker of Spark does this."""
+        """Write rows as files that no reader sees until `commit`; a worker of Spark does this."""
         files: list[File] = []
         try:
             for chunk in _chunks(rows, self.schema):
@@ -387,7 +344,7 @@ class Table(Reader):
         return self.replace([file for group in groups for file in group], written)
 
     def merge(self, files: Sequence[File]) -> File:
-        """Write one file with the rows of files of one bucket and day, in order; nobody reads it until `replace`."""
+        """Write one file with the rows of files of one bucket and day, in order; no reader sees it until `replace`."""
         return compact(self._writer, files)
 
     def replace(self, old: Sequence[File], new: Sequence[File]) -> int:
@@ -414,8 +371,8 @@ class Table(Reader):
         """
         Take the days before this one (UTC) out of the table; return how many rows went.
 
-        The files stay on disk for those who read them now, until `clean`. A batch that was dropped is not added again; `first_kept_day`
-        tells which days went.
+        The files stay on disk for running readers, until `clean`. A batch that was dropped is not added again; `first_kept_day` bounds the
+        days that were dropped.
 
         Raises:
             LostCommit: another process compacted or dropped days meanwhile; nothing changed.
@@ -451,8 +408,30 @@ class Table(Reader):
             raise
 
     @cached_property
+    def _log(self) -> Log:
+        return Log.open(self.storage)
+
+    def _current(self) -> Log:
+        if "_log" in self.__dict__:
+            self._log.refresh()
+        return self._log
+
+    @cached_property
     def _writer(self) -> Writer:
         return Writer(storage=self.storage, schema=self.schema, layout=self.layout)
+
+
+def _differences(found: pa.Schema, wanted: pa.Schema) -> str:
+    kinds = {column.name: column.type for column in found}
+    missing = [column.name for column in wanted if column.name not in kinds]
+    other = [
+        column.name
+        for column in wanted
+        if kinds.get(column.name, column.type) != column.type
+    ]
+    extra = [name for name in kinds if name not in wanted.names]
+    words = (("without", missing), ("of another type", other), ("more", extra))
+    return "; ".join(f"{word}: {', '.join(names)}" for word, names in words if names)
 
 
 def _chunks(

@@ -1,9 +1,9 @@
 """
 The quotas of one process, fed with what its request log shows, and the quota that a throttle comes from.
 
-The log has one throttle, the longest. What tells the quotas apart: a request throttle is never longer than one window; the response to a
+The log has one throttle, the longest. The quotas differ: a request throttle is never longer than one window; the response to a
 forwarded request holds more than the broker found itself only when the controller asked for it; and a quota that is not set throttles no
-client. Where two are left, it is the one whose replay comes nearer.
+client. Where two are left, it is the one with the nearer prediction.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -68,7 +68,7 @@ class Prediction:
 
 class ReplayedBroker:
     """
-    One process: a broker, a controller, or both, whose sensors are then the same.
+    One process: a broker, a controller, or both with the same sensors.
 
     Args:
         rules: for the windows.
@@ -235,8 +235,8 @@ def charges_of(requests: Iterable[Request]) -> Mapping[int, tuple[int, ...]]:
     """
     Partitions of each topic that came to the mutation quota, by line, since a strict quota checks each topic on its own.
 
-    They are charged on the controller's line where the log has it, else on the client's. A topic whose partitions the log does not show
-    counts nothing.
+    They are charged on the controller's line where the log has it, else on the client's. A topic of unknown partitions counts
+    nothing.
     """
     mutating = [request for request in requests if request.api_key in TOPICS_OF]
     forwarded = {request.identity for request in mutating if request.forwarded}

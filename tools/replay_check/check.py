@@ -42,7 +42,7 @@ class Total:
     throttled: int
     """Those that were throttled by it."""
     close: int
-    """Those whose prediction is near the answer (`Comparison.close`)."""
+    """Those with a prediction near the answer (`Comparison.close`)."""
     reported_s: float
     predicted_s: float
     unknown: int
@@ -107,7 +107,7 @@ class Check:
     unreadable: int
     """Lines that are no requests."""
     kafka: Followed = field(default_factory=Followed)
-    """The release whose throttle times were followed."""
+    """The release that the throttle times follow."""
 
     @property
     def holds(self) -> bool:
@@ -126,7 +126,7 @@ def check(
     Replay a log.
 
     With `infer`, what the log leaves out is inferred from answers, in several passes: thread time (`unlogged`), and moments to the ms
-    (`moments`). Without, only what the log tells is charged, and every error runs on.
+    (`moments`). Without, only what the log shows is charged, and every error stays.
 
     Throttle times follow `release`, else the one that the log names, else the newest.
     """
@@ -208,7 +208,7 @@ class _Pass:
     check: Check
     moments: Moments
     wrong: frozenset[int]
-    """Lines whose byte rate is not what the answer says."""
+    """Lines with another byte-rate throttle than the answer."""
 
 
 def _far_off(result: Check) -> frozenset[int]:

@@ -153,7 +153,7 @@ def decided(log: RequestLog) -> list[Request]:
     appended, sessions = Appended(log, requests), Sessions()
 
     def enough(message: Line, began_ms: float) -> bool:
-        """Whether so many bytes could be read; what the log does not show was there before it began."""
+        """Whether enough bytes could be read; what the log does not show was there before it began."""
         total = 0
         for wanted in sessions.wanted(message):
             there = appended.available(wanted, began_ms)

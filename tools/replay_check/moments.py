@@ -1,7 +1,7 @@
 """
 When a request that began a window was decided on, to the millisecond.
 
-The log tells it within the time that the request took in a handler thread: Kafka looks at its clock somewhere in there, before it charges.
+The log shows it within the time that the request took in a handler thread: Kafka looks at its clock somewhere in there, before it charges.
 That is below a ms, but for a young JVM or a busy machine. Throttles are measured from the beginning of the oldest window, and each that
 comes from a byte rate gives it away: one ms earlier makes it one ms shorter. So it is read from the first answer that shows it, within
 what the handler's time allows.
@@ -14,7 +14,7 @@ On which side of a window's end a request fell.
 
 A window ends a second after the request that began it, both moments are whole ms in the log, and what is charged within a ms or two of
 that end may belong to the window before or to the one after. Each is a request's bytes more or less for as long as the window is the
-oldest. Answers measured from there tell which it was: where they are far off, the request beside the border is tried on its other side.
+oldest. Answers measured from there show which it was: where they are far off, the request beside the border is tried on its other side.
 """
 
 from collections import Counter, defaultdict
@@ -48,7 +48,7 @@ class Moments:
     """How much too late a window was taken to begin, by sensor and beginning."""
 
     def charged(self, sensor: str, oldest_ms: int, request: Request) -> None:
-        """A sensor was charged, whose oldest window began then."""
+        """A sensor was charged; its oldest window began then."""
         self.measured[request.line] = sensor, oldest_ms
         self._at[sensor].setdefault(request.decided_ms, request)
 

@@ -86,7 +86,7 @@ class Comparison:
     reported_by: QuotaType
     """The quota that the reported throttle is put down to; of an answer without one, that which the replay names."""
     known: bool
-    """False for a throttled Fetch whose size nothing in the log tells: its throttle may be the byte rate's."""
+    """False for a throttled Fetch of unknown size: its throttle may be the byte rate's."""
 
     @property
     def reported_ms(self) -> int:

@@ -60,7 +60,7 @@ class PlausibleTime:
         self._most = WindowedSum()
 
     def handled(self, config: MetricConfig, now_ms: int, thread_ms: float) -> None:
-        """A handler thread was busy, as the log tells."""
+        """A handler thread was busy, as the log shows."""
         percent = thread_ms * PERCENT_PER_MS
         self._least.record(config, percent, now_ms)
         self._most.record(config, percent, now_ms)
@@ -201,7 +201,7 @@ class UnloggedTime:
         return percent
 
     def handled(self, name: str, request: Request, config: MetricConfig) -> None:
-        """A sensor was charged for what the log tells."""
+        """A sensor was charged for what the log shows."""
         plausible = self.sensor(name).plausible
         plausible.handled(config, request.decided_ms, request.thread_ns / NS_PER_MS)
 

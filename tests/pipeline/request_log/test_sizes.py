@@ -250,7 +250,7 @@ def test_a_followers_fetch_has_a_replica_id(
 
 def test_what_cannot_be_weighed_is_refused() -> None:
     """Versions of the future, and a topic without a name where a name is due."""
-    nameless = {"topicData": [{"partitionData": []}], "transactionalId": None}
+    nameless: Any = {"topicData": [{"partitionData": []}], "transactionalId": None}
     with pytest.raises(UnreadableMessage):
         produce_bytes(9, "c", nameless)
     assert produce_bytes(13, "c", nameless) > 0
