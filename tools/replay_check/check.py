@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import product
 from typing import Final
 
 from quotascope.metrics import KafkaRelease, QuotaType
@@ -25,7 +28,7 @@ TOLERANCE: Final = {
 LEAST_S: Final = 1.0
 """Seconds: the error of a total below this counts as a ratio of this."""
 _ROUNDS: Final = 3
-"""How often it is looked for borders: what is put right lets later answers show more."""
+"""Rounds of looking for borders: what is put right lets later answers show more."""
 _SHIFTS_MS: Final = (-1, 1, -ROUNDING_MS, ROUNDING_MS)
 """How far off a moment may be: the log has whole ms, and a window ends or does not."""
 
@@ -61,26 +64,16 @@ class Total:
 
 def totals(comparisons: Iterable[Comparison]) -> list[Total]:
     """By client and quota, of those that either the broker or the replay throttled."""
-    groups: dict[tuple[str, str], list[Comparison]] = {}
+    groups: dict[tuple[str, str], list[Comparison]] = defaultdict(list)
     for each in comparisons:
-        who = each.request.principal.name, each.request.client_id
-        groups.setdefault(who, []).append(each)
-    found = [total for who in sorted(groups) for total in _totals(who, groups[who])]
-    return [
-        total
-        for total in found
-        if total.reported_s or total.predicted_s or total.unknown
-    ]
-
-
-def _totals(who: tuple[str, str], group: list[Comparison]) -> Iterator[Total]:
-    user, client_id = who
-    for kind in QuotaType:
-        counted = [each for each in group if each.counted_by(kind)]
+        groups[each.request.principal.name, each.request.client_id].append(each)
+    found = []
+    for (user, client_id), kind in product(sorted(groups), QuotaType):
+        counted = [each for each in groups[user, client_id] if each.counted_by(kind)]
         known = [each for each in counted if each.known]
         reported = [each for each in known if each.reported_by is kind]
         predicted = [each for each in known if each.prediction.kind is kind]
-        yield Total(
+        total = Total(
             user=user,
             client_id=client_id,
             kind=kind,
@@ -91,11 +84,14 @@ def _totals(who: tuple[str, str], group: list[Comparison]) -> Iterator[Total]:
             predicted_s=sum(each.prediction.total_ms for each in predicted) / 1000,
             unknown=sum(not e.known and e.reported_by is kind for e in counted),
         )
+        if total.reported_s or total.predicted_s or total.unknown:
+            found.append(total)
+    return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Check:
-    """What became of it."""
+    """The result of a pass over a log."""
 
     comparisons: list[Comparison]
     """Answers to clients, in the order of the broker's decisions."""
@@ -106,13 +102,26 @@ class Check:
     """Ms of network thread charged for each ms of `sendTimeMs`, over all sensors."""
     unreadable: int
     """Lines that are no requests."""
-    kafka: Followed = field(default_factory=Followed)
+    moments: Moments
+    """What the pass learned of the moments of decisions."""
+    kafka: Followed
     """The release that the throttle times follow."""
 
     @property
     def holds(self) -> bool:
         """Whether every total is within its tolerance."""
         return all(total.holds for total in self.totals)
+
+    @cached_property
+    def far_off(self) -> frozenset[int]:
+        """Lines with another byte-rate throttle than the answer."""
+        return frozenset(
+            each.request.line
+            for each in self.comparisons
+            if each.prediction.bytes_of is not None
+            and each.known
+            and not each.close(each.prediction.bytes_of)
+        )
 
 
 def check(
@@ -131,99 +140,26 @@ def check(
     Throttle times follow `release`, else the one that the log names, else the newest.
     """
     kafka = followed(release, log=log.release)
-    rules = rules.under(kafka.release)
-    if infer:
-        return replace(_Inferring(log, rules).result(), kafka=kafka)
-    plan = Plan(log, rules)
-    return replace(_result(plan, Replay(plan, UnloggedTime(), infer=False)), kafka=kafka)  # fmt: skip
+    plan = Plan(log, rules.under(kafka.release))
+    time = UnloggedTime()
+    first = _pass(plan, kafka, {}, time, infer=infer)
+    if not infer:
+        return first
+    again = partial(UnloggedTime, booked=time.found, share=first.share)
+    earlier_ms = dict(first.moments.found)
+    return _Refined(lambda moved: _pass(plan, kafka, moved, again()), earlier_ms).result()  # fmt: skip
 
 
-class _Inferring:
-    """The passes that it takes to infer what the log leaves out."""
-
-    def __init__(self, log: RequestLog, rules: RulesInForce) -> None:
-        self._log = log
-        self._rules = rules
-        plan = Plan(log, rules)
-        first = Replay(plan, UnloggedTime(), infer=True)
-        _result(plan, first)
-        self._booked = first.time.found
-        self._share = first.time.average_share()
-        self._earlier_ms = dict(first.moments.found)
-
-    def result(self) -> Check:
-        """The last pass, with each moment put right that is a ms or two off: of answers that this alone explains, and beside borders."""
-        found = self._round(self._run(self._earlier_ms))
-        for _ in range(_ROUNDS):
-            before = found
-            for move in MOVES:
-                found = self._move(found, move)
-            if found is before:
-                break
-            found = self._round(found)
-        return found.check
-
-    def _round(self, found: _Pass) -> _Pass:
-        """Put right what each answer shows of its own moment."""
-        for shift_ms in _SHIFTS_MS:
-            if not found.wrong:
-                break
-            shifted = {
-                line: self._earlier_ms.get(line, 0) + shift_ms for line in found.wrong
-            }
-            right = found.wrong - self._run(self._earlier_ms | shifted).wrong
-            if right:
-                self._earlier_ms |= {line: shifted[line] for line in right}
-                found = self._run(self._earlier_ms)
-        return found
-
-    def _move(self, found: _Pass, move: Move) -> _Pass:
-        """Put right on which side of a window's end requests fell, where several answers show it."""
-        lines = moved(found.wrong, found.moments, move)
-        if not lines:
-            return found
-        tried = self._run(self._earlier_ms | self._moved(lines.values(), move))
-        sensors = explained(found.wrong, tried.wrong, found.moments)
-        if not sensors:
-            return found
-        right = (line for sensor, line in lines.items() if sensor in sensors)
-        self._earlier_ms |= self._moved(right, move)
-        return self._run(self._earlier_ms)
-
-    def _moved(self, lines: Iterable[int], move: Move) -> dict[int, int]:
-        return {line: self._earlier_ms.get(line, 0) + move.earlier_ms for line in lines}
-
-    def _run(self, earlier_ms: Mapping[int, int]) -> _Pass:
-        plan = Plan(self._log, self._rules, earlier_ms)
-        time = UnloggedTime(booked=self._booked, share=self._share)
-        replay = Replay(plan, time, infer=True)
-        result = _result(plan, replay)
-        return _Pass(check=result, moments=replay.moments, wrong=_far_off(result))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pass:
-    """What one pass over the log says."""
-
-    check: Check
-    moments: Moments
-    wrong: frozenset[int]
-    """Lines with another byte-rate throttle than the answer."""
-
-
-def _far_off(result: Check) -> frozenset[int]:
-    return frozenset(
-        each.request.line
-        for each in result.comparisons
-        if each.prediction.bytes_of is not None
-        and each.known
-        and not each.close(each.prediction.bytes_of)
-    )
-
-
-def _result(plan: Plan, replay: Replay) -> Check:
+def _pass(
+    plan: Plan,
+    kafka: Followed,
+    earlier_ms: Mapping[int, int],
+    time: UnloggedTime,
+    *,
+    infer: bool = True,
+) -> Check:
+    replay = Replay(plan, earlier_ms, time, infer=infer)
     comparisons = list(replay.comparisons())
-    time = replay.time
     return Check(
         comparisons=comparisons,
         totals=totals(comparisons),
@@ -233,4 +169,56 @@ def _result(plan: Plan, replay: Replay) -> Check:
         },
         share=time.average_share(),
         unreadable=plan.unreadable,
+        moments=replay.moments,
+        kafka=kafka,
     )
+
+
+class _Refined:
+    """Passes that put each moment right that is a ms or two off: of answers that this alone explains, and beside borders."""
+
+    def __init__(
+        self, run: Callable[[Mapping[int, int]], Check], earlier_ms: dict[int, int]
+    ) -> None:
+        self._run = run
+        self._earlier_ms = earlier_ms
+
+    def result(self) -> Check:
+        """The last pass."""
+        found = self._round(self._run(self._earlier_ms))
+        for _ in range(_ROUNDS):
+            before = found
+            for move in MOVES:
+                found = self._move(found, move)
+            if found is before:
+                break
+            found = self._round(found)
+        return found
+
+    def _round(self, found: Check) -> Check:
+        """Put right what each answer shows of its own moment."""
+        for shift_ms in _SHIFTS_MS:
+            if not found.far_off:
+                break
+            shifted = self._shifted(found.far_off, shift_ms)
+            right = found.far_off - self._run(self._earlier_ms | shifted).far_off
+            if right:
+                self._earlier_ms |= {line: shifted[line] for line in right}
+                found = self._run(self._earlier_ms)
+        return found
+
+    def _move(self, found: Check, move: Move) -> Check:
+        """Put right on which side of a window's end requests fell, where several answers show it."""
+        lines = moved(found.far_off, found.moments, move)
+        if not lines:
+            return found
+        tried = self._run(self._earlier_ms | self._shifted(lines.values(), move.earlier_ms))  # fmt: skip
+        sensors = explained(found.far_off, tried.far_off, found.moments)
+        if not sensors:
+            return found
+        right = (line for sensor, line in lines.items() if sensor in sensors)
+        self._earlier_ms |= self._shifted(right, move.earlier_ms)
+        return self._run(self._earlier_ms)
+
+    def _shifted(self, lines: Iterable[int], earlier_ms: int) -> dict[int, int]:
+        return {line: self._earlier_ms.get(line, 0) + earlier_ms for line in lines}

@@ -11,7 +11,7 @@ from .broker import Prediction, ReplayedBroker, attributed, charges_of
 from .fetches import FetchSizes, decided
 from .log import Request, RequestLog
 from .moments import Moments
-from .rules import Key, RulesInForce, TimedChange, changes_in, timed
+from .rules import RulesInForce, TimedChange, changes_in, timed
 from .unlogged import Shown, UnloggedTime, shown, shown_at_most
 
 CLOSE_MS: Final = 3
@@ -33,48 +33,27 @@ class Event(NamedTuple):
 
 
 class Plan:
-    """
-    All that does not depend on what the replay finds.
+    """All that does not depend on what the replay finds: what happens in a log, under which rules."""
 
-    Args:
-        log: what happens.
-        rules: under which rules.
-        earlier_ms: by how many ms requests were decided on earlier than the log says, by line.
-
-    """
-
-    def __init__(
-        self,
-        log: RequestLog,
-        rules: RulesInForce,
-        earlier_ms: Mapping[int, int] | None = None,
-    ) -> None:
-        at_log = decided(log)
-        earlier = earlier_ms or {}
-        requests = [
-            replace(each, decided_ms=each.decided_ms - earlier.get(each.line, 0))
-            for each in at_log
-        ]
-        quotas, changes = timed(rules, changes_in(log))
+    def __init__(self, log: RequestLog, rules: RulesInForce) -> None:
+        self._requests = decided(log)
+        self.quotas, self._changes = timed(rules, changes_in(log))
         self.rules = rules
-        self.quotas: Mapping[Key, float] = quotas
-        self.fetched = FetchSizes(log, at_log)
-        self.charges: Mapping[int, tuple[int, ...]] = charges_of(requests)
+        self.fetched = FetchSizes(log, self._requests)
+        self.charges = charges_of(self._requests)
         self.unreadable = log.unreadable
-        self.events = sorted(
-            [
-                *(Event(c.at_ms, CHANGED, 0, change=c) for c in changes),
-                *(event for request in requests for event in self._events(request)),
-            ],
-            key=lambda event: event[:3],
-        )
 
-    def _events(self, request: Request) -> Iterator[Event]:
-        line = request.line
-        if request.charged_ms is not None and line in self.charges:
-            yield Event(request.charged_ms, MUTATED, line, request=request)
-        yield Event(request.decided_ms, DECIDED, line, request=request)
-        yield Event(request.completed_ms, COMPLETED, line, request=request)
+    def events(self, earlier_ms: Mapping[int, int]) -> list[Event]:
+        """What happens, in order; `earlier_ms` is by how much requests were decided on earlier than the log says, by line."""
+        events = [Event(each.at_ms, CHANGED, 0, change=each) for each in self._changes]
+        for each in self._requests:
+            line = each.line
+            request = replace(each, decided_ms=each.decided_ms - earlier_ms[line]) if line in earlier_ms else each  # fmt: skip
+            if request.charged_ms is not None and line in self.charges:
+                events.append(Event(request.charged_ms, MUTATED, line, request))
+            events.append(Event(request.decided_ms, DECIDED, line, request))
+            events.append(Event(request.completed_ms, COMPLETED, line, request))
+        return sorted(events, key=lambda event: event[:3])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,123 +89,104 @@ class Comparison:
 
 class Replay:
     """
-    Charges each request, compares, and lets the answer say what the log leaves out.
+    Charges each request, compares, and lets the answer show what the log leaves out.
 
     Args:
         plan: what happens.
+        earlier_ms: as of `Plan.events`.
         time: what is known of unlogged time; learns.
         infer: whether answers put the sensors right.
 
     """
 
-    def __init__(self, plan: Plan, time: UnloggedTime, *, infer: bool) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        earlier_ms: Mapping[int, int],
+        time: UnloggedTime,
+        *,
+        infer: bool,
+    ) -> None:
         self._plan = plan
-        self.time = time
+        self._events = plan.events(earlier_ms)
+        self._time = time
         self._infer = infer
-        start_ms = plan.events[0].at_ms
+        start_ms = self._events[0].at_ms
         self._broker = ReplayedBroker(plan.rules, plan.quotas, start_ms)
         self.moments = Moments()
 
     def comparisons(self) -> Iterator[Comparison]:
         """Answers to clients, in the order of the broker's decisions."""
-        for event in self._plan.events:
+        for event in self._events:
             request = event.request
-            if request is None:
-                self._change(event)
+            if event.change is not None:
+                self._broker.change(event.change.key, event.change.value)
+            elif request is None:
+                continue
             elif event.kind == MUTATED:
                 charges = self._plan.charges[request.line]
                 self._broker.mutate(request, charges, event.at_ms)
             elif event.kind == COMPLETED:
-                self._complete(request)
-            elif not request.forwarded:
-                yield self._decide(request)
+                sensor = self._broker.request_sensor(request)
+                if sensor is not None and not request.exempt:
+                    percent = self._time.completed(sensor[0], request, sensor[1].config)
+                    self._broker.charge_time(request, percent, request.completed_ms)
             else:
-                self._decide(request)
-
-    def _change(self, event: Event) -> None:
-        if event.change is not None:
-            self._broker.change(event.change.key, event.change.value)
-
-    def _complete(self, request: Request) -> None:
-        sensor = self._broker.request_sensor(request)
-        if sensor is not None and not request.exempt:
-            percent = self.time.completed(sensor[0], request, sensor[1].config)
-            self._broker.charge_time(request, percent, request.completed_ms)
+                comparison = self._decide(request)
+                if not request.forwarded:
+                    yield comparison
 
     def _decide(self, request: Request) -> Comparison:
-        self._broker.expire(request.decided_ms)
-        fetched = self._fetched(request)
-        prediction = self._broker.decide(request, fetched)
+        broker = self._broker
+        broker.expire(request.decided_ms)
+        fetches = request.api_key == ApiKey.FETCH and not request.exempt
+        fetched = None
+        if fetches:
+            most = broker.most_fetched(request)
+            fetched = self._plan.fetched.size(request.line, most)
+        prediction = broker.decide(request, fetched)
         reported_by = attributed(
-            request,
-            prediction,
-            self._broker.limited(request),
-            self._broker.longest_request_ms,
+            request, prediction, broker.limited(request), broker.longest_request_ms
         )
-        self._date(request, prediction, reported_by)
-        sensor = self._broker.request_sensor(request)
+        throttled = request.throttle_ms > 0
+        self._date(request, prediction, by_bytes=throttled and reported_by is prediction.bytes_of)  # fmt: skip
+        sensor = broker.request_sensor(request)
         if sensor is not None and not request.exempt:
-            self.time.handled(sensor[0], request, sensor[1].config)
-        if self._infer and not request.forwarded and not request.exempt:
-            self._learn(request, reported_by)
-        lost = (
-            request.api_key == ApiKey.FETCH and not request.exempt and fetched is None
-        )
-        known = not (
-            lost and request.throttle_ms > 0 and reported_by is QuotaType.FETCH
-        )
+            self._time.handled(sensor[0], request, sensor[1].config)
+            if self._infer and not request.forwarded:
+                self._learn(request, reported_by, *sensor)
+        lost = fetches and fetched is None and throttled
         return Comparison(
             request=request,
             prediction=prediction,
-            reported_by=reported_by if request.throttle_ms > 0 else prediction.kind,
-            known=known,
+            reported_by=reported_by if throttled else prediction.kind,
+            known=not (lost and reported_by is QuotaType.FETCH),
         )
 
-    def _fetched(self, request: Request) -> int | None:
-        if request.api_key != ApiKey.FETCH or request.exempt:
-            return None
-        most = self._broker.most_fetched(request)
-        return self._plan.fetched.size(request.line, most)
-
-    def _date(
-        self, request: Request, prediction: Prediction, reported_by: QuotaType
-    ) -> None:
+    def _date(self, request: Request, prediction: Prediction, *, by_bytes: bool) -> None:  # fmt: skip
+        """Learn when the oldest window began that a byte rate's throttle was measured from."""
         kind = prediction.bytes_of
-        if kind is None:
-            return
-        sensor = self._broker.bytes_sensor(request, kind)
-        if sensor is None:
-            return
-        name, oldest_ms = sensor
-        self.moments.charged(name, oldest_ms, request)
-        if request.throttle_ms > 0 and reported_by is kind and prediction.bytes_ms > 0:
-            error_ms = prediction.bytes_ms - request.throttle_ms
-            self.moments.answered(name, oldest_ms, request, error_ms)
+        sensor = None if kind is None else self._broker.bytes_sensor(request, kind)
+        if sensor is not None:
+            self.moments.charged(*sensor, request)
+            if by_bytes and prediction.bytes_ms > 0:
+                error_ms = prediction.bytes_ms - request.throttle_ms
+                self.moments.answered(*sensor, request, error_ms)
 
-    def _learn(self, request: Request, reported_by: QuotaType) -> None:
-        sensor = self._broker.request_sensor(request)
-        if sensor is None:
-            return
-        name, metric = sensor
+    def _learn(
+        self, request: Request, reported_by: QuotaType, name: str, metric: KafkaMetric
+    ) -> None:
+        """Put the sensor of the request quota right by what the answer shows of it."""
         now_ms = request.decided_ms
         measured_ms = metric.window_size(now_ms)
         held = metric.value(now_ms) * measured_ms / 1000
-        seen = self._seen(request, reported_by, metric, measured_ms)
-        percent = self.time.answered(name, request, metric.config, held, seen)
-        self._broker.charge_time(request, percent, now_ms)
-
-    def _seen(
-        self,
-        request: Request,
-        reported_by: QuotaType,
-        metric: KafkaMetric,
-        measured_ms: int,
-    ) -> Shown:
         quota = metric.config.quota
         if quota is None:
-            return Shown(least=None, most=None)
-        window_ms = self._broker.longest_request_ms
-        throttle_ms = request.own_ms
-        by_time = reported_by in (QuotaType.REQUEST, QuotaType.CONTROLLER_MUTATION)
-        show = shown if by_time else shown_at_most
-        return show(throttle_ms, window_ms, measured_ms, quota.bound)
+            seen = Shown(least=None, most=None)
+        else:
+            by_time = reported_by in (QuotaType.REQUEST, QuotaType.CONTROLLER_MUTATION)
+            show = shown if by_time else shown_at_most
+            window_ms = self._broker.longest_request_ms
+            seen = show(request.own_ms, window_ms, measured_ms, quota.bound)
+        percent = self._time.answered(name, request, metric.config, held, seen)
+        self._broker.charge_time(request, percent, now_ms)
