@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 OPS ?= 20000
 VECTORS ?= tests/conformance/kafka-vectors.json
-APART := conformance deploy differential fuzz integration/spark pipeline soak spark spark_listener
+APART := conformance deploy differential fuzz integration/spark pipeline replay_check soak spark spark_listener
 ROOMS := alerts cli clients dashboards demo exporter metrics pages pipeline quotas spark_listener
 
 .PHONY: help demo test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark conformance differential replay-check fuzz thorough soak mutation requirements docs format jars collector deploy services spark spark-matrix tier-brokers tier-jobs clean
