@@ -119,7 +119,6 @@ def ingest(
     Lines that cannot be read go to a quarantine with the reason. Every line is accounted for.
     """
     check_extra()
-    from quotascope.exporter.untrusted import one_line
     from quotascope.pipeline.ingest import IngestOptions
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.ingest import ingest_logs
@@ -136,6 +135,13 @@ def ingest(
     )
     with bar("reading") as progress:
         report = ingest_logs(logs, into, options, buckets=buckets, engine=Engine(engine), progress=progress)  # fmt: skip
+    _print_report(report)
+
+
+def _print_report(report: IngestReport) -> None:
+    """The counts on standard output, what is broken on standard error, with exit code 1."""
+    from quotascope.exporter.untrusted import one_line
+
     print_counts(report)
     for file, why in report.broken.items():
         typer.echo(f"quotascope: {one_line(file)}: {one_line(why)}", err=True)

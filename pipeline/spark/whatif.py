@@ -1,32 +1,19 @@
 """
 What-if on Spark: the same replay, group by group in Spark's Python workers.
 
-::
-
-    spark-submit pipeline/spark/whatif.py --history /data/quota --candidates tighter.yaml --mode closed_loop --into results.parquet
-
 Where limits are shared within users only, each worker reads the files of its buckets, and no row passes through the JVM. Where some
 candidate has rules for client ids alone, users may share a limit, and rows are shuffled into groups first.
 """
 
-import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
-from io import BytesIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from quotascope.metrics import KafkaRelease, MalformedName
-from quotascope.pages.files import put
-from quotascope.pipeline.candidates import Candidate, read_candidates
-from quotascope.pipeline.errors import PipelineError
-from quotascope.pipeline.followed import followed, followed_by
-from quotascope.pipeline.history import HISTORY, History
+from quotascope.pipeline.candidates import Candidate
+from quotascope.pipeline.history import HISTORY
 from quotascope.pipeline.spark.arrow import collected, map_in_arrow
 from quotascope.pipeline.spark.run import SparkRun
 from quotascope.pipeline.table import File, Table
@@ -75,14 +62,16 @@ def replay_table(
         PipelineError: as `whatif.replay` does, and what keeps a worker from reading the table.
 
     """
-    session = _session() if spark is None else spark
+    from quotascope.pipeline.spark.session import session  # noqa: PLC0415 - brings Spark in
+
+    used = spark or session()
     if Rules(candidates).across_users:
         return _collected(
-            replay_frame(rows_of(history, session), candidates, mode, settings)
+            replay_frame(rows_of(history, used), candidates, mode, settings)
         )
     work = partial(_replay_bucket, history, tuple(candidates), mode, settings)
     buckets = list(history.buckets().values())
-    parts = list(SparkRun(session)(work, buckets))
+    parts = list(SparkRun(used)(work, buckets))
     return pa.concat_tables([RESULTS.empty_table(), *parts])
 
 
@@ -182,47 +171,3 @@ def _collected(frame: "DataFrame") -> pa.Table:
 
 def _ddl(schema: pa.Schema) -> str:
     return ", ".join(f"`{field.name}` {_SPARK[field.type]}" for field in schema)
-
-
-def _session() -> "SparkSession":
-    from quotascope.pipeline.spark.session import session  # noqa: PLC0415 - brings Spark in
-
-    return session()
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run as a program of its own, as spark-submit does; return the exit code."""
-    options = _options().parse_args(arguments)
-    try:
-        candidates = read_candidates(Path(options.candidates))
-        given = None if options.kafka_version is None else KafkaRelease.parse(options.kafka_version)  # fmt: skip
-        history = History.open(options.history).detail
-        kafka = followed_by(options.history, history, followed(given))
-        settings = Settings(per_broker=options.per_broker, release=kafka.release)
-        results = replay_table(history, candidates, Mode(options.mode), settings)
-        written = BytesIO()
-        pq.write_table(results, written)
-        put(Path(options.into), written.getvalue())
-    except (PipelineError, MalformedName, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    sys.stdout.write(f"{len(results)} results in {options.into}\n{kafka.note}\n")
-    return 0
-
-
-def _options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description="Replay candidate quotas over a usage history."
-    )
-    modes = [mode.value for mode in Mode]
-    parser.add_argument("--history", required=True, metavar="FOLDER")
-    parser.add_argument("--candidates", required=True, metavar="FILE", help="YAML")
-    parser.add_argument("--mode", choices=modes, default=Mode.OPEN_LOOP.value)
-    parser.add_argument("--per-broker", action="store_true", help="keep brokers apart")
-    parser.add_argument("--kafka-version", metavar="VERSION", help="release of the brokers; else what the logs say, else the newest")  # fmt: skip
-    parser.add_argument("--into", required=True, metavar="FILE", help="Parquet")
-    return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())
