@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from quotascope.metrics import KafkaRelease
 
 from ..errors import LostCommit, UnreadableTable
-from ..request_log.mutations import LEDGER_COLUMNS, MutationLedger, Mutations
+from ..request_log.mutations import LEDGER_COLUMNS, MutationLedger, ResolvedRequests
 from ..request_log.releases import keep, notes
 from ..request_log.schema import QUARANTINE, REQUESTS
 from ..table import NO_NOTES, File, Table, Turn, retried
@@ -261,7 +261,7 @@ class KnownTopics:
         self._ledger = ledger
         self._version: int | None = None
 
-    def resolve(self, requests: pa.Table) -> Mutations:
+    def resolve(self, requests: pa.Table) -> ResolvedRequests:
         """Return `MutationLedger.resolve` of requests that the table does not hold."""
         if requests["topics"].null_count < len(requests):
             for file in self._new_files():

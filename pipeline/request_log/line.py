@@ -21,7 +21,7 @@ from .messages import (
     FetchResponse,
     LogLine,
     ProduceLine,
-    Response,
+    AnyResponse,
     ShareFetchLine,
     TopicRow,
     TopicsLine,
@@ -193,7 +193,7 @@ def content_of(line: LogLine[Any, Any]) -> Content:
     return Content(_throttle(line.response)) if read is None else read(line)
 
 
-def _throttle(response: Response | str) -> int | None:
+def _throttle(response: AnyResponse | str) -> int | None:
     return None if isinstance(response, str) else response.throttle_time_ms
 
 

@@ -30,7 +30,7 @@ class Message(msgspec.Struct, gc=False, rename="camel"):
     """Part of a message: fields as `…DataJsonConverter` of Kafka writes them, in camel case; others are skipped."""
 
 
-class Response(Message):
+class AnyResponse(Message):
     """What most responses have in common; some have no such field."""
 
     throttle_time_ms: int | None = None
@@ -74,7 +74,7 @@ class FetchedTopic(Message):
     topic: Name = UNSET
 
 
-class FetchResponse(Response):
+class FetchResponse(AnyResponse):
     """`FetchResponse.json`."""
 
     responses: list[FetchedTopic] = []
@@ -113,7 +113,7 @@ class ShareFetchedTopic(Message):
     partitions: list[ShareFetched]
 
 
-class ShareFetchResponse(Response, kw_only=True):
+class ShareFetchResponse(AnyResponse, kw_only=True):
     """`ShareFetchResponse.json` (KIP-932)."""
 
     responses: list[ShareFetchedTopic]
@@ -148,8 +148,8 @@ class LogLine(
     is_forwarded: bool = False
 
 
-Plain: TypeAlias = LogLine[msgspec.Raw, Response | str]
-ProduceLine: TypeAlias = LogLine[ProduceRequest | str, Response | str]
+Plain: TypeAlias = LogLine[msgspec.Raw, AnyResponse | str]
+ProduceLine: TypeAlias = LogLine[ProduceRequest | str, AnyResponse | str]
 FetchLine: TypeAlias = LogLine[FetchRequest | str, FetchResponse | str]
 ShareFetchLine: TypeAlias = LogLine[msgspec.Raw, ShareFetchResponse | str]
 TopicsLine: TypeAlias = LogLine[Json, Json]

@@ -152,7 +152,7 @@ def _key(row: Row) -> _Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Mutations:
+class ResolvedRequests:
     """Requests with their mutations, as far as the log shows them."""
 
     requests: pa.Table
@@ -176,7 +176,7 @@ class MutationLedger:
             self._counts.learn(row)
             (self._controllers if row["forwarded"] else self._clients).add(row)
 
-    def resolve(self, requests: pa.Table) -> Mutations:
+    def resolve(self, requests: pa.Table) -> ResolvedRequests:
         """Fill in the columns of `REQUESTS` about mutations, and leave out the second lines of forwarded requests."""
         rows = _mutating(requests)
         clients = [row for row in rows if not row["forwarded"]]
@@ -196,7 +196,7 @@ class MutationLedger:
         keep = pc.invert(plain).combine_chunks().to_numpy(zero_copy_only=False).copy()
         keep[list(second)] = False
         left = with_values(requests, values).filter(pa.array(keep))
-        return Mutations(left, len(requests) - len(left))
+        return ResolvedRequests(left, len(requests) - len(left))
 
     def _is_second(self, row: Row) -> bool:
         """Whether the client's line is known; it then gets the controller's time."""
