@@ -159,7 +159,11 @@ def _rows(
         before = counts.get((file, start), 0)
         counts[file, start] = before + len(piece)
         numbers = pa.array(np.arange(before + 1, before + 1 + len(piece)))
-    found = parse(piece.column("line"), numbers, options.source(_path(file)))
+    if file.startswith(
+        "file:/"
+    ):  # of this machine: its path, as `ingest` in one process names it
+        file = "/" + unquote(file.removeprefix("file:").lstrip("/"))
+    found = parse(piece.column("line"), numbers, options.source(file))
     slices = np.asarray(found.requests["timestamp"].to_numpy(), np.int64) // SLICE_MS
     parts = slices * BUCKETS + buckets_of(found.requests["user"], BUCKETS)
     identities: list[Any] = found.quarantine["identity"].to_pylist()
@@ -171,23 +175,11 @@ def _rows(
         found.requests.append_column(PART, pa.array(parts)).append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), len(parts))).append_column(LEVEL, found.levels),
         found.quarantine.append_column(PART, pa.array([-1 - number for number in beginnings], pa.int64())).append_column(COUNT, pa.array(of_junk, pa.int64())),
     ]  # fmt: skip
-    return pa.concat_tables([_widened(table) for table in tables])
-
-
-def _path(uri: str) -> str:
-    """A file of this machine by its path, as `ingest` in one process names it."""
-    if not uri.startswith("file:/"):
-        return uri
-    return "/" + unquote(uri.removeprefix("file:").lstrip("/"))
-
-
-def _widened(table: pa.Table) -> pa.Table:
-    return pa.table(
+    widened = [
         [
-            table[column.name]
-            if column.name in table.column_names
-            else pa.nulls(len(table), column.type)
+            table[column.name] if column.name in table.column_names else pa.nulls(len(table), column.type)
             for column in ROWS
-        ],
-        schema=ROWS,
-    )
+        ]
+        for table in tables
+    ]  # fmt: skip
+    return pa.concat_tables([pa.table(columns, schema=ROWS) for columns in widened])

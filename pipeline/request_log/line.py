@@ -16,12 +16,12 @@ from quotascope.metrics.protocol import ApiKey, ErrorCode
 from ..errors import PipelineError, UnknownVersion
 from .messages import (
     TOPICS_OF,
+    AnyResponse,
     FetchLine,
     FetchRequest,
     FetchResponse,
     LogLine,
     ProduceLine,
-    AnyResponse,
     ShareFetchLine,
     TopicRow,
     TopicsLine,
@@ -105,11 +105,17 @@ class LineReader:
             except ValueError:
                 return self._time_in(line[:_USUAL_START]), _USUAL_START
         mark = line.find(_MARK)
+        if not line.strip():
+            raise Unreadable(Reason.EMPTY, "nothing but white space")
         if mark < 0:
-            raise _no_request(line)
+            raise Unreadable(Reason.NOT_A_REQUEST, "does not say `Completed request:`")
         json = line[mark + len(_MARK) :].lstrip(b" ")
+        if json.startswith(b"RequestHeader("):
+            raise Unreadable(Reason.OLD_LAYOUT, "text as written by brokers before 2.8, not JSON")  # fmt: skip
+        if not json:
+            raise Unreadable(Reason.TRUNCATED, "ends before its JSON begins")
         if not json.startswith(b"{"):
-            raise _no_json(json[:32])
+            raise Unreadable(Reason.NOT_JSON, "no `{` after `Completed request:`")
         return self._time_in(line[:mark]), len(line) - len(json)
 
     def _time_in(self, prefix: bytes) -> int:
@@ -265,17 +271,3 @@ def _since_1970(text: bytes, zone: tzinfo | None) -> int:
         return int(zoned.timestamp()) * 1000
     except (ValueError, OverflowError) as error:
         raise Unreadable(Reason.NO_TIME, f"no time of a calendar: {text!r}") from error
-
-
-def _no_request(line: bytes) -> Unreadable:
-    if not line.strip():
-        return Unreadable(Reason.EMPTY, "nothing but white space")
-    return Unreadable(Reason.NOT_A_REQUEST, "does not say `Completed request:`")
-
-
-def _no_json(beginning: bytes) -> Unreadable:
-    if beginning.startswith(b"RequestHeader("):
-        return Unreadable(Reason.OLD_LAYOUT, "text as written by brokers before 2.8, not JSON")  # fmt: skip
-    if not beginning:
-        return Unreadable(Reason.TRUNCATED, "ends before its JSON begins")
-    return Unreadable(Reason.NOT_JSON, "no `{` after `Completed request:`")

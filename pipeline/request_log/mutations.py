@@ -65,30 +65,23 @@ class TopicCounts:
         for topic in row["topics"]:
             if topic["error"] == ErrorCode.NONE and not topic["validate_only"] and topic["name"]:  # fmt: skip
                 partitions = 0 if deleted else topic["partitions"]
-                if partitions is not None:
-                    self._add(topic["name"], row["completed"], partitions)
+                events = self._events.setdefault(topic["name"], [])
+                event = (row["completed"], partitions)
+                place = bisect_left(events, event) if partitions is not None else 0
+                if partitions is not None and events[place : place + 1] != [event]:
+                    events.insert(place, event)
 
     def asked(self, row: Row, topic: Mapping[str, Any]) -> int | None:
         """Partitions that a request asks the quota for by one of its topics; None when they are unknown."""
         count: int | None = topic["partitions"]
         if row["api_key"] == ApiKey.CREATE_TOPICS:
             return count
-        before = self._before(topic["name"], row["completed"])
+        events = self._events.get(topic["name"] or "", [])
+        place = bisect_left(events, (row["completed"], -1))
+        before = (events[place - 1][1] or None) if place else None
         if row["api_key"] == ApiKey.DELETE_TOPICS or before is None:
             return before
         return count - before if count is not None and count > before else None
-
-    def _add(self, name: str, at: int, partitions: int) -> None:
-        events = self._events.setdefault(name, [])
-        event = (at, partitions)
-        place = bisect_left(events, event)
-        if events[place : place + 1] != [event]:
-            events.insert(place, event)
-
-    def _before(self, name: str | None, at: int) -> int | None:
-        events = self._events.get(name or "", [])
-        place = bisect_left(events, (at, -1))
-        return (events[place - 1][1] or None) if place else None
 
 
 @dataclass(slots=True)

@@ -66,9 +66,9 @@ def replay_table(
 
     used = spark or session()
     if Rules(candidates).across_users:
-        return _collected(
-            replay_frame(rows_of(history, used), candidates, mode, settings)
-        )
+        frame = replay_frame(rows_of(history, used), candidates, mode, settings)
+        rows = [row.asDict() for row in collected(frame)]
+        return pa.Table.from_pylist(rows, RESULTS)
     work = partial(_replay_bucket, history, tuple(candidates), mode, settings)
     buckets = list(history.buckets().values())
     parts = list(SparkRun(used)(work, buckets))
@@ -162,11 +162,6 @@ def _placed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         places = np.arange(place, place + batch.num_rows)
         yield batch.append_column(_PLACE, pa.array(places))
         place += batch.num_rows
-
-
-def _collected(frame: "DataFrame") -> pa.Table:
-    rows = [row.asDict() for row in collected(frame)]
-    return pa.Table.from_pylist(rows, RESULTS)
 
 
 def _ddl(schema: pa.Schema) -> str:

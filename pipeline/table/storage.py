@@ -122,7 +122,12 @@ class Storage:
         """
         wanted = None if columns is None else list(columns)
         try:
-            self._check_size(file)
+            info = self.filesystem.get_file_info(file.path)
+            if info.type is fs.FileType.NotFound:
+                raise MissingFile(self.uri, file.path)
+            if info.size != file.size:
+                about = f"it has {info.size} bytes, {file.size} were committed"
+                raise DamagedFile(self.uri, file.path, about)
             with self.filesystem.open_input_file(file.path) as source:
                 yield from _rows(source, wanted)
         except (OSError, pa.ArrowException) as error:
@@ -151,14 +156,6 @@ class Storage:
         except (OSError, pa.ArrowException) as damage:
             return DamagedFile(self.uri, file.path, plain(damage))
         return unreachable(self, f"its file {file.path}", error)
-
-    def _check_size(self, file: File) -> None:
-        info = self.filesystem.get_file_info(file.path)
-        if info.type is fs.FileType.NotFound:
-            raise MissingFile(self.uri, file.path)
-        if info.size != file.size:
-            about = f"it has {info.size} bytes, {file.size} were committed"
-            raise DamagedFile(self.uri, file.path, about)
 
 
 def plain(error: Exception) -> str:
