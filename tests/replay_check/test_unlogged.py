@@ -2,7 +2,6 @@
 
 import pytest
 from tests.replay_check.requests import T0, request
-from tools.replay_check.moments import Moments
 from tools.replay_check.unlogged import (
     PlausibleTime,
     UnloggedTime,
@@ -106,21 +105,3 @@ def test_plausible_time_follows_the_sensors_windows() -> None:
     assert least == 1.0
     assert most == pytest.approx(1 + 0.2 + 10)
     assert plausible.bounds(CONFIG, T0 + 20_000) == (0.0, 0.0)
-
-
-def test_a_window_that_began_earlier_makes_all_its_throttles_shorter() -> None:
-    """The first throttle tells by how much, if the handler's time allows; later ones tell their own ms."""
-    moments = Moments()
-    first = request(7, thread_ns=6_000_000)
-    moments.charged("s", T0, first)
-    moments.answered("s", T0, request(8), 5)
-    moments.answered("s", T0, request(9), 6)
-    assert moments.found == {7: 5, 9: -1}
-
-
-def test_a_difference_that_the_handlers_time_does_not_allow_is_an_error() -> None:
-    """It is left as it is: something else was wrong."""
-    moments = Moments()
-    moments.charged("s", T0, request(7))
-    moments.answered("s", T0, request(8), 50)
-    assert moments.found == {}

@@ -21,7 +21,6 @@ from tests.pipeline.ingest.ingesting import LINES, PLAIN, log, read, tables, tol
 from tests.pipeline.log_lines import CAPTURE, line, mutation, topic
 from tests.strategies import examples
 
-from quotascope.pipeline import ingest as package
 from quotascope.pipeline.errors import BadSnapshot, UnreadableLog
 from quotascope.pipeline.history import History, store
 from quotascope.pipeline.ingest import (
@@ -531,13 +530,3 @@ def test_groups_of_others_are_no_group_of_mine(tmp_path: Path) -> None:
     os.umask(before)
     own_group = path.stat().st_gid == os.getegid()
     assert inner == (0o027 if own_group else 0o077)
-
-
-def test_public_names() -> None:
-    """What other rooms use."""
-    assert package.__all__ == [
-        "IngestOptions",
-        "IngestReport",
-        "IngestTables",
-        "ingest",
-    ]

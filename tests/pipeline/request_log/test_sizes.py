@@ -196,13 +196,6 @@ def test_a_fetch_response_weighs_what_another_client_writes(
     assert fetch_bytes(version, logged) == 4 + len(response.encode())
 
 
-def test_a_throttled_fetch_has_no_known_size() -> None:
-    """The broker answered it empty and took its charge back, so nothing is made up."""
-    throttled = {"throttleTimeMs": 12, "responses": []}
-    assert fetch_bytes(16, throttled) is None
-    assert share_fetch_bytes(1, throttled) is None
-
-
 def test_a_share_fetch_response_weighs_its_fields() -> None:
     """Counted by hand from ShareFetchResponse.json: 4 for Kafka, 12 of the top, 18 of the topic, 23 + 19 + 501 of the partition, tags."""
     partition = {
@@ -230,22 +223,6 @@ def test_old_versions_lack_what_came_later() -> None:
     }
     assert produce_bytes(0, "c", {"topicData": [topic]}) == 11 + 6 + 4 + 3 + 4 + 8 + 10
     assert fetch_bytes(0, {"responses": [topic]}) == 4 + 4 + 3 + 4 + 14 + 4 + 10
-
-
-@pytest.mark.parametrize(
-    ("request_body", "expected"),
-    [
-        ({"replicaId": -1}, False),
-        ({"replicaId": 2}, True),
-        ({"replicaState": {"replicaId": 2, "replicaEpoch": 1}}, True),
-        ({}, False),
-    ],
-)
-def test_a_followers_fetch_has_a_replica_id(
-    request_body: dict[str, Any], *, expected: bool
-) -> None:
-    """The id stands in the request up to version 14 and in a tagged structure since; consumers leave it out."""
-    assert msgspec.convert(request_body, messages.FetchRequest).follower is expected
 
 
 def test_what_cannot_be_weighed_is_refused() -> None:
