@@ -29,6 +29,30 @@ _MOST: Final = 500
 """Characters of a reason of Spark's."""
 
 
+_KINDS: Final = {
+    pa.int64(): "bigint",
+    pa.int32(): "int",
+    pa.int16(): "smallint",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.binary(): "binary",
+    pa.bool_(): "boolean",
+}
+
+
+def ddl(schema: pa.Schema) -> str:
+    """A schema of Arrow as Spark's DDL."""
+    return ", ".join(f"`{column.name}` {_kind(column.type)}" for column in schema)
+
+
+def _kind(kind: pa.DataType) -> str:
+    if pa.types.is_list(kind):
+        return f"array<{_kind(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        return f"struct<{','.join(f'{part.name}:{_kind(part.type)}' for part in kind)}>"
+    return _KINDS[kind]
+
+
 def map_in_arrow(frame: "DataFrame", work: Work, schema: str) -> "DataFrame":
     """What the work makes of each partition's batches; `schema` is DDL. `collected` raises again what the work raises."""
     marked = partial(_marked, work)

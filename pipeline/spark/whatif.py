@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.history import HISTORY
-from quotascope.pipeline.spark.arrow import collected, map_in_arrow
+from quotascope.pipeline.spark.arrow import collected, ddl, map_in_arrow
 from quotascope.pipeline.spark.run import SparkRun
 from quotascope.pipeline.table import File, Table
 from quotascope.pipeline.whatif import RESULTS, Mode, Settings, replay
@@ -31,14 +31,6 @@ GROUP: Final = "quotascope_group"
 PLACE: Final = "quotascope_place"
 """The column with the place of a row in its bucket, where it is known: requests of the same millisecond stay in their order."""
 _PLACE: Final = pa.field(PLACE, pa.int64(), nullable=False)
-_SPARK: Final = {
-    pa.string(): "string",
-    pa.float64(): "double",
-    pa.int64(): "bigint",
-    pa.int16(): "smallint",
-    pa.int32(): "int",
-    pa.bool_(): "boolean",
-}
 
 
 def replay_table(
@@ -92,7 +84,7 @@ def replay_frame(
     order = (GROUP, "timestamp", "user", *places)
     ordered = grouped.repartition(GROUP).sortWithinPartitions(*order)
     work = partial(_replay_groups, chosen, mode, settings)
-    return map_in_arrow(ordered, work, _ddl(RESULTS))
+    return map_in_arrow(ordered, work, ddl(RESULTS))
 
 
 def _replay_bucket(
@@ -143,7 +135,7 @@ def rows_of(history: Table, spark: "SparkSession") -> "DataFrame":
     buckets = list(history.buckets().values())
     needed = pa.schema([*(HISTORY.field(name) for name in NEEDED), _PLACE])
     tasks = spark.range(0, len(buckets), 1, max(1, len(buckets)))
-    return map_in_arrow(tasks, partial(_read, history, buckets), _ddl(needed))
+    return map_in_arrow(tasks, partial(_read, history, buckets), ddl(needed))
 
 
 def _read(
@@ -162,7 +154,3 @@ def _placed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         places = np.arange(place, place + batch.num_rows)
         yield batch.append_column(_PLACE, pa.array(places))
         place += batch.num_rows
-
-
-def _ddl(schema: pa.Schema) -> str:
-    return ", ".join(f"`{field.name}` {_SPARK[field.type]}" for field in schema)
