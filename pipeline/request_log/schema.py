@@ -2,7 +2,7 @@
 The two tables that a request log becomes: `REQUESTS`, one row a request, and `QUARANTINE`, one row a line that could not be read.
 
 Times are int64 milliseconds since 1970 in UTC, not Arrow timestamps: Spark knows microseconds only. Names are untrusted: they are values
-here, and never become part of a path or a partition. `description(field)` returns the meaning of a column.
+here, and never become part of a path or a partition. The metadata of a column has its `description`.
 """
 
 from enum import StrEnum
@@ -191,8 +191,3 @@ QUARANTINE = pa.schema(
         ),
     ]
 )
-
-
-def description(field: "pa.Field[Any]") -> str:
-    """What a column means, with its unit."""
-    return (field.metadata or {}).get(b"description", b"").decode()

@@ -181,12 +181,12 @@ class Log:
         removed = [_removed(file, rows_stay=False) for file in old]
         self._commit([*removed], [self._removal(), Transaction(_DROPPED, first)])
 
-    def clean(self, older_than_hours: int, *, dry_run: bool) -> list[str]:
+    def clean(self, older_than_hours: int) -> list[str]:
         """Delete files that no commit lists, or none any more, and that are older; return their paths."""
         try:
             paths = self._table.vacuum(
                 retention_hours=older_than_hours,
-                dry_run=dry_run,
+                dry_run=False,
                 enforce_retention_duration=False,
                 full=True,
             )

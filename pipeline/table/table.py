@@ -384,16 +384,15 @@ class Table:
             self._log.drop(old, first)
         return sum(file.rows for file in old)
 
-    def clean(self, older_than_hours: int = 24, *, dry_run: bool = False) -> list[str]:
+    def clean(self, older_than_hours: int = 24) -> list[str]:
         """
-        Delete files that no commit lists: what compaction and retention took out, and what killed writers left.
+        Delete files that no commit lists: what compaction and retention took out, and what killed writers left. Return their paths.
 
         Args:
             older_than_hours: longer than any append, compaction or read takes.
-            dry_run: only say which.
 
         """
-        return self._current().clean(older_than_hours, dry_run=dry_run)
+        return self._current().clean(older_than_hours)
 
     @contextmanager
     def _discarded_unless_committed(self, files: Sequence[File]) -> Iterator[None]:

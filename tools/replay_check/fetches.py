@@ -211,11 +211,6 @@ class FetchSizes:
                 for earlier in waiting.pop(request.connection, ()):
                     self._next[earlier] = request.fetched
 
-    @property
-    def lost(self) -> int:
-        """How many were answered empty."""
-        return len(self._lost)
-
     def size(self, line: int, most: float) -> int | None:
         """
         Bytes that the Fetch of a line was charged, None when nothing shows them.
