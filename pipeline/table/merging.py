@@ -176,8 +176,10 @@ def _part(file: File) -> tuple[int, int]:
 def add_up(batch: pa.RecordBatch, layout: TableLayout) -> pa.RecordBatch:
     """Return one row for each key of the order, in the order in which they came, with the sums of the other columns."""
     rows = pa.Table.from_batches([batch])
-    sums: Any = [(name, "sum") for name in layout.sums]
-    grouped = rows.group_by(list(layout.order), use_threads=False).aggregate(sums)
+    numbered = rows.append_column("row", pa.array(np.arange(len(rows))))
+    sums: Any = [("row", "min"), *((name, "sum") for name in layout.sums)]
+    # Arrow gives groups in no particular order
+    grouped = numbered.group_by(list(layout.order)).aggregate(sums).sort_by("row_min")
     named = grouped.rename_columns(
         [name.removesuffix("_sum") for name in grouped.column_names]
     )

@@ -233,6 +233,11 @@ def test_sums_are_added_up_by_compaction(tmp_path: Path) -> None:
     expected = [("u", "c", 1), ("u", "c", 2), ("u", "d", 1), ("v", "c", 1)]
     assert _keys(read) == expected
     assert read["amount"].to_pylist() == [21, 2**60, 1, 1]
+    for shift in (0, 1):
+        keys = [(f"u{n % 7}", "c", n, 1) for n in range(shift, 900, 2)]
+        table.append(f"many {shift}", rows(*keys))
+    table.compact()
+    assert _keys(table.read()) == sorted(_keys(table.read()))
 
 
 def test_an_iterable_is_read_piece_by_piece(
