@@ -20,10 +20,12 @@ from kafka.protocol.admin import (
     DeleteTopicsRequest,
 )
 
+from quotascope.metrics.protocol import ApiKey
+
 from ..accounting import ThrottleAccount, kafka_python_config
 from ..accounting.kafka_python import client_account
 from ..errors import AdminUnreachable
-from ..throttling import ApiKey, MutationAnswer, RetryOptions, mutate
+from ..throttling import MutationAnswer, RetryOptions, mutate
 from .counted import counted
 from .outcomes import Entry, Outcomes, QuotaExceeded, Topic
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from ..errors import PipelineError
-from ..table.run import Run, run_here
+from ..table.table import Run, run_here
 
 MOST_LOCAL_ROWS: Final = 50_000_000
 """Rows of history above which Spark is worth its start, where it is installed."""

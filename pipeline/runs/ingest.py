@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ..history.store import BUCKETS, History
-from ..ingest import Options, Report, Tables, ingest
+from ..ingest import IngestOptions, IngestReport, IngestTables, ingest
 from ..ingest.files import as_private_as, log_files, path_here, size_of
-from ..table.run import run_here
+from ..table.table import run_here
 from .engine import MOST_LOCAL_BYTES, Engine, chosen, run_of
 from .parts import Progress
 
@@ -15,12 +15,12 @@ from .parts import Progress
 def ingest_logs(
     paths: Sequence[str],
     into: str,
-    options: Options,
+    options: IngestOptions,
     *,
     buckets: int = BUCKETS,
     engine: Engine = Engine.AUTO,
     progress: Progress = lambda _done, _all: None,
-) -> Report:
+) -> IngestReport:
     """
     Read logs into the folder's tables of requests, and take the new ones over into its history.
 
@@ -49,7 +49,7 @@ def ingest_logs(
             from ..spark.session import session  # noqa: PLC0415 - as above
 
             report = ingest_by_spark(session(), paths, into, options)
-        History.create(into, buckets).update(Tables.create(into).requests, run)
+        History.create(into, buckets).update(IngestTables.create(into).requests, run)
     return report
 
 
@@ -57,11 +57,11 @@ def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
     source: Mapping[str, str],
     into: str,
     checkpoint: str,
-    options: Options,
+    options: IngestOptions,
     *,
     buckets: int = BUCKETS,
     every: str | None = None,
-    done: Callable[[int, Report], None],
+    done: Callable[[int, IngestReport], None],
 ) -> None:
     """
     Read logs from a Kafka topic, each message a line, into the folder's tables of requests and its history, by a stream of Spark.
@@ -87,7 +87,7 @@ def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
     stream(session(), source, into, checkpoint, options=options, buckets=buckets, every=every, done=done)  # fmt: skip
 
 
-def _files(paths: Sequence[str], options: Options) -> list[str] | None:
+def _files(paths: Sequence[str], options: IngestOptions) -> list[str] | None:
     """The files of this machine that paths mean; None for URIs."""
     if any("://" in path for path in paths):
         return None

@@ -23,7 +23,7 @@ from ..recommend.recommendation import Recommendation, recommendations
 from ..recommend.sensors import Windows
 from ..report.recommend_page import charted, recommend_page
 from ..table import File, Table
-from ..table.run import Run, run_here
+from ..table.table import Run, run_here
 from ..whatif.batches import NEEDED, whole_groups
 from ..whatif.mode import Mode, Settings
 from .engine import MOST_LOCAL_ROWS, Engine, chosen, run_of

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..candidates import Candidate
 from ..table import File, Table
-from ..table.run import Run, run_here
+from ..table.table import Run, run_here
 from ..whatif import Mode, Settings, replay
 from ..whatif.resolution import Rules
 from ..whatif.results import RESULTS

@@ -12,13 +12,11 @@ from datetime import tzinfo
 import pyarrow as pa
 
 from ..errors import PipelineError
-from ..history.rollup import WIDTHS, rollup
+from ..history.charges import SECOND_MS, rollup
 from ..history.store import History
 from ..report.rollups import COLUMNS, Drawn, drawn
 from ..report.summary import Group
 from ..table import File, Table
-
-_SECOND = WIDTHS["seconds"]
 
 
 class EmptyHistory(PipelineError):
@@ -44,7 +42,7 @@ def span_ms(history: History) -> tuple[int, int]:
         raise EmptyHistory(f"{table.storage.uri}: the history is empty: ingest request logs first")  # fmt: skip
     spans = [_span_of(table, file) for file in files]
     first, last = (min(span[0] for span in spans), max(span[1] for span in spans))
-    return first - first % _SECOND, last - last % _SECOND + _SECOND
+    return first - first % SECOND_MS, last - last % SECOND_MS + SECOND_MS
 
 
 def _span_of(table: Table, file: File) -> tuple[int, int]:
@@ -67,7 +65,7 @@ def usages(
 
 def _seconds(history: History, span: tuple[int, int]) -> Iterator[pa.RecordBatch]:
     """The sums of a period; of days that only the sums lost they are made of the requests once more."""
-    table = history.rollups["seconds"]
+    table = history.seconds
     begin, end = span
     for batch in _batches(table, table.files(), COLUMNS):
         starts = batch.column("start").to_numpy()
@@ -75,7 +73,7 @@ def _seconds(history: History, span: tuple[int, int]) -> Iterator[pa.RecordBatch
     kept = table.first_kept_day
     lost = [file for file in history.detail.files() if kept and file.day < kept]
     for batch in _batches(history.detail, lost, history.detail.schema.names):
-        sums = rollup(pa.Table.from_batches([batch]), _SECOND)
+        sums = rollup(pa.Table.from_batches([batch]))
         yield from sums.select(COLUMNS).to_batches()
 
 

@@ -28,11 +28,11 @@ def needs_of_clients(
     history: Table, policy: Policy, windows: Windows, spark: "SparkSession"
 ) -> list[Need]:
     """
-    What each client-id needs, whoever its users are. A worker holds the requests of one client-id in memory.
+    What each client-id needs for all its users. A worker holds the requests of one client-id in memory.
 
     Args:
         history: `History.detail`; workers must reach its path.
-        policy: whose shape is for client-ids.
+        policy: with a shape for client-ids.
         windows: of the quotas.
         spark: the session.
 

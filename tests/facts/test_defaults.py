@@ -73,9 +73,8 @@ pages/scales.py round_times(most) 8
 pipeline/request_log/messages.py ProduceRequest.acks -1
 pipeline/request_log/messages.py ReplicaState.replica_id -1
 pipeline/request_log/messages.py FetchRequest.replica_id -1
-pipeline/table/layout.py Layout.buckets 1
+pipeline/table/layout.py TableLayout.buckets 1
 pipeline/table/table.py clean(older_than_hours) 24
-pipeline/validation/shapes.py _FetchRequest.session_epoch -1
 pipeline/whatif/mode.py Settings.drain_ms 3600000
 pipeline/whatif/mode.py Settings.rows_at_once 1 << 20
 pipeline/whatif/mode.py Settings.cells_at_once 1 << 18

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.pipeline.recommend.rows import history
 
-from quotascope.pipeline.history import WIDTHS, History, rollup
+from quotascope.pipeline.history import History, rollup
 
 
 def make_folder(folder: Path, rows: Iterable[dict[str, Any]]) -> str:
@@ -16,6 +16,5 @@ def make_folder(folder: Path, rows: Iterable[dict[str, Any]]) -> str:
     made = History.create(str(folder), buckets=4)
     detail = history(rows)
     made.detail.append("by hand", detail)
-    for name, width_ms in WIDTHS.items():
-        made.rollups[name].append("by hand", rollup(detail, width_ms))
+    made.seconds.append("by hand", rollup(detail))
     return str(folder)

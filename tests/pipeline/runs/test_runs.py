@@ -107,13 +107,14 @@ def test_days_that_were_dropped_are_neither_named_nor_drawn(tmp_path: Path) -> N
     advices = [advise(each, policy) for each in (part, fresh)]
     assert [each.span_ms for each in advices] == [(begin, begin + 60_000)] * 2
     assert page(advices[0], []).replace(part, fresh) == page(advices[1], [])
-    History.open(whole).rollups["seconds"].drop_before(later)  # as by --table seconds
+    History.open(whole).seconds.drop_before(later)  # as by --table seconds
     both = what_if(whole, [tight()], Mode.OPEN_LOOP)
     assert both.account.span_ms == (MONDAY, begin + 60_000)
     (drawn,) = both.usages.values()
     assert drawn.usage.times_ms[0] == MONDAY
     assert drawn.by_hour[0] == drawn.by_hour[72] > 0
-    History.open(part).drop_before(later + dt.timedelta(days=1))
+    for table in (History.open(part).detail, History.open(part).seconds):
+        table.drop_before(later + dt.timedelta(days=1))
     with pytest.raises(EmptyHistory):
         what_if(part, [tight()], Mode.OPEN_LOOP)
 

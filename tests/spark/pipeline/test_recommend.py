@@ -12,7 +12,7 @@ from quotascope.pipeline.recommend.need import needs
 from quotascope.pipeline.recommend.policy import Policy, Shape
 from quotascope.pipeline.recommend.sensors import Windows
 from quotascope.pipeline.spark.recommend import needs_of_clients
-from quotascope.pipeline.table.partitions import bucket_of
+from quotascope.pipeline.table.layout import bucket_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -28,7 +28,7 @@ from tests.spark.versions import CONNECTOR
 
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.candidates import Candidate
-from quotascope.pipeline.ingest import Options, Tables
+from quotascope.pipeline.ingest import IngestOptions, IngestTables
 from quotascope.pipeline.report.account import Account
 from quotascope.pipeline.runs.engine import Engine
 from quotascope.pipeline.runs.ingest import ingest_logs
@@ -98,13 +98,15 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
     with spark_process(tmp_path / "last", version=CONNECTOR, conf=CONF) as driver:
         printed = driver.call(stream_jobs.command, *where, str(tmp_path))
         again = driver.call(stream_jobs.run, *where, str(tmp_path))
-    tables = Tables.create(str(tmp_path / "tables"))
+    tables = IngestTables.create(str(tmp_path / "tables"))
     requests, quarantine = (table.read() for table in tables)
     assert len(requests) == len(set(requests["identity"].to_pylist()))
     log = tmp_path / "same.log"
     log.write_bytes(b"\n".join(MESSAGES))
-    ingest_logs([str(log)], str(tmp_path / "here"), Options(), engine=Engine.LOCAL)
-    assert _told(requests) == _told(Tables.create(str(tmp_path / "here")).requests.read())  # fmt: skip
+    ingest_logs(
+        [str(log)], str(tmp_path / "here"), IngestOptions(), engine=Engine.LOCAL
+    )
+    assert _told(requests) == _told(IngestTables.create(str(tmp_path / "here")).requests.read())  # fmt: skip
     assert Counter(quarantine["text"].to_pylist()) == Counter(NONSENSE)
     batches = [line for line in printed if line.startswith("batch ")]
     assert [line.split(":")[0] for line in batches] == ["batch 1", "batch 2"]

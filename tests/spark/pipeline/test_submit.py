@@ -18,7 +18,7 @@ from tests.spark.versions import RUNNING
 
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.candidates import Candidate
-from quotascope.pipeline.ingest import Options
+from quotascope.pipeline.ingest import IngestOptions
 from quotascope.pipeline.recommend.policy import Policy, Shape
 from quotascope.pipeline.runs.engine import Engine
 from quotascope.pipeline.runs.ingest import ingest_logs
@@ -87,7 +87,7 @@ def submit(master: str, folder: Path, *arguments: str) -> str:
 def test_submitted_command(spark: SparkSession, tmp_path: Path) -> None:
     """A log is read by the session that is there, limits are looked for by an executor in a process of its own."""
     assert spark.version
-    usage, options = f"{tmp_path}/usage", Options(broker="1")
+    usage, options = f"{tmp_path}/usage", IngestOptions(broker="1")
     report = ingest_logs([str(CAPTURE)], usage, options, engine=Engine.SPARK)
     assert (report.read, report.kept) == (5_403, 5_395)
     told = submit(CLUSTER, tmp_path, "recommend", usage, "--short-log", "--json")

@@ -85,30 +85,3 @@ def test_damage_where_users_share_a_limit(
         work(table, spark)
     assert raised.value.file == damaged.path
     assert str(raised.value).startswith(f"table {table.storage.uri}: its file ")
-
-
-def test_program(
-    spark: "SparkSession",
-    stored: Table,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Under spark-submit the program takes a history and a file of candidates, and writes the results."""
-    from pyarrow import parquet  # noqa: PLC0415 - here only
-
-    from quotascope.pipeline.spark.whatif import main  # noqa: PLC0415
-
-    file = tmp_path / "candidates.yaml"
-    file.write_text("quotas: [{user: <default>, producer_byte_rate: 20000}]")
-    into = tmp_path / "results.parquet"
-    folder = str(Path(stored.storage.uri).parent)
-    options = ["--history", folder, "--candidates", str(file), "--into", str(into)]
-    assert main(options) == 0
-    count = len(parquet.read_table(into))
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == f"{count} results in {into}"
-    assert printed[1].startswith("Throttle times follow Kafka 4.4, the newest, ")
-    file.write_text("quotas: 3")
-    assert main(options) == 1
-    assert "expected a list of quotas" in capsys.readouterr().err
-    assert spark is not None
