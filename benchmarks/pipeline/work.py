@@ -15,9 +15,9 @@ from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, ingest
+from quotascope.pipeline.replay import replay
+from quotascope.pipeline.replay.frame import NEEDED
 from quotascope.pipeline.table import Table
-from quotascope.pipeline.whatif import replay
-from quotascope.pipeline.whatif.batches import NEEDED
 from quotascope.quotas import QuotaSet
 
 if TYPE_CHECKING:

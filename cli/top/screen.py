@@ -38,7 +38,7 @@ from quotascope.exporter.units import (
 from quotascope.exporter.untrusted import one_line
 
 from ..table_column import TableColumn
-from ..usage_table import Bar
+from ..usage_table import UsageBar
 from .choices import Choices
 from .rows import chosen
 from .sparkline import sparkline
@@ -178,7 +178,7 @@ _QUOTA = _Column(
 )
 _AMOUNT = _Column(header="usage / limit", cell=_amount, width=20, right=True)
 _BAR = _Column(
-    header="", cell=lambda usage, _: Bar(used_part(usage), _style(usage)), width=10
+    header="", cell=lambda usage, _: UsageBar(used_part(usage), _style(usage)), width=10
 )
 _USED = _Column(
     header="used",

@@ -11,15 +11,15 @@ from quotascope.pages.charts import Format, LimitLine, heat_map, key, line_chart
 from quotascope.pages.markup import Child, element
 from quotascope.pages.words import shown
 
-from .rollups import Drawn
 from .summary import GroupSummary
+from .usage import GroupUsage
 from .words import rate, who
 
 _WEEK = "The highest peak in each hour of the week; grey hours are not in the history"
 
 
 def group_section(
-    summary: GroupSummary, drawn: Drawn, colors: Mapping[str, int], zone: tzinfo
+    summary: GroupSummary, drawn: GroupUsage, colors: Mapping[str, int], zone: tzinfo
 ) -> Iterator[Element]:
     """
     A heading, a line chart with its legend, and a heat map.
@@ -49,7 +49,9 @@ def group_section(
     yield heat_map(drawn.by_hour, unit, _WEEK)
 
 
-def _legend(drawn: Drawn, limits: Sequence[LimitLine], unit: Format) -> Iterator[Child]:
+def _legend(
+    drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format
+) -> Iterator[Child]:
     if drawn.usage.mean:
         yield key("used, mean", element("path", class_="mean", d="M0 5H22"))
     yield key("peak", element("rect", class_="peak", width=22, height=10))

@@ -14,14 +14,12 @@ import pyarrow as pa
 
 from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.history import HISTORY
+from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
+from quotascope.pipeline.replay.frame import NEEDED, Entities, whole_groups
+from quotascope.pipeline.replay.plan import CandidateRules, groups_of
 from quotascope.pipeline.spark.arrow import collected, ddl, map_in_arrow
 from quotascope.pipeline.spark.run import SparkRun
 from quotascope.pipeline.table import File, Table
-from quotascope.pipeline.whatif import RESULTS, Mode, Settings, replay
-from quotascope.pipeline.whatif.batches import NEEDED, whole_groups
-from quotascope.pipeline.whatif.frame import Entities
-from quotascope.pipeline.whatif.groups import groups_of
-from quotascope.pipeline.whatif.resolution import Rules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +35,7 @@ def replay_table(
     history: Table,
     candidates: Sequence[Candidate],
     mode: Mode = Mode.OPEN_LOOP,
-    settings: Settings | None = None,
+    settings: ReplaySettings | None = None,
     spark: "SparkSession | None" = None,
 ) -> pa.Table:
     """
@@ -45,19 +43,19 @@ def replay_table(
 
     Args:
         history: `History.detail`; workers must reach its path.
-        candidates: as in `whatif.replay`.
+        candidates: as in `replay`.
         mode: as there.
         settings: as there.
         spark: the session; begun if need be.
 
     Raises:
-        PipelineError: as `whatif.replay` does, and what keeps a worker from reading the table.
+        PipelineError: as `replay` does, and what keeps a worker from reading the table.
 
     """
     from quotascope.pipeline.spark.session import session  # noqa: PLC0415 - brings Spark in
 
     used = spark or session()
-    if Rules(candidates).across_users:
+    if CandidateRules(candidates).across_users:
         frame = replay_frame(rows_of(history, used), candidates, mode, settings)
         rows = [row.asDict() for row in collected(frame)]
         return pa.Table.from_pylist(rows, RESULTS)
@@ -71,16 +69,16 @@ def replay_frame(
     frame: "DataFrame",
     candidates: Sequence[Candidate],
     mode: Mode = Mode.OPEN_LOOP,
-    settings: Settings | None = None,
+    settings: ReplaySettings | None = None,
 ) -> "DataFrame":
     """
     Replay any frame with the columns of a history, such as one read from another store; the result has the columns of `RESULTS`.
 
-    Rows are shuffled and sorted by group and time; a worker holds the rows of one group in memory, or of `Settings.rows_at_once` requests.
+    Rows are shuffled and sorted by group and time; a worker holds the rows of one group in memory, or of `ReplaySettings.rows_at_once` requests.
     """
     chosen = tuple(candidates)
     places = [PLACE] if PLACE in frame.columns else []
-    grouped = _grouped(frame.select(*NEEDED, *places), Rules(chosen))
+    grouped = _grouped(frame.select(*NEEDED, *places), CandidateRules(chosen))
     order = (GROUP, "timestamp", "user", *places)
     ordered = grouped.repartition(GROUP).sortWithinPartitions(*order)
     work = partial(_replay_groups, chosen, mode, settings)
@@ -91,7 +89,7 @@ def _replay_bucket(
     history: Table,
     candidates: Sequence[Candidate],
     mode: Mode,
-    settings: Settings | None,
+    settings: ReplaySettings | None,
     files: Sequence[File],
 ) -> pa.Table:
     return replay(history.batches(files, NEEDED), candidates, mode, settings)
@@ -100,16 +98,16 @@ def _replay_bucket(
 def _replay_groups(
     candidates: Sequence[Candidate],
     mode: Mode,
-    settings: Settings | None,
+    settings: ReplaySettings | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     tables = (pa.Table.from_batches([batch]) for batch in batches)
-    rows = (settings or Settings()).rows_at_once
+    rows = (settings or ReplaySettings()).rows_at_once
     for table in whole_groups(tables, rows, GROUP):
         yield from replay(table, candidates, mode, settings).to_batches()
 
 
-def _grouped(frame: "DataFrame", rules: Rules) -> "DataFrame":
+def _grouped(frame: "DataFrame", rules: CandidateRules) -> "DataFrame":
     from pyspark.sql import functions as sql  # noqa: PLC0415 - workers do without
 
     if not rules.across_users:

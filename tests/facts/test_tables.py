@@ -22,10 +22,10 @@ from quotascope.metrics import (
 from quotascope.metrics.kafka_release import METADATA_LEVELS
 from quotascope.metrics.protocol import ApiKey, ErrorCode
 from quotascope.pipeline.history.charges import EXEMPT_APIS, EXEMPT_ON_CONTROLLERS
-from quotascope.pipeline.kernels import requests as kernel_requests
+from quotascope.pipeline.replay import frame
+from quotascope.pipeline.replay import requests as kernel_requests
 from quotascope.pipeline.request_log import messages
 from quotascope.pipeline.request_log import releases as layouts
-from quotascope.pipeline.whatif import frame
 
 NEWEST = RELEASES[-1]
 releases = pytest.mark.parametrize("release", RELEASES, ids=str)

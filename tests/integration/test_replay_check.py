@@ -21,10 +21,10 @@ from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.followed import followed
 from quotascope.pipeline.history import history_of
 from quotascope.pipeline.ingest.options import IngestOptions
+from quotascope.pipeline.replay import Mode, ReplaySettings, replay
 from quotascope.pipeline.request_log.mutations import MutationLedger
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.whatif import what_if
-from quotascope.pipeline.whatif import Mode, Settings, replay
 from quotascope.quotas import QuotaSet, from_admin
 
 pytestmark = pytest.mark.real
@@ -111,7 +111,7 @@ def test_throttles_beyond_a_month(
     tried = Candidate(name="as it was", quotas=QuotaSet({from_admin(entity): limits}))
     kafka = followed(KafkaRelease(4, minor))
     found = what_if(str(tmp_path / "usage"), [tried], Mode.OPEN_LOOP, kafka=kafka)
-    (row,) = [each for each in found.account.rows if each["client_id"] == "heavy"]
+    (row,) = [each for each in found.summary.rows if each["client_id"] == "heavy"]
     assert (row["longest_throttle_ms"] == INT_MAX) is newest
 
 
@@ -123,7 +123,7 @@ def test_lower_limits_do_what_was_predicted(newest_kafka: Cluster) -> None:
     log = log_of(before.log.splitlines(), "before")
     requests = MutationLedger().resolve(log.table).requests
     candidate = Candidate(name="lower", quotas=lower)
-    settings = Settings(release=followed(None, log=log.release).release)
+    settings = ReplaySettings(release=followed(None, log=log.release).release)
     results = replay(history_of(requests), [candidate], Mode.CLOSED_LOOP, settings)
     rows = results.to_pylist()
     after = _checked(record_work(newest_kafka, LOWER, "2"))

@@ -5,14 +5,14 @@ from xml.etree.ElementTree import Element
 from quotascope.metrics import QuotaType
 from quotascope.pages.charts import Curve, LimitLine
 from quotascope.pipeline.report.charts import _legend
-from quotascope.pipeline.report.rollups import Drawn
+from quotascope.pipeline.report.usage import GroupUsage
 from quotascope.pipeline.report.words import rate
 
 
 def test_legend_draws_limits_as_the_chart_does() -> None:
     """In the color of the candidate, dashed from the ninth on; equal limits share a line."""
     curve = Curve(begin_ms=0, end_ms=1_000, piece_ms=1_000, times_ms=[0], mean=[1.0], peak=[1.0])  # fmt: skip
-    drawn = Drawn(broker="1", usage=curve, by_hour=[])
+    drawn = GroupUsage(broker="1", usage=curve, by_hour=[])
     limits = [LimitLine(name=f"c{n}", value=value, color=n) for n, value in ((0, 1_000.0), (7, 2_000.0), (8, 3_000.0), (9, 3_000.0))]  # fmt: skip
     keys = [each for each in _legend(drawn, limits, lambda value: rate(QuotaType.PRODUCE, value)) if isinstance(each, Element)]  # fmt: skip
     marks = [path for each in keys for path in each.iter("path") if "limit" in path.attrib["class"]]  # fmt: skip

@@ -29,11 +29,11 @@ from tests.spark.versions import CONNECTOR
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.ingest import IngestOptions, IngestTables
-from quotascope.pipeline.report.account import Account
+from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.report.summary import ReplaySummary
 from quotascope.pipeline.runs.engine import Engine
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.whatif import what_if
-from quotascope.pipeline.whatif import Mode
 from quotascope.quotas import QuotaSet
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
@@ -117,11 +117,11 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
     assert (streamed.candidates, streamed.groups) == (read.candidates, read.groups)
 
 
-def _what_if(folder: Path) -> Account:
+def _what_if(folder: Path) -> ReplaySummary:
     """The answer under quotas that throttle somebody of each kind."""
     limits = {"producer_byte_rate": 5_000.0, "consumer_byte_rate": 5_000.0, "request_percentage": 0.1}  # fmt: skip
     tried = [Candidate(name="tight", quotas=QuotaSet({QuotaEntity(DEFAULT, None): limits}))]  # fmt: skip
-    return what_if(str(folder), tried, Mode.CLOSED_LOOP, engine=Engine.LOCAL).account
+    return what_if(str(folder), tried, Mode.CLOSED_LOOP, engine=Engine.LOCAL).summary
 
 
 def _told(requests: pa.Table) -> list[Any]:
