@@ -24,7 +24,7 @@ from .otlp import OtlpPush
 from .parts import Parts
 from .snapshot import OwnHealth, ReloadHealth, Snapshot
 from .sources.source import Source
-from .web import Front
+from .web import HttpServer
 
 log = structlog.get_logger()
 
@@ -86,7 +86,7 @@ class Exporter:
         self._handlers = Handlers(
             self.collection, config.collection, config.cluster, runbooks=runbooks
         )
-        self._front = Front(config.server)
+        self._server = HttpServer(config.server)
         self.url = ""
         """Where it answers, once started; the address of this machine when it listens on all."""
 
@@ -94,7 +94,7 @@ class Exporter:
         # requests that wait for a collection when the end comes are answered
         grace = self._config.collection.timeout_seconds + 1
         try:
-            self.url = await self._front.open(self._handlers.app(), grace)
+            self.url = await self._server.open(self._handlers.app(), grace)
         except BaseException:
             await self._end()
             raise
@@ -253,7 +253,7 @@ class Exporter:
         log.info("ready", entities=len(snapshot.measured), nodes=len(snapshot.nodes))
 
     async def _end(self) -> None:
-        await _close_part("server", self._front.close)
+        await _close_part("server", self._server.close)
         if self._push is not None:
             await _close_part("push", self._push.close)
         await self._background.close()

@@ -46,7 +46,7 @@ from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import QuotaType
 
 from ..table_column import TableColumn
-from ..usage_table import Bar
+from ..usage_table import UsageBar
 from .choices import Choices
 
 _LINES_AROUND: Final = 5
@@ -204,7 +204,7 @@ _AMOUNT = _Column(
     right=True,
 )
 _BAR = _Column(
-    header="", cell=lambda usage, _: Bar(used_part(usage), _style(usage)), width=10
+    header="", cell=lambda usage, _: UsageBar(used_part(usage), _style(usage)), width=10
 )
 _USED = _Column(
     header="used",

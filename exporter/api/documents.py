@@ -26,8 +26,7 @@ from ..exposition import own_version
 from ..exposition.rows import in_base_unit, rule_labels
 from ..limits import LimitsHealth, NodeSettings
 from ..limits.model import DEFAULT_IP
-from ..page.query import Query, address_of
-from ..page.view import View
+from ..page.query import EntityQuery, QueryResult, address_of
 from ..snapshot import EntityUsage, Snapshot, SourceHealth
 
 MOST_CHARACTERS: Final = 32 << 20
@@ -176,24 +175,24 @@ def snapshot_document(snapshot: Snapshot) -> SnapshotDocument:
     )
 
 
-def entities_answer(view: View) -> dict[str, Any]:
+def entities_answer(result: QueryResult) -> dict[str, Any]:
     """The answer of ``/api/v1/entities``, with the utilization of the last minutes."""
-    entities = list(_bounded(map(entity_document, view.rows)))
+    entities = list(_bounded(map(entity_document, result.rows)))
     rows = [
         {**_ANY.dump_python(entity), "recent": list(map(_number, recent))}
         for entity, recent in zip(
-            entities, map(view.trails.of, view.rows), strict=False
+            entities, map(result.trails.of, result.rows), strict=False
         )
     ]
     return {
-        **_part(view.snapshot, view.query, len(rows), view.total),
-        "limits_unknown": view.limits_unknown,
+        **_part(result.snapshot, result.query, len(rows), result.total),
+        "limits_unknown": result.limits_unknown,
         "recent_step_seconds": STEP_SECONDS,
         "entities": rows,
     }
 
 
-def rules_answer(snapshot: Snapshot, query: Query) -> dict[str, Any]:
+def rules_answer(snapshot: Snapshot, query: EntityQuery) -> dict[str, Any]:
     """The answer of ``/api/v1/rules``, by quota type."""
     rules = _rules(snapshot)
     wanted = rules[query.offset : query.offset + query.size]
@@ -262,7 +261,9 @@ def _rule_document(rule: RuleUsage) -> RuleDocument:
     )
 
 
-def _part(snapshot: Snapshot, query: Query, shown: int, total: int) -> dict[str, Any]:
+def _part(
+    snapshot: Snapshot, query: EntityQuery, shown: int, total: int
+) -> dict[str, Any]:
     """Which part of a list an answer has, and the query of the next part."""
     end = query.offset + shown
     following = (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from aiohttp import web
 
 from ..errors import InvalidQuery
 from ..page import Pages
-from ..page.query import Query, read_query
-from ..page.view import view_of
+from ..page.query import EntityQuery, read_query
 from ..snapshot import Snapshot
 from .documents import (
     encoded,
@@ -45,13 +46,15 @@ class Api:
             snapshot = await self._pages.snapshot()
         if snapshot is None:
             return _json(encoded({"error": _NOTHING_YET}), status=503)
-        return _json(await self._pages.in_turn(self._document, name, snapshot, query))
+        return _json(
+            await self._pages.in_turn(partial(self._document, name, snapshot, query))
+        )
 
-    def _document(self, name: str, snapshot: Snapshot, query: Query) -> bytes:
+    def _document(self, name: str, snapshot: Snapshot, query: EntityQuery) -> bytes:
         answer: object
         match name:
             case "entities":
-                answer = entities_answer(view_of(snapshot, self._pages.trails, query))
+                answer = entities_answer(self._pages.found(snapshot, query))
             case "rules":
                 answer = rules_answer(snapshot, query)
             case "health":

@@ -20,7 +20,7 @@ from ..config import Config, SourceConfig, TlsConfig
 from ..config.loaded import named_files
 from ..errors import ConfigError
 from ..tls import tls_of
-from ..web.load import WebSettings, load_web_settings
+from ..web.settings import WebSettings, load_web_settings
 from .catalog import Catalog, Finding
 
 _DAY: Final = 86_400.0

@@ -21,8 +21,8 @@ from ..discovery.build import build_roster
 from ..errors import ConfigError, ExporterError
 from ..join import Join
 from ..snapshot import LimitsHealth, Snapshot, SourceRead
+from ..threads import BlockingCalls
 from ..untrusted import shown
-from ..worker import Worker
 from .catalog import Catalog, Finding
 from .certificates import certificates, secrets
 from .cluster import ClusterAnswers, ask, permissions, reachability, windows
@@ -209,9 +209,10 @@ class Evidence:
     async def _ask(self) -> ClusterAnswers | None:
         if self.config.kafka is None:
             return None
-        admin, worker = self._open_admin(self.config.kafka), Worker("quotascope-doctor")
-        self._closing.append(lambda: worker.close(admin.close))
-        return await worker.run(lambda: ask(admin))
+        admin = self._open_admin(self.config.kafka)
+        calls = BlockingCalls("quotascope-doctor")
+        self._closing.append(lambda: calls.close(admin.close))
+        return await calls.run(lambda: ask(admin))
 
     async def _look(self) -> Snapshot:
         roster, discovery = build_roster(self.config, self._open_admin)

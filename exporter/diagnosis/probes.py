@@ -23,8 +23,8 @@ from ..otlp.push import OtlpReceiver
 from ..otlp.settings import receiver_of
 from ..tls import tls_of
 from ..untrusted import shown
-from ..web.limits import advice_of_files, most_connections
-from ..web.load import load_web_settings
+from ..web.connection import advice_of_files, most_connections
+from ..web.settings import load_web_settings
 from .catalog import Catalog, Finding
 from .units import seconds
 

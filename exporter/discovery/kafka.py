@@ -10,7 +10,7 @@ from quotascope.clients.errors import ClientError
 from quotascope.clients.quota_admin import Node, QuotaAdmin
 
 from ..errors import DiscoveryError
-from ..worker import Worker
+from ..threads import BlockingCalls
 from .nodes import LastSeen, Templates, targets_of
 from .target import Found
 
@@ -49,19 +49,19 @@ class KafkaFinder:
         self._listed = listed
         self.interval_seconds = interval_seconds
         self._clock = clock
-        self._worker = Worker("quotascope-discovery", DiscoveryError)
+        self._calls = BlockingCalls("quotascope-discovery", DiscoveryError)
         self._last_seen = LastSeen(_KEPT_SECONDS)
 
     async def find(self) -> Found:
         """The brokers and controllers. Raises ``DiscoveryError``."""
         try:
-            return await self._worker.run(self._find)
+            return await self._calls.run(self._find)
         except ClientError as error:
             raise DiscoveryError(str(error)) from error
 
     async def close(self) -> None:
         """End the connection."""
-        await self._worker.close(self._admin.close)
+        await self._calls.close(self._admin.close)
 
     def _find(self) -> Found:
         problems: list[str] = []

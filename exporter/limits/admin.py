@@ -31,7 +31,7 @@ from quotascope.metrics import (
 from quotascope.metrics.entities import Name
 
 from ..errors import LimitsDenied, LimitsError
-from ..worker import Worker
+from ..threads import BlockingCalls
 from .model import CONNECTION_KEY, DEFAULT_IP, Limits, NodeSettings
 
 _FIRST_PATIENCE_SECONDS: Final = 2.0
@@ -46,14 +46,14 @@ class AdminLimits:
     ) -> None:
         self._admin = admin
         self._clock = clock
-        self._worker = Worker("quotascope-admin", LimitsError)
+        self._calls = BlockingCalls("quotascope-admin", LimitsError)
         self._nodes: dict[str, NodeSettings] = {}
         self._read_before = False
 
     async def read(self) -> Limits:
         """The limits as configured now. Raises ``LimitsError``."""
         try:
-            return await self._worker.run(self._read)
+            return await self._calls.run(self._read)
         except (PermissionMissing, AuthenticationFailed) as error:
             raise LimitsDenied(str(error)) from error
         except ClientError as error:
@@ -61,7 +61,7 @@ class AdminLimits:
 
     async def close(self) -> None:
         """End the connection, which may take a moment."""
-        await self._worker.close(self._admin.close)
+        await self._calls.close(self._admin.close)
 
     def _read(self) -> Limits:
         quotas = self._admin.describe_quotas()

@@ -15,8 +15,8 @@ from quotascope.clients.errors import ClientError
 from ..config import Config, LogConfig
 from ..config.loaded import Loaded, loaded
 from ..errors import ConfigError
-from ..garbage import search_now
 from ..parts import Builder, Parts
+from ..process import collect_garbage
 from ..snapshot import ReloadHealth
 from .changes import changed_fields, changed_files, needs_restart, without_restart
 
@@ -108,7 +108,7 @@ class Reloader:
         self._tell(parts.config.log)
         await exporter.switch(parts)
         self._succeeded(before, parts.loaded, restart)
-        search_now()
+        collect_garbage()
 
     def _succeeded(self, old: Loaded, new: Loaded, restart: list[str]) -> None:
         fields = list(changed_fields(old.config, new.config))

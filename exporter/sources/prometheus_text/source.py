@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...beans import BeanTable
 from ...errors import SourceUnreadable
+from ...threads import answer_thread, pool_of_answer
 from ..columns import NodeId
 from ..http.fetch import HttpFetch
 from ..http.target import HttpTarget
-from ..in_thread import InThread
 from .dialect import TextDialect
 from .reader import Reading, TextReader
 
@@ -31,7 +31,7 @@ class PrometheusTextSource:
         self.name, self.node_id = name, target.node_id
         self._fetch = HttpFetch(target, _HINT)
         self._reader = TextReader(forced)
-        self._thread = InThread()
+        self._decoding = answer_thread()
         self._node_id = NodeId(target.node_id)
 
     @property
@@ -41,9 +41,11 @@ class PrometheusTextSource:
 
     async def read(self) -> BeanTable:
         """The quota beans as they are now. Raises ``SourceError``."""
-        self._thread.check()
+        self._decoding.check()
         answer = await self._fetch.read()
-        reading = await self._thread.run(lambda: self._reader.read(answer), len(answer))
+        reading = await self._decoding.run(
+            lambda: self._reader.read(answer), pool_of_answer(len(answer))
+        )
         if not answer.endswith(b"\n"):
             raise SourceUnreadable(
                 "the answer ends in the middle of a line, so there should be more of it: does the agent, or a proxy before it, cut it?"

@@ -16,8 +16,7 @@ from quotascope.exporter.api.documents import (
 )
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.limits import Limits
-from quotascope.exporter.page.query import Query, read_query
-from quotascope.exporter.page.view import view_of
+from quotascope.exporter.page.query import EntityQuery, find_entities, read_query
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 
@@ -26,8 +25,7 @@ def answer(shown: Snapshot, **given: str) -> dict[str, Any]:
     """The entities for a query, parsed."""
     trails = Trails()
     trails.note(shown)
-    view = view_of(shown, trails, read_query(given))
-    return parsed(entities_answer(view))
+    return parsed(entities_answer(find_entities(shown, trails, read_query(given))))
 
 
 def parsed(document: object) -> dict[str, Any]:
@@ -129,7 +127,7 @@ def test_long_names_make_a_list_shorter(monkeypatch: pytest.MonkeyPatch) -> None
     first = answer(shown, sort="name")
     assert len(first["entities"]) == 2
     assert first["next"] == "?sort=name&offset=2"
-    listed = parsed(rules_answer(shown, Query()))
+    listed = parsed(rules_answer(shown, EntityQuery()))
     assert (len(listed["rules"]), listed["total"]) == (2, 5)
     assert listed["next"] == "?offset=2"
     whole = parsed(snapshot_document(shown))
@@ -142,7 +140,7 @@ def test_rules_of_clients_and_addresses() -> None:
     """Each with its limit in both units, and what is measured under it: null when that is unknown."""
     known = limits()
     shown = snapshot(usage(of=known, usage=900.0, limit=1000.0))
-    listed = parsed(rules_answer(shown, Query()))
+    listed = parsed(rules_answer(shown, EntityQuery()))
     assert (listed["limits_known"], listed["total"], listed["next"]) == (True, 4, None)
     by_key = {(rule["key"], rule["level"]): rule for rule in listed["rules"]}
     alice = by_key["producer_byte_rate", "user"]
@@ -163,7 +161,7 @@ def test_rules_of_clients_and_addresses() -> None:
     assert (pair["entities"], pair["utilization"]) == (0, None)
     address = by_key["connection_creation_rate", None]
     assert (address["ip"], address["unit"]) == ("<default>", "connections_per_second")
-    unknown = parsed(rules_answer(snapshot(limits=None), Query()))
+    unknown = parsed(rules_answer(snapshot(limits=None), EntityQuery()))
     assert (unknown["limits_known"], unknown["rules"]) == (False, [])
 
 
@@ -199,7 +197,10 @@ def test_units_of_quota_types(quota_type: QuotaType, label: str, unit: str) -> N
 def test_every_documented_field_exists(section: str) -> None:
     """The tables of fields in docs/api.md name what answers have."""
     shown = snapshot(usage(of=limits()), sources=(health(up=False, error="refused"),))
-    entities, rules = answer(shown, show="all"), parsed(rules_answer(shown, Query()))
+    entities, rules = (
+        answer(shown, show="all"),
+        parsed(rules_answer(shown, EntityQuery())),
+    )
     state = parsed(health_document(shown))
     known = {
         "Entities": {*entities, *entities["entities"][0]},

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from tests.exporter.examples import limits, usage
@@ -12,9 +11,8 @@ from quotascope.exporter.diagnosis.selection import (
     Show,
     in_order,
     matching,
-    most_pressing,
 )
-from quotascope.exporter.page.drawings import state
+from quotascope.exporter.page.page import _color
 from quotascope.exporter.snapshot import Columns, EntityUsage
 from quotascope.metrics import QuotaType
 
@@ -169,18 +167,18 @@ def test_from_eighty_percent_on_it_is_close(
     """Documented in docs/page.md; page, terminal and filter agree, and what is throttled is red whatever it uses."""
     full = usage(usage=used * 1000, limit=1000.0)
     assert bool(matching(Columns.of([full]).usages, Selection(show=Show.NEAR))) is near
-    assert state(used) == colour
+    assert _color(used) == colour
     assert top_style(full) == table_style(full) == terminal
     throttled = replace(full, throttle_time_seconds=0.1)
     slow = Columns.of([throttled]).usages
     assert matching(slow, Selection(show=Show.NEAR)) == [throttled]
-    assert state(used, throttled=True) == "over"
+    assert _color(used, throttled=True) == "over"
     assert top_style(throttled) == table_style(throttled) == "red"
 
 
 def test_what_is_unknown_has_no_colour() -> None:
     """Green would say that all is well."""
-    assert state(None) == ""
+    assert _color(None) == ""
     assert top_style(UNKNOWN) == table_style(UNKNOWN) == "dim"
     assert top_style(FREE) == table_style(FREE) == "dim"
 
@@ -200,32 +198,3 @@ def test_the_first_page_makes_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = in_order(matching(columns.usages, wanted), wanted, 5)
     assert [each.usage for each in rows] == [499.0, 498.0, 497.0, 496.0, 495.0]
     assert len(made) <= 10
-
-
-def test_throttled_come_first_then_the_closest_to_their_limit() -> None:
-    """A bucket in debt counts as above its limit; who uses nothing or has no limit is left out."""
-    idle = usage(user="idle", usage=0.0, limit=10.0)
-    negative = usage(QuotaType.FETCH, "unrecorded", usage=-5.0, limit=10.0)
-    everybody = [idle, IDLE, FREE, BROKE, negative, SLOW, FULL]
-    pressing = [SLOW, BROKE, FULL, IDLE]
-    for most in (0, 1, 10):
-        assert most_pressing(everybody, most) == pressing[:most]
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ({"throttle_time_seconds": 0.01}, {"usage": 9_000.0, "limit": 10.0}),
-        ({"throttle_time_seconds": 2.0}, {"throttle_time_seconds": 1.0, "usage": 90.0, "limit": 10.0}),
-        ({"throttle_time_seconds": 1.0, "usage": 9.0, "limit": 10.0}, {"throttle_time_seconds": 1.0}),
-        ({"usage": 9.0, "limit": 10.0}, {"usage": 80.0, "limit": 100.0}),
-        ({"usage": 1.0, "limit": 10.0, "tokens": 1.0, "burst_tokens": 10.0}, {"usage": 8.0, "limit": 10.0}),
-        ({"usage": 9.0, "limit": 10.0, "tokens": 9.0, "burst_tokens": 10.0}, {"usage": 8.0, "limit": 10.0}),
-    ],
-)  # fmt: skip
-def test_of_two_the_more_pressing(
-    first: dict[str, Any], second: dict[str, Any]
-) -> None:
-    """Any throttle before any use, the longer one first; then the fuller of rate and burst, by its part and not its amount."""
-    pressing, other = usage(user="a", **first), usage(user="b", **second)
-    assert most_pressing([other, pressing], 2) == [pressing, other]

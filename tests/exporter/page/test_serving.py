@@ -15,8 +15,8 @@ from quotascope.exporter.config import CollectionConfig
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.page import Pages
 from quotascope.exporter.page.serving import MAX_AGE_SECONDS
-from quotascope.exporter.web.load import WebSettings
-from quotascope.exporter.web.requests import Requests as Incoming
+from quotascope.exporter.web.access import AccessPolicy
+from quotascope.exporter.web.settings import WebSettings
 
 
 class Served:
@@ -47,7 +47,7 @@ class Served:
 
 async def _headed(_: Request, answer: StreamResponse) -> None:
     """As the front does it."""
-    Incoming(WebSettings, 1, "localhost").put_headers(answer.headers)
+    AccessPolicy(WebSettings, 1, "localhost").put_headers(answer.headers)
 
 
 @pytest.fixture
