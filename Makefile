@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 OPS ?= 20000
 VECTORS ?= tests/conformance/kafka-vectors.json
-APART := conformance deploy differential fuzz integration/spark pipeline soak spark spark_listener
+APART := conformance deploy differential fuzz integration/spark pipeline replay_check soak spark spark_listener
 ROOMS := alerts cli clients dashboards demo exporter metrics pages pipeline quotas spark_listener
 
 .PHONY: help demo test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark conformance differential replay-check fuzz thorough soak mutation requirements docs format jars collector deploy services spark spark-matrix tier-brokers tier-jobs clean
@@ -78,7 +78,7 @@ differential: services ## Random operations against Kafka's own classes; at leng
 	QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) $(BIN)/pytest -m java -s tests/differential
 
 replay-check: .venv/ready-dev ## A request log's throttles beside their replay: make replay-check LOG=FILE QUOTAS=FILE
-	@$(BIN)/python -m quotascope.pipeline.validation "$(LOG)" "$(QUOTAS)"
+	@$(BIN)/python -m tools.replay_check "$(LOG)" "$(QUOTAS)"
 
 soak: services ## The exporter's process for an hour among agents and brokers that misbehave; less: make soak ARGS='--minutes 2'
 	$(BIN)/python -m benchmarks.soak $(ARGS)

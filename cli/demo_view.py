@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from quotascope.exporter.diagnosis.units import short_type
 from quotascope.exporter.snapshot import EntityUsage, Snapshot
-from quotascope.exporter.units import short_type
 
 from .usage_table import usage_table
 

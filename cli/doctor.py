@@ -1,8 +1,9 @@
-"""`quotascope doctor`: tries everything once, and says what to do."""
+"""`quotascope doctor`: tries everything once, and prints what to do."""
 
 from __future__ import annotations
 
 import asyncio
+import json as jsonlib
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
@@ -15,7 +16,7 @@ from .settings import SourceOptions
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
-    from quotascope.exporter.doctor import Result
+    from quotascope.exporter.diagnosis import Finding
 
 EXAMPLES = """
 Examples:
@@ -24,12 +25,12 @@ quotascope doctor --config /etc/quotascope.yaml
 
 quotascope doctor --bootstrap-servers broker-1:9092 --discover 'http://{host}:9404/metrics' --scrape-interval 30s
 
-quotascope doctor --config /etc/quotascope.yaml --json | jq '.results[] | select(.verdict == "broken")'
+quotascope doctor --config /etc/quotascope.yaml --json | jq '.findings[] | select(.severity == "error")'
 
-Exit code 0: everything works. 1: something shows less than it could, or not for long. 2: something does not work.
+Exit code 0: everything works. 1: it works, but shows less than it could, or will stop working soon. 2: something does not work.
 """
 
-_CODES: Final = {"fine": 0, "note": 0, "look": 1, "broken": 2}
+_CODES: Final = {"ok": 0, "note": 0, "warning": 1, "error": 2}
 
 
 @grouped
@@ -48,29 +49,34 @@ def doctor(
     ] = "30s",
     json: options.Json = False,
 ) -> None:
-    """Try everything that a configuration says, once: agents, Kafka, permissions, clocks, certificates; and say what to do."""
+    """Try everything in a configuration once: agents, Kafka, permissions, clocks, certificates; and print what to do."""
+    from rich.console import Console
+
     from quotascope.exporter.config import seconds_of
-    from quotascope.exporter.doctor import worst
+    from quotascope.exporter.diagnosis import worst
     from quotascope.exporter.errors import ConfigError
 
-    from .doctor_view import broken_configuration, show
+    from .doctor_view import as_json, as_table, configuration_findings
 
     try:
         limit = seconds_of(timeout, "--timeout")
         every = scrape_interval and seconds_of(scrape_interval, "--scrape-interval")
         settings = read.configuration(log_level="error")
-        results = asyncio.run(examined(settings, limit, every or None))
+        findings = asyncio.run(examined(settings, limit, every or None))
     except ConfigError as error:
-        results = broken_configuration(error)
-    show(results, as_json=json)
-    raise typer.Exit(_CODES[worst(results)])
+        findings = configuration_findings(error)
+    if json:
+        typer.echo(jsonlib.dumps(as_json(findings), indent=2))
+    else:
+        Console().print(as_table(findings))
+    raise typer.Exit(_CODES[worst(findings)])
 
 
 async def examined(
     config: Config, seconds: float, scraped_every_seconds: float | None
-) -> Sequence[Result]:
-    """The results of all checks, each of which may take so many seconds; what is waited for shows on a terminal."""
-    from quotascope.exporter.doctor import Evidence, checks_of, examine
+) -> Sequence[Finding]:
+    """The findings of all checks, each of which may take this long; a terminal shows which have not ended yet."""
+    from quotascope.exporter.diagnosis.doctor import Evidence, checks_of, examine
     from quotascope.exporter.logs import configure_logs
 
     from .compose import admin_of
@@ -80,7 +86,7 @@ async def examined(
     evidence = Evidence(config, admin_of)
     checks = checks_of(evidence, os.environ, scraped_every_seconds)
     try:
-        with waiting() as told:
-            return await examine(checks, seconds, told)
+        with waiting() as progress:
+            return await examine(checks, seconds, progress)
     finally:
         await evidence.close()

@@ -1,89 +1,62 @@
-"""How `quotascope doctor` shows what it found."""
+"""How `quotascope doctor` and `quotascope status` show findings."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Final
 
-import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.doctor import Result, Verdict, worst
+from quotascope.exporter.diagnosis import Catalog, Finding, FindingSeverity, worst
 from quotascope.exporter.errors import ConfigError
 from quotascope.exporter.untrusted import one_line
 
 _MARKS: Final = {
-    Verdict.FINE: ("✓ fine", "green"),
-    Verdict.NOTE: ("i note", "cyan"),
-    Verdict.LOOK: ("! look", "yellow"),
-    Verdict.BROKEN: ("✗ broken", "bold red"),
+    FindingSeverity.OK: ("✓ ok", "green"),
+    FindingSeverity.NOTE: ("i note", "cyan"),
+    FindingSeverity.WARNING: ("! warning", "yellow"),
+    FindingSeverity.ERROR: ("✗ error", "bold red"),
 }
 _SUMMARY: Final = {
-    Verdict.FINE: "Everything works.",
-    Verdict.NOTE: "Everything works.",
-    Verdict.LOOK: "It works; something shows less than it could, or not for long.",
-    Verdict.BROKEN: "Something does not work.",
+    FindingSeverity.OK: "Everything works.",
+    FindingSeverity.NOTE: "Everything works.",
+    FindingSeverity.WARNING: "It works, but shows less than it could, or will stop working soon.",
+    FindingSeverity.ERROR: "Something does not work.",
 }
 
 
-def broken_configuration(error: ConfigError) -> list[Result]:
-    """What is told when there is no configuration to try."""
+def configuration_findings(error: ConfigError) -> list[Finding]:
+    """The problems of a configuration that cannot be used."""
     return [
-        Result(
-            check="configuration",
-            subject=error.subject,
-            verdict=Verdict.BROKEN,
-            text=problem,
-            advice="`quotascope config example` prints every key with what it means.",
-        )
+        Catalog.CONFIG_INVALID.found(error.subject, problem=problem)
         for problem in error.problems
     ]
 
 
-def show(results: Sequence[Result], *, as_json: bool) -> None:
-    """Print them on standard output."""
-    if as_json:
-        typer.echo(document(results))
-    else:
-        Console().print(view(results))
+def as_json(findings: Sequence[Finding]) -> dict[str, object]:
+    """The findings, and the worst severity among them."""
+    return {
+        "severity": worst(findings),
+        "findings": [asdict(finding) for finding in findings],
+    }
 
 
-def document(results: Sequence[Result]) -> str:
-    """The results as JSON."""
-    listed = [
-        {
-            "check": each.check,
-            "subject": each.subject,
-            "verdict": each.verdict.value,
-            "text": each.text,
-            "advice": each.advice,
-        }
-        for each in results
-    ]
-    whole = {"verdict": worst(results).value, "results": listed}
-    return json.dumps(whole, indent=2)
-
-
-def view(results: Sequence[Result]) -> RenderableType:
-    """A table, and the whole in one line."""
+def as_table(findings: Sequence[Finding]) -> RenderableType:
+    """A row for each finding, and a sentence about all."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("", no_wrap=True)
     table.add_column("check", no_wrap=True)
     table.add_column("found", overflow="fold")
     last = ""
-    for each in results:
-        mark, style = _MARKS[each.verdict]
-        check = "" if each.check == last else each.check
-        table.add_row(Text(mark, style), check, Text("\n").join(_lines(each)))
-        last = each.check
-    return Group(table, Text(), Text(_SUMMARY[worst(results)], "bold"))
-
-
-def _lines(result: Result) -> Iterator[Text]:
-    subject = (f"{one_line(result.subject)}: ", "bold") if result.subject else ""
-    yield Text.assemble(subject, one_line(result.text))
-    if result.advice:
-        yield Text(f"→ {one_line(result.advice)}", "italic")
+    for finding in findings:
+        mark, style = _MARKS[finding.severity]
+        text = Text(one_line(finding.text))
+        if finding.advice:
+            text.append(f"\n→ {one_line(finding.advice)}", "italic")
+        check = "" if finding.check == last else finding.check
+        table.add_row(Text(mark, style), check, text)
+        last = finding.check
+    return Group(table, Text(), Text(_SUMMARY[worst(findings)], "bold"))

@@ -1,4 +1,4 @@
-"""`quotascope explain`: which quota decides for a user and a client id."""
+"""`quotascope explain`: which quota applies to a user and a client-id."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import typer
 
 from . import options
 from .grouping import grouped
+from .running_exporter import RunningExporter
 from .settings import AdminOptions
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
     from quotascope.exporter.limits import Limits
+    from quotascope.exporter.sources.fetch import HttpTarget
 
 EXAMPLES = """
 Examples:
@@ -22,6 +24,8 @@ Examples:
 quotascope explain --user alice --client-id app1 --bootstrap-servers broker-1:9092
 
 quotascope explain --user CN=app,O=Org --config /etc/quotascope.yaml --json
+
+quotascope explain --user alice --exporter http://quotascope:9749
 
 quotascope explain --client-id spark --bootstrap-servers broker-1:9093 --security-protocol SASL_SSL --sasl-username me --sasl-password-file pw
 """
@@ -32,24 +36,27 @@ def explain(
     *,
     user: options.User = "ANONYMOUS",
     client_id: options.ClientId = None,
+    running: RunningExporter,
     kafka: AdminOptions,
     json: options.Json = False,
 ) -> None:
     """
-    Show the eight levels at which a quota can be set, which are, and which decides.
+    Show the eight levels at which a quota can be set, which are set, and which applies.
 
     Without --client-id: for any client-id that no quota names. With an empty one: for clients that send none.
 
-    Works without traffic and without sources: only the Admin API is asked.
+    Works without traffic and without sources: it needs only the Admin API, or a running exporter.
     """
-    from quotascope.exporter.explain import explain as explain_limits
-    from quotascope.exporter.explain import overruling, user_of
+    from quotascope.exporter.diagnosis.explain import explain as explain_limits
+    from quotascope.exporter.diagnosis.explain import user_of
     from quotascope.exporter.untrusted import one_line
 
     from . import explain_view
 
-    settings = kafka.configuration()
-    limits = asyncio.run(read_limits(settings))
+    exporter, settings = running.target(), kafka.configuration()
+    limits = asyncio.run(
+        read_limits(settings) if exporter is None else exporter_limits(exporter)
+    )
     name = user_of(limits, user)
     if name != user:
         typer.echo(
@@ -57,12 +64,7 @@ def explain(
             err=True,
         )
     explanations = explain_limits(limits, name, client_id)
-    callbacks = overruling(limits)
-    for node_id, callback in callbacks.items():
-        typer.echo(
-            f"quotascope: node {node_id} leaves quotas to {one_line(callback)}: that decides there, and not what follows",
-            err=True,
-        )
+    callbacks = warn_of_callbacks(limits)
     if json:
         answer = explain_view.as_json(name, client_id, explanations, callbacks)
         typer.echo(jsonlib.dumps(answer, indent=2))
@@ -81,3 +83,32 @@ async def read_limits(config: Config) -> Limits:
         return await source.read()
     finally:
         await source.close()
+
+
+async def exporter_limits(target: HttpTarget) -> Limits:
+    """The limits that a running exporter knows. Raises ``LimitsError`` when it knows none, and ``SourceError``."""
+    from quotascope.exporter.api.client import read_exporter
+    from quotascope.exporter.errors import LimitsError
+
+    snapshot, findings = await read_exporter(target)
+    if snapshot.limits is not None:
+        return snapshot.limits
+    reasons = (each.text for each in findings if each.check in {"kafka", "exporter"})
+    reason = next(reasons, "it does not know the configured quotas")
+    raise LimitsError(
+        f"{target.url}: {reason} Give --bootstrap-servers to read them from Kafka."
+    )
+
+
+def warn_of_callbacks(limits: Limits | None) -> dict[str, str]:
+    """The custom callback of each node that has one, each with a warning: the configured quotas do not apply there."""
+    from quotascope.exporter.diagnosis.explain import overruling
+    from quotascope.exporter.untrusted import one_line
+
+    callbacks = overruling(limits) if limits else {}
+    for node_id, name in callbacks.items():
+        typer.echo(
+            f"quotascope: node {node_id} leaves quotas to {one_line(name)}: what follows does not apply there",
+            err=True,
+        )
+    return callbacks

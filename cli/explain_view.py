@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.explain import Candidate, Explanation
+from quotascope.exporter.diagnosis.explain import Explanation, LevelRule
 from quotascope.exporter.exposition.rows import in_base_unit, rule_labels
 from quotascope.exporter.snapshot import LimitState
 from quotascope.exporter.untrusted import one_line
@@ -32,10 +32,10 @@ def as_table(
     for explanation in explanations:
         name = explanation.quota_type.label.replace("_", "\n", 1)
         table.add_column(name, justify="right", vertical="bottom", no_wrap=True)
-    levels = zip(*(each.candidates for each in explanations), strict=True)
-    for number, candidates in enumerate(levels, start=1):
-        cells = map(_cell, explanations, candidates)
-        level = Text(_level(candidates[0].entity, client_id))
+    levels = zip(*(each.levels for each in explanations), strict=True)
+    for number, rules in enumerate(levels, start=1):
+        cells = map(_cell, explanations, rules)
+        level = Text(_level(rules[0].entity, client_id))
         table.add_row(str(number), level, *cells)
     title = f"user {one_line(user)!r}, {_asked(client_id)}\n"
     sentences = [Text(_sentence(each, user, client_id)) for each in explanations]
@@ -58,7 +58,32 @@ def as_json(
     ``limit_state`` says what a missing limit means. ``callbacks`` are the nodes on which a custom quota callback decides
     instead, with its class: what is explained does not hold there.
     """
-    quotas = [_json(explanation, client_id) for explanation in explanations]
+    quotas = []
+    for each in explanations:
+        kind, fallback, measured_as = each.quota_type, each.fallback, each.measured_as
+        then = None
+        if fallback is not None:
+            limited = fallback.bound is not None
+            then = LimitState.LIMITED if limited else LimitState.UNLIMITED
+        levels = []
+        for rule in each.levels:
+            level = _json_rule(kind, rule.entity, rule.bound)
+            if client_id is None and isinstance(rule.entity.client_id, str):
+                level["rule_client_id"] = None
+            levels.append({**level, "applies": rule.applies})
+        quotas.append(
+            {
+                "quota_type": kind.label,
+                "quota_key": kind.quota_key,
+                "limit_state": each.limit_state.value,
+                "decision": _json_resolution(kind, each.decision),
+                "fallback": _json_resolution(kind, fallback),
+                "fallback_limit_state": then,
+                "measured_as": measured_as
+                and dict(zip(("user", "client_id"), measured_as, strict=True)),
+                "levels": levels,
+            }
+        )
     return {
         "user": user,
         "client_id": client_id,
@@ -81,14 +106,14 @@ def _level(entity: QuotaEntity, client_id: str | None) -> str:
     return f"{user}{_asked(client_id)}"
 
 
-def _cell(explanation: Explanation, candidate: Candidate) -> Text:
-    if candidate.bound is None:
+def _cell(explanation: Explanation, rule: LevelRule) -> Text:
+    if rule.bound is None:
         return Text("-", style="dim")
-    if not candidate.applies:
-        return Text(f"({candidate.bound:,.10g})", style="dim")
-    if candidate.entity == explanation.decision.entity:
-        return Text(f"> {candidate.bound:,.10g}", style="bold green")
-    return Text(f"{candidate.bound:,.10g}")
+    if not rule.applies:
+        return Text(f"({rule.bound:,.10g})", style="dim")
+    if rule.entity == explanation.decision.entity:
+        return Text(f"> {rule.bound:,.10g}", style="bold green")
+    return Text(f"{rule.bound:,.10g}")
 
 
 def _sentence(explanation: Explanation, user: str, client_id: str | None) -> str:
@@ -101,13 +126,10 @@ def _sentence(explanation: Explanation, user: str, client_id: str | None) -> str
         return f"{name}unlimited; {counted}"
     now = f"{_entity(decision.entity)} decides, {_amount(quota_type, decision)}"
     then = explanation.fallback
-    other = "unlimited" if then.entity is None else _then(quota_type, then)
+    other = "unlimited"
+    if then.entity is not None:
+        other = f"{_entity(then.entity)}, {_amount(quota_type, then)}"
     return f"{name}{now}; without it: {other}; {counted}"
-
-
-def _then(quota_type: QuotaType, resolution: Resolution) -> str:
-    entity = _entity(resolution.entity) if resolution.entity else ""
-    return f"{entity}, {_amount(quota_type, resolution)}"
 
 
 def _counted(explanation: Explanation, user: str, client_id: str | None) -> str:
@@ -138,39 +160,6 @@ def _amount(quota_type: QuotaType, resolution: Resolution) -> str:
 
 def _entity(entity: QuotaEntity) -> str:
     return one_line(str(entity))
-
-
-def _json(explanation: Explanation, client_id: str | None) -> dict[str, object]:
-    quota_type = explanation.quota_type
-    measured_as = explanation.measured_as
-    fallback = explanation.fallback
-    then = None
-    if fallback is not None:
-        limited = fallback.bound is not None
-        then = LimitState.LIMITED if limited else LimitState.UNLIMITED
-    return {
-        "quota_type": quota_type.label,
-        "quota_key": quota_type.quota_key,
-        "limit_state": explanation.limit_state.value,
-        "decision": _json_resolution(quota_type, explanation.decision),
-        "fallback": _json_resolution(quota_type, fallback),
-        "fallback_limit_state": then,
-        "measured_as": measured_as
-        and dict(zip(("user", "client_id"), measured_as, strict=True)),
-        "levels": [
-            _json_level(quota_type, candidate, client_id)
-            for candidate in explanation.candidates
-        ],
-    }
-
-
-def _json_level(
-    quota_type: QuotaType, candidate: Candidate, client_id: str | None
-) -> dict[str, object]:
-    level = _json_rule(quota_type, candidate.entity, candidate.bound)
-    if client_id is None and isinstance(candidate.entity.client_id, str):
-        level["rule_client_id"] = None
-    return {**level, "applies": candidate.applies}
 
 
 def _json_resolution(

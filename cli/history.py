@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +10,7 @@ import typer
 from .pipeline_options import EngineName, Folder, check_extra
 
 if TYPE_CHECKING:
-    from quotascope.pipeline.history.upkeep import State
+    from quotascope.pipeline.history.store import TableState
     from quotascope.pipeline.table import Table
 
 history = typer.Typer(
@@ -38,7 +38,7 @@ Names = Annotated[
     typer.Option(
         "--table",
         metavar="NAME",
-        help="One of requests, quarantine, history, seconds, minutes, hours; may be repeated; else requests, history and seconds, which a replay reads and draws.",
+        help="One of requests, quarantine, history, seconds; may be repeated; else requests, history and seconds, which a replay reads and draws.",
     ),
 ]
 
@@ -58,13 +58,13 @@ def status(folder: Folder) -> None:
 def compact(folder: Folder, *, engine: EngineName = "auto") -> None:
     """Merge the files of each day and bucket into one: history is read three times as fast, and takes less room."""
     check_extra()
-    from quotascope.pipeline.history import upkeep
+    from quotascope.pipeline.history import store
     from quotascope.pipeline.runs.engine import MOST_LOCAL_ROWS, Engine, chosen, run_of
 
     rows = sum(state.rows for state in _states(folder))
     run = run_of(chosen(Engine(engine), rows, MOST_LOCAL_ROWS))
-    tables = upkeep.tables_of(folder)
-    typer.echo(f"{upkeep.compact(tables.values(), run):,} files merged")
+    tables = store.tables_of(folder)
+    typer.echo(f"{store.compact(tables.values(), run):,} files merged")
 
 
 @history.command(epilog=EXAMPLES)
@@ -86,14 +86,15 @@ def drop(
     ] = None,
     table: Names = None,
 ) -> None:
-    """Take old days out of tables. What was dropped is not read again from the same logs; minutes and hours stay unless they are named."""
+    """Drop old days of tables. What was dropped is not read again from the same logs."""
     check_extra()
-    from quotascope.pipeline.history import upkeep
+    from quotascope.pipeline.history import store
 
     if (before is None) == (keep_days is None):
         raise typer.BadParameter("give one of --before and --keep-days")
-    first = before.date() if before else _today_less(keep_days or 1)
-    gone = upkeep.drop_before(_chosen(folder, table or upkeep.DETAIL), first)
+    oldest = timedelta(days=(keep_days or 1) - 1)
+    first = before.date() if before else datetime.now(UTC).date() - oldest
+    gone = store.drop_before(_chosen(folder, table or store.DETAIL), first)
     typer.echo(
         f"{gone:,} rows before {first} dropped; `quotascope history clean` frees their space"
     )
@@ -115,31 +116,27 @@ def clean(
 ) -> None:
     """Delete files that no table lists: merged and dropped ones, and what killed runs left."""
     check_extra()
-    from quotascope.pipeline.history import upkeep
+    from quotascope.pipeline.history import store
 
-    gone = upkeep.clean(upkeep.tables_of(folder).values(), older_than)
+    gone = store.clean(store.tables_of(folder).values(), older_than)
     typer.echo(f"{gone:,} files deleted")
 
 
-def _states(folder: str) -> list[State]:
+def _states(folder: str) -> list[TableState]:
     check_extra()
-    from quotascope.pipeline.history import upkeep
+    from quotascope.pipeline.history import store
 
-    tables = upkeep.tables_of(folder)
-    return [upkeep.state_of(name, table) for name, table in tables.items()]
+    tables = store.tables_of(folder)
+    return [store.state_of(name, table) for name, table in tables.items()]
 
 
 def _chosen(folder: str, names: list[str] | tuple[str, ...]) -> list[Table]:
-    from quotascope.pipeline.history import upkeep
+    from quotascope.pipeline.history import store
 
-    tables = upkeep.tables_of(folder)
-    unknown = [name for name in names if name not in upkeep.NAMES]
+    tables = store.tables_of(folder)
+    unknown = [name for name in names if name not in store.NAMES]
     if unknown:
         raise typer.BadParameter(
-            f"{unknown[0]!r} is none of {', '.join(upkeep.NAMES)}", param_hint="--table"
+            f"{unknown[0]!r} is none of {', '.join(store.NAMES)}", param_hint="--table"
         )
     return [tables[name] for name in names if name in tables]
-
-
-def _today_less(days: int) -> date:
-    return datetime.now(UTC).date() - timedelta(days=days - 1)

@@ -9,7 +9,7 @@ import typer
 from .pipeline_options import EngineName, check_extra
 
 if TYPE_CHECKING:
-    from quotascope.pipeline.ingest import Report
+    from quotascope.pipeline.ingest import IngestReport
 
 EXAMPLES = """
 Examples:
@@ -119,13 +119,13 @@ def ingest(
     Lines that cannot be read go to a quarantine with the reason. Every line is accounted for.
     """
     check_extra()
-    from quotascope.pipeline.ingest import Options
+    from quotascope.pipeline.ingest import IngestOptions
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.ingest import ingest_logs
 
     from .progress import bar
 
-    options = Options(
+    options = IngestOptions(
         broker=broker,
         broker_pattern=broker_pattern,
         zone=log_time_zone,
@@ -135,10 +135,10 @@ def ingest(
     )
     with bar("reading") as progress:
         report = ingest_logs(logs, into, options, buckets=buckets, engine=Engine(engine), progress=progress)  # fmt: skip
-    _tell(report)
+    _print_report(report)
 
 
-def _tell(report: Report) -> None:
+def _print_report(report: IngestReport) -> None:
     """The counts on standard output, what is broken on standard error, with exit code 1."""
     from quotascope.exporter.untrusted import one_line
 
@@ -149,7 +149,7 @@ def _tell(report: Report) -> None:
         raise typer.Exit(1)
 
 
-def print_counts(report: Report, of: str = "") -> None:
+def print_counts(report: IngestReport, of: str = "") -> None:
     """What became of the lines on standard output, `of` in front; on standard error that none of them was a request."""
     from quotascope.exporter.untrusted import one_line
 

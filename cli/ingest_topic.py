@@ -12,7 +12,7 @@ from .ingest import Broker, BrokerPattern, Buckets, Into, LogZone, Topics, print
 from .pipeline_options import check_extra
 
 if TYPE_CHECKING:
-    from quotascope.pipeline.ingest import Report
+    from quotascope.pipeline.ingest import IngestReport
 
 EXAMPLES = """
 Examples:
@@ -61,21 +61,21 @@ def ingest_topic(
     """
     Read request logs of Kafka brokers from a topic into a folder of usage history, as they come, by a stream of Spark.
 
-    Each message counts once: a stream that was killed goes on where it was when it is started again with the same checkpoint.
+    Each message counts once: a stream that was killed continues where it was when you start it again with the same checkpoint.
     """
     check_extra()
     from quotascope.exporter.config import seconds_of
-    from quotascope.pipeline.ingest import Options
+    from quotascope.pipeline.ingest import IngestOptions
     from quotascope.pipeline.runs.ingest import ingest_topic as by_stream
 
     by_stream(
         {"kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic, **_pairs(option)},
         into,
         checkpoint,
-        Options(broker=broker, broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics),
+        IngestOptions(broker=broker, broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics),
         buckets=buckets,
         every=None if once else f"{round(1_000 * seconds_of(every, '--every'))} milliseconds",
-        done=_tell,
+        done=_show,
     )  # fmt: skip
 
 
@@ -87,6 +87,6 @@ def _pairs(option: list[str] | None) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def _tell(number: int, report: Report) -> None:
+def _show(number: int, report: IngestReport) -> None:
     print_counts(report, of=f"batch {number}: ")
     sys.stdout.flush()

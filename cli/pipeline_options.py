@@ -23,7 +23,7 @@ EngineName = Annotated[
     Literal["auto", "local", "spark"],
     typer.Option(
         "--engine",
-        help="Who does the work: this process, or Spark (needs pyspark). auto takes Spark under spark-submit and for large input. The results are the same.",
+        help="What does the work: this process, or Spark (needs pyspark). auto takes Spark under spark-submit and for large input. The results are the same.",
     ),
 ]
 TimeZone = Annotated[
@@ -31,7 +31,7 @@ TimeZone = Annotated[
     typer.Option(
         "--time-zone",
         metavar="ZONE",
-        help="Whose hours and weekdays, such as Europe/Berlin.",
+        help="Time zone of hours and weekdays, such as Europe/Berlin.",
     ),
 ]
 KafkaVersion = Annotated[

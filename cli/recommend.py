@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -24,11 +23,7 @@ from .settings import AdminOptions
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
     from quotascope.metrics import KafkaRelease, QuotaType
-    from quotascope.pipeline.followed import Followed
-    from quotascope.pipeline.recommend.advice import Advice
-    from quotascope.pipeline.recommend.policy import Policy
-    from quotascope.pipeline.recommend.sensors import Windows
-    from quotascope.quotas import Commands, QuotaSet
+    from quotascope.quotas import QuotaSet
 
 EXAMPLES = """
 Examples:
@@ -45,7 +40,9 @@ _LIMITS = "What limits have to keep"
 
 For = Annotated[
     Literal["user", "client-id", "user,client-id"],
-    typer.Option("--for", help="Whom the rules are to name.", rich_help_panel=_LIMITS),
+    typer.Option(
+        "--for", help="Entities that the rules are to name.", rich_help_panel=_LIMITS
+    ),
 ]
 Share = Annotated[
     float,
@@ -67,7 +64,7 @@ Together = Annotated[
     bool,
     typer.Option(
         "--all-hours-together",
-        help="Keep the share over all the time together; else each hour of the week keeps it by itself, so that no nightly peak is lost in a quiet week.",
+        help="Keep the share over all the time together; else each hour of the week keeps it separately, so that no nightly peak is lost in a quiet week.",
         rich_help_panel=_LIMITS,
     ),
 ]
@@ -160,22 +157,64 @@ def recommend(
     """
     Find the lowest limit per entity that would have throttled it at most a given share of the time.
 
-    Shows what would change and who would be hit, and prints commands for kafka-configs.sh. Nothing is ever applied.
+    Shows what would change and which clients would be throttled, and prints commands for kafka-configs.sh. Nothing is ever applied.
     """
     check_extra()
+    from quotascope.metrics import QuotaType
+    from quotascope.pipeline.candidates.candidate import windows_of_text
     from quotascope.pipeline.followed import followed
+    from quotascope.pipeline.recommend.policy import (
+        FLOORS,
+        ClusterWindows,
+        Policy,
+        RuleShape,
+    )
+    from quotascope.pipeline.report.documents import (
+        manifests,
+        recommend_csv,
+        recommend_json,
+        script_of,
+    )
+    from quotascope.pipeline.report.recommend_page import caveats
+    from quotascope.pipeline.runs.engine import Engine
+    from quotascope.pipeline.runs.recommend import advise, page
+    from quotascope.quotas import kafka_configs
+
+    from .progress import bar
 
     outputs.check(*results.files, commands, strimzi)
     settings = kafka.configuration()
-    policy = _policy(for_, share, headroom, not all_hours_together, time_zone)
-    policy = _narrowed(policy, key or (), floor or (), short_log=short_log)
+    policy = Policy(
+        share=share / 100,
+        headroom=headroom / 100,
+        shape=RuleShape(for_),
+        by_hour=not all_hours_together,
+        zone=zone_of(time_zone),
+        kinds=[_kind(each) for each in key or ()] or tuple(QuotaType),
+        short_log=short_log,
+        floors={**FLOORS, **dict(map(_floor, floor or ()))},
+    )
     given = release_of(kafka_version)
     now, cluster = _now(quotas, settings)
-    chosen = _windows(windows, controller_windows, followed(given, cluster=cluster))
-    advice = _searched(folder, policy, chosen, now, engine)
-    found = _commands(advice, settings)
-    _write(results, advice, found)
-    _write_settings(advice, found, commands, strimzi, strimzi_cluster)
+    measured = ClusterWindows(
+        client=windows_of_text(windows),
+        controller=windows_of_text(controller_windows),
+        followed=followed(given, cluster=cluster),
+    )
+    with bar("searching") as progress:
+        advice = advise(folder, policy, now=now, windows=measured, engine=Engine(engine), progress=progress)  # fmt: skip
+    servers = settings.kafka.bootstrap_servers if settings.kafka else ["localhost:9092"]
+    found = kafka_configs(advice.changes, bootstrap_servers=",".join(servers))
+    if results.html is not None:
+        outputs.put(results.html, page(advice, found.lines))
+    if results.csv is not None:
+        outputs.put(results.csv, recommend_csv(advice))
+    for file in results.documents:
+        outputs.put(file, recommend_json(advice, found))
+    if commands is not None:
+        outputs.put(commands, script_of(found, caveats(advice)))
+    if strimzi is not None:
+        outputs.put(strimzi, manifests(advice, strimzi_cluster).text)
     if not outputs.printed(*results.files, commands, strimzi):
         from rich.console import Console
 
@@ -184,57 +223,10 @@ def recommend(
         show(Console(), advice, found)
 
 
-def _policy(
-    shape: str, share: float, headroom: float, by_hour: bool, time_zone: str
-) -> Policy:
-    from quotascope.pipeline.recommend.policy import Policy, Shape
-
-    return Policy(
-        share=share / 100,
-        headroom=headroom / 100,
-        shape=Shape(shape),
-        by_hour=by_hour,
-        zone=zone_of(time_zone),
-    )
-
-
-def _narrowed(
-    policy: Policy, keys: Iterable[str], floors: Iterable[str], *, short_log: bool
-) -> Policy:
-    """The policy for some keys only, if any are named, with other floors."""
-    from dataclasses import replace
-
-    kinds = [_kind(key) for key in keys] or policy.kinds
-    return replace(policy, kinds=kinds, short_log=short_log, floors={**policy.floors, **dict(map(_floor, floors))})  # fmt: skip
-
-
-def _windows(client: str, controller: str, kafka: Followed) -> Windows:
-    from quotascope.pipeline.candidates.windows import windows_of_text
-    from quotascope.pipeline.recommend.sensors import Windows
-
-    return Windows(
-        client=windows_of_text(client),
-        controller=windows_of_text(controller),
-        followed=kafka,
-    )
-
-
-def _searched(
-    folder: str, policy: Policy, windows: Windows, now: QuotaSet | None, engine: str
-) -> Advice:
-    from quotascope.pipeline.runs.engine import Engine
-    from quotascope.pipeline.runs.recommend import advise
-
-    from .progress import bar
-
-    with bar("searching") as progress:
-        return advise(folder, policy, now=now, windows=windows, engine=Engine(engine), progress=progress)  # fmt: skip
-
-
 def _now(
     configured: Path | None, settings: Config
 ) -> tuple[QuotaSet | None, KafkaRelease | None]:
-    """The quotas of the file, else of the cluster with its release; None where neither was named."""
+    """The quotas of the file, else of the cluster with its release; None where neither is given."""
     from quotascope.quotas import QuotaSet, read_quotas
 
     from .quotas.cluster import admin
@@ -245,43 +237,6 @@ def _now(
         return None, None
     with admin(settings) as opened:
         return QuotaSet.of(opened.describe_quotas()), opened.describe_release()
-
-
-def _commands(advice: Advice, settings: Config) -> Commands:
-    from quotascope.quotas import kafka_configs
-
-    kafka = settings.kafka
-    servers = "localhost:9092" if kafka is None else ",".join(kafka.bootstrap_servers)
-    return kafka_configs(advice.changes, bootstrap_servers=servers)
-
-
-def _write(results: outputs.Results, advice: Advice, commands: Commands) -> None:
-    from quotascope.pipeline.recommend.documents import as_csv, as_json
-    from quotascope.pipeline.runs.recommend import page
-
-    if results.html is not None:
-        outputs.put(results.html, page(advice, commands.lines))
-    if results.csv is not None:
-        outputs.put(results.csv, as_csv(advice))
-    for file in results.documents:
-        outputs.put(file, as_json(advice, commands))
-
-
-def _write_settings(
-    advice: Advice,
-    commands: Commands,
-    script: Path | None,
-    strimzi: Path | None,
-    cluster: str,
-) -> None:
-    from quotascope.pipeline.recommend.manifest import manifests
-    from quotascope.pipeline.recommend.script import script_of
-    from quotascope.pipeline.report.recommend_page import caveats
-
-    if script is not None:
-        outputs.put(script, script_of(commands, caveats(advice)))
-    if strimzi is not None:
-        outputs.put(strimzi, manifests(advice, cluster).text)
 
 
 def _floor(text: str) -> tuple[QuotaType, float]:

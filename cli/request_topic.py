@@ -66,7 +66,7 @@ def request_topic(
             min=1,
             max=86_400,
             metavar="SECONDS",
-            help="How long to try again what a quota on topic changes refuses, at the pace that the broker tells.",
+            help="How long to try again what a quota on controller mutations refuses, after each throttle time.",
             rich_help_panel=_NEW,
         ),
     ] = 60,
@@ -92,21 +92,21 @@ def request_topic(
         ensured = ensure(admin, topic, shape, wait_seconds * 1_000)
     finally:
         admin.close()
-        _tell_waits(account)
-    typer.echo(_told(topic, ensured))
+        _print_throttles(account)
+    typer.echo(_summary(topic, ensured))
 
 
-def _tell_waits(account: ThrottleAccount) -> None:
+def _print_throttles(account: ThrottleAccount) -> None:
     retries = sum(each.quota_retries for each in account.totals())
     seconds = sum(each.throttled_ms for each in account.totals()) / 1_000
     if seconds:
         typer.echo(
-            f"quotascope: quotas told this client to wait {seconds:.1f} s in all; requests that they refused and that were repeated: {retries}",
+            f"quotascope: quotas throttled this client for {seconds:.1f} s in all; refused requests that were repeated: {retries}",
             err=True,
         )
 
 
-def _told(topic: str, ensured: Ensured) -> str:
+def _summary(topic: str, ensured: Ensured) -> str:
     found = ensured.topic
     numbers = [
         f"{number} {noun}{'' if number == 1 else 's'}"

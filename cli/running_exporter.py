@@ -1,4 +1,4 @@
-"""The exporter that a command asks instead of the brokers, and how it lets us in."""
+"""The exporter that a command reads instead of the brokers, and the login for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Url = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Take the use from a running exporter, such as http://quotascope:9749, instead of asking the brokers.",
+        help="Read a running exporter, such as http://quotascope:9749, instead of the brokers.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -27,7 +27,7 @@ _User = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Who we are to it, when it wants a password.",
+        help="User for it, when it wants a password.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -51,7 +51,7 @@ _CertFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="PEM file with the certificate that we show it.",
+        help="PEM file with the client certificate for it.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -67,7 +67,7 @@ _KeyFile = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningExporter:
-    """Where it is, and what it wants to see."""
+    """Its address, and the login for it."""
 
     exporter: _Url = None
     exporter_user: _User = None
@@ -77,15 +77,15 @@ class RunningExporter:
     exporter_key_file: _KeyFile = None
 
     def target(self) -> HttpTarget | None:
-        """How to ask it, None when none is named. Raises ``ConfigError`` and ``ClientError``."""
+        """Where it answers; None when no exporter is named. Raises ``ConfigError`` and ``ClientError``."""
         from quotascope.clients.security import Tls
-        from quotascope.exporter.own_page import Login, exporter_target
+        from quotascope.exporter.api.client import ExporterLogin, exporter_target
 
         if self.exporter is None:
             return None
         login = None
         if self.exporter_user is not None:
-            login = Login(
+            login = ExporterLogin(
                 user=self.exporter_user,
                 password=os.environ.get(PASSWORD_VARIABLE),
                 password_file=self.exporter_password_file,

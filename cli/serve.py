@@ -63,15 +63,18 @@ class Serving:
 @grouped
 def serve(*, read: SourceOptions, serving: Serving) -> None:
     """Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C. SIGHUP reads the configuration again."""
-    from quotascope.exporter.garbage import search_rarely
-    from quotascope.exporter.heap import share_arenas, spare_threads
     from quotascope.exporter.logs import configure_logs
+    from quotascope.exporter.process import (
+        collect_garbage_rarely,
+        share_arenas,
+        spare_threads,
+    )
 
     spare_threads()
     from .compose import build_exporter
 
     settings = read.configuration(**asdict(serving))
-    search_rarely()
+    collect_garbage_rarely()
     share_arenas()
     configure_logs(settings.log)
     asyncio.run(
@@ -99,7 +102,7 @@ async def run_until_signal(
     """
     import structlog
 
-    from quotascope.exporter.service_manager import READY, STOPPING, tell
+    from quotascope.exporter.process import READY, STOPPING, notify
 
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -108,9 +111,9 @@ async def run_until_signal(
     if reloader is not None:  # before it listens: who starts it may send this at once
         loop.add_signal_handler(signal.SIGHUP, reloader.want)
     async with exporter, _reloading(exporter, reloader):
-        tell(READY)
+        notify(READY)
         await stop.wait()
-        tell(STOPPING)
+        notify(STOPPING)
         structlog.get_logger().info("stopping: requests under way are answered first")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)

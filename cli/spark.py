@@ -1,4 +1,4 @@
-"""`quotascope spark`: what Spark jobs waited for, and what they need to tell it."""
+"""`quotascope spark`: reports on Spark jobs, and the files that jobs need for the listener."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import typer
 from . import options, outputs
 
 if TYPE_CHECKING:
-    from quotascope.spark_listener.report import Account
+    from quotascope.spark_listener.report import Application
 
 spark = typer.Typer(
     name="spark",
-    help="Spark jobs: what they waited for, and the files that let them tell it.",
+    help="Spark jobs: their throttle times, and the files that jobs need to report them.",
     no_args_is_help=True,
 )
 
@@ -24,7 +24,7 @@ Examples:
 
   quotascope spark report /var/log/spark/application_1700000000000_0042
 
-  quotascope spark report eventlog_v2_app-20260101120000-0001 --html report.html --png report.png
+  quotascope spark report eventlog_v2_app-20260101120000-0001 --html report.html --svg report.svg
 
   quotascope spark report app-20260101120000-0001.zstd --summary summary.json --json | jq .throttles
 """
@@ -67,12 +67,12 @@ Summary = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="What the listener left behind (spark.quotascope.summaryFile): throttle times of successful attempts, which no event log has.",
+        help="Summary that the listener wrote (spark.quotascope.summaryFile): throttle times of successful attempts, which no event log has.",
     ),
 ]
-Png = Annotated[
+Svg = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Draw the timeline; needs the extra `plots`."),
+    typer.Option(metavar="FILE", help="Write the timeline as an SVG image."),
 ]
 Written = Annotated[
     Path, typer.Argument(metavar="FILE", help="Is replaced if it exists.")
@@ -85,24 +85,24 @@ def report(
     *,
     summary: Summary = None,
     html: options.Html = None,
-    png: Png = None,
+    svg: Svg = None,
     json: options.Json = False,
 ) -> None:
     """Show who was throttled, what failed and was repeated, and why, from the event log of an application."""
     from rich.console import Console
 
-    from quotascope.spark_listener.report import document, page, tables, write_picture
+    from quotascope.spark_listener.report import document, image, page, tables
 
-    outputs.check(html, png)
-    account = _read(log, summary)
+    outputs.check(html, svg)
+    application = _read(log, summary)
     if html is not None:
-        outputs.put(html, page(account))
-    if png is not None:
-        write_picture(account, png)
+        outputs.put(html, page(application))
+    if svg is not None:
+        outputs.put(svg, image(application))
     if json:
-        typer.echo(document(account))
+        typer.echo(document(application))
     else:
-        Console().print(tables(account))
+        Console().print(tables(application))
 
 
 @spark.command("py-files", epilog=_PY_FILES)
@@ -143,19 +143,19 @@ def submit_script() -> None:
     typer.echo(Path(__file__).with_name("submit.py"))
 
 
-def _read(log: Path, summary: Path | None) -> Account:
-    """The account, with a bar on the terminal while it is read."""
+def _read(log: Path, summary: Path | None) -> Application:
+    """Reads the log, with a progress bar on the terminal."""
     from rich.console import Console
     from rich.progress import Progress
 
-    from quotascope.spark_listener.report import read_account
+    from quotascope.spark_listener.report import read_application
 
     console = Console(stderr=True)
     with Progress(
         console=console, transient=True, disable=not console.is_terminal
     ) as progress:
         task = progress.add_task("reading")
-        return read_account(
+        return read_application(
             log,
             summary,
             lambda read, size: progress.update(task, completed=read, total=size),

@@ -1,4 +1,4 @@
-"""`quotascope status`: one look at the cluster, in the terminal."""
+"""`quotascope status`: the state of the cluster once, in the terminal."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import typer
 
 from . import options
 from .grouping import grouped
+from .running_exporter import RunningExporter
 from .settings import SourceOptions
 
 if TYPE_CHECKING:
+    from quotascope.exporter.api.client import Observed
     from quotascope.exporter.config import Config
-    from quotascope.exporter.snapshot import Snapshot
+    from quotascope.exporter.sources.fetch import HttpTarget
 
 EXAMPLES = """
 Examples:
@@ -24,6 +26,8 @@ quotascope status --source http://broker-1:8778/jolokia --bootstrap-servers brok
 
 quotascope status --bootstrap-servers broker-1:9092 --discover 'http://{host}:8778/jolokia'
 
+quotascope status --exporter http://quotascope:9749 --json
+
 Exit code 0: all sources and the limits could be read. 1: something could not.
 """
 
@@ -31,30 +35,40 @@ Exit code 0: all sources and the limits could be read. 1: something could not.
 @grouped
 def status(
     *,
-    read: SourceOptions,
+    running: RunningExporter,
     top: options.Top = 10,
+    json: options.Json = False,
+    read: SourceOptions,
 ) -> None:
-    """Read the brokers once: how they are, what limits there are, and who is throttled or close to it."""
+    """Read the brokers once, or a running exporter: sources, limits, and the entities that are throttled or close to a limit."""
     from rich.console import Console
 
-    from quotascope.exporter.diagnosis import Severity, diagnose
+    from quotascope.exporter.api.documents import encoded
+    from quotascope.exporter.diagnosis import FindingSeverity, worst
 
-    from .status_view import view
+    from .status_view import as_json, view
 
     settings = read.configuration(log_level="error")
-    snapshot = asyncio.run(read_once(settings))
-    findings = diagnose(snapshot)
-    Console().print(view(snapshot, findings, top))
-    if any(finding.severity is Severity.ERROR for finding in findings):
+    snapshot, findings = asyncio.run(observe(settings, running.target()))
+    if json:
+        typer.echo(encoded(as_json(snapshot, findings, top), indent=2), nl=False)
+    else:
+        Console().print(view(snapshot, findings, top))
+    if worst(findings) is FindingSeverity.ERROR:
         raise typer.Exit(1)
 
 
-async def read_once(config: Config) -> Snapshot:
-    """One collection, without serving it. Raises ``ConfigError`` and ``ClientError``."""
+async def observe(config: Config, exporter: HttpTarget | None) -> Observed:
+    """One snapshot and its findings, of a running exporter or of the brokers. Raises ``ConfigError``, ``ClientError`` and ``SourceError``."""
+    from quotascope.exporter.api.client import read_exporter
+    from quotascope.exporter.diagnosis import diagnose
     from quotascope.exporter.logs import configure_logs
 
     from .compose import build_collection
 
     configure_logs(config.log)
+    if exporter is not None:
+        return await read_exporter(exporter)
     async with build_collection(config) as collection:
-        return await collection.snapshot(config.collection.timeout_seconds)
+        snapshot = await collection.snapshot(config.collection.timeout_seconds)
+    return snapshot, diagnose(snapshot)

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.counts import left_out, limits_unknown, throttles_unknown
-from quotascope.exporter.diagnosis import Finding, Severity
-from quotascope.exporter.limits import QUOTA_KEYS, Limits
-from quotascope.exporter.ranking import most_pressing
-from quotascope.exporter.snapshot import (
-    EntityUsage,
-    Snapshot,
-    SourceHealth,
-    ThrottleCause,
-)
-from quotascope.exporter.units import (
+from quotascope.exporter.api.documents import entity_document, health_document
+from quotascope.exporter.diagnosis import Finding, FindingSeverity
+from quotascope.exporter.diagnosis.selection import most_pressing
+from quotascope.exporter.diagnosis.units import (
     entity_name,
-    rule_name,
-    seconds,
+    left_out,
+    limits_unknown,
+    rule_or_cause,
     short_type,
+    throttle_name,
+    throttles_unknown,
     usage_of_limit,
     used_name,
 )
+from quotascope.exporter.limits import QUOTA_KEYS
+from quotascope.exporter.snapshot import EntityUsage, Snapshot, SourceHealth
 from quotascope.exporter.untrusted import one_line
 
 from .usage_table import WIDEST
@@ -37,24 +35,40 @@ _NODE = 11
 
 def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> RenderableType:
     """Sources, limits, findings, and the entities to look at first."""
-    return Group(*_parts(snapshot, findings, top))
-
-
-def _parts(
-    snapshot: Snapshot, findings: Sequence[Finding], top: int
-) -> Iterator[RenderableType]:
-    yield _sources(snapshot.sources)
-    yield Text()
-    yield Text(_limits(snapshot.limits))
+    limits, measured = snapshot.limits, snapshot.measured
+    known = "unknown"
+    if limits is not None:
+        known = ", ".join(f"{key} {limits.count(key)}" for key in QUOTA_KEYS)
+    parts: list[RenderableType] = [
+        _sources(snapshot.sources),
+        Text(),
+        Text(f"limits: {known}"),
+    ]
     for finding in findings:
-        yield Text()
-        yield _finding(finding)
-    measured = snapshot.measured
+        style = "red" if finding.severity is FindingSeverity.ERROR else "yellow"
+        text = Text(f"{finding.severity.value}: ", style=f"bold {style}")
+        text.append(one_line(finding.text), style="default not bold")
+        if finding.advice:
+            text.append(f"\n  {one_line(finding.advice)}", style="default not bold")
+        parts += [Text(), text]
     pressing = most_pressing(measured, len(measured))
-    yield Text()
-    yield Text(_entities(snapshot, pressing))
+    parts += [Text(), Text(_entities(snapshot, pressing))]
     if pressing and top:
-        yield _usage(pressing[:top])
+        parts.append(_usage(pressing[:top]))
+    return Group(*parts)
+
+
+def as_json(
+    snapshot: Snapshot, findings: Sequence[Finding], top: int
+) -> dict[str, object]:
+    """The same for programs: the documents of the exporter's JSON API."""
+    measured = snapshot.measured
+    pressing = most_pressing(measured, top)
+    return {
+        "health": health_document(snapshot, findings),
+        "entities_total": len(measured),
+        "entities": [entity_document(usage) for usage in pressing],
+    }
 
 
 def _sources(sources: Sequence[SourceHealth]) -> Table:
@@ -70,22 +84,6 @@ def _sources(sources: Sequence[SourceHealth]) -> Table:
         name = Text(one_line(source.name))
         table.add_row(name, source.dialect, state, took, str(source.readings))
     return table
-
-
-def _limits(limits: Limits | None) -> str:
-    if limits is None:
-        return "limits: unknown"
-    counts = (f"{key} {limits.count(key)}" for key in QUOTA_KEYS)
-    return f"limits: {', '.join(counts)}"
-
-
-def _finding(finding: Finding) -> Text:
-    style = "red" if finding.severity is Severity.ERROR else "yellow"
-    text = Text(f"{finding.severity.value}: ", style=f"bold {style}")
-    text.append(one_line(finding.text), style="default not bold")
-    if finding.advice:
-        text.append(f"\n  {one_line(finding.advice)}", style="default not bold")
-    return text
 
 
 def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
@@ -118,27 +116,15 @@ def _usage(entities: Sequence[EntityUsage]) -> Constrain:
         table.add_column(header, justify="right", no_wrap=True)
     table.add_column("rule that decides", no_wrap=True, overflow="ellipsis", ratio=4)
     for usage in entities:
-        table.add_row(*_row(usage), Text(_rule(usage)))
+        entity = usage.entity
+        style = "red" if usage.throttle_time_seconds > 0 else ""
+        table.add_row(
+            Text(one_line(entity.broker)),
+            Text(entity_name(entity.user, entity.client_id), style),
+            Text(short_type(entity.quota_type)),
+            Text(usage_of_limit(usage)),
+            Text(used_name(entity, usage.utilization), style),
+            Text(throttle_name(usage), style),
+            Text(rule_or_cause(usage)),
+        )
     return Constrain(table, WIDEST)
-
-
-def _row(usage: EntityUsage) -> Iterator[Text]:
-    entity = usage.entity
-    style = "red" if usage.throttle_time_seconds > 0 else ""
-    yield Text(one_line(entity.broker))
-    yield Text(entity_name(entity.user, entity.client_id), style)
-    yield Text(short_type(entity.quota_type))
-    yield Text(usage_of_limit(usage))
-    yield Text(used_name(entity, usage.utilization), style)
-    yield Text(
-        seconds(usage.throttle_time_seconds) if usage.throttle_known else "unknown",
-        style,
-    )
-
-
-def _rule(usage: EntityUsage) -> str:
-    if usage.cause is ThrottleCause.CONTROLLER_MUTATION:
-        return "throttled by a mutation quota"
-    if usage.cause is ThrottleCause.UNKNOWN:
-        return "unknown: its own quota or a mutation quota"
-    return rule_name(usage.entity.resolution)

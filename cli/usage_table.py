@@ -11,9 +11,8 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.selection import NEAR
-from quotascope.exporter.snapshot import EntityUsage, LimitState
-from quotascope.exporter.units import (
+from quotascope.exporter.diagnosis.selection import NEAR
+from quotascope.exporter.diagnosis.units import (
     UNKNOWN_NUMBER,
     entity_name,
     level_name,
@@ -23,11 +22,12 @@ from quotascope.exporter.units import (
     usage_of_limit,
     used_name,
 )
+from quotascope.exporter.snapshot import EntityUsage, LimitState
 
 from .table_column import TableColumn
 
 WIDEST: Final = 150
-"""Beyond so many columns a table would only grow gaps."""
+"""In columns; a wider table would only have wider gaps."""
 
 
 def usage_table(entities: Iterable[EntityUsage], width: int) -> Table:
@@ -57,7 +57,7 @@ def usage_table(entities: Iterable[EntityUsage], width: int) -> Table:
     return grid
 
 
-class Bar:
+class UsageBar:
     """
     A ratio as a bar that is full at 1.
 
@@ -87,11 +87,11 @@ class Bar:
 class _Column(TableColumn):
     """One column of the table."""
 
-    cell: Callable[[EntityUsage], Text | Bar]
+    cell: Callable[[EntityUsage], Text | UsageBar]
 
 
 def _style(usage: EntityUsage) -> str:
-    """Red while throttled, yellow near the limit; the numbers say the same to those who see no colours."""
+    """Red while throttled, yellow near the limit; the numbers show the same without colors."""
     if usage.throttle_time_seconds > 0:
         return "red"
     ratio = usage.utilization
@@ -100,26 +100,8 @@ def _style(usage: EntityUsage) -> str:
     return "yellow" if ratio >= NEAR else "green"
 
 
-def _who(usage: EntityUsage) -> Text:
-    return Text(
-        entity_name(usage.entity.user, usage.entity.client_id), style=_style(usage)
-    )
-
-
-def _quota(usage: EntityUsage) -> Text:
-    return Text(short_type(usage.entity.quota_type))
-
-
-def _amount(usage: EntityUsage) -> Text:
-    return Text(usage_of_limit(usage))
-
-
-def _percent(usage: EntityUsage) -> Text:
-    return Text(used_name(usage.entity, usage.utilization), style=_style(usage))
-
-
-def _bar(usage: EntityUsage) -> Bar:
-    return Bar(usage.utilization, _style(usage))
+def _shown(text: str, usage: EntityUsage) -> Text:
+    return Text(text, style=_style(usage))
 
 
 def _rule(usage: EntityUsage) -> Text:
@@ -127,18 +109,10 @@ def _rule(usage: EntityUsage) -> Text:
     return Text(rule_name(usage.entity.resolution), style="" if limited else "dim")
 
 
-def _level(usage: EntityUsage) -> Text:
-    return Text(level_name(usage.entity.resolution), style="dim")
-
-
 def _delay(usage: EntityUsage) -> Text:
     if not usage.throttle_known:
         return Text("unknown")
-    return Text(seconds(usage.throttle_time_seconds), style=_style(usage))
-
-
-def _waited(usage: EntityUsage) -> Text:
-    return Text(seconds(usage.throttled_seconds_total))
+    return _shown(seconds(usage.throttle_time_seconds), usage)
 
 
 def _requests(usage: EntityUsage) -> Text:
@@ -146,15 +120,48 @@ def _requests(usage: EntityUsage) -> Text:
     return Text(UNKNOWN_NUMBER if count is None else f"{count:.0f}")
 
 
-_WHO = _Column(header="who", cell=_who, share=22)
-_QUOTA = _Column(header="quota", cell=_quota, width=8)
-_AMOUNT = _Column(header="usage / limit", cell=_amount, width=19, right=True)
-_PERCENT = _Column(header="used", cell=_percent, width=4, right=True)
-_BAR = _Column(header="", cell=_bar, width=5)
+_WHO = _Column(
+    header="who",
+    cell=lambda usage: _shown(
+        entity_name(usage.entity.user, usage.entity.client_id), usage
+    ),
+    share=22,
+)
+_QUOTA = _Column(
+    header="quota",
+    cell=lambda usage: Text(short_type(usage.entity.quota_type)),
+    width=8,
+)
+_AMOUNT = _Column(
+    header="usage / limit",
+    cell=lambda usage: Text(usage_of_limit(usage)),
+    width=19,
+    right=True,
+)
+_PERCENT = _Column(
+    header="used",
+    cell=lambda usage: _shown(used_name(usage.entity, usage.utilization), usage),
+    width=4,
+    right=True,
+)
+_BAR = _Column(
+    header="",
+    cell=lambda usage: UsageBar(usage.utilization, _style(usage)),
+    width=5,
+)
 _RULE = _Column(header="rule that decides", cell=_rule, share=23)
-_LEVEL = _Column(header="level", cell=_level, width=27)
+_LEVEL = _Column(
+    header="level",
+    cell=lambda usage: Text(level_name(usage.entity.resolution), style="dim"),
+    width=27,
+)
 _DELAY = _Column(header="delay", cell=_delay, width=6, right=True)
-_WAITED = _Column(header="waited", cell=_waited, width=6, right=True)
+_WAITED = _Column(
+    header="waited",
+    cell=lambda usage: Text(seconds(usage.throttled_seconds_total)),
+    width=6,
+    right=True,
+)
 _REQUESTS = _Column(header="requests", cell=_requests, width=8, right=True)
 
 _NARROW = (_WHO, _PERCENT, _WAITED)

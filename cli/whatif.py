@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,11 +18,6 @@ from .pipeline_options import (
     release_of,
     zone_of,
 )
-
-if TYPE_CHECKING:
-    from datetime import tzinfo
-
-    from quotascope.pipeline.runs.whatif import WhatIf
 
 EXAMPLES = """
 Examples:
@@ -64,16 +59,18 @@ def whatif(
     results: outputs.Results,
 ) -> None:
     """
-    Replay usage history under quotas that nobody has set, through Kafka's own algorithms.
+    Replay usage history under quotas that are not set, through Kafka's own algorithms.
 
-    Shows who would have been throttled, for how long, and under which candidate. Changes nothing.
+    Shows which clients would have been throttled, for how long, and under which candidate. Changes nothing.
     """
     check_extra()
     from quotascope.pipeline.candidates import read_candidates
     from quotascope.pipeline.followed import followed
+    from quotascope.pipeline.replay import Mode
+    from quotascope.pipeline.report.documents import whatif_csv, whatif_json
+    from quotascope.pipeline.report.whatif_page import whatif_page
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.whatif import what_if
-    from quotascope.pipeline.whatif.mode import Mode
 
     from .progress import bar
 
@@ -84,22 +81,15 @@ def whatif(
     modes = {"open": Mode.OPEN_LOOP, "closed": Mode.CLOSED_LOOP}
     with bar("replaying") as progress:
         found = what_if(folder, tried, modes[mode], engine=Engine(engine), zone=zone, progress=progress, kafka=kafka)  # fmt: skip
-    _write(results, found, zone)
+    if results.html is not None:
+        outputs.put(results.html, whatif_page(found.summary, found.usages, zone))
+    if results.csv is not None:
+        outputs.put(results.csv, whatif_csv(found.results, found.summary.mode))
+    for file in results.documents:
+        outputs.put(file, whatif_json(found.summary))
     if not outputs.printed(*results.files):
         from rich.console import Console
 
         from .whatif_view import as_tables
 
-        Console().print(as_tables(found.account))
-
-
-def _write(results: outputs.Results, found: WhatIf, zone: tzinfo) -> None:
-    from quotascope.pipeline.report.documents import as_csv, as_json
-    from quotascope.pipeline.report.whatif_page import whatif_page
-
-    if results.html is not None:
-        outputs.put(results.html, whatif_page(found.account, found.usages, zone))
-    if results.csv is not None:
-        outputs.put(results.csv, as_csv(found.results, found.account.mode))
-    for file in results.documents:
-        outputs.put(file, as_json(found.account))
+        Console().print(as_tables(found.summary))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.units import short_type
+from quotascope.exporter.diagnosis.units import short_type
 from quotascope.pages.words import seconds, shown
-from quotascope.pipeline.report.account import Account
-from quotascope.pipeline.report.summary import CandidateSummary, Row, group_of
+from quotascope.pipeline.report.summary import (
+    ReplaySummary,
+    Row,
+    group_of,
+)
 from quotascope.pipeline.report.whatif_page import headline
 from quotascope.pipeline.report.words import amount, percent, who
 
@@ -20,54 +21,51 @@ _MOST = 20
 _MOST_COLUMNS = 6
 _NAME = 18
 _UNLIMITED = "-: unlimited under this candidate"
-_MORE = "--html, --csv or --json have all"
+_MORE = "see all with --html, --csv or --json"
 
 
-def as_tables(account: Account) -> RenderableType:
-    """The candidates, and for how long each would throttle whom."""
-    note = Text("\n".join(account.notes[:2]), style="dim")
-    late = (_late(account),) if account.closed else ()
-    return Group(_candidates(account), *late, _hit(account), note)
+def as_tables(summary: ReplaySummary) -> RenderableType:
+    """The candidates, and for how long each would throttle each client."""
+    note = Text("\n".join(summary.notes[:2]), style="dim")
+    late = (_late(summary),) if summary.closed else ()
+    return Group(_candidates(summary), *late, _hit(summary), note)
 
 
-def _candidates(account: Account) -> RenderableType:
-    table = _table(f"Candidates, {account.mode_told}")
+def _candidates(summary: ReplaySummary) -> RenderableType:
+    table = _table(f"Candidates, {summary.mode_name}")
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("candidate", overflow="fold", min_width=_NAME)
     for name in ("throttled", "for", "worst", "delayed", "rejected"):
         table.add_column(name, justify="right", no_wrap=True)
-    for number, candidate in enumerate(account.candidates, start=1):
-        table.add_row(str(number), *_candidate(candidate))
+    for number, candidate in enumerate(summary.candidates, start=1):
+        cells = (
+            str(number),
+            shown(candidate.name),
+            f"{candidate.hit:,} of {candidate.limited:,}",
+            seconds(candidate.muted_ms / 1_000),
+            percent(candidate.worst_share),
+            f"{amount(candidate.delayed_bytes)}B",
+            f"{candidate.rejected_mutations:,}",
+        )
+        table.add_row(*map(Text, cells))
     return table
 
 
-def _candidate(candidate: CandidateSummary) -> Iterable[Text]:
-    cells = (
-        shown(candidate.name),
-        f"{candidate.hit:,} of {candidate.limited:,}",
-        seconds(candidate.muted_ms / 1_000),
-        percent(candidate.worst_share),
-        f"{amount(candidate.delayed_bytes)}B",
-        f"{candidate.rejected_mutations:,}",
-    )
-    return map(Text, cells)
-
-
-def _late(account: Account) -> RenderableType:
-    """What throttles pushed back; a table of its own, since 80 columns have no room for more in that of the candidates."""
-    table = _table("Pushed back, by candidate")
+def _late(summary: ReplaySummary) -> RenderableType:
+    """How late throttles made requests; a table apart, since 80 columns have no room for more in that of the candidates."""
+    table = _table("Delays by candidate")
     for name in ("#", "later by", "not sent"):
         table.add_column(name, justify="right", no_wrap=True)
-    for number, candidate in enumerate(account.candidates, start=1):
+    for number, candidate in enumerate(summary.candidates, start=1):
         late = seconds(candidate.late_ms / 1_000)
         table.add_row(str(number), late, f"{candidate.unsent_requests:,}")
     return table
 
 
-def _hit(account: Account) -> RenderableType:
+def _hit(summary: ReplaySummary) -> RenderableType:
     """A row for each client and quota type, a column for each candidate."""
     by_client: dict[tuple[str, str, str], dict[str, Row]] = {}
-    for row in account.rows:
+    for row in summary.rows:
         key = (row["user"], row["client_id"], row["quota_type"])
         by_client.setdefault(key, {})[row["candidate"]] = row
     by_client = {
@@ -76,30 +74,23 @@ def _hit(account: Account) -> RenderableType:
         if any(row["throttled_requests"] for row in rows.values())
     }
     if not by_client:
-        return Text(f"{headline(account)}\n")
-    names = [each.name for each in account.candidates[:_MOST_COLUMNS]]
+        return Text(f"{headline(summary)}\n")
+    names = [each.name for each in summary.candidates[:_MOST_COLUMNS]]
     table = _table("Throttled for, by candidate")
-    table.add_column("who", overflow="fold", min_width=_NAME)
+    table.add_column("entity", overflow="fold", min_width=_NAME)
     table.add_column("quota", no_wrap=True)
     for number in range(1, len(names) + 1):
         table.add_column(f"#{number}", justify="right", no_wrap=True)
     for rows in list(by_client.values())[:_MOST]:
-        table.add_row(*_client(rows, names))
-    legend = [_UNLIMITED] if any(len(rows) < len(account.candidates) for rows in by_client.values()) else []  # fmt: skip
-    if len(by_client) > _MOST or len(account.candidates) > _MOST_COLUMNS:
-        legend.append(f"{len(by_client):,} clients, {len(account.candidates):,} candidates: {_MORE}")  # fmt: skip
+        row = next(iter(rows.values()))
+        cells = [who(row["user"], row["client_id"]), short_type(group_of(row).kind)]
+        cells += [seconds(rows[name]["muted_ms"] / 1_000) if name in rows else "-" for name in names]  # fmt: skip
+        table.add_row(*map(Text, cells))
+    legend = [_UNLIMITED] if any(len(rows) < len(summary.candidates) for rows in by_client.values()) else []  # fmt: skip
+    if len(by_client) > _MOST or len(summary.candidates) > _MOST_COLUMNS:
+        legend.append(f"{len(by_client):,} clients, {len(summary.candidates):,} candidates: {_MORE}")  # fmt: skip
     table.caption = "\n".join(legend)
     return table
-
-
-def _client(rows: dict[str, Row], names: Sequence[str]) -> Iterable[Text]:
-    first = next(iter(rows.values()))
-    cells = [who(first["user"], first["client_id"]), short_type(group_of(first).kind)]
-    cells += [
-        seconds(rows[name]["muted_ms"] / 1_000) if name in rows else "-"
-        for name in names
-    ]
-    return map(Text, cells)
 
 
 def _table(title: str) -> Table:

@@ -16,6 +16,7 @@ from quotascope.metrics import (
     ReplicationQuotaType,
     RLMQuotaType,
 )
+from quotascope.metrics.protocol import ErrorCode
 
 from .errors import AdminRequestFailed, ClientError, PermissionMissing
 from .quota_admin import (
@@ -30,9 +31,6 @@ from .quota_admin import (
 )
 
 Answer: TypeAlias = Mapping[str, Any]
-
-UNSUPPORTED_VERSION: Final = 35
-_AUTHORIZATION_FAILED: Final = 31  # CLUSTER_AUTHORIZATION_FAILED
 
 OPERATIONS: Final = {
     "DescribeClientQuotas": "DescribeConfigs",
@@ -83,7 +81,7 @@ def _parts(answer: Answer) -> Iterator[Answer]:
 def _error(
     request: str, code: int, message: str | None, username: str | None
 ) -> ClientError:
-    if code == _AUTHORIZATION_FAILED and request in OPERATIONS:
+    if code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED and request in OPERATIONS:
         return PermissionMissing(
             request=request, operation=OPERATIONS[request], username=username
         )

@@ -32,6 +32,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.version import __version__
 
 from quotascope.metrics import KafkaRelease
+from quotascope.metrics.protocol import ErrorCode
 
 from . import answers
 from .diagnosis import Exchange, diagnose
@@ -182,7 +183,7 @@ class KafkaPythonAdmin:
         try:
             return self._ask("DescribeQuorum", _quorum_request)
         except AdminRequestFailed as error:
-            if error.code == answers.UNSUPPORTED_VERSION:
+            if error.code == ErrorCode.UNSUPPORTED_VERSION:
                 return None
             raise
 

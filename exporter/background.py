@@ -1,4 +1,4 @@
-"""Work that goes on beside the answers."""
+"""Tasks in the background."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Final
 import structlog
 
 AGAIN_SECONDS: Final = 10.0
-"""The pause before lasting work that failed begins again."""
+"""The pause before lasting work that failed starts again."""
 
 log = structlog.get_logger()
 
 
 class Background:
     """
-    Tasks, each under a name, so that one of them can be ended and begun again.
+    Tasks, each under a name, so that one of them can be stopped and started again.
 
-    Work that fails is logged with its traceback. Lasting work begins again after ``AGAIN_SECONDS``, as often as
-    it takes: what it does is worth having. A log line each ten seconds and ``restarts`` say that it is not had.
+    A failure is logged with its traceback. Lasting work starts again after ``AGAIN_SECONDS``, without a limit;
+    ``restarts`` counts that.
     """
 
     def __init__(
@@ -28,12 +28,12 @@ class Background:
         self._pause = pause
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.restarts: dict[str, int] = {}
-        """How often lasting work failed and began again, by its name, 0 for what never failed."""
+        """How often lasting work failed and was started again, by its name; 0 if it never failed."""
 
     def start(
         self, name: str, work: Callable[[], Awaitable[None]], *, lasting: bool = False
     ) -> None:
-        """Begin, in the running loop; what had this name before must have been stopped. ``lasting`` work has no end of its own."""
+        """Start in the running loop; earlier work of this name must have been stopped. ``lasting`` work never ends without a failure."""
         if lasting:
             self.restarts.setdefault(name, 0)
         task = asyncio.create_task(self._guarded(name, work, lasting=lasting))

@@ -1,4 +1,4 @@
-"""What the exporter answers over HTTP, of which the text of a scrape is written once for all who ask for the same at the same time."""
+"""The paths that the exporter answers, and the rendering of scrapes."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from .api import Api
 from .collection import Collection
 from .config import CollectionConfig
 from .exposition import Renderer, TextFormat, accepts_gzip, choose_format, gzipped
-from .page import Pages
-from .page.runbooks import Runbooks
+from .page import Pages, Runbooks
 from .snapshot import Snapshot
 
 log = structlog.get_logger()
 
 TIMEOUT_HEADER: Final = "X-Prometheus-Scrape-Timeout-Seconds"
 _LONGEST_TIMEOUT_SECONDS: Final = 300.0
-"""No scraper waits longer; one that says so would only keep a collection going."""
+"""The longest timeout that is accepted from a scraper."""
 _SHORTEST_TIMEOUT_SECONDS: Final = 1.0
-"""A header that asks for less is taken for this: no answer of a broker can be read in a millisecond, and each early answer costs a join."""
+"""The shortest: no agent answers within a millisecond, and each early answer costs a join."""
 
 
 class Handlers:
     """
-    What answers each path: ``/metrics``, the pages and health checks, all from snapshots, and the runbooks.
+    The handlers of ``/metrics``, the pages and health checks, all from snapshots, and of the runbooks.
 
-    ``runbooks`` are Markdown by the name of the alert; ``clock`` gives Unix time in seconds.
+    ``runbooks`` are Markdown by the name of the alert; ``clock`` returns Unix time in seconds.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class Handlers:
         self._collection = collection
         self._config = config
         self.pages = Pages(collection, config, cluster, runbooks=bool(runbooks))
-        """What people look at."""
+        """The page and its JSON."""
         self._runbooks = Runbooks(runbooks or {})
         self._cluster = cluster
         self._rendering = Rendering(Renderer(cluster), clock)
         self._clock = clock
 
     def configure(self, config: CollectionConfig, cluster: str | None) -> None:
-        """Answer with another patience, and under another name of the cluster, from the next request on."""
+        """Use another timeout and name of the cluster from the next request on."""
         self._config = config
         self.pages.configure(config, cluster)
         if cluster != self._cluster:
@@ -64,6 +64,7 @@ class Handlers:
         """The application with all routes."""
         app = web.Application(middlewares=[_answer_errors])
         self.pages.add_to(app.router)
+        Api(self.pages).add_to(app.router)
         self._runbooks.add_to(app.router)
         app.router.add_get("/metrics", self.metrics)
         app.router.add_get("/-/healthy", self.healthy)
@@ -129,10 +130,10 @@ _Key: TypeAlias = tuple[int, TextFormat, bool]
 
 class Rendering:
     """
-    Bodies of answers, made in threads, so that a large cluster's text does not keep health checks waiting.
+    Renders bodies in threads, so that the text of a large cluster does not delay health checks.
 
-    A scrape that asks for what is being made already waits for that; nothing is kept once it is made. ``clock`` gives
-    Unix time in seconds.
+    Scrapes that want the same body at the same time share it; it is not kept afterwards. ``clock`` returns Unix time
+    in seconds.
     """
 
     def __init__(self, renderer: Renderer, clock: Callable[[], float]) -> None:

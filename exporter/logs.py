@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
+import time
+from collections.abc import Callable
 from io import StringIO
-from typing import TextIO
+from typing import Final, TextIO
 
 import structlog
 from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
@@ -15,6 +17,7 @@ from .config import LogConfig, LogFormat
 from .untrusted import LONGEST, one_line
 
 _LONGEST_OF = {"exception": 10_000}
+_EVERY_SECONDS: Final = 60.0
 
 
 def configure_logs(config: LogConfig, stream: TextIO | None = None) -> None:
@@ -93,3 +96,36 @@ class _Forward(logging.Handler):
             line.log(record.levelno, record.getMessage(), exc_info=record.exc_info)
         except Exception:  # noqa: BLE001 - a log line must not end the program
             self.handleError(record)
+
+
+class RateLimitedLog:
+    """
+    Logs an event that clients can cause: at once, and then at most once a minute, with how often it happened since.
+
+    Args:
+        event: What happened.
+        level: Of the log line.
+        clock: Steady seconds.
+
+    """
+
+    def __init__(
+        self,
+        event: str,
+        level: str = "warning",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._event = event
+        self._level = level
+        self._clock = clock
+        self._count = 0
+        self._logged_at = float("-inf")
+
+    def add(self, **details: object) -> None:
+        """Count the event; ``details`` are of this time, and part of the line if one is logged."""
+        self._count += 1
+        at = self._clock()
+        if at - self._logged_at >= _EVERY_SECONDS:
+            log = getattr(structlog.get_logger(), self._level)
+            log(self._event, times=self._count, **details)
+            self._count, self._logged_at = 0, at

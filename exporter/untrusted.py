@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 LONGEST = 1_000
-"""Characters of a name or text that are shown; client ids and exception texts are untrusted."""
+"""Characters of a name or text that are shown; client-ids and exception texts are untrusted."""
 _LONGEST_REASON = 200
 _LONGEST_LOOKED_AT = 2_000
 
@@ -20,7 +20,7 @@ def one_line(text: str, longest: int = LONGEST) -> str:
 
 
 def shown(text: object) -> str:
-    """A text from outside as a part of one of our messages: short, and with blanks for line ends."""
+    """An untrusted text, such as a reason, as a part of a message: short, its line ends as blanks."""
     line = " ".join(str(text)[:_LONGEST_LOOKED_AT].split())
     printable = "".join(char if char.isprintable() else "?" for char in line)
     if len(printable) <= _LONGEST_REASON:

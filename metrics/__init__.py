@@ -69,7 +69,6 @@ from .quota_factory import QuotaConfig, QuotaManagers
 from .quota_type import QuotaType
 from .quota_validation import (
     CLIENT_QUOTA_KEYS,
-    INVALID_REQUEST,
     IP_QUOTA_KEYS,
     QuotaProblem,
     QuotaValueType,
@@ -123,7 +122,6 @@ __all__ = [
     "CUSTOM_FLAG",
     "DEFAULT",
     "INT_MAX",
-    "INVALID_REQUEST",
     "IP_QUOTA_KEYS",
     "KAFKA_4_4",
     "LONG_MAX",

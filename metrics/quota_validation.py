@@ -10,9 +10,7 @@ from .errors import MalformedName
 from .host_address import host_address
 from .kafka_release import KAFKA_4_4, NEWEST_RELEASE, KafkaRelease
 from .numbers import INT_MAX, LONG_MAX
-
-INVALID_REQUEST: Final = 42
-"""Kafka's error code for all of these problems."""
+from .protocol import ErrorCode
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 _MOST_FRACTION = 1e-6
@@ -52,7 +50,7 @@ class QuotaProblem:
     key: str | None = None
     """The quota key that it is about, None for the entity."""
 
-    error_code: int = INVALID_REQUEST
+    error_code: int = ErrorCode.INVALID_REQUEST
     """Kafka's error code."""
 
 

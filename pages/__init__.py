@@ -1,1 +1,1 @@
-"""What every page and report is made of: elements, tables, and words for numbers and times, and whole files."""
+"""Parts of pages and reports: elements, tables, charts, text for numbers and times, and files that are written as a whole."""

@@ -1,8 +1,8 @@
 """
-Files that are there as a whole or not at all.
+Files that are written completely or not at all.
 
-A full disk or a killed process must leave no first half of a file: half of a file of rules is still valid YAML, and Prometheus would
-go on with half of its alerts. The content is first written to a hidden file in the same folder, which then takes the name.
+A full disk or a killed process must not leave the first half of a file: half of a file of rules is still valid YAML, and Prometheus would
+evaluate half of its alerts. The content is written to a hidden file in the same folder, which is then renamed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Final
 
 _OPEN: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd", "/proc")
-"""Names of files that are open already; they are not replaced, for the program that opened them would go on with the old one."""
-_ANYBODY: Final = 0o666
-"""Permissions of a new file, before the umask takes its part away."""
+"""Names of open files; they are not replaced, since the program that opened them would keep the old file."""
+_NEW_FILE: Final = 0o666
+"""Permissions of a new file, before the umask is applied."""
 
 Content = str | bytes
 
@@ -33,14 +33,13 @@ def put_all(contents: Mapping[Path, Content], *, make_folders: bool = False) -> 
     """
     Write files, all of which are complete on the disk before the first of them takes its name.
 
-    A file that was there keeps its permissions, and its owner where the system allows that; behind a symbolic link the target is
-    replaced, not the link. A pipe, a device and a file that is open
-    already (`/dev/stdout`) are written to as they are. Text is UTF-8;
-    what is no character becomes a question mark.
+    An existing file keeps its permissions, and its owner where the system allows that; the target of a symbolic link is
+    replaced, not the link. Pipes, devices and open files (`/dev/stdout`) are written to directly. Text is UTF-8;
+    what cannot be encoded becomes a question mark.
 
     Raises:
-        OSError: One of them cannot be written, which is its `filename`; all that were there before are as they were, unless the
-            disk itself fails while names are given.
+        OSError: a file cannot be written, named by `filename`; existing files are unchanged, unless the disk fails while files are
+            renamed.
 
     """
     for file in contents if make_folders else ():
@@ -60,13 +59,13 @@ def put_all(contents: Mapping[Path, Content], *, make_folders: bool = False) -> 
 
 
 def check(file: Path) -> None:
-    """See whether a file could be written, and leave everything as it was. Raises `OSError`."""
+    """Check that a file can be written, without changing it. Raises `OSError`."""
     with _staged(file, b""):
         pass
 
 
 class _Part:
-    """The content of a file, beside the place where it is to be."""
+    """A hidden file with the content, beside its target."""
 
     def __init__(self, file: Path, before: os.stat_result | None) -> None:
         self.target = Path(os.path.realpath(file))
@@ -74,9 +73,9 @@ class _Part:
         self._path = self.target.with_name(f".quotascope-{secrets.token_hex(8)}.part")
 
     def write(self, content: bytes) -> None:
-        """Fill it, down to the disk, with the permissions that the target is to have."""
+        """Write it to the disk, with the permissions of the target."""
         before = self._before
-        mode = _ANYBODY if before is None else stat.S_IMODE(before.st_mode)
+        mode = _NEW_FILE if before is None else stat.S_IMODE(before.st_mode)
         with open(self._made(mode), "wb") as file:  # noqa: PTH123 - opened with its permissions
             if before is not None:
                 with suppress(OSError):  # only root may give files away
@@ -94,18 +93,18 @@ class _Part:
             raise PermissionError(error.errno, reason) from error
 
     def take_its_name(self) -> None:
-        """Put it in the target's place, at one moment."""
+        """Replace the target atomically."""
         self._path.replace(self.target)
 
     def remove(self) -> None:
-        """Leave nothing behind; what took its name stays."""
+        """Remove the hidden file, if it was not renamed."""
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
 
 
 @contextmanager
 def _staged(file: Path, content: Content) -> Iterator[_Part | None]:
-    """The complete content beside its target; None where nothing is to be replaced."""
+    """The hidden file with the whole content; None where the file is written to directly."""
     with _named(file):
         before = _stat(file)
     if before is not None and _is_written_through(file, before):
@@ -122,7 +121,7 @@ def _staged(file: Path, content: Content) -> Iterator[_Part | None]:
 
 @contextmanager
 def _named(file: Path) -> Iterator[None]:
-    """The error is about that file, not about the hidden one."""
+    """Errors name this file, not the hidden one."""
     try:
         yield
     except OSError as error:
@@ -137,7 +136,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _stat(file: Path) -> os.stat_result | None:
-    """What is there. Raises `OSError` when it is nothing that may be written."""
+    """The existing file, or None. Raises `OSError` when it may not be written."""
     try:
         found = file.stat()
     except FileNotFoundError:
@@ -159,7 +158,7 @@ def _encoded(content: Content) -> bytes:
 
 
 def _remember_names(folder: Path) -> None:
-    """Let a power cut not bring old names back; some file systems know no such thing."""
+    """Make the new names survive a power cut, on file systems that support it."""
     with suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
         try:

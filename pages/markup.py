@@ -1,12 +1,20 @@
-"""Elements of a page, made so that names of strangers can be nothing but text."""
+"""HTML elements, tables and whole pages, in which untrusted names can be nothing but text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Final
 from xml.etree.ElementTree import Element, tostring
 
-_DOCTYPE = "<!doctype html>\n"
+from .style import STYLE
+from .words import shown
 
 Child = Element | str
+
+_DOCTYPE: Final = "<!doctype html>\n"
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+_MOST_ROWS: Final = 100
+_KINDS: Final = {"#": "number", "=": "word"}
 
 
 def element(kind: str, *children: Child, **attributes: str | float) -> Element:
@@ -15,31 +23,54 @@ def element(kind: str, *children: Child, **attributes: str | float) -> Element:
 
     Text in it, and in its attributes, is escaped when the page is written.
     """
-    made = Element(
-        kind, {_name(key): _value(value) for key, value in attributes.items()}
-    )
+    made = Element(kind)
+    for key, value in attributes.items():
+        text = value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")  # fmt: skip
+        made.set(key.rstrip("_").replace("_", "-"), text)
     for child in children:
-        _append(made, child)
+        if not isinstance(child, str):
+            made.append(child)
+        elif len(made):
+            made[-1].tail = (made[-1].tail or "") + child
+        else:
+            made.text = (made.text or "") + child
     return made
 
 
 def written(page: Element) -> str:
-    """The page as a browser gets it, or a file has it."""
+    """The text of a page, as a browser gets it or a file has it."""
     return _DOCTYPE + tostring(page, encoding="unicode", method="html") + "\n"
 
 
-def _append(parent: Element, child: Child) -> None:
-    if not isinstance(child, str):
-        parent.append(child)
-    elif len(parent):
-        parent[-1].tail = (parent[-1].tail or "") + child
-    else:
-        parent.text = (parent.text or "") + child
+def framed(title: str, sections: Iterable[Element]) -> str:
+    """The text of a report: one file without scripts, which loads no fonts and no images."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", shown(title, 200)),
+        element("style", STYLE),
+    )
+    body = element("body", element("main", *sections))
+    return written(element("html", head, body, lang="en"))
 
 
-def _name(key: str) -> str:
-    return key.rstrip("_").replace("_", "-")
-
-
-def _value(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
+def table(
+    heads: Sequence[str], rows: Sequence[Sequence[Child]], most: int = _MOST_ROWS
+) -> Element:
+    """Columns with a head that begins with # hold numbers, with = words of ours, else names; rows beyond `most` are only counted."""
+    kinds = [_KINDS.get(head[:1], "name") for head in heads]
+    cells = zip(heads, kinds, strict=True)
+    head = (element("th", name.lstrip("#="), class_=kind) for name, kind in cells)
+    made = element("table", element("thead", element("tr", *head)))
+    body = element("tbody")
+    for row in rows[:most]:
+        columns = zip(row, kinds, strict=True)
+        body.append(
+            element("tr", *(element("td", each, class_=kind) for each, kind in columns))
+        )
+    made.append(body)
+    if len(rows) > most:
+        made.append(element("caption", f"and {len(rows) - most:,} more"))
+    return element("div", made, class_="wide")

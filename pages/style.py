@@ -1,28 +1,72 @@
-"""How a report looks, by day and by night; each adds what is its own."""
+"""The style sheet of reports, light and dark: text, tables and charts."""
 
 from __future__ import annotations
 
 from typing import Final
 
-REPORT: Final = """
-:root { color-scheme: light dark; --ink: #1c2733; --faint: #5d6b7a; --line: #d9dfe6; --paper: #fff; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e9ee; --faint: #9aa7b4; --line: #37424e; --paper: #161c22; }
-}
+SERIES: Final = 8
+"""Number of colors; they can be distinguished with red-green color blindness."""
+
+_LIGHT = ("#0b62a4", "#c2410c", "#6d3fb0", "#0f7b6c", "#b3135b", "#7a5c00", "#3d5a80", "#4d4d4d")  # fmt: skip
+_DARK = ("#6db3f2", "#ff9a62", "#c3a1f5", "#5fd3bf", "#ff86b4", "#e6c453", "#a3bde0", "#c8c8c8")  # fmt: skip
+
+
+def _variables(colors: tuple[str, ...]) -> str:
+    return " ".join(f"--c{n}: {color};" for n, color in enumerate(colors))
+
+
+_SERIES = "\n".join(
+    f".s{n} {{ stroke: var(--c{n}); }} .f{n} {{ fill: var(--c{n}); }}"
+    for n in range(SERIES)
+)
+
+CHARTS: Final = f"""
+:root {{
+  color-scheme: light dark; --ink: #1c2733; --faint: #5d6b7a; --line: #d9dfe6; --paper: #fff; --used: #8a97a5;
+  {_variables(_LIGHT)}
+}}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --ink: #e4e9ee; --faint: #9aa7b4; --line: #37424e; --paper: #161c22; --used: #7c8894; {_variables(_DARK)} }}
+}}
+svg text {{ fill: var(--ink); font-size: 12px; }}
+svg text.tick {{ fill: var(--faint); font-size: 11px; }}
+.middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }}
+line.grid {{ stroke: var(--line); }}
+.mean {{ fill: none; stroke: var(--used); stroke-width: 1.4; }}
+.peak {{ fill: var(--used); fill-opacity: .35; }}
+.limit {{ stroke-width: 1.8; fill: none; }}
+.cell {{ fill: var(--c0); stroke: var(--paper); }}
+.blank {{ fill: var(--line); fill-opacity: .4; stroke: var(--paper); }}
+{_SERIES}
+"""
+"""Colors and what is drawn with them; all that an image needs."""
+
+STYLE: Final = (
+    CHARTS
+    + """
 body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
 main { max-width: 1200px; margin: 0 auto; padding: 24px; }
 h1 { margin: 0; font-size: 26px; overflow-wrap: anywhere; }
+h2 { margin: 36px 0 8px; font-size: 19px; }
+h3 { margin: 24px 0 4px; font-size: 16px; overflow-wrap: anywhere; }
 p { margin: 4px 0; }
 .where, ul { color: var(--faint); }
+.above { margin-top: 14px; }
 .headline { margin-top: 12px; font-size: 17px; }
+pre { overflow-x: auto; padding: 12px; border: 1px solid var(--line); border-radius: 4px; font-size: 13px; }
+.up { color: var(--c3); } .down { color: var(--c1); }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; }
 caption { caption-side: bottom; text-align: left; color: var(--faint); }
 th, td { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th { color: var(--faint); font-weight: 600; }
 td.name { overflow-wrap: anywhere; min-width: 60px; }
+tr.again td { border-bottom-style: dotted; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-svg { display: block; width: 100%; height: auto; }
-svg text { fill: var(--ink); font-size: 12px; }
-svg text.tick { fill: var(--faint); font-size: 11px; }
+svg { display: block; width: 100%; height: auto; max-width: 1150px; }
+svg.heat { max-width: 860px; }
+svg.key { display: inline-block; width: 22px; height: 10px; }
+svg.share { width: 140px; height: 10px; }
+.legend span { display: inline-block; margin-right: 18px; overflow-wrap: anywhere; }
 """
+)

@@ -1,16 +1,19 @@
-"""Names of strangers, numbers and times, as a person reads them."""
+"""Untrusted names, numbers and times as text, in a terminal, on a page and in CSV."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
+from typing import Final
 
 _LENGTHS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 _PRECISE = 10
+_FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # fmt: skip
+"""First characters of formulas; the last four are full-width ones, which spreadsheets of some languages accept as well."""
 
 
 def shown(text: str, most: int = 60) -> str:
     r"""
-    One line that is safe to show: whatever moves a cursor or turns the direction of writing is spelt out, and long ones are cut.
+    One line that is safe to show: control characters and those that change the direction of writing are escaped; a long text is cut.
 
     >>> shown("pay\nments")
     'pay\\nments'
@@ -42,7 +45,7 @@ def seconds(value: float) -> str:
 
 def counted(count: int, name: str) -> str:
     """
-    A number of things.
+    A number with its noun.
 
     >>> counted(1, "entity"), counted(2_000, "entity"), counted(0, "request")
     ('1 entity', '2,000 entities', '0 requests')
@@ -54,7 +57,7 @@ def counted(count: int, name: str) -> str:
 
 def moment(time_ms: float, zone: tzinfo = UTC) -> str:
     """
-    A time in ms since 1970; a number where it is out of all calendars.
+    A time in ms since 1970; the number itself beyond the years of the calendar.
 
     >>> moment(1_795_280_106_000)
     '2026-11-21 16:55:06 UTC'
@@ -65,3 +68,16 @@ def moment(time_ms: float, zone: tzinfo = UTC) -> str:
         )
     except (ValueError, OverflowError, OSError):
         return str(time_ms)
+
+
+def text_cell(text: str) -> str:
+    r"""
+    A text for CSV that no spreadsheet runs as a formula: it gets an apostrophe in front where its first character begins a formula.
+
+    A text that begins with an apostrophe gets another one, so that a program can remove one and have the original. Numbers are not passed
+    here: a negative one stays a number.
+
+    >>> text_cell("=1+1"), text_cell("alice"), text_cell("'x"), text_cell("")
+    ("'=1+1", 'alice', "''x", '')
+    """
+    return f"'{text}" if text.startswith((*_FORMULAS, "'")) else text

@@ -4,11 +4,9 @@ What can go wrong between a request log and a recommended quota.
 ::
 
     PipelineError
-    ├── BadOption            what was said about a log makes no sense
+    ├── BadOption            an option about how to read logs that makes no sense
     ├── BadSnapshot          partitions by topic that cannot be read
     ├── UnreadableLog        a request log that cannot be opened, or of which nothing can be read
-    ├── EmptyLog             a log without a single request
-    ├── InvalidRules         rules to check a replay by that cannot be read, or that no cluster would take
     ├── InvalidCandidates    a file of candidate quotas; says where and why
     ├── MissingExtra         a library of the extra `pipeline` is not installed
     ├── FileNotWritten       a file that a command writes
@@ -24,7 +22,7 @@ What can go wrong between a request log and a recommended quota.
         ├── MissingFile      one of its files is gone
         ├── DamagedFile      one of its files is not as it was committed
         ├── NotWritten       no space left, or no permission; nothing was committed
-        └── LostCommit       another process committed something that excludes this
+        └── LostCommit       another process committed first
 """
 
 from collections.abc import Sequence
@@ -48,7 +46,7 @@ class BadSnapshot(PipelineError):
 
 
 class UnreadableLog(PipelineError):
-    """A request log that is not there, may not be read, or whose compression is broken; the message says which and why."""
+    """A request log that is missing, may not be read, or is broken in its compression; the message names it and the reason."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"{path}: {why}")
@@ -58,14 +56,6 @@ class UnreadableLog(PipelineError):
 
 class UnreadableMessage(PipelineError):
     """A request or response in a line of the log that is not what its header says; the message names what is missing."""
-
-
-class EmptyLog(PipelineError):
-    """A log without a single request as `kafka.request.logger` writes it; the message names it."""
-
-
-class InvalidRules(PipelineError):
-    """A file of rules that cannot be read, or that no cluster would take; the message names it and what is wrong."""
 
 
 class UnknownVersion(UnreadableMessage):

@@ -33,7 +33,7 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """A release whose arithmetic of throttle times is followed; the newest unless another is known."""
+    """The release that a replay's throttle times follow; the newest unless another is known."""
 
     release: KafkaRelease = NEWEST_RELEASE
     known_by: KnownBy = KnownBy.DEFAULT

@@ -41,7 +41,7 @@ def ensure(admin: TopicAdmin, name: str, shape: TopicShape, timeout_ms: int) -> 
     """
     Make the topic unless it is there; one that is there stays as it is.
 
-    While a quota on controller mutations refuses it, this waits as the broker tells and tries again (KIP-599).
+    While a quota on controller mutations refuses it, this waits for the broker's throttle time and tries again (KIP-599).
 
     Args:
         admin: of the cluster.
@@ -63,11 +63,6 @@ def ensure(admin: TopicAdmin, name: str, shape: TopicShape, timeout_ms: int) -> 
         if made is not None:
             return Ensured(topic=made, created=True)
         found = admin.find(name) or TopicFound(partitions=None, replication_factor=None)
-    _check(name, shape, found)
-    return Ensured(topic=found, created=False)
-
-
-def _check(name: str, shape: TopicShape, found: TopicFound) -> None:
     differences = [
         f"{is_there} {word}, not {wanted}"
         for word, wanted, is_there in (
@@ -78,3 +73,4 @@ def _check(name: str, shape: TopicShape, found: TopicFound) -> None:
     ]
     if differences:
         raise OtherTopic(name, " and ".join(differences))
+    return Ensured(topic=found, created=False)

@@ -23,9 +23,9 @@ def hours_of_week(times_ms: NDArray[np.int64], zone: tzinfo) -> NDArray[np.int64
     Every zone is a whole number of quarters of an hour off UTC (today's are), so that one look for each quarter is enough.
     """
     quarters = np.clip(times_ms, 0, _FARTHEST_MS) // QUARTER_MS
-    seen, whose = np.unique(quarters, return_inverse=True)
+    seen, places = np.unique(quarters, return_inverse=True)
     hours = np.array([_hour(int(each), zone) for each in seen], np.int64)
-    return hours[whose] if hours.size else np.zeros(0, np.int64)
+    return hours[places] if hours.size else np.zeros(0, np.int64)
 
 
 def hour_name(hour: int) -> str:

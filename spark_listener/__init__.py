@@ -1,8 +1,8 @@
 """
-What Kafka's quotas cost a Spark job: how long it waits, on which client-id, and which retries that caused.
+What Kafka's quotas cost a Spark job: for how long it is throttled, on which client-id, and which retries that caused.
 
-A job's driver collects Spark's own events and what the Kafka clients of its tasks were told, and shows them to Prometheus or over OTLP:
-`attach(spark)`. Tasks import this package, too: what the driver needs is imported when it is asked for.
+`attach(spark)` in a job's driver collects Spark's own events and the throttle times of the Kafka clients in its tasks, and reports them to
+Prometheus or over OTLP. Tasks import this package, too: what the driver needs is imported on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What a driver says of itself, in classic mode and under Spark Connect."""
+"""An application as its driver describes it, in classic mode and under Spark Connect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 from types import SimpleNamespace
 
 from .foreign import Spark
-from .properties import PREFIX, PROPERTIES
+from .settings import KEYS, PREFIX
 
 _ALSO = (
     "spark.app.attempt.id",
@@ -24,7 +24,7 @@ _ADDRESSES = ("spark.driver.bindAddress", "spark.driver.host")
 
 class Driver:
     """
-    One application, as seen from its session or its SparkContext. Makes no difference between the sessions of one SparkContext.
+    One application, from its session or its SparkContext; sessions of one SparkContext are the same.
 
     Raises whatever PySpark raises for what is neither, or was stopped.
     """
@@ -36,8 +36,15 @@ class Driver:
 
     @cached_property
     def properties(self) -> Mapping[str, str]:
-        """Those of `spark.quotascope.*` that are set, and a few of Spark's own. Asking for them costs hundreds of calls into the JVM, once."""
-        return self._properties()
+        """Those of `spark.quotascope.*` that are set, and a few of Spark's own. Costs hundreds of calls into the JVM, once."""
+        found: dict[str, str] = {}
+        if self.context is not None:
+            found = {
+                key: value
+                for key, value in self.context.getConf().getAll()
+                if key.startswith(PREFIX) or key in (*_ALSO, *_ADDRESSES)
+            }
+        return {**found, **self._of_session()}
 
     @cached_property
     def app_id(self) -> str:
@@ -53,7 +60,7 @@ class Driver:
 
     @property
     def watched_id(self) -> str:
-        """The id of what is watched, unlike all others: of the application, under Spark Connect with that of the session."""
+        """The id of what is watched: of the application, under Spark Connect with that of the session."""
         if self.context is None:
             return "-".join(filter(None, (self.app_id, self._session_id)))
         return self.app_id
@@ -66,7 +73,7 @@ class Driver:
         return bool(getattr(self._spark, "is_stopped", False))
 
     def setting(self, key: str) -> str | None:
-        """One property by itself, None where it is not set: a single call, for who asks often."""
+        """A single property, None where it is not set: one call into the JVM, fit for frequent use."""
         conf = getattr(self._spark, "conf", None)
         if conf is None and self.context is not None:
             conf = self.context.getConf()
@@ -81,7 +88,7 @@ class Driver:
 
     @property
     def key(self) -> Hashable:
-        """Tells applications apart; under Spark Connect, sessions."""
+        """Different for each application; under Spark Connect, for each session."""
         if self.context is None:
             return self._session_id or id(self._spark)
         return (id(self.context._jvm), self.app_id)  # noqa: SLF001 - PySpark has no public way
@@ -90,38 +97,25 @@ class Driver:
     def _session_id(self) -> str:
         return str(getattr(self._spark, "session_id", None) or "")
 
-    def _properties(self) -> Mapping[str, str]:
-        found: dict[str, str] = {}
-        if self.context is not None:
-            found = {
-                key: value
-                for key, value in self.context.getConf().getAll()
-                if key.startswith(PREFIX) or key in (*_ALSO, *_ADDRESSES)
-            }
-        return {**found, **self._of_session()}
-
     def _of_session(self) -> dict[str, str]:
-        """What a session was given after its SparkContext had been made, too."""
+        """Includes what was set on the session after its SparkContext had been made."""
         conf = getattr(self._spark, "conf", None)
-        keys = [*(each.key for each in PROPERTIES), *_ALSO]
+        keys = (*KEYS, *_ALSO)
         if conf is None:
             return {}
         if self.context is None:
             with suppress(Exception):  # PySpark 3.5 cannot ask for all at once
-                told = dict(conf.getAll)
-                return {key: str(told[key]) for key in keys if key in told}
+                known = dict(conf.getAll)
+                return {key: str(known[key]) for key in keys if key in known}
         found = {key: _of_session(conf, key) for key in keys}
         return {key: value for key, value in found.items() if value is not None}
 
 
 def _of_session(conf: Spark, key: str) -> str | None:
     with suppress(Exception):  # a conf that refuses a key does not have it
-        return _text(conf.get(key, None))
+        value = conf.get(key, None)
+        return None if value is None else str(value)
     return None
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def _context(spark: Spark) -> Spark | None:

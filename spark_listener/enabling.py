@@ -1,4 +1,4 @@
-"""Attaches a listener to every application of the process whose properties say so."""
+"""Attaches a listener to each application of the process that enables it in its properties."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .driver import Driver
 from .errors import brief
 from .foreign import Spark
 from .listener import Listener
-from .properties import PREFIX, resolve
+from .settings import PREFIX, resolve
 
 _LOG = logging.getLogger("quotascope.spark_listener")
 _LOCK = threading.RLock()
@@ -59,14 +59,14 @@ def _attached(spark: Spark) -> Listener | None:
 
 
 def _is_enabled(driver: Driver) -> bool:
-    """Asks for no other property: a job may ask for its session again and again."""
+    """Reads no other property: a job may call `getOrCreate` many times."""
     value = driver.setting(_ENABLED)
-    return value is not None and resolve({_ENABLED: value}, {}).settings.enabled
+    return value is not None and resolve({_ENABLED: value}, {})[0].enabled
 
 
 def _watch() -> None:
-    """PySpark tells nobody of a new session: what makes them is wrapped."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy, and not there for who only imports us
+    """PySpark has no hook for new sessions: the methods that create them are wrapped."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy, and not needed to import this package
 
     with suppress(ImportError):  # a client of Connect has no SparkContext
         _watch_contexts()

@@ -1,13 +1,22 @@
 """
-What can go wrong with watching a Spark job.
+Errors of the Spark listener and of its report.
 
 ::
 
     SparkListenerError
-    ├── InvalidProperty     a setting cannot be used; its default is used in its place
-    └── SourceUnusable      this way of getting at the events does not work here; the next one is tried
+    ├── InvalidProperty     a setting cannot be used; its default is used
+    ├── SourceUnusable      this source cannot bring the events here; the next one is tried
+    ├── UnreadableEvent     an event lacks what every version of Spark writes
+    ├── EventLogError       an event log cannot be read
+    │   ├── NoEventLog          there is none, or the file is something else
+    │   ├── CodecUnusable       its compression cannot be read here
+    │   └── EventLogDamaged     its bytes are not what the codec writes
+    ├── UnreadableSummary   a file is not a summary of a job
+    ├── ReportError         a report cannot be made or written
+    ├── JarUnavailable      the jar is neither in this installation nor can it be built here
+    └── PluginUnreadable    the plugin's answer is not what this version expects
 
-None of them reaches the job: `attach` reports them and goes on.
+The first three never reach the job: `attach` reports them and continues.
 """
 
 from __future__ import annotations
@@ -16,7 +25,7 @@ _LONGEST_REASON = 300
 
 
 class SparkListenerError(Exception):
-    """Something about watching a Spark job went wrong; the message says what, where, and what to do."""
+    """An error of the Spark listener; the message says what is wrong, where, and what to do."""
 
 
 class InvalidProperty(SparkListenerError):
@@ -37,24 +46,56 @@ class SourceUnusable(SparkListenerError):
         self.reason = reason
 
 
+class UnreadableEvent(SparkListenerError):
+    """An event lacks what every version of Spark writes."""
+
+
+class EventLogError(SparkListenerError):
+    """An event log cannot be read."""
+
+
+class NoEventLog(EventLogError):
+    """There is no event log."""
+
+
+class CodecUnusable(EventLogError):
+    """An event log cannot be decompressed here."""
+
+
+class EventLogDamaged(EventLogError):
+    """The bytes of an event log are not what the codec writes."""
+
+
+class UnreadableSummary(SparkListenerError):
+    """A file is not a summary of a job."""
+
+
+class ReportError(SparkListenerError):
+    """A report cannot be made or written."""
+
+
+class JarUnavailable(SparkListenerError):
+    """The jar is neither in this installation nor can it be built here."""
+
+
+class PluginUnreadable(SparkListenerError):
+    """The plugin's answer is not what this version expects."""
+
+
 def brief(error: BaseException) -> str:
     """
-    One line that says what happened: fit for a log, and without the text of the user's data.
+    One line for a log, without the user's data.
 
     An error that came through the JVM carries a stack of many lines; its first line names the class and says what was wrong.
     """
     java = getattr(error, "java_exception", None)
-    text = str(error) if java is None else _java_text(java)
+    try:
+        text = str(error if java is None else java.toString())
+    except Exception as gone:  # noqa: BLE001 - the JVM may be gone, or have any complaint
+        text = type(gone).__name__
     words = " ".join(text.split())
     if not words:
         return type(error).__name__
     return (
         words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"
     )
-
-
-def _java_text(java: object) -> str:
-    try:
-        return str(java.toString())  # type: ignore[attr-defined]
-    except Exception as gone:  # noqa: BLE001 - the JVM may be gone, or have any complaint
-        return type(gone).__name__

@@ -1,4 +1,4 @@
-"""What watches one application."""
+"""The listener of one application: fetches from its sources in a thread, and ends with it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import atexit
 import logging
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -13,23 +14,23 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .errors import brief
 from .job import Job, JobSnapshot
-from .sources.source import Source
+from .sources.source import EventSource
 
 if TYPE_CHECKING:
-    from .task import Throttles
+    from .task import JobThrottles
 
 _LOG = logging.getLogger("quotascope.spark_listener")
 _MOST_PROBLEMS = 50
-_STRIKES = 3
+_MOST_FAILURES = 3
 _LAST_WAIT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that does not work; the job goes on."""
+    """Something that does not work; the job continues."""
 
     part: str
-    """What of the listener: attach, properties, the name of a source, throttles, reporting or summary."""
+    """The part of the listener: attach, properties, the name of a source, throttles, reporting or summary."""
     text: str
 
 
@@ -42,13 +43,13 @@ class Listener:
 
     def __init__(self, job: Job, interval_seconds: float = 1.0) -> None:
         self.job = job
-        self.throttles: Throttles | None = None
-        """What the Python clients of this application were told, None when they cannot be counted."""
+        self.throttles: JobThrottles | None = None
+        """The throttle times of the Python clients of this application, None when they cannot be counted."""
         self.url: str | None = None
         """The page for Prometheus, None when there is none."""
         self._interval_seconds = interval_seconds
-        self._sources: list[Source] = []
-        self._strikes: dict[str, int] = {}
+        self._sources: list[EventSource] = []
+        self._failures: Counter[str] = Counter()
         self._problems: list[Problem] = []
         self._at_end: list[tuple[str, Callable[[], None]]] = []
         self._stop = threading.Event()
@@ -70,15 +71,15 @@ class Listener:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is watched any more; the numbers stay."""
+        """Whether the application has ended or the listener was closed; the numbers stay."""
         return self._stop.is_set()
 
     def snapshot(self) -> JobSnapshot:
-        """What is known by the last fetch."""
+        """The state as of the last fetch."""
         return self.job.snapshot()
 
     def collect(self) -> JobSnapshot:
-        """Fetch what has happened, without waiting for the next turn, and say what is known."""
+        """Fetch new events now, without waiting for the interval, and return the state."""
         with self._lock:
             latest = 0.0
             for source in tuple(self._sources):
@@ -88,7 +89,7 @@ class Listener:
 
     def throttle_scope(self) -> AbstractContextManager[Any]:
         """
-        In the driver: what counts the throttle times of its own Kafka clients, such as those of `foreachBatch`.
+        In the driver: a context that counts the throttle times of its own Kafka clients, such as those of `foreachBatch`.
 
         A listener cannot be sent to tasks; what runs there takes `throttle_scope` from `quotascope.spark_listener.task`.
         """
@@ -98,7 +99,7 @@ class Listener:
 
     def close(self) -> None:
         """
-        Fetch what is left, leave Spark alone, and report for the last time.
+        Fetch the last events, detach from Spark, and report for the last time.
 
         After `attach` was called several times for an application, only the last of as many calls does so. Further calls do nothing.
         """
@@ -121,15 +122,19 @@ class Listener:
         return self
 
     def start(
-        self, sources: tuple[Source, ...], stopped: Callable[[], bool] = lambda: False
+        self,
+        sources: tuple[EventSource, ...],
+        stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         """
         Watch by these sources, from a thread of its own.
 
-        Where there are none, what others count is still shown, until the application has `stopped`.
+        Without sources, throttle times are still reported, until the application has `stopped`.
         """
         self._sources.extend(sources)
-        self._is_over = self._sources_ended if sources else stopped
+        self._is_over = stopped
+        if sources:
+            self._is_over = lambda: all(source.ended for source in self._sources)
         for source in sources:
             self.job.source(source.name)
         self._thread = threading.Thread(
@@ -143,7 +148,7 @@ class Listener:
         self._at_end.append((part, call))
 
     def problem(self, part: str, text: str) -> None:
-        """Something does not work: told in the log when it is new, and counted each time."""
+        """Something does not work: a warning in the log when it is new, and counted each time."""
         self.job.problem(part, text)
         problem = Problem(part, text)
         if problem not in self._problems and len(self._problems) < _MOST_PROBLEMS:
@@ -151,14 +156,14 @@ class Listener:
             _LOG.warning("watching this job, %s: %s", part, text)
 
     def attempt(self, part: str, call: Callable[[], object]) -> None:
-        """Call; what goes wrong is a problem and nothing more."""
+        """Call; an error becomes one of the problems."""
         try:
             call()
         except Exception as error:  # noqa: BLE001 - a job must not suffer from being watched
             self.problem(part, brief(error))
 
     def end(self) -> None:
-        """Close, however many may hold it. In a process that was forked from the driver, do nothing: Spark is not its."""
+        """Close, whatever the number of `close` that are due. Does nothing in a process that was forked from the driver: Spark belongs to the parent."""
         atexit.unregister(self.end)
         if os.getpid() != self._pid:
             return
@@ -183,33 +188,29 @@ class Listener:
             if self._is_over() or not threading.main_thread().is_alive():
                 self._detach()
 
-    def _sources_ended(self) -> bool:
-        return all(source.ended for source in self._sources)
-
     def _detach(self) -> None:
         """Close the sources, with all that they still hold. The page stays until the end, so that the last numbers can be scraped."""
         with self._lock:
             self._stop.set()
             sources, self._sources = self._sources, []
             for source in sources:
-                self.attempt(source.name, source.close)
-                self.job.source_ended(source.name)
+                self._close(source)
             self.job.lag(0.0)
 
-    def _collect(self, source: Source) -> float:
+    def _collect(self, source: EventSource) -> float:
+        """How late the events of a source are; a source that fails three times in a row is removed."""
         try:
             latest = source.collect()
         except Exception as error:  # noqa: BLE001 - whatever py4j and gRPC raise when Spark is gone
-            self._strike(source, error)
+            self.problem(source.name, brief(error))
+            self._failures[source.name] += 1
+            if self._failures[source.name] >= _MOST_FAILURES:
+                self._sources.remove(source)
+                self._close(source)
             return 0.0
-        self._strikes[source.name] = 0
+        self._failures[source.name] = 0
         return latest
 
-    def _strike(self, source: Source, error: Exception) -> None:
-        """A source that fails again and again is gone."""
-        self.problem(source.name, brief(error))
-        self._strikes[source.name] = self._strikes.get(source.name, 0) + 1
-        if self._strikes[source.name] >= _STRIKES:
-            self._sources.remove(source)
-            self.attempt(source.name, source.close)
-            self.job.source_ended(source.name)
+    def _close(self, source: EventSource) -> None:
+        self.attempt(source.name, source.close)
+        self.job.source_ended(source.name)

@@ -55,3 +55,19 @@ def test_no_module_imports_a_folder_by_its_bare_name() -> None:
         if name.partition(".")[0] in FOLDERS
     ]
     assert offenders == []
+
+
+def test_every_file_beside_the_code_is_in_the_wheel() -> None:
+    """Templates, styles and scripts are named by a pattern of `package-data`, or the installed product would miss them."""
+    shipped = set()
+    for package, patterns in SETUPTOOLS["package-data"].items():
+        folder = ROOT.joinpath(*package.split(".")[1:])
+        shipped |= {file for each in patterns for file in folder.glob(each)}
+    found = {
+        file
+        for folder in FOLDERS
+        for kind in ("html", "css", "js", "md")
+        for file in (ROOT / folder).rglob(f"*.{kind}")
+    }
+    assert found
+    assert found <= shipped

@@ -27,7 +27,7 @@ def main() -> int:
         type=KafkaRelease.parse,
         default=NEWEST_RELEASE,
         metavar="VERSION",
-        help="the release whose answers are expected, such as 4.3; the newest by default",
+        help="the release with the expected answers, such as 4.3; the newest by default",
     )
     given = parser.parse_args()
     path = given.file

@@ -29,7 +29,7 @@ All metrics of `quotascope serve`. `make docs` generates this page from `metrics
 - Names end with the unit: seconds, bytes, ratios, and for request time **threads**: 1 is one thread that is busy all the time, Kafka's 100 percent.
 - A value that a broker does not report is absent. There are no NaN values and no timestamps.
 - `user` and `client_id` are decoded names, empty if the quota does not have that dimension.
-- `broker` is the node id of a broker or controller. Client limits have no `broker`, because each broker applies them by itself.
+- `broker` is the node id of a broker or controller. Client limits have no `broker`, because each broker applies them on its own.
 - `quota_type` is `produce`, `fetch`, `request` or `controller_mutation`.
 - `level` is the shape of the deciding rule, strongest first: `user_client`, `user_default_client`, `user`, `default_user_client`,
   `default_user_default_client`, `default_user`, `client`, `default_client`. In `rule_user` and `rule_client_id` a default is `<default>`.

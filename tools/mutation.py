@@ -3,7 +3,7 @@ Puts small mistakes into the product, one at a time, and reports which of them t
 
 Cosmic Ray makes the mutants; ``make mutation`` runs a seeded sample of them over all rooms. First, one run of the unit tests under
 coverage records which test runs which line. Each mutant then runs in a copy of the checkout, and only the tests that reach it are asked; for
-alerts and dashboards, whose queries only Prometheus and Grafana understand, all of their tests. What they miss may be noticed by tests that
+alerts and dashboards all of their tests, as only Prometheus and Grafana understand their queries. What they miss may be noticed by tests that
 compare with what was written down from the product itself. Those notice any change, so they are counted apart.
 
 Not mutated is what cannot change behavior: annotations, options of ``@dataclass`` and decorators for type checkers.
@@ -52,7 +52,7 @@ COMPARISONS = (
 )
 """Tests that compare with what was written down from the product itself."""
 ASKED_WHOLE = ("alerts", "dashboards")
-"""Rooms whose tests are all asked, those with a real Prometheus or Grafana's code, too: what they look at is made once for all of them."""
+"""Rooms of which all tests run, those with a real Prometheus or Grafana's code, too: what they look at is made once for all of them."""
 FACTS = "tests/facts"
 """Tests of tables, which read sources and values that were made at import."""
 FEWEST = 12

@@ -1,7 +1,7 @@
 """
 Records a request log for the tests of the replay: `python tools/record_request_log.py [--newest] NAME`.
 
-Starts a real broker, sets quotas, lets real clients run into them, and writes `NAME-request.log.gz` and `NAME-quotas.json` to
+Starts a real broker, sets quotas, lets real clients run into them, and writes `NAME-request.log.gz` and `NAME-quotas.yaml` to
 `tests/pipeline/captures`. Needs what `make jars` fetches.
 """
 
@@ -37,8 +37,7 @@ def main() -> int:
         recording = throttled.record(cluster, rules, given.seconds)
     log = given.into / f"{given.name}-request.log.gz"
     log.write_bytes(gzip.compress(recording.log, 9))
-    note = "rules in force; null is the default entity; windows as by default"
-    (given.into / f"{given.name}-quotas.json").write_text(recording.rules_json(note))
+    (given.into / f"{given.name}-quotas.yaml").write_text(recording.rules_yaml())
     print(f"{log}: {log.stat().st_size} bytes")
     return 0
 

@@ -1,5 +1,5 @@
 """
-Records what Spark tells its listeners when tasks fail: `python -m tools.record_spark_events [version…]`.
+Records what Spark sends to its listeners when tasks fail: `python -m tools.record_spark_events [version…]`.
 
 Needs `make jars spark`, and every version that is named. Each case of tests/spark runs for real, between two jobs that mark its
 place in the application's event log; its lines become tests/spark_listener/recorded/<version>/<case>.jsonl.
@@ -38,7 +38,7 @@ ON_A_CLUSTER = tuple(row.case for row in CLUSTER_ROWS[2:])
 LEFT_OUT = (
     "SparkListenerEnvironmentUpdate",  # the machine's own properties
     "SparkListenerLogStart",
-    "org.apache.spark.sql.execution.ui.",  # plans: long, and nobody reads them
+    "org.apache.spark.sql.execution.ui.",  # plans: long and not needed
 )
 
 

@@ -34,7 +34,7 @@ def main(rows: int) -> None:
     piece = rows // APPENDS
     with tempfile.TemporaryDirectory() as folder:
         kept = History.create(folder)
-        detail, sums = kept.detail, kept.rollups
+        detail = kept.detail
         for number in range(APPENDS):
             part = requests.slice(number * piece, piece)
             _timed("append", piece, partial(detail.append, f"{number}", part))
@@ -42,10 +42,9 @@ def main(rows: int) -> None:
         _timed("compact", rows, detail.compact)
         _timed("read compacted", rows, lambda: _read(detail))
         _size("history", detail, rows)
-        followers = list(kept.followers(detail))[1:]
-        for name, follower in zip(sums, followers, strict=True):
-            _timed(name, rows, follower.follow)
-            _size(name, sums[name], rows)
+        *_, follower = kept.followers(detail)
+        _timed("seconds", rows, follower.follow)
+        _size("seconds", kept.seconds, rows)
 
 
 def _read(table: Table) -> int:

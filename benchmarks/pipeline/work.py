@@ -14,10 +14,10 @@ import pyarrow as pa
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.history import History
-from quotascope.pipeline.ingest import Options, Report, ingest
+from quotascope.pipeline.ingest import IngestOptions, IngestReport, ingest
+from quotascope.pipeline.replay import replay
+from quotascope.pipeline.replay.frame import NEEDED
 from quotascope.pipeline.table import Table
-from quotascope.pipeline.whatif import replay
-from quotascope.pipeline.whatif.batches import NEEDED
 from quotascope.quotas import QuotaSet
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ LEAST: Final = 100.0
 MOST: Final = 100_000.0
 """Bytes/s of the candidates: from what most of the entities pass to what only the busiest does."""
 BYTES_FOR_A_PERCENT: Final = 100_000.0
-HISTORY: Final = ("history", "seconds", "minutes", "hours")
+HISTORY: Final = ("history", "seconds")
 """Folders of the tables that are made of requests."""
-_OPTIONS: Final = Options(broker_pattern="/broker-([0-9]+)/")
+_OPTIONS: Final = IngestOptions(broker_pattern="/broker-([0-9]+)/")
 
 
 def limits(number: int) -> list[float]:
@@ -70,7 +70,7 @@ def ingest_alone(files: Sequence[str], folder: str, lines: int) -> None:
     _check(ingest(files, folder, _OPTIONS), lines)
 
 
-def _check(report: Report, lines: int) -> None:
+def _check(report: IngestReport, lines: int) -> None:
     assert report.read == lines
     assert report.balanced
     assert report.duplicates == 0
@@ -84,7 +84,8 @@ def history_on_spark(spark: "SparkSession", folder: str) -> None:
         shutil.rmtree(Path(folder) / name, ignore_errors=True)
     history, run = History.create(folder), SparkRun(spark)
     assert history.update(Table.open(f"{folder}/requests"), run) > 0
-    history.compact(run)
+    for table in (history.detail, history.seconds):
+        table.compact(run=run)
 
 
 def replay_on_spark(spark: "SparkSession", folder: str, number: int) -> None:

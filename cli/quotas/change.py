@@ -41,7 +41,7 @@ def alter(
     """
     from rich.console import Console
 
-    from quotascope.exporter.impact import reaching
+    from quotascope.exporter.diagnosis.impact import reaching
     from quotascope.quotas import InvalidQuotas, QuotaSet, apply_changes, difference
 
     from .change_view import view
@@ -71,8 +71,7 @@ def alter(
 def _affected(
     snapshot: Snapshot | None, old: QuotaSet, new: QuotaSet
 ) -> Affected | None:
-    from quotascope.exporter.impact import impacts
-    from quotascope.exporter.ip_impact import ip_impacts
+    from quotascope.exporter.diagnosis.impact import impacts, ip_impacts
 
     from .change_view import Affected
 

@@ -11,9 +11,8 @@ from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.impact import Impact
-from quotascope.exporter.ip_impact import IpImpact
-from quotascope.exporter.units import (
+from quotascope.exporter.diagnosis.impact import Impact, IpImpact
+from quotascope.exporter.diagnosis.units import (
     NOT_APPLICABLE,
     UNKNOWN_NUMBER,
     UNLIMITED,
@@ -87,7 +86,7 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
         yield Constrain(_table(rows[:most]), WIDEST)
     if len(rows) > most:
         yield Text(f"and {len(rows) - most} more: --top shows more", style="dim")
-    if any(impact.counted_anew for impact in affected.clients[:most]):
+    if any(impact.window_restarts for impact in affected.clients[:most]):
         yield Text(
             "* counted from zero: its window or bucket starts again", style="dim"
         )
@@ -110,7 +109,7 @@ def _client(impact: Impact) -> Iterator[Text]:
     unlimited = impact.after is not None and impact.after.bound is None
     scale = 100 if kind is QuotaType.REQUEST else 1
     name = entity_name(impact.user, impact.client_id)
-    yield Text(f"{name} *" if impact.counted_anew else name)
+    yield Text(f"{name} *" if impact.window_restarts else name)
     yield Text(short_type(kind))
     yield Text("?" if usage is None else amount(kind, usage * scale))
     yield Text(_bound(kind, impact.before))

@@ -40,35 +40,21 @@ def configured(config: Config) -> QuotaSet:
 
 def usage(config: Config, exporter: HttpTarget | None) -> Snapshot | None:
     """The usage of entities, from an exporter or from the brokers; None when neither is named. Reports what cannot be read."""
-    from quotascope.exporter.diagnosis import Severity, diagnose
-    from quotascope.exporter.own_page import read_exporter
+    from quotascope.exporter.diagnosis import FindingSeverity
 
-    from ..status import read_once
+    from ..explain import warn_of_callbacks
+    from ..status import observe
 
-    if exporter is not None:
-        return asyncio.run(read_exporter(exporter))
-    if not config.sources and not config.discovery.wanted:
+    if exporter is None and not config.sources and not config.discovery.wanted:
         return None
-    snapshot = asyncio.run(read_once(config))
-    for finding in diagnose(snapshot):
-        if finding.severity is Severity.ERROR:
+    snapshot, findings = asyncio.run(observe(config, exporter))
+    for finding in findings:
+        if finding.severity is FindingSeverity.ERROR:
             typer.echo(
                 f"quotascope: {finding.text} {finding.advice}".rstrip(), err=True
             )
-    tell_overruling(snapshot.limits)
+    warn_of_callbacks(snapshot.limits)
     return snapshot
-
-
-def tell_overruling(limits: Limits | None) -> None:
-    """Where a custom callback decides, the quotas are shown, but mean nothing."""
-    from quotascope.exporter.explain import overruling
-    from quotascope.exporter.untrusted import one_line
-
-    for node_id, name in overruling(limits).items() if limits else ():
-        typer.echo(
-            f"quotascope: node {node_id} leaves quotas to {one_line(name)}: that decides there, and not what follows",
-            err=True,
-        )
 
 
 def limits_and_usage(
@@ -77,13 +63,13 @@ def limits_and_usage(
     """The rules and the entities under them. Without Kafka's Admin API, an exporter's page has both."""
     from quotascope.exporter.errors import LimitsError
 
-    from ..explain import read_limits
+    from ..explain import read_limits, warn_of_callbacks
 
     if exporter is None:
         snapshot = usage(config, None)
         if snapshot is None:
             limits = asyncio.run(read_limits(config))
-            tell_overruling(limits)
+            warn_of_callbacks(limits)
             return limits, None
     elif config.kafka is None:
         snapshot = usage(config, exporter)
@@ -98,10 +84,11 @@ def limits_and_usage(
 
 
 async def _joined(config: Config, exporter: HttpTarget) -> Snapshot:
-    from quotascope.exporter.own_page import read_exporter
+    from quotascope.exporter.api.client import read_exporter
 
-    from ..explain import read_limits
+    from ..explain import read_limits, warn_of_callbacks
 
     limits = await read_limits(config)
-    tell_overruling(limits)
-    return await read_exporter(exporter, limits)
+    warn_of_callbacks(limits)
+    snapshot, _ = await read_exporter(exporter, limits)
+    return snapshot

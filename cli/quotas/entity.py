@@ -55,7 +55,7 @@ class Whom:
 
 def refuse_principal(entity: Entity) -> None:
     """Raise ``typer.BadParameter`` for the string form of a principal, which no quota of Kafka is looked up by."""
-    from quotascope.exporter.explain import PRINCIPAL_TYPE
+    from quotascope.exporter.diagnosis.explain import PRINCIPAL_TYPE
 
     user = getattr(entity, "user", None)
     if isinstance(user, str) and user.startswith(PRINCIPAL_TYPE):

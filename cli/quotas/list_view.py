@@ -10,9 +10,9 @@ from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.rule_usage import Hit, IpUsage, RuleUsage
-from quotascope.exporter.selection import NEAR
-from quotascope.exporter.units import (
+from quotascope.exporter.diagnosis.rule_usage import Hit, IpUsage, RuleUsage
+from quotascope.exporter.diagnosis.selection import NEAR
+from quotascope.exporter.diagnosis.units import (
     NOT_APPLICABLE,
     UNKNOWN,
     UNKNOWN_NUMBER,
@@ -27,7 +27,7 @@ from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.quotas import Entity, described, to_admin
 from quotascope.quotas.entity import in_order as rank
 
-from ..usage_table import WIDEST, Bar
+from ..usage_table import WIDEST, UsageBar
 
 _BAR = 7
 _MOST_NAMES = 100
@@ -91,7 +91,7 @@ def _use(rule: RuleUsage) -> Iterator[RenderableType]:
         near = "yellow" if rule.fullest >= NEAR else "green"
         style = "red" if rule.fullest >= 1 or throttled else near
         used = percent(rule.fullest)
-    yield Bar(rule.fullest, style)
+    yield UsageBar(rule.fullest, style)
     yield Text(used, style)
     if rule.hits is None:
         names = UNKNOWN

@@ -39,7 +39,7 @@ def list_(
     """Show every configured quota, with the entities under it now and their utilization."""
     from rich.console import Console
 
-    from quotascope.exporter.rule_usage import rule_usage
+    from quotascope.exporter.diagnosis.rule_usage import rule_usage
 
     from . import list_view
     from .cluster import limits_and_usage

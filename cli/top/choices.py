@@ -15,13 +15,13 @@ DOWN: Final = "down"
 PAGE_UP: Final = "page up"
 PAGE_DOWN: Final = "page down"
 HOME: Final = "home"
-"""Keys that are no characters; the others are called as what they type."""
+"""Keys that are no characters; the others have the name of their character."""
 
 _PAGE: Final = 10
 _LONGEST_TEXT: Final = 60
 
 
-class Order(StrEnum):
+class TopOrder(StrEnum):
     """By what the rows are sorted."""
 
     USED = "used"
@@ -30,7 +30,7 @@ class Order(StrEnum):
     USAGE = "usage"
 
 
-class Kind(StrEnum):
+class TopType(StrEnum):
     """Which quotas are shown."""
 
     ALL = "all"
@@ -42,18 +42,18 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What is shown."""
+    """What the screen shows."""
 
-    order: Order = Order.USED
-    kind: Kind = Kind.ALL
+    order: TopOrder = TopOrder.USED
+    kind: TopType = TopType.ALL
     text: str = ""
-    """Only users and client ids that hold it, in either case."""
+    """Only users and client-ids that contain it, ignoring case."""
     typing: bool = False
     """Whether keys are characters of ``text`` now."""
     first: int = 0
     """How many rows are above the screen."""
     over: bool = False
-    """Whether it is time to end."""
+    """Whether the command is to end."""
 
     def pressed(self, key: str) -> Choices:
         """The choices after a key; one that means nothing changes nothing."""
@@ -77,9 +77,9 @@ class Choices:
             case "q":
                 return replace(self, over=True)
             case "s":
-                return replace(self, order=_after(list(Order), self.order), first=0)
+                return replace(self, order=_after(list(TopOrder), self.order), first=0)
             case "t":
-                return replace(self, kind=_after(list(Kind), self.kind), first=0)
+                return replace(self, kind=_after(list(TopType), self.kind), first=0)
             case "/":
                 return replace(self, typing=True)
             case "escape":

@@ -1,4 +1,4 @@
-"""`quotascope top`: its options, and where the numbers come from."""
+"""`quotascope top`: its options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .. import options
 from ..grouping import grouped
 from ..running_exporter import RunningExporter
 from ..settings import SourceOptions
-from .choices import Choices, Kind, Order
+from .choices import Choices, TopOrder, TopType
 
 EXAMPLES = """
 Examples:
@@ -26,6 +26,8 @@ quotascope top --bootstrap-servers broker-1:9092 --discover 'http://{host}:8778/
 
 quotascope top --exporter http://quotascope:9749 | head     # no terminal: one table
 
+quotascope top --exporter http://quotascope:9749 --json | jq '.entities[] | select(.utilization > 0.9)'
+
 Keys: s sorts by something else, t shows one type of quota, / filters, arrows scroll, q ends.
 """
 
@@ -37,29 +39,31 @@ def top(
     *,
     running: RunningExporter,
     sort: Annotated[
-        Order, typer.Option(help="By use of the limit, delay, name, or amount.")
-    ] = Order.USED,
+        TopOrder, typer.Option(help="By utilization, throttle time, name, or usage.")
+    ] = TopOrder.USED,
     kind: Annotated[
-        Kind, typer.Option("--type", help="Show one type of quota only.")
-    ] = Kind.ALL,
+        TopType, typer.Option("--type", help="Show one type of quota only.")
+    ] = TopType.ALL,
     text: Annotated[
         str,
         typer.Option(
-            "--filter", metavar="TEXT", help="Show users and client ids that hold it."
+            "--filter",
+            metavar="TEXT",
+            help="Show users and client-ids that contain it.",
         ),
     ] = "",
     every: options.Every = "2s",
+    json: options.Json = False,
     read: SourceOptions,
 ) -> None:
-    """Watch who is closest to or over their limits; without a terminal, one look."""
+    """Watch the entities that are closest to their limits or above; once, without a terminal or with --json."""
     from rich.console import Console
 
     from quotascope.exporter.config import seconds_of
     from quotascope.exporter.logs import configure_logs
 
     from ..terminal import can_redraw
-    from .show import print_once, watch
-    from .sources import reading
+    from .show import print_once, reading, watch
 
     seconds = seconds_of(every, "--every")
     if seconds < _SHORTEST_SECONDS:
@@ -71,7 +75,7 @@ def top(
     source = reading(settings, running.target())
     console = Console(highlight=False)
     choices = Choices(order=sort, kind=kind, text=text)
-    if can_redraw(console):
+    if can_redraw(console) and not json:
         asyncio.run(watch(source, console, choices, seconds))
     else:
-        asyncio.run(print_once(source, console, choices))
+        asyncio.run(print_once(source, console, choices, as_json=json))

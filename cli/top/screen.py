@@ -17,34 +17,44 @@ from rich.console import (
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.counts import limits_unknown, muted, throttles_unknown
-from quotascope.exporter.selection import NEAR
+from quotascope.exporter.diagnosis.selection import (
+    NEAR,
+    Order,
+    Selection,
+    in_order,
+    matching,
+)
+from quotascope.exporter.diagnosis.trails import Trails, used_part
+from quotascope.exporter.diagnosis.units import (
+    entity_name,
+    limits_unknown,
+    muted,
+    rule_or_cause,
+    short_type,
+    throttle_name,
+    throttles_unknown,
+    usage_of_limit,
+    used_name,
+)
 from quotascope.exporter.snapshot import (
     EntityUsage,
     LimitState,
     Snapshot,
-    ThrottleCause,
     Usages,
 )
-from quotascope.exporter.trails import Trails, used_part
-from quotascope.exporter.units import (
-    entity_name,
-    rule_name,
-    seconds,
-    short_type,
-    usage_of_limit,
-    used_name,
-)
 from quotascope.exporter.untrusted import one_line
+from quotascope.metrics import QuotaType
 
 from ..table_column import TableColumn
-from ..usage_table import Bar
+from ..usage_table import UsageBar
 from .choices import Choices
-from .rows import chosen
-from .sparkline import sparkline
 
 _LINES_AROUND: Final = 5
 """The first line, the header of the table and its line, an empty line, and the keys."""
+
+
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_ASCII_BARS: Final = "_.-=+*%#"
 
 
 def screen(
@@ -60,8 +70,10 @@ def screen(
     fit = max(1, height - _LINES_AROUND)
     first = min(choices.first, max(0, len(rows) - fit))
     table = entity_table(rows[first : first + fit], trails, width)
-    last = _cut(_last_line(choices, problem))
-    return Group(_cut(_head(snapshot, choices)), table, Text(), last)
+    head = Text("quotascope top  ", "bold")
+    of_type = chosen(snapshot.measured, Choices(kind=choices.kind))
+    head.append(summary(snapshot, of_type), "not bold")
+    return Group(_cut(head), table, Text(), _cut(_last_line(choices, problem)))
 
 
 def summary(snapshot: Snapshot, shown: Usages) -> str:
@@ -94,10 +106,30 @@ def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int) -> Tab
     return table
 
 
-def _head(snapshot: Snapshot, choices: Choices) -> Text:
-    text = Text("quotascope top  ", "bold")
-    shown = chosen(snapshot.measured, Choices(kind=choices.kind))
-    return text.append(summary(snapshot, shown), "not bold")
+def chosen(measured: Usages, choices: Choices) -> Usages:
+    """All entities that are limited or throttled, of the chosen type and names, in the chosen order."""
+    types = {short_type(each): each for each in QuotaType}
+    wanted = Selection(
+        order=Order(choices.order.value),
+        quota_type=types.get(choices.kind.value),
+        text=choices.text,
+    )
+    return in_order(matching(measured, wanted), wanted)
+
+
+def sparkline(parts: Sequence[float | None], *, ascii_only: bool = False) -> str:
+    """
+    Ratios as a line of small bars: a full one from 1 on, a blank where the ratio is unknown.
+
+    >>> sparkline([None, 0.0, 0.5, 0.99, 1.0, 7.0])
+    ' ▁▅██'
+    """
+    bars = _ASCII_BARS if ascii_only else _BARS
+    most = len(bars) - 1
+    return "".join(
+        " " if part is None else bars[min(most, max(0, int(part * most)))]
+        for part in parts
+    )
 
 
 def _last_line(choices: Choices, problem: str) -> Text:
@@ -150,35 +182,29 @@ def _style(usage: EntityUsage) -> str:
     return "yellow" if used >= NEAR else "green"
 
 
-def _who(usage: EntityUsage, _: Trails) -> Text:
-    entity = usage.entity
-    return Text(entity_name(entity.user, entity.client_id), _style(usage))
-
-
-def _amount(usage: EntityUsage, _: Trails) -> Text:
-    return Text(usage_of_limit(usage))
-
-
-def _rule(usage: EntityUsage, _: Trails) -> Text:
-    if usage.cause is ThrottleCause.CONTROLLER_MUTATION:
-        return Text("throttled by a mutation quota")
-    if usage.cause is ThrottleCause.UNKNOWN:
-        return Text("unknown: its own quota or a mutation quota")
-    return Text(rule_name(usage.entity.resolution))
-
-
 _NODE = _Column(
     header="node", cell=lambda usage, _: Text(one_line(usage.entity.broker)), width=4
 )
-_WHO = _Column(header="who", cell=_who, share=3)
+_WHO = _Column(
+    header="who",
+    cell=lambda usage, _: Text(
+        entity_name(usage.entity.user, usage.entity.client_id), _style(usage)
+    ),
+    share=3,
+)
 _QUOTA = _Column(
     header="quota",
     cell=lambda usage, _: Text(short_type(usage.entity.quota_type)),
     width=8,
 )
-_AMOUNT = _Column(header="usage / limit", cell=_amount, width=20, right=True)
+_AMOUNT = _Column(
+    header="usage / limit",
+    cell=lambda usage, _: Text(usage_of_limit(usage)),
+    width=20,
+    right=True,
+)
 _BAR = _Column(
-    header="", cell=lambda usage, _: Bar(used_part(usage), _style(usage)), width=10
+    header="", cell=lambda usage, _: UsageBar(used_part(usage), _style(usage)), width=10
 )
 _USED = _Column(
     header="used",
@@ -190,10 +216,7 @@ _USED = _Column(
 )
 _DELAY = _Column(
     header="delay",
-    cell=lambda usage, _: Text(
-        seconds(usage.throttle_time_seconds) if usage.throttle_known else "unknown",
-        _style(usage),
-    ),
+    cell=lambda usage, _: Text(throttle_name(usage), _style(usage)),
     width=7,
     right=True,
 )
@@ -202,7 +225,11 @@ _LATELY = _Column(
     cell=lambda usage, trails: _Trail(trails.of(usage), _style(usage)),
     width=20,
 )
-_RULE = _Column(header="rule that decides", cell=_rule, share=3)
+_RULE = _Column(
+    header="rule that decides",
+    cell=lambda usage, _: Text(rule_or_cause(usage)),
+    share=3,
+)
 
 _NARROW = (_WHO, _QUOTA, _USED, _DELAY)
 _SMALL = (_NODE, _WHO, _QUOTA, _AMOUNT, _USED, _DELAY)

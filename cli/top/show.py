@@ -1,39 +1,70 @@
-"""`quotascope top` at work: it reads, draws, and listens."""
+"""`quotascope top` at work: it reads the brokers or an exporter, draws, and waits for keys."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeAlias
 
 import typer
 from rich.console import Console
 
-from quotascope.exporter.diagnosis import Severity, diagnose
+from quotascope.exporter.api.client import Observed, read_exporter
+from quotascope.exporter.api.documents import encoded, entity_document, health_document
+from quotascope.exporter.config import Config
+from quotascope.exporter.diagnosis import FindingSeverity, diagnose
+from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import ExporterError
-from quotascope.exporter.snapshot import Snapshot
-from quotascope.exporter.trails import Trails
+from quotascope.exporter.sources.fetch import HttpTarget
 
+from ..compose import build_collection
 from ..terminal import Draw, full_screen
 from .choices import END, Choices
 from .keyboard import listening
-from .rows import chosen
-from .screen import entity_table, screen, summary
-from .sources import Read
+from .screen import chosen, entity_table, screen, summary
 
+Read: TypeAlias = Callable[[], Awaitable[Observed]]
+"""The state of the cluster now. Raises ``ExporterError``."""
 _NOTHING_PRESSED = ""
 
 
+@asynccontextmanager
+async def reading(config: Config, exporter: HttpTarget | None) -> AsyncIterator[Read]:
+    """What reads again and again. Raises ``ConfigError`` and ``ClientError``."""
+    if exporter is not None:
+        yield lambda: read_exporter(exporter)
+        return
+    async with build_collection(config, watch=True) as collection:
+
+        async def read() -> Observed:
+            snapshot = await collection.snapshot(config.collection.timeout_seconds)
+            return snapshot, diagnose(snapshot)
+
+        yield read
+
+
 async def print_once(
-    reading: AbstractAsyncContextManager[Read], console: Console, choices: Choices
+    reading: AbstractAsyncContextManager[Read],
+    console: Console,
+    choices: Choices,
+    *,
+    as_json: bool = False,
 ) -> None:
-    """One plain table. Raises ``ExporterError``, and ``typer.Exit`` with 1 when something could not be read."""
+    """One plain table, or JSON. Raises ``ExporterError``, and ``typer.Exit`` with 1 when something could not be read."""
     async with reading as read:
-        snapshot = await read()
+        snapshot, findings = await read()
     rows = chosen(snapshot.measured, choices)
-    console.print(summary(snapshot, rows), soft_wrap=True)
-    console.print(entity_table(rows, Trails(), console.width))
-    failed = [f for f in diagnose(snapshot) if f.severity is Severity.ERROR]
+    if as_json:
+        health = health_document(snapshot, findings)
+        entities = [entity_document(usage) for usage in rows]
+        answer = {"health": health, "entities": entities}
+        typer.echo(encoded(answer, indent=2), nl=False)
+    else:
+        console.print(summary(snapshot, rows), soft_wrap=True)
+        console.print(entity_table(rows, Trails(), console.width))
+    failed = [each for each in findings if each.severity is FindingSeverity.ERROR]
     for finding in failed:
         typer.echo(f"quotascope: {finding.text} {finding.advice}".rstrip(), err=True)
     if failed:
@@ -49,8 +80,8 @@ async def watch(
     """
     Draw again and again until a key or a signal ends it.
 
-    Raises ``ExporterError`` when the first look fails; a later one that fails so is told on the screen, and what nobody
-    expected of it ends the screen and is raised.
+    Raises ``ExporterError`` when the first read fails. The screen shows why a later one fails; any other error ends the
+    screen and is raised.
     """
     async with reading as read:
         show = _Show(await read(), choices)
@@ -71,19 +102,19 @@ async def watch(
 
 
 class _Show:
-    """What is to be seen now."""
+    """What the screen shows now."""
 
-    def __init__(self, snapshot: Snapshot, choices: Choices) -> None:
+    def __init__(self, observed: Observed, choices: Choices) -> None:
         self.choices = choices
         self.problem = ""
         self.trails = Trails()
-        self.saw(snapshot)
+        self.update(observed)
 
-    def saw(self, snapshot: Snapshot) -> None:
-        """There is something newer."""
-        self.snapshot = snapshot
-        self.trails.note(snapshot)
-        failed = [f for f in diagnose(snapshot) if f.severity is Severity.ERROR]
+    def update(self, observed: Observed) -> None:
+        """Show a newer snapshot."""
+        self.snapshot, findings = observed
+        self.trails.note(self.snapshot)
+        failed = [each for each in findings if each.severity is FindingSeverity.ERROR]
         self.problem = failed[0].text if failed else ""
 
 
@@ -93,9 +124,9 @@ async def _look_again(
     while True:
         await asyncio.sleep(every_seconds)
         try:
-            show.saw(await read())
+            show.update(await read())
         except ExporterError as error:
-            show.problem = f"what is shown is old: {error}"
+            show.problem = f"the figures are old: {error}"
         keys.put_nowait(_NOTHING_PRESSED)
 
 

@@ -17,9 +17,11 @@ from typing import Any, Final
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
+from quotascope.metrics.protocol import ApiKey
+
 from ..accounting import ThrottleAccount, confluent_kafka_config
 from ..accounting.confluent import ThrottleEvent, client_account
-from ..throttling import ApiKey, RetryOptions
+from ..throttling import RetryOptions
 from .paced_futures import Ask, PacedFutures, QuotaExceeded
 
 __all__ = ["QuotaExceeded", "ThrottleAwareAdmin"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from quotascope.metrics.protocol import ErrorCode
+
 from ..accounting import ClientAccount
 from ..throttling import ApiError, MutationAnswer
-from ..throttling.mutation import THROTTLING_QUOTA_EXCEEDED, K
+from ..throttling.mutation import K
 
 Send: TypeAlias = Callable[[tuple[K, ...], int], MutationAnswer[K]]
 """What `mutate` calls: sends a request for some topics with a timeout in ms."""
@@ -32,4 +34,4 @@ def counted(send: Send[K], client: ClientAccount) -> Send[K]:
 def any_refused(results: Mapping[K, ApiError | None]) -> bool:
     """Whether a quota refused any of the topics."""
     codes = (error.code for error in results.values() if error is not None)
-    return THROTTLING_QUOTA_EXCEEDED in codes
+    return ErrorCode.THROTTLING_QUOTA_EXCEEDED in codes

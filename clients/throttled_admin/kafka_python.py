@@ -20,12 +20,14 @@ from kafka.protocol.admin import (
     DeleteTopicsRequest,
 )
 
+from quotascope.metrics.protocol import ApiKey
+
 from ..accounting import ThrottleAccount, kafka_python_config
 from ..accounting.kafka_python import client_account
 from ..errors import AdminUnreachable
-from ..throttling import ApiKey, MutationAnswer, RetryOptions, mutate
+from ..throttling import MutationAnswer, RetryOptions, mutate
 from .counted import counted
-from .outcomes import Entry, Outcomes, QuotaExceeded, Topic
+from .outcomes import Entry, QuotaExceeded, Topic, TopicOutcomes
 
 __all__ = ["QuotaExceeded", "ThrottleAwareAdmin"]
 
@@ -152,7 +154,7 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
         *,
         raise_errors: bool,
     ) -> list[Entry]:
-        outcomes = Outcomes(topics)
+        outcomes = TopicOutcomes(topics)
 
         def send(pending: tuple[Topic, ...], left_ms: int) -> MutationAnswer[Topic]:
             ms = max(1, min(left_ms, self.config["request_timeout_ms"]))

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from kafka import errors
 
+from quotascope.metrics.protocol import ErrorCode
+
 from ..errors import AdminRequestFailed, AdminTimeout, ClientError, MutationThrottled
 from ..throttling import ApiError
 
@@ -15,7 +17,6 @@ Topic: TypeAlias = str | UUID
 Entry: TypeAlias = dict[str, Any]
 """What a response says of one topic."""
 
-_REQUEST_TIMED_OUT = 7
 _UNKNOWN = -1
 
 
@@ -23,7 +24,7 @@ class QuotaExceeded(MutationThrottled, errors.ThrottlingQuotaExceededError):  # 
     """Error 89 when no time is left to try again; `throttle_time_ms` is what is left of the throttle."""
 
 
-class Outcomes:
+class TopicOutcomes:
     """The last that was said of each topic."""
 
     def __init__(self, topics: Iterable[Topic]) -> None:
@@ -70,7 +71,7 @@ def _changed(name: str, error: ClientError | None) -> Entry:
     if isinstance(error, MutationThrottled):
         return {"throttle_time_ms": error.throttle_time_ms}
     if isinstance(error, AdminTimeout):
-        return {"name": name, "error_code": _REQUEST_TIMED_OUT, "error_message": str(error)}  # fmt: skip
+        return {"name": name, "error_code": ErrorCode.REQUEST_TIMED_OUT, "error_message": str(error)}  # fmt: skip
     if isinstance(error, AdminRequestFailed) and error.code is None:
         return {"name": name, "error_code": _UNKNOWN, "error_message": str(error)}
     return {}

@@ -10,17 +10,17 @@ from typing import TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException
 
+from quotascope.metrics.protocol import ApiKey, ErrorCode
+
 from ..accounting import ClientAccount
 from ..errors import AdminTimeout, ClientError, MutationThrottled
 from ..throttling import (
     ApiError,
-    ApiKey,
     MutationAnswer,
     RetryOptions,
     first_waiting_version,
     mutate,
 )
-from ..throttling.mutation import THROTTLING_QUOTA_EXCEEDED
 from .counted import counted
 
 Futures: TypeAlias = Mapping[str, Future[object]]
@@ -37,7 +37,7 @@ class QuotaExceeded(MutationThrottled, KafkaException):
         self, request: str, throttle_time_ms: int, message: str | None
     ) -> None:
         super().__init__(request, throttle_time_ms, message)
-        self.args = (KafkaError(THROTTLING_QUOTA_EXCEEDED, str(self)),)
+        self.args = (KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, str(self)),)
 
 
 class PacedFutures:
@@ -112,7 +112,7 @@ class PacedFutures:
         if not isinstance(problem, KafkaException):
             raise problem
         error: KafkaError = problem.args[0]
-        if error.code() != THROTTLING_QUOTA_EXCEEDED:
+        if error.code() != ErrorCode.THROTTLING_QUOTA_EXCEEDED:
             self._settle(topic, problem)
         return ApiError(error.code(), error.str())
 

@@ -8,6 +8,8 @@ from typing import Any, Final, TypeAlias
 
 from kafka import KafkaAdminClient, errors
 
+from quotascope.metrics.protocol import ErrorCode
+
 from ..accounting import ThrottleAccount
 from ..errors import (
     AdminRequestFailed,
@@ -19,15 +21,11 @@ from ..errors import (
 )
 from ..kafka_python import connect
 from ..security import Connection
-from ..throttling.mutation import THROTTLING_QUOTA_EXCEEDED
 from ..topic_admin import TopicFound, TopicShape
 from .kafka_python import ThrottleAwareAdmin
 from .outcomes import Entry
 
-_UNKNOWN_TOPIC: Final = 3
-_TIMED_OUT: Final = 7
-_EXISTS: Final = 36
-_NOT_ALLOWED: Final = (29, 31)  # TOPIC_ and CLUSTER_AUTHORIZATION_FAILED
+_NOT_ALLOWED: Final = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)  # fmt: skip
 _NO_ANSWER: Final = (errors.KafkaTimeoutError, errors.RequestTimedOutError)
 _DEFAULT: Final = -1
 _Connect: TypeAlias = Callable[[], KafkaAdminClient]
@@ -53,7 +51,7 @@ class KafkaPythonTopics:
     def find(self, name: str) -> TopicFound | None:
         """A topic; None when there is none of that name."""
         (entry,) = self._ask("Metadata", lambda admin: admin.describe_topics([name]))
-        if entry["error_code"] == _UNKNOWN_TOPIC:
+        if entry["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return None
         self._check("Metadata", "Describe", name, entry)
         replicas = [len(each["replica_nodes"]) for each in entry["partitions"]]
@@ -76,9 +74,9 @@ class KafkaPythonTopics:
             return found["topics"]
 
         (entry,) = self._ask("CreateTopics", ask)
-        if entry["error_code"] == _EXISTS:
+        if entry["error_code"] == ErrorCode.TOPIC_ALREADY_EXISTS:
             return None
-        if entry["error_code"] == _TIMED_OUT:
+        if entry["error_code"] == ErrorCode.REQUEST_TIMED_OUT:
             raise AdminTimeout("CreateTopics", timeout_ms / 1_000)
         self._check("CreateTopics", "Create", name, entry)
         return TopicFound(
@@ -113,7 +111,7 @@ class KafkaPythonTopics:
     def _check(self, request: str, operation: str, name: str, entry: Entry) -> None:
         """Raise what an answer says went wrong with the topic."""
         code, message = entry["error_code"], entry.get("error_message")
-        if code == THROTTLING_QUOTA_EXCEEDED:
+        if code == ErrorCode.THROTTLING_QUOTA_EXCEEDED:
             raise MutationThrottled(request, entry.get("throttle_time_ms", 0), message)
         if code in _NOT_ALLOWED:
             raise PermissionMissing(

@@ -5,7 +5,6 @@ What a client does when a broker throttles it (KIP-219, KIP-599), without a clie
 quota refused, and `mutate` does all of it around a function that sends requests.
 """
 
-from .api_key import ApiKey
 from .connection import ClientConnection, least_loaded
 from .metrics import ClientKind, throttle_time_sensor
 from .mutation import ApiError, MutationCall, RetryOptions
@@ -15,7 +14,6 @@ from .waiting import client_waits, first_waiting_version, has_throttle_time
 
 __all__ = [
     "ApiError",
-    "ApiKey",
     "ClientConnection",
     "ClientKind",
     "MutationAnswer",

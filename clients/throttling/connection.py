@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from quotascope.metrics import LONG_MAX, NEWEST_RELEASE, KafkaRelease, Sensor
+from quotascope.metrics.protocol import ApiKey
 
-from .api_key import ApiKey
 from .waiting import client_waits
 
 NodeT = TypeVar("NodeT")

@@ -7,10 +7,9 @@ from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
 from quotascope.metrics import INT_MAX
+from quotascope.metrics.protocol import ErrorCode
 
 from ..errors import AdminRequestFailed, AdminTimeout, ClientError, MutationThrottled
-
-THROTTLING_QUOTA_EXCEEDED: Final = 89
 
 _FIRST_BACKOFF_MS: Final = 100
 _LONGEST_BACKOFF_MS: Final = 1_000
@@ -166,7 +165,7 @@ class MutationCall(Generic[K]):
     ) -> ClientError | None:
         if error is None or error.code == 0:
             return None
-        if error.code == THROTTLING_QUOTA_EXCEEDED:
+        if error.code == ErrorCode.THROTTLING_QUOTA_EXCEEDED:
             return MutationThrottled(self._request, throttle_time_ms, error.message)
         return AdminRequestFailed(
             self._request, error.code, error.message or "no reason given"

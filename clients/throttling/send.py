@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Generic
 
 from quotascope.metrics import Clock, SteadyClock
+from quotascope.metrics.protocol import ApiKey
 
 from ..errors import AdminTimeout, AdminUnreachable, ClientError, TlsFailed
-from .api_key import ApiKey
 from .connection import ClientConnection
 from .mutation import ApiError, K, MutationCall, RetryOptions
 

@@ -9,8 +9,7 @@ as well, in every version. The release is that of the client's library, not the 
 from typing import Final
 
 from quotascope.metrics import KAFKA_4_4, NEWEST_RELEASE, KafkaRelease
-
-from .api_key import ApiKey
+from quotascope.metrics.protocol import ApiKey
 
 _SINCE: Final[dict[int, tuple[ApiKey, ...]]] = {
     0: (

@@ -11,7 +11,7 @@ from ..background import Background
 from ..cardinality import Cardinality
 from ..collection import Collection, Sampler
 from ..config import Config
-from ..diagnosis import Severity, diagnose
+from ..diagnosis import FindingSeverity, diagnose
 from ..discovery import Discovery, Roster
 from ..discovery.discovery import discovery_of
 from ..http import Handlers
@@ -20,7 +20,7 @@ from ..limits.admin import read_timeout
 from ..limits.refresh import LimitsRefresh
 from ..otlp import OtlpPush
 from ..snapshot import OwnHealth, Snapshot
-from ..web import Front
+from ..web import HttpServer
 from .parts import Parts
 from .reload import Reloader
 
@@ -76,13 +76,13 @@ class Exporter:
         self._handlers = Handlers(
             self.collection, collection, config.cluster, runbooks=runbooks
         )
-        self._front = Front(config.server)
+        self._server = HttpServer(config.server)
 
     async def __aenter__(self) -> Self:
         # requests that wait for a collection when the end comes are answered
         grace = self.parts.config.collection.timeout_seconds + 1
         try:
-            self.url = await self._front.open(self._handlers.app(), grace)
+            self.url = await self._server.open(self._handlers.app(), grace)
         except BaseException:
             await self._end()
             raise
@@ -215,12 +215,12 @@ class Exporter:
             return
         for finding in diagnose(snapshot):
             # errors were logged when they arose
-            if finding.severity is Severity.WARNING:
+            if finding.severity is FindingSeverity.WARNING:
                 log.warning(finding.text, advice=finding.advice)
         log.info("ready", entities=len(snapshot.measured), nodes=len(snapshot.nodes))
 
     async def _end(self) -> None:
-        await _close_part("server", self._front.close)
+        await _close_part("server", self._server.close)
         if self._push is not None:
             await _close_part("push", self._push.close)
         await self._background.close()

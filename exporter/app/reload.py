@@ -16,7 +16,7 @@ from ..config import Config, LogConfig
 from ..config.load import Loaded, loaded
 from ..config.section import Section
 from ..errors import ConfigError
-from ..garbage import search_now
+from ..process import collect_garbage
 from ..snapshot import ReloadHealth
 from .parts import Parts
 
@@ -91,7 +91,7 @@ class Reloader:
                 self._configure_logs(parts.config.log)
                 await exporter.swap(parts)
                 self._succeeded(before, parts.loaded, restart)
-                search_now()
+                collect_garbage()
             except ConfigError as error:
                 self._failed(error, error.subject, error.problems)
             except ClientError as error:

@@ -12,8 +12,8 @@ from quotascope.clients.quota_admin import Node, QuotaAdmin
 from ..config import KafkaDiscoveryConfig
 from ..errors import DiscoveryError
 from ..expiry import Expiring
+from ..threads import BlockingCalls
 from ..untrusted import shown
-from ..worker import Worker
 from .target import FoundNodes, NodeTarget, target_of
 
 _KEPT_SECONDS: Final = 3600.0
@@ -53,19 +53,19 @@ class KafkaFinder:
         self.interval_seconds = config.refresh_interval_seconds
         self._admin = admin
         self._clock = clock
-        self._worker = Worker("quotascope-discovery", DiscoveryError)
+        self._calls = BlockingCalls("quotascope-discovery", DiscoveryError)
         self._brokers_seen: Expiring[int, Node] = Expiring(_KEPT_SECONDS)
 
     async def find(self) -> FoundNodes:
         """The brokers and controllers. Raises ``DiscoveryError``."""
         try:
-            return await self._worker.run(self._find)
+            return await self._calls.run(self._find)
         except ClientError as error:
             raise DiscoveryError(str(error)) from error
 
     async def close(self) -> None:
         """End the connection."""
-        await self._worker.close(self._admin.close)
+        await self._calls.close(self._admin.close)
 
     def _find(self) -> FoundNodes:
         problems: list[str] = []

@@ -33,8 +33,8 @@ from quotascope.metrics.entities import Name
 
 from ..config import KafkaConfig, secret
 from ..errors import ConfigError, LimitsDenied, LimitsError
+from ..threads import BlockingCalls
 from ..tls import tls_of
-from ..worker import Worker
 from .model import CONNECTION_KEY, DEFAULT_IP, Limits, NodeSettings
 
 _FIRST_PATIENCE_SECONDS: Final = 2.0
@@ -82,14 +82,14 @@ class AdminLimits:
     ) -> None:
         self._admin = admin
         self._clock = clock
-        self._worker = Worker("quotascope-admin", LimitsError)
+        self._calls = BlockingCalls("quotascope-admin", LimitsError)
         self._nodes: dict[str, NodeSettings] = {}
         self._read_before = False
 
     async def read(self) -> Limits:
         """The limits as configured now. Raises ``LimitsError``."""
         try:
-            return await self._worker.run(self._read)
+            return await self._calls.run(self._read)
         except (PermissionMissing, AuthenticationFailed) as error:
             raise LimitsDenied(str(error)) from error
         except ClientError as error:
@@ -97,7 +97,7 @@ class AdminLimits:
 
     async def close(self) -> None:
         """End the connection, which may take a moment."""
-        await self._worker.close(self._admin.close)
+        await self._calls.close(self._admin.close)
 
     def _read(self) -> Limits:
         quotas = self._admin.describe_quotas()

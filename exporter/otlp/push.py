@@ -18,8 +18,8 @@ from quotascope.metrics.catalog import Family
 
 from ..config import OtlpProtocol
 from ..snapshot import PushHealth, Snapshot
+from ..threads import BlockingCalls
 from ..untrusted import shown
-from ..worker import Worker
 
 log = structlog.get_logger()
 
@@ -215,7 +215,7 @@ class OtlpPush:
         """What became of all pushes."""
         self.starts = Starts(time.time_ns()) if starts is None else starts
         self._sender: SnapshotSender | None = None
-        self._worker = Worker("otlp-push")
+        self._calls = BlockingCalls("otlp-push")
         self._task: asyncio.Task[None] | None = None
         self._sending: asyncio.Future[PushResult] | None = None
 
@@ -265,7 +265,7 @@ class OtlpPush:
     async def _push(self, sender: SnapshotSender) -> None:
         async def sent() -> PushResult:
             snapshot, now = await self._collect(), self._clock()
-            call = self._worker.run(lambda: sender.send(snapshot, now))
+            call = self._calls.run(lambda: sender.send(snapshot, now))
             self._sending = asyncio.ensure_future(call)
             return await asyncio.shield(self._sending)
 

@@ -1,5 +1,6 @@
-"""What people look at: the page at `/`, and the same entities as JSON."""
+"""The pages for people, at `/` and `/runbooks/`, and the same entities as JSON."""
 
+from .runbooks import Runbooks
 from .serving import Pages
 
-__all__ = ["Pages"]
+__all__ = ["Pages", "Runbooks"]

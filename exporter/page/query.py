@@ -1,71 +1,75 @@
-"""The query parameters of the page and of its JSON: what is wanted, and which part of it."""
+"""The query parameters of the page and of its JSON, and the entities that a query finds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 from urllib.parse import urlencode
 
 from quotascope.metrics import QuotaType
 
+from ..diagnosis.selection import Order, Selection, Show, in_order, matching
+from ..diagnosis.trails import Trails
+from ..diagnosis.units import limits_unknown
 from ..errors import InvalidQuery
-from ..selection import Order, Selection, Show
+from ..snapshot import EntityUsage, Snapshot
 from ..untrusted import shown
 
-SIZE: Final = 50
-MOST: Final = 500
-"""Entities of one page or answer, if nothing is said, and at most."""
+_SIZE: Final = 50
+_MOST: Final = 500
+"""Entities of one page or answer, by default and at most."""
 _FARTHEST: Final = 10_000_000
 _LONGEST: Final = 200
 """Characters of a text to look for, and of the id of a node."""
-_YES_OR_NO: Final = {"": False, "0": False, "false": False, "1": True, "true": True}
-_TYPES: Final = {each.label: each for each in QuotaType}
+_ORDERS: Final = {each.value: each for each in Order}
+_SHOWS: Final = {each.value: each for each in Show}
+_TYPES: Final[Mapping[str, QuotaType | None]] = {each.label: each for each in QuotaType}
+_FLAGS: Final = {"0": False, "false": False, "1": True, "true": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """What somebody asked for."""
+class EntityQuery:
+    """Which entities are wanted, in which order, and which part of them."""
 
     selection: Selection = field(default_factory=Selection)
     offset: int = 0
     """How many entities come before the first that is shown."""
-    size: int = SIZE
+    size: int = _SIZE
     """How many are shown at most."""
 
 
-def read_query(given: Mapping[str, str]) -> Query:
+def read_query(given: Mapping[str, str]) -> EntityQuery:
     """
-    The query of an address; parameters that are not known mean nothing.
+    The query of an address; unknown parameters are ignored.
 
     Raises:
-        InvalidQuery: a value is none of those that there are.
+        InvalidQuery: a value is not valid.
 
     """
     selection = Selection(
-        order=_one_of(given, "sort", Order, Order.USED),
-        backwards=_flag(given, "reverse"),
-        show=_one_of(given, "show", Show, Show.LIMITED),
-        quota_type=_quota_type(given),
+        order=_one_of(given, "sort", _ORDERS, Order.USED),
+        backwards=_one_of(given, "reverse", _FLAGS, usual=False),
+        show=_one_of(given, "show", _SHOWS, Show.LIMITED),
+        quota_type=_one_of(given, "type", _TYPES, None),
         text=_text(given, "q"),
         broker=_text(given, "broker"),
     )
     offset = _number(given, "offset", 0, 0, _FARTHEST)
-    return Query(
-        selection=selection, offset=offset, size=_number(given, "size", SIZE, 1, MOST)
+    return EntityQuery(
+        selection=selection, offset=offset, size=_number(given, "size", _SIZE, 1, _MOST)
     )
 
 
-def address_of(query: Query) -> str:
-    """The query as the part of an address from `?` on, without what is so anyway; `?` when all is."""
+def address_of(query: EntityQuery) -> str:
+    """The query as the part of an address from `?` on, without defaults; `?` when there is nothing else."""
     return "?" + urlencode(list(parameters(query)))
 
 
-def parameters(query: Query) -> Iterator[tuple[str, str]]:
-    """The parameters that differ from what is so without any."""
+def parameters(query: EntityQuery) -> Iterator[tuple[str, str]]:
+    """The parameters that differ from their defaults."""
     wanted = query.selection
-    said = (
+    given = (
         ("sort", wanted.order.value, Order.USED.value),
         ("reverse", "1" if wanted.backwards else "", ""),
         ("show", wanted.show.value, Show.LIMITED.value),
@@ -73,38 +77,71 @@ def parameters(query: Query) -> Iterator[tuple[str, str]]:
         ("q", wanted.text, ""),
         ("broker", wanted.broker, ""),
         ("offset", str(query.offset), "0"),
-        ("size", str(query.size), str(SIZE)),
+        ("size", str(query.size), str(_SIZE)),
     )
-    yield from ((name, value) for name, value, usual in said if value != usual)
+    yield from ((name, value) for name, value, usual in given if value != usual)
 
 
-_Value = TypeVar("_Value", bound=StrEnum)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryResult:
+    """The entities of a snapshot that a query finds."""
+
+    snapshot: Snapshot
+    trails: Trails
+    """How full their limits were lately."""
+    query: EntityQuery
+    total: int
+    """How many entities match the query."""
+    limits_unknown: int
+    """How many of all measured entities may have a limit that is unknown; ``Show.NEAR`` cannot find them."""
+    rows: Sequence[EntityUsage]
+    """Those of them that are shown."""
+
+    @property
+    def before(self) -> str | None:
+        """The address of the part before this one; None on the first."""
+        if self.query.offset == 0:
+            return None
+        return self._at(max(0, self.query.offset - self.query.size))
+
+    @property
+    def following(self) -> str | None:
+        """The address of the next part; None on the last."""
+        end = self.query.offset + self.query.size
+        return self._at(end) if end < self.total else None
+
+    def _at(self, offset: int) -> str:
+        return address_of(replace(self.query, offset=offset))
+
+
+def find_entities(
+    snapshot: Snapshot, trails: Trails, query: EntityQuery
+) -> QueryResult:
+    """Run a query on a snapshot."""
+    measured = snapshot.measured
+    found = matching(measured, query.selection)
+    end = query.offset + query.size
+    rows = in_order(found, query.selection, min(end, len(found)))[query.offset :]
+    return QueryResult(
+        snapshot=snapshot,
+        trails=trails,
+        query=query,
+        total=len(found),
+        limits_unknown=limits_unknown(measured),
+        rows=rows,
+    )
+
+
+_Value = TypeVar("_Value")
 
 
 def _one_of(
-    given: Mapping[str, str], name: str, values: type[_Value], usual: _Value
+    given: Mapping[str, str], name: str, values: Mapping[str, _Value], usual: _Value
 ) -> _Value:
     text = given.get(name, "")
-    if not text:
-        return usual
-    try:
-        return values(text)
-    except ValueError:
-        raise _wrong(name, text, f"one of {', '.join(values)}") from None
-
-
-def _quota_type(given: Mapping[str, str]) -> QuotaType | None:
-    text = given.get("type", "")
-    if text and text not in _TYPES:
-        raise _wrong("type", text, f"one of {', '.join(_TYPES)}")
-    return _TYPES.get(text)
-
-
-def _flag(given: Mapping[str, str], name: str) -> bool:
-    text = given.get(name, "")
-    if text not in _YES_OR_NO:
-        raise _wrong(name, text, "1 or 0")
-    return _YES_OR_NO[text]
+    if text and text not in values:
+        raise _wrong(name, text, f"one of {', '.join(values)}")
+    return values[text] if text else usual
 
 
 def _number(

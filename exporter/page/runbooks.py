@@ -1,16 +1,16 @@
-"""The runbooks of the alerts as pages, so that an alert can lead to what its reader has to do."""
+"""The runbooks of the alerts as pages, so that an alert can link to what its reader has to do."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
 from typing import Final
-from xml.etree.ElementTree import Element, fromstring
 
 from aiohttp import web
 from markdown_it import MarkdownIt
+from markupsafe import Markup
 
-from quotascope.pages.markup import element, written
+from .page import render
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; form-action 'none'; base-uri 'none'; "
@@ -23,7 +23,7 @@ _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 class Runbooks:
     """
-    Pages below ``/runbooks/``; addresses in them are relative, for a proxy may put them under any path.
+    Pages below ``/runbooks/``; addresses in them are relative, because a proxy may serve them under any path.
 
     Args:
         texts: Markdown by the name of the alert.
@@ -42,8 +42,7 @@ class Runbooks:
 
     async def index(self, _request: web.Request) -> web.Response:
         """Every runbook there is."""
-        links = (element("li", element("a", name, href=name)) for name in self._texts)
-        return _answer(_framed("Runbooks", element("ul", *links)))
+        return _answer(_rendered("Runbooks", heading="Runbooks", names=self._texts))
 
     async def runbook(self, request: web.Request) -> web.Response:
         """The runbook of one alert."""
@@ -53,25 +52,15 @@ class Runbooks:
         return _answer(self._page(alert))
 
     def _made(self, alert: str) -> str:
-        rendered = _MARKDOWN.render(self._texts[alert])
-        # as XML, so that what is not well formed is no page
-        return _framed(alert, *fromstring(f"<main>{rendered}</main>"))  # noqa: S314 - of our own package, rendered without HTML
+        # HTML in the text was escaped by the Markdown parser
+        content = Markup(_MARKDOWN.render(self._texts[alert]))  # noqa: S704 - as said
+        heading = "" if content.startswith("<h1>") else alert
+        return _rendered(alert, heading=heading, content=content)
 
 
-def _framed(title: str, *content: Element) -> str:
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", f"{title} - quotascope"),
-        element("link", rel="stylesheet", href="../-/page.css"),
-    )
-    shown = content if content[0].tag == "h1" else (element("h1", title), *content)
-    others = element("li", element("a", "all runbooks", href="."))
-    here = element("li", element("a", "who is closest to their limits", href=".."))
-    footer = element("footer", element("ul", here, others))
-    main = element("main", element("article", *shown), footer)
-    return written(element("html", head, element("body", main), lang="en"))
+def _rendered(title: str, **values: object) -> str:
+    full = f"{title} - quotascope"
+    return render("runbook.html", title=full, root="../", **values)
 
 
 def _answer(text: str) -> web.Response:

@@ -1,40 +1,38 @@
-"""How the page and its JSON are asked for."""
+"""Serves the page, its style and its script."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
+from importlib.resources import files
 from typing import Final, TypeVar
 
 from aiohttp import web
 
 from ..collection import Collection
 from ..config import CollectionConfig
+from ..diagnosis.trails import STEP_SECONDS, Trails
 from ..errors import InvalidQuery
 from ..snapshot import Snapshot
-from ..trails import STEP_SECONDS, Trails
-from .document import document, failure
-from .page import POLICY, entity_page, first_page
-from .query import Query, read_query
-from .script import SCRIPT
-from .style import STYLE
-from .view import view_of
+from .page import POLICY, entity_page
+from .query import EntityQuery, QueryResult, find_entities, read_query
 
 MAX_AGE_SECONDS: Final = STEP_SECONDS
-"""A snapshot that old is still good enough: who looks asks no broker as long as somebody scrapes."""
-_NOTHING_YET: Final = "the first collection is under way"
+"""The age up to which a snapshot is shown: while Prometheus scrapes, the page causes no reads."""
+_ASSETS: Final = {"page.css": "text/css", "page.js": "text/javascript"}
 
 _Made = TypeVar("_Made")
 
 
 class Pages:
     """
-    The page, its JSON, and what both remember of the last minutes.
+    The page, and what it and the JSON API show of the last minutes.
 
-    One answer is made at a time, in a thread, so that people who look do not keep scrapers waiting. ``clock`` gives the event loop's
-    time in seconds: whether a snapshot is old must not depend on a clock that can be set. ``runbooks`` says whether
-    they are served, so that the page may lead to them.
+    One answer is made at a time, in a thread, so that the page does not delay scrapes. ``clock`` returns the event loop's
+    time in seconds: the age of a snapshot must not depend on a clock that can be set. ``runbooks`` says whether
+    they are served, so that the page can link to them.
     """
 
     def __init__(
@@ -56,35 +54,42 @@ class Pages:
         self._one_at_a_time = asyncio.Lock()
 
     def configure(self, config: CollectionConfig, cluster: str | None) -> None:
-        """Wait as long, and call the cluster so, from the next request on."""
+        """Use another timeout and name of the cluster from the next request on."""
         self._timeout_seconds = config.timeout_seconds
         self._cluster = cluster
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        """All that people and their browsers ask for."""
+        """Add all paths."""
         router.add_get("/", self.page)
-        router.add_get("/api/v1/entities", self.entities)
-        router.add_get("/-/page.css", self.style)
-        router.add_get("/-/page.js", self.script)
+        for file, kind in _ASSETS.items():
+            text = files(__package__).joinpath(file).read_text("utf-8")
+            router.add_get(f"/-/{file}", partial(_asset, text, kind))
 
     async def follow(self, every_seconds: float = STEP_SECONDS / 3) -> None:
-        """Remember how full limits are, as snapshots are made for whomever; until cancelled."""
+        """Remember the utilization of each snapshot, for the last minutes; until cancelled."""
         while True:
             await asyncio.sleep(every_seconds)
-            await self._in_turn(self._note_latest)
+            await self.in_turn(lambda: None)
 
     async def page(self, request: web.Request) -> web.Response:
-        """The page for people; with a query that cannot be read, what is shown without one, and why."""
-        query, problem = Query(), ""
+        """The page; with a query that is not valid, what is shown without one, and what is wrong with it."""
+        query, problem = EntityQuery(), ""
         try:
             query = read_query(request.query)
         except InvalidQuery as error:
             problem = str(error)
-        snapshot = await self._snapshot()
+        snapshot = await self.snapshot()
         if snapshot is None:
-            text = first_page(self._cluster, runbooks=self._runbooks)
+            text = entity_page(None, self._cluster, runbooks=self._runbooks)
         else:
-            text = await self._in_turn(self._page, snapshot, query, problem)
+            text = await self.in_turn(
+                lambda: entity_page(
+                    self.found(snapshot, query),
+                    self._cluster,
+                    problem,
+                    runbooks=self._runbooks,
+                )
+            )
         return web.Response(
             text=text,
             content_type="text/html",
@@ -92,52 +97,39 @@ class Pages:
             headers={"Content-Security-Policy": POLICY},
         )
 
-    async def entities(self, request: web.Request) -> web.Response:
-        """Entities as JSON."""
-        try:
-            query = read_query(request.query)
-        except InvalidQuery as error:
-            return _json(failure(str(error)), status=400)
-        snapshot = await self._snapshot()
-        if snapshot is None:
-            return _json(failure(_NOTHING_YET), status=503)
-        return _json(await self._in_turn(self._document, snapshot, query))
+    async def fresh_snapshot(self) -> Snapshot:
+        """A snapshot as a scrape gets it now."""
+        return await self._collection.snapshot(self._timeout_seconds)
 
-    async def style(self, _request: web.Request) -> web.Response:
-        """How the page looks."""
-        return web.Response(text=STYLE, content_type="text/css")
-
-    async def script(self, _request: web.Request) -> web.Response:
-        """What makes it follow."""
-        return web.Response(text=SCRIPT, content_type="text/javascript")
-
-    async def _snapshot(self) -> Snapshot | None:
+    async def snapshot(self) -> Snapshot | None:
+        """The latest snapshot, or a new one when that is old; None before the first collection."""
         latest = self._collection.latest
         age = self._clock() - self._collection.latest_began
         if latest is None or age <= MAX_AGE_SECONDS:
             return latest
-        return await self._collection.snapshot(self._timeout_seconds)
+        return await self.fresh_snapshot()
 
-    async def _in_turn(self, work: Callable[..., _Made], *given: object) -> _Made:
+    async def in_turn(self, work: Callable[[], _Made]) -> _Made:
+        """The result of work that is done in a thread, one at a time, after the latest snapshot is part of the trails."""
+
+        def done() -> _Made:
+            self._note_latest()
+            return work()
+
         async with self._one_at_a_time:
-            return await asyncio.to_thread(work, *given)
+            return await asyncio.to_thread(done)
+
+    def found(self, snapshot: Snapshot, query: EntityQuery) -> QueryResult:
+        """The entities that a query selects, with their utilization of the last minutes."""
+        return find_entities(snapshot, self._trails, query)
 
     def _note_latest(self) -> None:
-        """Remember the last snapshot, once; an older one that somebody still looks at is none of the trails' any more."""
+        """Remember the latest snapshot, once."""
         latest = self._collection.latest
         if latest is not None and latest is not self._noted:
             self._trails.note(latest)
             self._noted = latest
 
-    def _page(self, snapshot: Snapshot, query: Query, problem: str) -> str:
-        self._note_latest()
-        view = view_of(snapshot, self._trails, query)
-        return entity_page(view, self._cluster, problem, runbooks=self._runbooks)
 
-    def _document(self, snapshot: Snapshot, query: Query) -> bytes:
-        self._note_latest()
-        return document(view_of(snapshot, self._trails, query))
-
-
-def _json(body: bytes, status: int = 200) -> web.Response:
-    return web.Response(body=body, content_type="application/json", status=status)
+async def _asset(text: str, kind: str, _request: web.Request) -> web.Response:
+    return web.Response(text=text, content_type=kind)

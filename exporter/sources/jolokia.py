@@ -22,9 +22,9 @@ from quotascope.metrics import MalformedName, parse_object_name
 from ..beans import Bean, BeanColumn, BeanLayout, BeanTable
 from ..errors import SourceDenied, SourceNotRead, SourceUnreadable
 from ..mapping import ATTRIBUTES, SERVER, Attribute, wanted
+from ..threads import answer_thread, pool_of_answer
 from ..untrusted import shown
 from .fetch import HttpFetch, HttpTarget
-from .in_thread import InThread
 from .source import LayoutTracker, NodeId
 
 Key = tuple[str, str]
@@ -257,14 +257,14 @@ class JolokiaSource:
             {**agent.query, **options}
         )
         self._tracker = LayoutTracker(column_of)
-        self._thread = InThread()
+        self._decoding = answer_thread()
         self._node_id = NodeId(target.node_id)
         self._reads_by_type = 0
         self._timeout_seconds = target.timeout_seconds
 
     async def read(self) -> BeanTable:
         """The quota beans as they are now. Raises ``SourceError``."""
-        self._thread.check()
+        self._decoding.check()
         requests = BY_TYPE if self._reads_by_type else REQUESTS
         self._reads_by_type = max(0, self._reads_by_type - 1)
         ends = asyncio.get_running_loop().time() + self._timeout_seconds
@@ -286,8 +286,9 @@ class JolokiaSource:
         self, requests: Sequence[ReadRequest]
     ) -> tuple[BeanLayout, array[float]]:
         answer = await self._fetch.read(self._url, bulk_request(requests))
-        return await self._thread.run(
-            lambda: self._tracker.place(*numbers_in(answer, requests)), len(answer)
+        return await self._decoding.run(
+            lambda: self._tracker.place(*numbers_in(answer, requests)),
+            pool_of_answer(len(answer)),
         )
 
     async def close(self) -> None:

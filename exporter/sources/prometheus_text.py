@@ -12,10 +12,10 @@ from typing import Final
 from ..beans import BeanColumn, BeanLayout, BeanTable
 from ..errors import SourceUnreadable
 from ..mapping import attribute_of
+from ..threads import answer_thread, pool_of_answer
 from ..untrusted import shown
 from .dialects import MANGLED_ADVICE, MANGLED_NAME, TextDialect, detected, has_line
 from .fetch import HttpFetch, HttpTarget
-from .in_thread import InThread
 from .source import LayoutTracker, NodeId
 
 UNDETECTED: Final = "prometheus"
@@ -44,7 +44,7 @@ class PrometheusTextSource:
         self.name, self.node_id = name, target.node_id
         self._fetch = HttpFetch(target, _HINT)
         self._reader = TextReader(forced)
-        self._thread = InThread()
+        self._decoding = answer_thread()
         self._node_id = NodeId(target.node_id)
 
     @property
@@ -54,9 +54,11 @@ class PrometheusTextSource:
 
     async def read(self) -> BeanTable:
         """The quota beans as they are now. Raises ``SourceError``."""
-        self._thread.check()
+        self._decoding.check()
         answer = await self._fetch.read()
-        page = await self._thread.run(lambda: self._reader.read(answer), len(answer))
+        page = await self._decoding.run(
+            lambda: self._reader.read(answer), pool_of_answer(len(answer))
+        )
         if not answer.endswith(b"\n"):
             raise SourceUnreadable(
                 "the answer ends in the middle of a line, so there should be more of it: does the agent, or a proxy before it, cut it?"

@@ -1,5 +1,5 @@
-"""The serving side: who may ask, over what, how much, and what every answer carries."""
+"""The HTTP server: connections, TLS, logins, limits, and the headers of every answer."""
 
-from .front import Front
+from .server import HttpServer
 
-__all__ = ["Front"]
+__all__ = ["HttpServer"]

@@ -1,121 +1,146 @@
-"""Connections: the deadlines of each, in which its client must ask and take the answer, and the places that all of them share."""
+"""Connections of clients: how many there may be, and the deadlines in which a client must ask and take the answer."""
 
 from __future__ import annotations
 
 import asyncio
+import resource
+import ssl
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, cast
 
+import structlog
 from aiohttp import web
 
-from .limits import Limits
-from .load import WebSettings
-from .names import is_allowed
+from ..logs import RateLimitedLog
+from ..os_reason import os_reason
+from .settings import WebSettings, is_allowed
 
 if TYPE_CHECKING:
     from aiohttp.web_request import BaseRequest
     from multidict import CIMultiDict
 
-Guest: TypeAlias = object
-Drop: TypeAlias = Callable[[], None]
+log = structlog.get_logger()
 
 
-class Guests:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLimits:
+    """The limits of the server; times in seconds."""
+
+    connections: int = 512
+    """At once, TLS handshakes included; Prometheus's own server has the same."""
+    requests: int = 40
+    """Scrapes at once, until their answers have been taken, as node_exporter; and as many other requests."""
+    handshake_seconds: float = 10.0
+    head_seconds: float = 10.0
+    """From the first byte of a request (of a new connection: from its beginning) until its head is complete."""
+    idle_seconds: float = 330.0
+    """Between two requests: longer than any useful scrape interval."""
+    taking_seconds: float = 60.0
+    """For taking an answer."""
+    line_bytes: int = 8190
+    """Of the request line, and of each header."""
+    headers: int = 64
+    body_seconds: float = 2.0
+    """For ignoring a body."""
+    body_bytes: int = 1 << 20
+    """Of a body that are ignored; the connection of a client that sends more is cut."""
+
+
+class ConnectionPool:
     """
-    The connections that there are: some whose request is being answered, and some that wait.
+    All connections. Each of them is either waiting or has a request that is being answered.
 
-    They wait for a handshake, for the rest of a request, or for the next one. When all places are taken, a new
-    connection gets that of the one that waited longest, so that waiting keeps no other out. The place of a connection
-    whose request is being answered is never given away.
+    A connection waits for its TLS handshake, for the rest of a request, or for the next one. When the pool is full, a
+    new connection replaces the one that has waited longest, so that idle clients keep no scraper out. A connection
+    with a request that is being answered is never replaced.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._drops: dict[Guest, Drop] = {}
-        """Of all."""
-        self._waiting: dict[Guest, None] = {}
-        """Some of them, the longest first."""
+        self._all: set[HttpConnection] = set()
+        self._waiting: dict[HttpConnection, None] = {}
+        """In the order in which they began to wait."""
+        self.refused = RateLimitedLog("connections were refused: all are in use")
+        self.failed_handshakes = RateLimitedLog("TLS handshakes failed")
 
     @property
-    def asking(self) -> int:
+    def answering(self) -> int:
         """How many requests are being answered."""
-        return len(self._drops) - len(self._waiting)
+        return len(self._all) - len(self._waiting)
 
     def __len__(self) -> int:
-        return len(self._drops)
+        return len(self._all)
 
-    def enter(self, guest: Guest, drop: Drop) -> bool:
-        """A new connection, which ``drop`` ends; False when there is no room for it."""
-        if len(self._drops) >= self._most and not self.make_room():
+    def enter(self, connection: HttpConnection) -> bool:
+        """Add a new connection, which waits; False when the pool is full and none of its connections waits."""
+        if len(self._all) >= self._most and not self.make_room():
+            self.refused.add(most=len(self._all))
             return False
-        self._drops[guest] = drop
-        self._waiting[guest] = None
+        self._all.add(connection)
+        self._waiting[connection] = None
         return True
 
     def make_room(self) -> bool:
-        """End the connection that waited longest; False when none waits."""
+        """Cut the connection that has waited longest; False when none waits."""
         if not self._waiting:
             return False
         longest = next(iter(self._waiting))
-        del self._waiting[longest]
-        self._drops.pop(longest)()
+        self.leave(longest)
+        longest.cut()
         return True
 
-    def asks(self, guest: Guest) -> None:
-        """Its request has come."""
-        self._waiting.pop(guest, None)
+    def answer(self, connection: HttpConnection) -> None:
+        """The connection waits no more: its request is being answered."""
+        self._waiting.pop(connection, None)
 
-    def waits(self, guest: Guest) -> None:
-        """Its answer is taken; it waits from now on, if it is still there."""
-        if guest in self._drops:
-            self._waiting.setdefault(guest)
+    def wait(self, connection: HttpConnection) -> None:
+        """The client has taken its answer: the connection waits again, unless it has ended."""
+        if connection in self._all:
+            self._waiting.setdefault(connection)
 
-    def leave(self, guest: Guest) -> None:
-        """The connection has ended."""
-        self._waiting.pop(guest, None)
-        self._drops.pop(guest, None)
+    def leave(self, connection: HttpConnection) -> None:
+        """Remove a connection that has ended."""
+        self._waiting.pop(connection, None)
+        self._all.discard(connection)
+
+    async def end_handshakes(self) -> None:
+        """Cut all connections with an incomplete TLS handshake."""
+        begun = [each for each in self._all if each.handshake is not None]
+        for each in begun:
+            each.cut()
+        tasks = [each.handshake for each in begun if each.handshake is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class Connection(web.RequestHandler):
+class HttpConnection(web.RequestHandler):
     """
-    aiohttp's connection with deadlines, of which aiohttp itself has none for a request's head and for an answer.
+    aiohttp's connection with a place in the pool, TLS by the certificate of that moment, and deadlines.
 
-    A client that misses one is cut off: an ordinary end would wait for what is still to be sent.
+    aiohttp has no deadline for a request's head, nor for a client that does not take its answer. A client that misses
+    one is cut off: an ordinary close would wait for what is still to be sent.
 
     Args:
-        server: aiohttp's server.
-        guests: The places of connections, one of which is its own.
+        http: aiohttp's server.
+        pool: Where the connection needs a place, from before TLS begins.
         put_headers: Completes the headers of an answer; here of the answers to what is not HTTP.
         limits: The deadlines.
-        settings: Those of the web config file, as they are now: whose certificates are allowed.
+        settings: Returns the current settings of the web config file: TLS, and which certificates of clients are allowed.
 
     """
-
-    __slots__ = (
-        "_between",
-        "_body_left",
-        "_deadline",
-        "_guests",
-        "_held",
-        "_limits",
-        "_put_headers",
-        "_settings",
-        "_taking",
-        "_wire",
-    )
 
     def __init__(
         self,
-        server: web.Server,
-        guests: Guests,
+        http: web.Server,
+        pool: ConnectionPool,
         put_headers: Callable[[CIMultiDict[str]], None],
-        limits: Limits,
+        limits: ServerLimits,
         settings: Callable[[], WebSettings],
     ) -> None:
         super().__init__(
-            server,
+            http,
             loop=asyncio.get_running_loop(),
             access_log=None,  # type: ignore[arg-type] # what web.AppRunner is given, too
             keepalive_timeout=limits.idle_seconds,
@@ -126,31 +151,79 @@ class Connection(web.RequestHandler):
             # a body is unpacked on the event loop before any handler sees the request: 1 MB can become 1 GiB
             auto_decompress=False,
         )
-        self._guests = guests
+        self._pool = pool
         self._put_headers = put_headers
         self._limits = limits
         self._settings = settings
+        self.handshake: asyncio.Task[None] | None = None
+        """The TLS handshake while it lasts."""
+        self._early: list[bytes] = []
+        """Sent right behind the handshake, before its task has ended."""
         self._between = False
+        """Whether an answer was taken, and nothing of the next request has come."""
         self._body_left: int | None = None
         self._held = ExitStack()
-        """What is held until the answer to the request at hand is taken."""
+        """What is held until the answer to the current request is taken."""
         self._wire: asyncio.Transport | None = None
+        """aiohttp forgets its own transport before the last of an answer is sent."""
         self._deadline: asyncio.TimerHandle | None = None
         self._taking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The handshake of TLS, if there is one, is over: the client may go on if its certificate is allowed."""
-        # kept apart: aiohttp forgets its own before the last of an answer is sent
+        """Take a place, and begin TLS if it is configured."""
         self._wire = cast("asyncio.Transport", transport)
+        if not self._pool.enter(self):
+            self.cut()
+            return
+        context = self._settings().tls
+        if context is None:
+            self._begin(self._wire)
+        else:
+            self._wire.pause_reading()
+            self.handshake = self._loop.create_task(self._shake(self._wire, context))
+
+    async def _shake(self, wire: asyncio.Transport, context: ssl.SSLContext) -> None:
+        """Make the TLS handshake within its deadline."""
+        seconds = self._limits.handshake_seconds
+        secured: asyncio.Transport | None = None
+        try:
+            secured = await self._loop.start_tls(
+                wire,
+                self,
+                context,
+                server_side=True,
+                ssl_handshake_timeout=seconds,
+                ssl_shutdown_timeout=seconds,
+            )
+        except OSError as error:  # such as ssl.SSLError, and a client that is gone
+            self._pool.failed_handshakes.add(
+                reason=os_reason(error) or type(error).__name__
+            )
+        finally:
+            self.handshake = None
+            if secured is None:  # None also when the connection was cut meanwhile
+                self._pool.leave(self)
+        if secured is not None and self._wire is not None:
+            self._begin(secured)
+
+    def _begin(self, transport: asyncio.Transport) -> None:
+        """Speak HTTP, if the client's certificate is allowed."""
+        self._wire = transport
         tls = self._settings().config.tls_server_config
         if tls is not None and not is_allowed(transport, tls.client_allowed_sans):
             self.cut()
             return
         super().connection_made(transport)
-        self._within(self._limits.head_seconds)
+        self._set_deadline(self._limits.head_seconds)
+        early, self._early = self._early, []
+        for data in early:
+            self.data_received(data)
 
     def data_received(self, data: bytes) -> None:
-        """A piece of a request has come."""
+        """Take a part of a request."""
+        if self.handshake is not None:
+            self._early.append(data)
+            return
         if self._body_left is not None:
             self._body_left -= len(data)
             if self._body_left < 0:
@@ -158,23 +231,23 @@ class Connection(web.RequestHandler):
                 return
         if self._between and data:
             self._between = False
-            self._within(self._limits.head_seconds)
+            self._set_deadline(self._limits.head_seconds)
         super().data_received(data)
 
-    def asked(self, *, body: bool = False) -> None:
+    def head_received(self, *, body: bool = False) -> None:
         """
-        A whole head has come; its answer has deadlines of its own.
+        Note that a whole head has come; its answer has deadlines of its own.
 
         Of a ``body`` that follows a little is taken and ignored, so that the client reads the answer.
         """
         self._between = False
-        self._within(None)
-        self._guests.asks(self)
+        self._set_deadline(None)
+        self._pool.answer(self)
         if body:
             self._body_left = self._limits.body_bytes
 
     def until_taken(self, release: Callable[[], None]) -> None:
-        """Call this once the answer to the request at hand is taken, or the client is gone."""
+        """Call this once the answer to the current request is taken, or the client is gone."""
         if self._wire is None:
             release()
         else:
@@ -192,28 +265,28 @@ class Connection(web.RequestHandler):
         finally:
             self._held.close()
         if self._wire is not None:  # the client may have gone meanwhile
-            self._guests.waits(self)
+            self._pool.wait(self)
             self._between = True
-            self._within(self._limits.idle_seconds)
+            self._set_deadline(self._limits.idle_seconds)
         return finished
 
     def pause_writing(self) -> None:
-        """The client takes the answer more slowly than it is written."""
+        """Start the deadline of a client that takes the answer more slowly than it is written."""
         super().pause_writing()
         self._taking = self._loop.call_later(self._limits.taking_seconds, self.cut)
 
     def resume_writing(self) -> None:
-        """The client took most of what was written."""
+        """End that deadline: the client took most of what was written."""
         super().resume_writing()
         if self._taking is not None:
             self._taking.cancel()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """The connection has ended, whichever side ended it: it gives back all that it held."""
-        self._within(None)
+        """Give back all that the connection held, whichever side ended it."""
+        self._set_deadline(None)
         if self._taking is not None:
             self._taking.cancel()
-        self._guests.leave(self)
+        self._pool.leave(self)
         self._wire = None
         self._held.close()
         super().connection_lost(exc)
@@ -225,9 +298,9 @@ class Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer what is not HTTP: without repeating it, and without a traceback in the log, which strangers could fill. Defects have one."""
+        """Answer what is not HTTP: without repeating it, and without a traceback, with which clients could fill the log. Defects have one."""
         del message
-        self.asked()
+        self.head_received()
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             self.log_exception("a request failed", exc_info=exc)
         else:
@@ -238,20 +311,52 @@ class Connection(web.RequestHandler):
         answer.force_close()
         return answer
 
-    @property
-    def arrived(self) -> bool:
-        """Whether the handshake is over."""
-        return self._wire is not None
-
     def cut(self) -> None:
         """End the connection at once."""
+        if self.handshake is not None:
+            self.handshake.cancel()
         if self._wire is not None:
             self._wire.abort()
 
-    def _within(self, seconds: float | None) -> None:
-        """Cut the client off so many seconds from now, instead of when it was to be; None for never."""
+    def _set_deadline(self, seconds: float | None) -> None:
+        """Replace the deadline after which the connection is cut; None for no deadline."""
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = (
             None if seconds is None else self._loop.call_later(seconds, self.cut)
         )
+
+
+def most_connections(wanted: int) -> int:
+    """How many connections the process can have at once: at most half of the files that it may open, so that its own connections find some."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, max(1, hard // 2))
+
+
+def advice_of_files(wanted: int) -> str:
+    """What allows the process that number of connections."""
+    return f"raise the limit of open files (ulimit -n, LimitNOFILE= of systemd) to {2 * wanted}, or lower server.max_connections"
+
+
+def connections_within(wanted: int) -> int:
+    """
+    The number of connections that are wanted, or that the process can have.
+
+    Raises the soft limit of open files for them, up to the hard one (setrlimit(2)), and warns when there are
+    fewer: else idle connections take the last file, and the exporter neither answers nor reads a source.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = 2 * wanted
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    most = most_connections(wanted)
+    if most < wanted:
+        log.warning(
+            "fewer connections at once than configured: the process may open too few files",
+            connections=most,
+            max_connections=wanted,
+            open_files=soft,
+            advice=advice_of_files(wanted),
+        )
+    return most

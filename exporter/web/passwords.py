@@ -20,9 +20,9 @@ _LONGEST: Final = 72
 _MOST_WAITING: Final = 16
 _MOST_OF_ONE: Final = 4
 _MOST_NETWORKS: Final = 4096
-"""Whose wrong passwords are counted; the one that asked longest ago is forgotten."""
+"""Networks with wrong passwords that are counted; the one with the oldest attempt is dropped first."""
 _MOST_COUNTED: Final = 16
-"""Wrong passwords: one who shares an address with a guesser is not behind all others for ever."""
+"""Wrong passwords: a user who shares an address with a guesser is not behind all others for ever."""
 _IPV6_PREFIX: Final = 64
 """Bits: what one customer of a provider has to choose from counts as one address."""
 
@@ -33,10 +33,10 @@ class TooManyLogins(Exception):
 
 class Passwords:
     """
-    Who may come in.
+    Checks users and passwords.
 
-    A check costs what its hash says, tens of milliseconds of one core and more, so there is one at a time, beside the
-    event loop, and few may wait; a password that was right is recognised at once until its hash changes. Of those, a
+    A check takes tens of milliseconds of one core or more, depending on its hash, so there is one at a time, beside the
+    event loop, and few may wait; a password that was right is recognized at once until its hash changes. Of those, a
     keyed digest is kept for each user, and never the password. Unknown users cost as much as known ones.
     ``pick`` draws a number below another one.
     """
@@ -58,12 +58,12 @@ class Passwords:
 
         Args:
             users: The hashes that hold now.
-            user: Who says so.
-            password: What was sent.
-            address: Where from, which decides whose turn it is.
+            user: The user of the request.
+            password: The password of the request.
+            address: Of the client, which decides when the password is checked.
 
         """
-        hashed = users.get(user) or self._of_somebody(users, user)
+        hashed = users.get(user) or self._of_unknown(users, user)
         digest = self._digest(user, hashed, password)
         if self._knows(users, user, digest):
             return True
@@ -94,8 +94,8 @@ class Passwords:
         each = (hmac.digest(self._key, part, "sha256") for part in parts)
         return hmac.digest(self._key, b"".join(each), "sha256")
 
-    def _of_somebody(self, users: Mapping[str, SecretStr], user: str) -> SecretStr:
-        """A hash for a user that there is not: always the same, so that its cost tells nothing."""
+    def _of_unknown(self, users: Mapping[str, SecretStr], user: str) -> SecretStr:
+        """A hash for an unknown user: always the same for a name, so that its cost reveals nothing."""
         digest = hmac.digest(self._key, user.encode(), "sha256")
         hashes = list(users.values())
         return hashes[int.from_bytes(digest) % len(hashes)]
@@ -112,11 +112,11 @@ class _Attempt:
 
 class _Turns:
     """
-    Whose password is checked next, one at a time.
+    Decides which password is checked next, one at a time.
 
-    Those from the address with the fewest wrong passwords come first, and when too many wait, one from the address with
-    the most is turned away; among equals chance decides. So a right password is checked soon however many wrong ones
-    are sent, from the same address too: neither being early nor being many is of use to a guesser.
+    Attempts from the address with the fewest wrong passwords come first, and when too many wait, one from the address
+    with the most is refused; among equals chance decides. So a right password is checked soon however many wrong ones
+    are sent, from the same address too: a guesser gains neither by being early nor by sending many.
     """
 
     def __init__(self, pick: Callable[[int], int]) -> None:
@@ -155,14 +155,14 @@ class _Turns:
     def _make_room(self, network: str) -> None:
         same = [each for each in self._waiting if each.network == network]
         if len(same) > _MOST_OF_ONE:
-            self._turn_away(same)
+            self._refuse(same)
         elif len(self._waiting) > _MOST_WAITING:
             crowd = Counter(each.network for each in self._waiting)
             rank = max((self._wrong.get(name, 0), n) for name, n in crowd.items())
             worst = {n for n in crowd if (self._wrong.get(n, 0), crowd[n]) == rank}
-            self._turn_away([each for each in self._waiting if each.network in worst])
+            self._refuse([each for each in self._waiting if each.network in worst])
 
-    def _turn_away(self, among: list[_Attempt]) -> None:
+    def _refuse(self, among: list[_Attempt]) -> None:
         chosen = among[self._pick(len(among))]
         self._waiting.remove(chosen)
         if not chosen.turn.done():  # else cancelled just now

@@ -1,13 +1,22 @@
-"""One set of quotas that might be set, and how its mutations are counted."""
+"""One set of quotas that might be set, how its mutations are counted, and the windows that its quotas are measured by."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
-from quotascope.metrics import QuotaType, RuleTable, WindowConfig
+from quotascope.metrics import InvalidConfig, QuotaType, RuleTable, WindowConfig
 from quotascope.quotas import QuotaSet
+
+from ..errors import PipelineError
+
+MOST: Final = 10_000
+"""Windows of each sensor, all of which are held in memory."""
+LONGEST: Final = 86_400
+"""Seconds: a day."""
 
 
 class MutationPolicy(Enum):
@@ -22,7 +31,7 @@ class MutationPolicy(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """Quotas to be replayed, all of them: what is not in it is unlimited."""
+    """All quotas that a replay applies: what is not in it is unlimited."""
 
     name: str
     """What results call it."""
@@ -41,3 +50,25 @@ class Candidate:
     def tables(self) -> Mapping[QuotaType, RuleTable]:
         """The rules of each quota type, to be resolved by Kafka's precedence."""
         return self.quotas.tables()
+
+
+class BadWindows(PipelineError):
+    """No cluster has such windows, or a replay does not take them."""
+
+
+def windows(num: int, size_seconds: int) -> WindowConfig:
+    """A number of windows and their length. Raises `BadWindows`."""
+    if num > MOST or size_seconds > LONGEST:
+        raise BadWindows(f"a replay takes at most {MOST} windows of at most {LONGEST} s")  # fmt: skip
+    try:
+        return WindowConfig(samples=num, window_seconds=size_seconds)
+    except InvalidConfig as error:
+        raise BadWindows(str(error)) from None
+
+
+def windows_of_text(text: str) -> WindowConfig:
+    """Windows as a command line gives them, `11x1`: their number and their seconds. Raises `BadWindows`."""
+    given = re.fullmatch(r"([0-9]{1,5})x([0-9]{1,5})", text)
+    if given is None:
+        raise BadWindows(f"windows are given as NUMxSECONDS, such as 11x1, not {text[:60]!r}")  # fmt: skip
+    return windows(int(given[1]), int(given[2]))

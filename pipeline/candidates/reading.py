@@ -1,9 +1,11 @@
-"""From a YAML file to candidates (docs/whatif.md describes the format)."""
+"""From a YAML file to candidates, or to all that is wrong in it by line (docs/whatif.md describes the format)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import difflib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -16,19 +18,24 @@ from quotascope.quotas import (
     load_file,
     merged,
     named,
+    number_text,
     rules_of,
 )
 
 from ..errors import InvalidCandidates
-from .candidate import Candidate, MutationPolicy
-from .grid import grid_of
-from .shape import NAMES, Problems, items_of, number, text, unknown_keys
-from .windows import BadWindows, windows
+from .candidate import BadWindows, Candidate, MutationPolicy, windows
 
+_NAMES: Final = ("user", "client-id", "ip")
+"""The keys that name the entity of a quota."""
 _TOP: Final = ("windows", "controller-windows", "quotas", "candidates", "grid")
 _CANDIDATE: Final = ("name", "mutations", "quotas", "remove")
+_GRID: Final = ("name", *_NAMES, "key", "values", "from", "to", "steps", "scale")
 _WINDOWS: Final = ("num", "size-seconds")
+_WHOLE: Final = ("producer_byte_rate", "consumer_byte_rate")
 _MOST: Final = 10_000
+_MOST_STEPS: Final = 1000
+
+_Content = Mapping[str, Located]
 
 
 def read_candidates(path: Path) -> tuple[Candidate, ...]:
@@ -43,19 +50,9 @@ def read_candidates(path: Path) -> tuple[Candidate, ...]:
         document = load_file(path)
     except InvalidQuotas as error:
         raise InvalidCandidates(error.subject, error.problems) from None
-    return candidates_in(document, named(path))
-
-
-def candidates_in(document: Located, subject: str) -> tuple[Candidate, ...]:
-    """The candidates of a document. Raises `InvalidCandidates`, which calls it `subject`."""
-    problems = Problems()
-    content = document.mapping
-    if content is None:
-        raise InvalidCandidates(
-            subject, ["line 1: expected keys and values, such as `candidates:`"]
-        )
-    unknown_keys(content, _TOP, problems)
-    found = list(islice(_candidates(content, problems), _MOST + 1))
+    problems = _Problems()
+    content = problems.mapping(document, _TOP, "candidates:")
+    found = [] if content is None else list(islice(_candidates(content, problems), _MOST + 1))  # fmt: skip
     if not found and not problems.sentences:
         problems.add(document.line, "there is no candidate; give `candidates:`")
     if len(found) > _MOST:
@@ -63,158 +60,237 @@ def candidates_in(document: Located, subject: str) -> tuple[Candidate, ...]:
     else:
         _check_names(found, problems)
     if problems.sentences:
-        raise InvalidCandidates(subject, problems.in_order())
+        raise InvalidCandidates(named(path), problems.in_order())
     return tuple(candidate for _, candidate in found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Common:
-    """What all candidates of a file start from."""
+def _check_names(found: list[tuple[int, Candidate]], problems: _Problems) -> None:
+    lines: dict[str, int] = {}
+    for line, candidate in found:
+        if candidate.name in lines:
+            first, shown = lines[candidate.name], candidate.name[:60]
+            problems.add(line, f"the name {shown!r} is there already in line {first}")
+        lines.setdefault(candidate.name, line)
 
-    base: QuotaSet
-    windows: WindowConfig
-    controller_windows: WindowConfig
 
-    def candidate(
-        self,
-        name: str,
-        quotas: QuotaSet,
-        policy: MutationPolicy = MutationPolicy.TOKEN_BUCKET,
-    ) -> Candidate:
-        return Candidate(
-            name=name,
-            quotas=quotas,
-            windows=self.windows,
-            controller_windows=self.controller_windows,
-            mutation_policy=policy,
-        )
+@dataclass(slots=True)
+class _Problems:
+    """Reads values, and notes what is wrong with them."""
+
+    sentences: list[str] = field(default_factory=list)
+    """One for each problem, beginning with its line."""
+
+    def add(self, line: int, about: str) -> None:
+        """Note a problem."""
+        self.sentences.append(f"line {line}: {about}")
+
+    def in_order(self) -> list[str]:
+        """The sentences by their lines."""
+        return sorted(self.sentences, key=lambda each: int(each.split(":", 1)[0].removeprefix("line ")))  # fmt: skip
+
+    def mapping(
+        self, item: Located, known: Sequence[str], example: str
+    ) -> _Content | None:
+        """Keys and values; None with a problem noted if it is something else."""
+        if item.mapping is None:
+            self.add(item.line, f"expected keys and values, such as `{example}`")
+        else:
+            self.unknown_keys(item.mapping, known)
+        return item.mapping
+
+    def unknown_keys(self, content: _Content, known: Sequence[str]) -> None:
+        """Note the keys that have no meaning."""
+        for key, item in content.items():
+            if key not in known:
+                close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+                hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"  # fmt: skip
+                self.add(item.line, f"unknown key {key[:60]!r}; {hint}")
+
+    def text(self, content: _Content, key: str, line: int) -> str | None:
+        """The text under a key, None with a problem noted if there is none."""
+        item = content.get(key)
+        if item is not None and isinstance(item.value, str) and item.value.strip():
+            return item.value
+        where = line if item is None else item.line
+        self.add(where, f"`{key}` must be a text that is not empty")
+        return None
+
+    def number(self, content: _Content, key: str, line: int) -> float | None:
+        """The finite number under a key, None with a problem noted if there is none."""
+        item = content.get(key)
+        value = None if item is None else item.value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            where = line if item is None else item.line
+            self.add(where, f"`{key}` must be a plain number")
+            return None
+        return float(value)
+
+    def items(self, content: _Content, key: str) -> tuple[Located, ...]:
+        """The list under a key, empty if there is none."""
+        item = content.get(key)
+        if item is None or item.value is None:
+            return ()
+        if item.items is None:
+            self.add(item.line, f"`{key}` must be a list")
+        return item.items or ()
 
 
 def _candidates(
-    content: Mapping[str, Located], problems: Problems
+    content: _Content, problems: _Problems
 ) -> Iterator[tuple[int, Candidate]]:
-    common = _Common(
-        base=_quotas(content, "quotas", problems),
+    common = Candidate(
+        name="quotas",
+        quotas=_quotas(content, "quotas", problems),
         windows=_windows(content, "windows", problems),
         controller_windows=_windows(content, "controller-windows", problems),
     )
     if "candidates" not in content and "grid" not in content and "quotas" in content:
-        yield content["quotas"].line, common.candidate("quotas", common.base)
-    for item in items_of(content, "candidates", problems):
+        yield content["quotas"].line, common
+    for item in problems.items(content, "candidates"):
         candidate = _candidate(item, common, problems)
         if candidate is not None:
             yield item.line, candidate
-    for item in items_of(content, "grid", problems):
-        for name, quotas in grid_of(item, common.base, problems):
-            yield item.line, common.candidate(name, quotas)
+    for item in problems.items(content, "grid"):
+        for name, quotas in _grid(item, common.quotas, problems):
+            yield item.line, replace(common, name=name, quotas=quotas)
 
 
-def _candidate(item: Located, common: _Common, problems: Problems) -> Candidate | None:
-    content = item.mapping
+def _candidate(
+    item: Located, common: Candidate, problems: _Problems
+) -> Candidate | None:
+    content = problems.mapping(item, _CANDIDATE, "name:")
     if content is None:
-        problems.add(item.line, "expected keys and values, such as `name:`")
         return None
-    unknown_keys(content, _CANDIDATE, problems)
-    name = text(content, "name", item.line, problems)
-    removed = _quotas(content, "remove", problems, removal=True)
+    name = problems.text(content, "name", item.line)
+    removed = _quotas(content, "remove", problems)
     own = _quotas(content, "quotas", problems)
-    quotas = merged(_without(common.base, removed), own)
-    policy = _policy(content, item, problems)
+    kept = {
+        entity: {key: value for key, value in values.items() if key not in removed.get(entity, {})}
+        for entity, values in common.quotas.items()
+    }  # fmt: skip
+    policy: MutationPolicy | None = MutationPolicy.TOKEN_BUCKET
+    if "mutations" in content:
+        called = problems.text(content, "mutations", item.line)
+        policy = next((each for each in MutationPolicy if each.value == called), None)
+        if policy is None:
+            known = " or ".join(policy.value for policy in MutationPolicy)
+            problems.add(content["mutations"].line, f"`mutations` must be {known}")
     if name is None or policy is None:
         return None
-    return common.candidate(name, quotas, policy)
+    quotas = merged(QuotaSet(kept), own)
+    return replace(common, name=name, quotas=quotas, mutation_policy=policy)
 
 
-def _quotas(
-    content: Mapping[str, Located],
-    key: str,
-    problems: Problems,
-    *,
-    removal: bool = False,
-) -> QuotaSet:
+def _quotas(content: _Content, key: str, problems: _Problems) -> QuotaSet:
+    """
+    The quotas under a key.
+
+    Those to remove are read as quotas as well, in which each key stands for itself, so that entity and keys are checked as those of quotas.
+    """
     item = content.get(key)
     if item is None:
         return QuotaSet()
-    return rules_of(_removals(item, problems) if removal else item, problems.sentences)
-
-
-def _removals(item: Located, problems: Problems) -> Located:
-    """A list of removals as a list of quotas: each key stands for itself, so that entity and keys are checked as quotas are."""
+    if key != "remove":
+        return rules_of(item, problems.sentences)
     rules = []
     for rule in item.items or ():
-        content = rule.mapping or {}
-        unknown_keys(content, (*NAMES, "keys"), problems)
-        names = {kind: content[kind] for kind in NAMES if kind in content}
+        given = rule.mapping or {}
+        problems.unknown_keys(given, (*_NAMES, "keys"))
         keys = {
-            str(key.value): Located(value=1, line=key.line, text="1")
-            for key in items_of(content, "keys", problems)
+            str(each.value): Located(value=1, line=each.line, text="1")
+            for each in problems.items(given, "keys")
         }
-        rules.append(Located(value={**names, **keys}, line=rule.line))
-    return Located(value=tuple(rules), line=item.line)
+        rules.append(Located(value={**_names(given), **keys}, line=rule.line))
+    return rules_of(Located(value=tuple(rules), line=item.line), problems.sentences)
 
 
-def _without(quotas: QuotaSet, removed: QuotaSet) -> QuotaSet:
-    return QuotaSet(
-        {
-            entity: {
-                key: value
-                for key, value in values.items()
-                if key not in removed.get(entity, {})
-            }
-            for entity, values in quotas.items()
-        }
-    )
+def _names(content: _Content) -> _Content:
+    return {kind: content[kind] for kind in _NAMES if kind in content}
 
 
-def _policy(
-    content: Mapping[str, Located], item: Located, problems: Problems
-) -> MutationPolicy | None:
-    if "mutations" not in content:
-        return MutationPolicy.TOKEN_BUCKET
-    name = text(content, "mutations", item.line, problems)
-    try:
-        return MutationPolicy(name)
-    except ValueError:
-        known = " or ".join(policy.value for policy in MutationPolicy)
-        problems.add(content["mutations"].line, f"`mutations` must be {known}")
-        return None
-
-
-def _windows(
-    content: Mapping[str, Located], key: str, problems: Problems
-) -> WindowConfig:
+def _windows(content: _Content, key: str, problems: _Problems) -> WindowConfig:
     item = content.get(key)
     if item is None:
         return WindowConfig()
     if item.mapping is None:
         problems.add(item.line, f"`{key}` needs {' and '.join(_WINDOWS)}")
         return WindowConfig()
-    unknown_keys(item.mapping, _WINDOWS, problems)
+    problems.unknown_keys(item.mapping, _WINDOWS)
     values = [
-        number(item.mapping, name, item.line, problems) if name in item.mapping else one
+        problems.number(item.mapping, name, item.line) if name in item.mapping else one
         for name, one in zip(_WINDOWS, (11.0, 1.0), strict=True)
     ]
     if any(value is None or not value.is_integer() for value in values):
         problems.add(item.line, f"`{key}` takes whole numbers")
         return WindowConfig()
-    return _checked_windows(item, [int(value or 0) for value in values], problems)
-
-
-def _checked_windows(
-    item: Located, values: list[int], problems: Problems
-) -> WindowConfig:
     try:
-        return windows(*values)
+        return windows(*(int(value or 0) for value in values))
     except BadWindows as error:
         problems.add(item.line, str(error))
         return WindowConfig()
 
 
-def _check_names(found: list[tuple[int, Candidate]], problems: Problems) -> None:
-    lines: dict[str, int] = {}
-    for line, candidate in found:
-        if candidate.name in lines:
-            first = lines[candidate.name]
-            shown = candidate.name[:60]
-            problems.add(line, f"the name {shown!r} is there already in line {first}")
-        lines.setdefault(candidate.name, line)
+def _grid(
+    item: Located, base: QuotaSet, problems: _Problems
+) -> Iterator[tuple[str, QuotaSet]]:
+    """One key of one entity takes one value after the other: the quotas with the names of their candidates."""
+    content = problems.mapping(item, _GRID, "key:")
+    if content is None:
+        return
+    key = problems.text(content, "key", item.line)
+    values = _values(content, key, item, problems)
+    if key is None or not values:
+        return
+    title = f"{problems.text(content, 'name', item.line)} " if "name" in content else ""
+    for value in values:
+        rule = Located(value={**_names(content), key: value}, line=value.line)
+        rules = Located(value=(rule,), line=value.line)
+        quotas = rules_of(rules, problems.sentences)
+        yield f"{title}{key}={value.text[:40]}", merged(base, quotas)
+
+
+def _values(
+    content: _Content, key: str | None, item: Located, problems: _Problems
+) -> list[Located]:
+    if "values" in content:
+        spare = [name for name in ("from", "to", "steps", "scale") if name in content]
+        if spare:
+            problems.add(item.line, f"either `values` or `{spare[0]}`, not both")
+        listed = content["values"].items
+        if not listed:
+            problems.add(content["values"].line, "`values` must be a list of numbers")
+        return list(listed or ())
+    line = content["from"].line if "from" in content else item.line
+    return [
+        Located(value=value, line=line, text=number_text(value))
+        for value in _steps(content, item, whole=key in _WHOLE, problems=problems)
+    ]
+
+
+def _steps(
+    content: _Content, item: Located, *, whole: bool, problems: _Problems
+) -> list[float]:
+    first = problems.number(content, "from", item.line)
+    last = problems.number(content, "to", item.line)
+    steps = problems.number(content, "steps", item.line)
+    scale = problems.text(content, "scale", item.line) if "scale" in content else "log"
+    if first is None or last is None or steps is None:
+        return []
+    if scale not in ("log", "linear"):
+        problems.add(item.line, "`scale` must be log or linear")
+    elif steps != int(steps) or not 2 <= steps <= _MOST_STEPS:  # noqa: PLR2004 - both ends
+        problems.add(
+            item.line, f"`steps` must be a whole number from 2 to {_MOST_STEPS}"
+        )
+    elif not 0 < first < last:
+        problems.add(item.line, "`from` must be above 0 and below `to`")
+    else:
+        shares = [step / (int(steps) - 1) for step in range(1, int(steps) - 1)]
+        if scale == "log":
+            ratio = math.log(last / first)
+            inner = [first * math.exp(ratio * share) for share in shares]
+        else:
+            inner = [first + (last - first) * share for share in shares]
+        values = [first, *inner, last]
+        return list(dict.fromkeys(map(float, map(round, values)))) if whole else values
+    return []

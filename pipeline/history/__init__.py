@@ -1,22 +1,11 @@
 """
 Usage history: what every request charged to quotas, kept so that a replay reads each client's requests in order.
 
-`history_of` turns parsed requests into charges (`HISTORY`), `rollup` adds them up by second, minute and hour (`ROLLUP`), and `History`
-keeps both on disk.
+`history_of` turns parsed requests into charges (`HISTORY`), `rollup` adds them up by second (`ROLLUP`), and `History` keeps both on disk.
 """
 
-from .charges import history_of
-from .rollup import WIDTHS, rollup
+from .charges import history_of, rollup
 from .schema import HISTORY, ORDER, ROLLUP
-from .store import History, totals
+from .store import History
 
-__all__ = [
-    "HISTORY",
-    "ORDER",
-    "ROLLUP",
-    "WIDTHS",
-    "History",
-    "history_of",
-    "rollup",
-    "totals",
-]
+__all__ = ["HISTORY", "ORDER", "ROLLUP", "History", "history_of", "rollup"]

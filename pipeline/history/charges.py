@@ -1,12 +1,13 @@
 """
-What each request of a log charged to quotas.
+What each request of a log charged to quotas, and its sums by second.
 
-Produce charges its request's size, a consumer's Fetch its response's (a throttled one is answered empty, and its size is unknown), every
-request but those among brokers its thread time, at the decision what the handler took and at completion what the network thread took
-(Kafka: `ClientQuotaManager`, `ClientRequestQuotaManager`, KIP-13, KIP-124), and CreateTopics, CreatePartitions and DeleteTopics their
-partitions (KIP-599).
+Produce charges its request's size, a consumer's Fetch its response's (a throttled one is answered empty, and its size is unknown). Every
+request but those among brokers charges its thread time: at the decision what the handler took, and at completion what the network thread
+took (Kafka: `ClientQuotaManager`, `ClientRequestQuotaManager`, KIP-13, KIP-124). CreateTopics, CreatePartitions and DeleteTopics charge
+their partitions (KIP-599).
 """
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -14,9 +15,48 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .exempt import EXEMPT_APIS
-from .schema import HISTORY, UNKNOWN_MS, Column
+from quotascope.metrics import QuotaType
+from quotascope.metrics.protocol import ApiKey
 
+from ..table.layout import Numbers, from_zero, in_order
+from .schema import HISTORY, ROLLUP, UNKNOWN_MS, Column
+
+EXEMPT_APIS: Final = (
+    ApiKey.LEADER_AND_ISR,
+    ApiKey.STOP_REPLICA,
+    ApiKey.UPDATE_METADATA,
+    ApiKey.CONTROLLED_SHUTDOWN,
+    ApiKey.WRITE_TXN_MARKERS,
+    ApiKey.VOTE,
+    ApiKey.BEGIN_QUORUM_EPOCH,
+    ApiKey.END_QUORUM_EPOCH,
+    ApiKey.ALTER_PARTITION,
+    ApiKey.FETCH_SNAPSHOT,
+    ApiKey.UPDATE_RAFT_VOTER,
+)
+"""
+The APIs that every node answers with `sendResponseExemptThrottle`: what brokers and controllers send to each other.
+
+The first four went with ZooKeeper. A follower's Fetch is exempt as well. What the log does not show is taken for the usual case: an exempt
+request that was refused for want of permission is charged by Kafka, and the thread time of a Produce with `acks=0` is not.
+"""
+EXEMPT_ON_CONTROLLERS: Final = (
+    ApiKey.DESCRIBE_QUORUM,
+    ApiKey.ADD_RAFT_VOTER,
+    ApiKey.REMOVE_RAFT_VOTER,
+)
+"""
+APIs that a controller answers exempt, and a broker forwards to it and charges its client for.
+
+Clients ask brokers, so that a line is the broker's unless it is one that a broker forwarded.
+"""
+SECOND_MS: Final = 1_000
+"""The span of a sum."""
+KEY: Final = ("user", "client_id", "broker", "quota_type", "start")
+"""What a sum is about."""
+SUMS: Final = ("requests", "amount", "throttled", "throttle_ms")
+"""What is added up."""
+_NAMES: Final = ("user", "client_id", "broker")
 COLUMNS: Final = (
     "timestamp",
     "completed",
@@ -59,8 +99,13 @@ def history_of(requests: pa.Table) -> pa.Table:
         Rows of `HISTORY`.
 
     """
-    asked = requests.append_column("asked", _asked(requests))
-    seen = asked.filter(_seen(asked))
+    kinds = ("partitions_created", "partitions_added", "partitions_deleted")
+    partitions: list[Column] = [requests.column(kind) for kind in kinds]
+    asked = requests.append_column("asked", pc.coalesce(*partitions))
+    follower: Column = asked.column("follower")
+    forwarded = pc.fill_null(asked.column("forwarded"), _FALSE)
+    second_line = pc.and_(forwarded, pc.is_null(asked.column("asked")))
+    seen = asked.filter(pc.invert(pc.or_(pc.fill_null(follower, _FALSE), second_line)))
     exempt: Column = pc.is_in(seen.column("api_key"), pa.array(EXEMPT_APIS, pa.int16()))
 
     def given(name: str) -> Column:
@@ -88,27 +133,92 @@ def history_of(requests: pa.Table) -> pa.Table:
     return pa.table(columns, schema=HISTORY)
 
 
-def _asked(requests: pa.Table) -> Column:
-    kinds = ("partitions_created", "partitions_added", "partitions_deleted")
-    columns: list[Column] = [requests.column(kind) for kind in kinds]
-    return pc.coalesce(*columns)
-
-
-def _seen(requests: pa.Table) -> Column:
-    follower: Column = requests.column("follower")
-    forwarded: Column = requests.column("forwarded")
-    twin = pc.and_(
-        pc.fill_null(forwarded, _FALSE), pc.is_null(requests.column("asked"))
-    )
-    return pc.invert(pc.or_(pc.fill_null(follower, _FALSE), twin))
-
-
 def _connections(names: Column) -> Column:
+    def number(name: str) -> int:
+        digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "little", signed=True)
+
     encoded = pc.fill_null(names, "").combine_chunks().dictionary_encode()
-    known = np.asarray([_hash(name) for name in encoded.dictionary.to_pylist()], "<i8")
+    known = np.asarray([number(name) for name in encoded.dictionary.to_pylist()], "<i8")
     return pa.array(known[encoded.indices.to_numpy(zero_copy_only=False)])
 
 
-def _hash(connection: str) -> int:
-    digest = blake2b(connection.encode("utf-8", "surrogatepass"), digest_size=8)
-    return int.from_bytes(digest.digest(), "little", signed=True)
+def rollup(history: pa.Table) -> pa.Table:
+    """
+    Add up history by client, quota type and second.
+
+    Bytes, handler time and partitions count when they were charged, network time when the response had left. All sums are integers, and
+    thread time is taken in whole microseconds, which is what brokers log: so they are the same whatever is added first.
+
+    Returns:
+        Rows of `ROLLUP`, one for each key, in no particular order.
+
+    """
+    clients = np.zeros(history.num_rows, np.int64)
+    for name in _NAMES:
+        encoded = history.column(name).combine_chunks().dictionary_encode()
+        clients = clients * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
+        clients = np.unique(clients, return_inverse=True)[1]
+    decided = history.column("timestamp")
+    mutated = pc.coalesce(history.column("mutation_timestamp"), decided)
+    throttle_ms = np.maximum(history.column("throttle_ms").to_numpy(), 0).astype(np.int64)  # fmt: skip
+    throttled = (throttle_ms > 0) | history.column("refused").to_numpy()
+    decisions = [np.ones_like(clients), throttled.astype(np.int64), throttle_ms]
+    charges: dict[QuotaType, list[tuple[Column, Column]]] = {
+        QuotaType.PRODUCE: [(decided, history.column("produce_bytes"))],
+        QuotaType.FETCH: [(decided, history.column("fetch_bytes"))],
+        QuotaType.REQUEST: [
+            (decided, _us(history.column("request_ms"))),
+            (history.column("completed"), _us(history.column("network_ms"))),
+        ],
+        QuotaType.CONTROLLER_MUTATION: [(mutated, history.column("mutations_charged"))],
+    }
+    sums = []
+    for quota_type, parts in charges.items():
+        rows, starts, values = _added(clients, parts, decisions)
+        places: Column = pa.array(rows)
+        columns: dict[str, Column] = {name: history.column(name).take(places) for name in _NAMES}  # fmt: skip
+        columns |= {"quota_type": pa.repeat(quota_type.label, len(rows)), "start": starts}  # fmt: skip
+        columns |= dict(zip(SUMS, values, strict=True))
+        sums.append(pa.table(columns, schema=ROLLUP))
+    return pa.concat_tables(sums)
+
+
+def _added(
+    clients: Numbers,
+    parts: Sequence[tuple[Column, Column]],
+    decisions: Sequence[Numbers],
+) -> tuple[Numbers, Numbers, list[Numbers]]:
+    """
+    Add up what one quota is charged by client and second.
+
+    Args:
+        clients: number of each row's client.
+        parts: times and amounts; only the first part, of the decision, counts a request and its throttle.
+        decisions: requests, throttled and throttle_ms of each row.
+
+    Returns:
+        Of each sum a row of its client, the begin of its second, and the values of `SUMS`.
+
+    """
+    chosen_rows, starts, values = list[Numbers](), list[Numbers](), list[list[Numbers]]()  # fmt: skip
+    for counts, (times, amounts) in zip((1, 0), parts, strict=False):
+        charged: Numbers = pc.fill_null(amounts, 0).to_numpy().astype(np.int64)
+        valid: Column = pc.is_valid(amounts)
+        rows = np.flatnonzero(valid.to_numpy() & (charged > 0 if not counts else True))
+        chosen_rows.append(rows)
+        starts.append(times.to_numpy()[rows] // SECOND_MS * SECOND_MS)
+        requests, throttled, throttle_ms = (each[rows] * counts for each in decisions)
+        values.append([requests, charged[rows], throttled, throttle_ms])
+    rows, start = np.concatenate(chosen_rows), np.concatenate(starts)
+    order = in_order([clients[rows], from_zero(start)])
+    rows, start = rows[order], start[order]
+    changed = (np.diff(clients[rows]) != 0) | (np.diff(start) != 0)
+    firsts = np.flatnonzero(np.concatenate(([True], changed))[: len(rows)])
+    columns = [np.concatenate(column)[order] for column in zip(*values, strict=True)]
+    sums = [np.add.reduceat(each, firsts) if len(firsts) else each for each in columns]
+    return rows[firsts], start[firsts], sums
+
+
+def _us(times_ms: Column) -> Column:
+    return pc.round(pc.multiply(times_ms, 1000.0)).cast(pa.int64(), safe=False)

@@ -1,8 +1,8 @@
 """
-The columns of usage history and of its roll-ups.
+The columns of usage history and of its sums by second.
 
 History has one row per request that a quota sees. Its files are hash buckets of the user and days of the decision, each sorted by
-`ORDER`; the names of users and clients are never part of a path.
+`ORDER`; names of users and clients are never part of a path.
 """
 
 from typing import Any, Final, TypeAlias
@@ -39,7 +39,7 @@ HISTORY: Final = pa.schema(
         _column(
             "broker",
             pa.string(),
-            "Node that decided; each measures its clients by itself.",
+            "Node that decided; each measures its clients on its own.",
         ),
         _column(
             "timestamp",
@@ -114,7 +114,7 @@ HISTORY: Final = pa.schema(
         _column(
             "throttle_ms",
             pa.int32(),
-            "What the client was told to wait, ms; -1 when it is unknown, as the answer has no such field (0 in histories that an earlier release made).",
+            "Throttle time in the response, ms; -1 when it is unknown, as the answer has no such field (0 in histories that an earlier release made).",
         ),
     ]
 )
@@ -131,7 +131,7 @@ ROLLUP: Final = pa.schema(
         _column(
             "start",
             pa.int64(),
-            "Begin of the second, minute or hour: ms since 1970, UTC.",
+            "Begin of the second: ms since 1970, UTC.",
         ),
         _column(
             "requests",
@@ -146,18 +146,18 @@ ROLLUP: Final = pa.schema(
         _column(
             "throttled",
             pa.int64(),
-            "How many of them were told to wait or refused, for whatever quota.",
+            "How many of them were throttled or refused, for any quota.",
         ),
         _column(
             "throttle_ms",
             pa.int64(),
-            "How long they were told to wait, ms; a request counts under each quota that it charged.",
+            "Their throttle time, ms; a request counts under each quota that it charged.",
         ),
     ]
 )
 """
-Sums over a second, a minute or an hour.
+Sums over a second.
 
-All are integers, so that they are the same whatever the order of addition. A table may hold several rows of one key (late requests):
+All are integers, so that the order of addition does not matter. A table may hold several rows of one key (late requests):
 they add up.
 """

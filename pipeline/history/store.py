@@ -1,26 +1,27 @@
 """
-History on disk: a folder of four committed tables.
+History on disk: committed tables in a folder, and their upkeep.
 
-`history` holds one row a request; `seconds`, `minutes` and `hours` its sums. Each follows the one before it, the first the table of
-requests: whatever is appended there is taken over exactly once, late requests included.
+`history` holds one row a request, `seconds` its sums. `history` follows the table of requests, `seconds` follows `history`: what is
+appended there is taken over exactly once, late requests included.
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Final, Self
 
-import pyarrow as pa
-
-from ..table import Follower, Layout, Make, Run, Table, retried, run_here
-from .charges import COLUMNS, history_of
-from .rollup import KEY, SUMS, WIDTHS, add_up, rollup
+from ..errors import NoTable
+from ..table import Follower, Run, Table, TableLayout, retried, run_here
+from .charges import COLUMNS, KEY, SUMS, history_of, rollup
 from .schema import HISTORY, ORDER, ROLLUP
 
 BUCKETS: Final = 16
-"""How many buckets a history has unless told otherwise: as many workers can replay it at once."""
+"""How many buckets a history has by default: as many workers can replay it at once."""
+NAMES: Final = ("requests", "quarantine", "history", "seconds")
+"""The tables of a folder, in the order in which they are made of each other."""
+DETAIL: Final = ("requests", "history", "seconds")
+"""Those that a replay reads and draws, and that lose days together: about one row a request each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +30,8 @@ class History:
 
     detail: Table
     """One row a request (`HISTORY`)."""
-    rollups: Mapping[str, Table]
-    """Sums (`ROLLUP`) by `seconds`, `minutes` and `hours`; a key may have several rows, which add up."""
+    seconds: Table
+    """Sums (`ROLLUP`); a key may have several rows, which add up."""
 
     @classmethod
     def create(
@@ -51,40 +52,27 @@ class History:
             TableError: they cannot be made, or are of another release.
 
         """
-        sums = _layout(KEY, "start", buckets, SUMS)
+        layout = partial(TableLayout, bucket_of="user", buckets=buckets)
+        detail = layout(order=ORDER, day_of="timestamp")
+        sums = layout(order=KEY, day_of="start", sums=SUMS)
         return cls(
-            detail=Table.create(f"{folder}/history", HISTORY, _layout(ORDER, "timestamp", buckets), options),
-            rollups={name: Table.create(f"{folder}/{name}", ROLLUP, sums, options) for name in WIDTHS},
-        )  # fmt: skip
+            detail=Table.create(f"{folder}/history", HISTORY, detail, options),
+            seconds=Table.create(f"{folder}/seconds", ROLLUP, sums, options),
+        )
 
     @classmethod
     def open(cls, folder: str, options: Mapping[str, str] | None = None) -> Self:
-        """
-        Open the tables of a history.
-
-        Raises:
-            NoTable: there is none.
-
-        """
+        """Open the tables of a history. Raises `NoTable` when there is none."""
         return cls(
             detail=Table.open(f"{folder}/history", options),
-            rollups={name: Table.open(f"{folder}/{name}", options) for name in WIDTHS},
+            seconds=Table.open(f"{folder}/seconds", options),
         )
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """All four."""
-        return (self.detail, *self.rollups.values())
 
     def followers(self, requests: Table) -> Iterator[Follower]:
         """Yield what makes each table of the one before it, in the order in which they follow."""
-        detail, sums = self.detail, self.rollups
+        detail, seconds = self.detail, self.seconds
         yield Follower(source=requests, target=detail, make=history_of, columns=COLUMNS)
-        make: Make = partial(rollup, width_ms=WIDTHS["seconds"])
-        yield Follower(source=detail, target=sums["seconds"], make=make)
-        for shorter, longer in pairwise(WIDTHS):
-            make = partial(add_up, width_ms=WIDTHS[longer])
-            yield Follower(source=sums[shorter], target=sums[longer], make=make)
+        yield Follower(source=detail, target=seconds, make=rollup)
 
     def update(self, requests: Table, run: Run = run_here) -> int:
         """
@@ -95,35 +83,85 @@ class History:
             run: where the work is done.
 
         Raises:
-            TableError: see `Follower.follow`; what was taken over before that stays, and the next update goes on from there. An update
-                that another process does at the same time is waited for by trying again (`retried`).
+            TableError: see `Follower.follow`; what was taken over before that stays, and the next update continues from there. While
+                another process updates the history, this tries again (`retried`).
 
         """
-        new, *_ = [
-            retried(partial(follower.follow, run))
-            for follower in self.followers(requests)
-        ]
+        new, _ = [retried(partial(each.follow, run)) for each in self.followers(requests)]  # fmt: skip
         return new
 
-    def compact(self, run: Run = run_here) -> int:
-        """Merge the files of each bucket and day in all tables; return how many were replaced."""
-        return sum(table.compact(run=run) for table in self.tables)
 
-    def drop_before(self, day: dt.date) -> int:
-        """Take the requests before a day (UTC) out of the detail, and their seconds; return how many requests went. The longer sums stay."""
-        gone = self.detail.drop_before(day)
-        self.rollups["seconds"].drop_before(day)
-        return gone
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableState:
+    """What a table holds."""
+
+    name: str
+    """Its name in the folder."""
+    rows: int
+    """Its rows."""
+    size: int
+    """Bytes of its files."""
+    files: int
+    """How many there are."""
+    smallest: int
+    """How many there would be after a compaction."""
+    first_day: dt.date | None
+    """UTC day of its oldest rows; None for a table without days or rows."""
+    last_day: dt.date | None
+    """UTC day of its newest rows."""
 
 
-def totals(sums: pa.Table) -> pa.Table:
-    """Return one row for each key of a roll-up, sorted by `KEY`."""
-    return add_up(sums, 1).sort_by([(name, "ascending") for name in KEY])
+def tables_of(
+    folder: str, options: Mapping[str, str] | None = None
+) -> dict[str, Table]:
+    """
+    Return the tables that a folder has, by name.
+
+    Raises:
+        NoTable: it has none.
+        UnreadableTable: the log of one is damaged.
+
+    """
+    found: dict[str, Table] = {}
+    for name in NAMES:
+        try:
+            found[name] = Table.open(f"{folder.rstrip('/')}/{name}", options)
+        except NoTable:
+            continue
+    if not found:
+        raise NoTable(folder)
+    return found
 
 
-def _layout(
-    order: tuple[str, ...], day_of: str, buckets: int, sums: tuple[str, ...] = ()
-) -> Layout:
-    return Layout(
-        order=order, bucket_of="user", buckets=buckets, day_of=day_of, sums=sums
+def state_of(name: str, table: Table) -> TableState:
+    """Return what a table holds, from its log alone."""
+    files = table.files()
+    days = {file.day for file in files} if table.layout.day_of else set[int]()
+
+    def date(day: int) -> dt.date:
+        return dt.date(1970, 1, 1) + dt.timedelta(days=day)
+
+    return TableState(
+        name=name,
+        rows=sum(file.rows for file in files),
+        size=sum(file.size for file in files),
+        files=len(files),
+        smallest=len({(file.day, file.bucket) for file in files}),
+        first_day=date(min(days)) if days else None,
+        last_day=date(max(days)) if days else None,
     )
+
+
+def compact(tables: Iterable[Table], run: Run = run_here) -> int:
+    """Merge the small files of tables; return how many were replaced. Raises what `Table.compact` raises."""
+    return sum(table.compact(run=run) for table in tables)
+
+
+def drop_before(tables: Iterable[Table], day: dt.date) -> int:
+    """Take the days before this one (UTC) out of tables; return how many rows went. Raises what `Table.drop_before` raises."""
+    return sum(table.drop_before(day) for table in tables)
+
+
+def clean(tables: Iterable[Table], older_than_hours: int) -> int:
+    """Delete files that no table lists any more, or never did; return how many went."""
+    return sum(len(table.clean(older_than_hours)) for table in tables)

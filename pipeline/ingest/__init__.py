@@ -5,8 +5,6 @@ Reading the same lines again adds nothing: neither a second run over the same fi
 """
 
 from .local import ingest
-from .options import Options
-from .report import Report
-from .tables import Tables
+from .options import IngestOptions, IngestReport, IngestTables
 
-__all__ = ["Options", "Report", "Tables", "ingest"]
+__all__ = ["IngestOptions", "IngestReport", "IngestTables", "ingest"]

@@ -1,4 +1,4 @@
-"""Which files a list of paths means, and who may read what is made of them."""
+"""The files that a list of paths means, and the permissions of what is made of them."""
 
 import os
 import stat
@@ -19,7 +19,7 @@ LINK_OUT: Final = "a link out of its folder, which is not followed: name the fil
 
 
 @dataclass(slots=True)
-class Found:
+class LogFiles:
     """Files to read."""
 
     files: list[str] = field(default_factory=list)
@@ -30,12 +30,12 @@ class Found:
 
 def log_files(
     paths: Iterable[str], names: str = "*", *, follow_links: bool = False
-) -> Found:
+) -> LogFiles:
     """
-    The files that paths mean, those of a folder by name. What is named itself may be a link.
+    The files that paths mean, those of a folder by name. A path itself may be a link.
 
-    Who may write into a folder could otherwise have any file read that the reader may read: links out of a folder are not followed. Hidden
-    files of folders are left out as well.
+    Links out of a folder are not followed: with them, a user who may write into the folder could have any file read that the reader may
+    read. Hidden files of folders are left out as well.
 
     Args:
         paths: files, folders, and `-`.
@@ -46,7 +46,7 @@ def log_files(
         UnreadableLog: a path is not there, or a folder has no file of such a name.
 
     """
-    found = Found()
+    found = LogFiles()
     for path in paths:
         if path == STANDARD_INPUT:
             found.files.append(path)
@@ -60,7 +60,7 @@ def log_files(
     return found
 
 
-def _add_folder(root: Path, names: str, found: Found, *, follow_links: bool) -> None:
+def _add_folder(root: Path, names: str, found: LogFiles, *, follow_links: bool) -> None:
     files: list[Path] = []
     for path, out in _below(root, found, follow_links=follow_links):
         named = fnmatch(path.name, names)
@@ -76,9 +76,9 @@ def _add_folder(root: Path, names: str, found: Found, *, follow_links: bool) -> 
 
 
 def _below(
-    root: Path, found: Found, *, follow_links: bool
+    root: Path, found: LogFiles, *, follow_links: bool
 ) -> Iterator[tuple[Path, bool]]:
-    """What is there in a folder and below, and whether it is a link out of the folder; each folder once, wherever links lead."""
+    """The entries of a folder and below, and whether each is a link out of the folder; each folder once, wherever links lead."""
     home = Path(os.path.realpath(root))
     folders, seen = [root], {home}
     while folders:
@@ -121,10 +121,10 @@ def _stat(file: str) -> os.stat_result | None:
 @contextmanager
 def as_private_as(files: Iterable[str]) -> Iterator[None]:
     """
-    Let nobody read the files that are made meanwhile who may not read all of these.
+    Make files that are written meanwhile readable only by users who may read all of these.
 
-    What the group may do is kept only where the new files have the same group. The process's umask is changed, as the libraries that write
-    the files take no mode: what other threads write meanwhile is as private, and of several threads in here one waits for the other.
+    The group keeps its permissions only where the new files have the same group. The process's umask is changed, as the libraries that write
+    the files take no mode: other threads' files are as private meanwhile, and of several threads in here one waits for the other.
     """
     hidden = _hidden(files)
     with _UMASK:

@@ -5,23 +5,23 @@ A line of any length takes no more memory than the longest that is read.
 """
 
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+
 from ..errors import UnreadableLog
 from ..request_log.parsing import LONGEST
-from .compression import Broken, gzip_blocks, zstd_blocks
 from .files import STANDARD_INPUT
 
 BLOCK: Final = 4 << 20
 """Bytes that are read at once."""
 COMPRESSED_BLOCK: Final = 64 << 10
-"""As above, of compressed files, whose content may be a thousand times as large."""
-
-_MAGIC: Final = {b"\x1f\x8b": gzip_blocks, b"\x28\xb5\x2f\xfd": zstd_blocks}
+"""As above, of compressed files: their content may be a thousand times as large."""
 
 
 def lines_of(
@@ -48,15 +48,11 @@ def lines_of(
     except (OSError, Broken) as error:
         if rest:
             yield [rest]
-        raise UnreadableLog(file, _why(error)) from error
+        broken = isinstance(error, Broken)
+        why = f"the compressed file is damaged or ends too early ({error})" if broken else str(error)  # fmt: skip
+        raise UnreadableLog(file, why) from error
     if rest:
         yield [rest]
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, Broken):
-        return f"the compressed file is damaged or ends too early ({error})"
-    return str(error)
 
 
 @contextmanager
@@ -66,17 +62,13 @@ def _opened(file: str, at: Callable[[int], None]) -> Iterator[Iterator[bytes]]:
         yield _decompressed(sys.stdin.buffer)
         return
     with Path(file).open("rb") as raw:
-        yield _noted(_decompressed(raw), raw, at)
 
+        def noted() -> Iterator[bytes]:
+            for block in _decompressed(raw):
+                yield block
+                at(raw.tell())
 
-def _noted(
-    blocks: Iterator[bytes],
-    raw: Any,  # noqa: ANN401 - a buffered reader
-    at: Callable[[int], None],
-) -> Iterator[bytes]:
-    for block in blocks:
-        yield block
-        at(raw.tell())
+        yield noted()
 
 
 def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
@@ -85,3 +77,80 @@ def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered rea
         if beginning.startswith(magic):
             return blocks(raw, COMPRESSED_BLOCK)
     return iter(partial(raw.read, BLOCK), b"")
+
+
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_PIECE: Final = 4096
+"""Bytes that are taken of zstd at once: a break loses a few lines at most."""
+
+
+class Broken(Exception):
+    """A compressed file is damaged or ends too early; private to this module."""
+
+
+def gzip_blocks(raw: Any, size: int) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
+    """
+    The content of all members of a gzip file, at most `size` bytes at once.
+
+    Raises `Broken` after everything that was decoded before the break; what is no gzip after a member breaks the file, zeros do not.
+    """
+    member, data, begun = zlib.decompressobj(_GZIP), raw.read(size), False
+    while data:
+        begun = True
+        yield from _decoded(member, data, size)
+        if member.eof:
+            rest = _without_padding(member.unused_data, raw, size)
+            member, data, begun = zlib.decompressobj(_GZIP), rest, False
+        else:
+            data = member.unconsumed_tail or raw.read(size)
+    if begun:
+        yield member.flush()
+        if not member.eof:
+            raise Broken("truncated gzip")
+
+
+def zstd_blocks(raw: Any, size: int) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
+    """As `gzip_blocks`, but what was decoded of the last 4 KiB before the break may be lost."""
+    held: list[bytes] = []
+    try:
+        stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+        while piece := stream.read(min(_PIECE, size)):
+            held.append(piece)
+            if len(held) * _PIECE >= size:
+                yield b"".join(held)
+                held.clear()
+    except (OSError, pa.ArrowException) as error:
+        yield b"".join(held)
+        raise Broken(str(error)) from error
+    yield b"".join(held)
+
+
+def _decoded(member: Any, data: bytes, size: int) -> Iterator[bytes]:  # noqa: ANN401 - has no public type
+    before = member.copy()
+    try:
+        yield member.decompress(data, size)
+    except zlib.error as error:
+        yield b"".join(_byte_by_byte(before, data))
+        raise Broken(str(error)) from error
+
+
+def _byte_by_byte(member: Any, data: bytes) -> Iterator[bytes]:  # noqa: ANN401 - as above
+    """What comes before the error, which zlib throws away when it is given all of it at once."""
+    for place in range(len(data)):
+        try:
+            yield member.decompress(data[place : place + 1])
+        except zlib.error:
+            return
+
+
+def _without_padding(data: bytes, raw: Any, size: int) -> bytes:  # noqa: ANN401 - a buffered reader
+    """What follows a member: tapes and some appenders fill up with zeros."""
+    while not (rest := data.lstrip(b"\0")):
+        data = raw.read(size)
+        if not data:
+            return b""
+    return bytes(rest)
+
+
+_MAGIC: Final = {b"\x1f\x8b": gzip_blocks, b"\x28\xb5\x2f\xfd": zstd_blocks}
+"""How a file is decompressed, by its first bytes."""

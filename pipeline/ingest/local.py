@@ -1,27 +1,21 @@
 """One process that reads logs into tables, a chunk of lines after the other; each chunk is one commit."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
 from quotascope.metrics import KafkaRelease
 
-from ..errors import LostCommit, UnreadableLog
+from ..errors import UnreadableLog
 from ..request_log.mutations import MutationLedger
 from ..request_log.parsing import Parsed, parse_lines
-from ..request_log.releases import keep, last_named, notes
+from ..request_log.releases import keep, last_named
 from ..request_log.schema import QUARANTINE, REQUESTS
-from ..table import NO_NOTES, Table, retried
-from .committing import next_run
+from .committing import Committer, Staged
 from .files import log_files, size_of
-from .known_topics import KnownTopics
 from .lines import lines_of
-from .options import Options
-from .report import Report
-from .seen import Seen
-from .tables import Tables
+from .options import IngestOptions, IngestReport, IngestTables
 
 CHUNK: Final = 250_000
 """Rows that are held in memory and committed at once, if they have no more than `CHUNK_BYTES`."""
@@ -35,19 +29,19 @@ Progress: TypeAlias = Callable[[int, int], None]
 def ingest(
     paths: Sequence[str],
     into: str,
-    options: Options | None = None,
+    options: IngestOptions | None = None,
     progress: Progress = lambda _done, _all: None,
-) -> Report:
+) -> IngestReport:
     """
     Read request logs into the tables of a folder; lines that are there already add nothing.
 
     A run that is killed leaves whole chunks behind, and the next run over the same files adds the rest.
 
     Args:
-        paths: files, folders or `-` for standard input; plain, gzip or zstd, told by their first bytes.
+        paths: files, folders or `-` for standard input; plain, gzip or zstd by their first bytes.
         into: a folder, or a URI that `Table` knows.
         options: what has to be known about the logs.
-        progress: told after each file, and after each block of it.
+        progress: called after each file, and after each block of it.
 
     Raises:
         UnreadableLog: a path is not there; nothing was added. A file that breaks off is in the report instead.
@@ -55,117 +49,74 @@ def ingest(
         TableError: the tables cannot be read or written; what was committed before stays.
 
     """
-    options = options or Options()
+    options = options or IngestOptions()
     found = log_files(paths, options.names, follow_links=options.follow_links)
-    files = found.files
-    run = _Run(Tables.create(into), MutationLedger(options.topics()))
+    committer = Committer(IngestTables.create(into), MutationLedger(options.topics()))
+    report = IngestReport(left_out=found.left_out)
+    for chunk in _chunks(found.files, options, progress, report.broken):
+        # an attempt that lost its commit looks up the same lines again
+        report.add(committer.add([chunk].copy))
+    return report
+
+
+def _chunks(
+    files: Sequence[str],
+    options: IngestOptions,
+    progress: Progress,
+    broken: dict[str, str],
+) -> Iterator[Staged]:
+    """Parse the lines of files, a chunk at a time; of a file that breaks off the lines before that, and why in `broken`."""
     sizes = [size_of(file) for file in files]
-    run.report.left_out = found.left_out
-    for number, file in enumerate(files):
-        before = sum(sizes[:number])
-        progress(before, sum(sizes))
-        run.read(file, options, partial(_note, progress, before, sizes[number], sum(sizes)))  # fmt: skip
-    run.flush()
-    progress(sum(sizes), sum(sizes))
-    return run.report
+    done, total = 0, sum(sizes)
+    chunk = _Chunk()
+    junk: set[bytes] = set()
+    for file, size in zip(files, sizes, strict=True):
+        progress(done, total)
+
+        def note(at: int, begin: int = done, size: int = size) -> None:
+            progress(begin + min(at, size), total)  # the file may grow meanwhile
+
+        source, number = options.source(file), 1
+        try:
+            for lines in lines_of(file, note):
+                numbers = range(number, number + len(lines))
+                chunk.add(parse_lines(lines, numbers, source, junk), len(lines))
+                number += len(lines)
+                if chunk.rows >= CHUNK or chunk.bytes >= CHUNK_BYTES:
+                    yield chunk.taken()
+        except UnreadableLog as error:
+            broken[file] = error.why
+        done += size
+    yield chunk.taken()
+    progress(total, total)
 
 
-def _note(progress: Progress, before: int, size: int, total: int, at: int) -> None:
-    """Tell how far the reading of a file is, which may grow meanwhile."""
-    progress(before + min(at, size), total)
+class _Chunk:
+    """Lines that were parsed but not committed."""
 
-
-class _Run:
-    """Lines that were parsed but not committed, and what was counted."""
-
-    def __init__(self, tables: Tables, ledger: MutationLedger) -> None:
-        self.report = Report()
-        self._tables = tables
-        self._topics = KnownTopics(tables.requests, ledger)
-        self._requests = Seen(tables.requests, "timestamp")
-        self._quarantine = Seen(tables.quarantine, None)
+    def __init__(self) -> None:
+        self.rows = self.bytes = 0
+        self._staged = Staged()
         self._parsed: list[Parsed] = []
-        self._rows = self._bytes = 0
-        self._junk: set[bytes] = set()
         self._named: dict[KafkaRelease, int] = {}
         """When each release was named last, by all lines so far."""
 
-    def read(self, file: str, options: Options, at: Callable[[int], None]) -> None:
-        """Take the lines of a file; those before a break count."""
-        source = options.source(file)
-        number = 1
-        try:
-            for lines in lines_of(file, at):
-                numbers = range(number, number + len(lines))
-                self._take(parse_lines(lines, numbers, source, self._junk))
-                number += len(lines)
-                self.report.read += len(lines)
-                if self._rows >= CHUNK or self._bytes >= CHUNK_BYTES:
-                    self.flush()
-        except UnreadableLog as error:
-            self.report.broken[file] = error.why
-
-    def _take(self, parsed: Parsed) -> None:
-        self.report.quarantined_before += parsed.again
+    def add(self, parsed: Parsed, lines: int) -> None:
+        self._staged.lines += lines
+        self._staged.quarantined_before += parsed.again
         keep(self._named, last_named(parsed.requests["timestamp"], parsed.levels))
         for table in (parsed.requests, parsed.quarantine):
-            self._rows += table.num_rows
-            self._bytes += table.nbytes
+            self.rows += table.num_rows
+            self.bytes += table.nbytes
         if parsed.requests.num_rows or parsed.quarantine.num_rows:
             self._parsed.append(parsed)
 
-    def flush(self) -> None:
-        """Commit what was taken."""
-        parsed, self._parsed = self._parsed, []
-        self._rows = self._bytes = 0
-        requests = [REQUESTS.empty_table(), *(each.requests for each in parsed)]
-        self._add_requests(pa.concat_tables(requests))
-        refused = [QUARANTINE.empty_table(), *(each.quarantine for each in parsed)]
-        self._add_quarantine(pa.concat_tables(refused))
-
-    def _add_requests(self, requests: pa.Table) -> None:
-        def new() -> _New:
-            fresh = self._requests.fresh(requests)
-            resolved = self._topics.resolve(fresh)
-            return _New(resolved.requests, len(requests) - len(fresh), resolved.forwarded)  # fmt: skip
-
-        new_rows = _append(self._tables.requests, new, notes(self._named))
-        self.report.kept += len(new_rows.rows)
-        self.report.duplicates += new_rows.known
-        self.report.forwarded += new_rows.forwarded
-
-    def _add_quarantine(self, quarantine: pa.Table) -> None:
-        def new() -> _New:
-            fresh = self._quarantine.fresh(quarantine)
-            return _New(fresh, len(quarantine) - len(fresh))
-
-        new_rows = _append(self._tables.quarantine, new)
-        self.report.quarantined += len(new_rows.rows)
-        self.report.quarantined_before += new_rows.known
-        reasons: list[Any] = new_rows.rows["reason"].to_pylist()
-        self.report.reasons.update(reasons)
-
-
-class _New(NamedTuple):
-    """What is to be added, and how many rows are not."""
-
-    rows: pa.Table
-    known: int
-    forwarded: int = 0
-
-
-def _append(
-    table: Table, new: Callable[[], _New], notes: Mapping[str, int] = NO_NOTES
-) -> _New:
-    """Add rows, and keep notes with them; when another run added some meanwhile, find out again which are new."""
-
-    def attempt() -> _New:
-        batch = next_run(table)
-        rows = new()
-        if len(rows.rows) and not table.append(
-            batch.name, rows.rows, batch.epoch, notes
-        ):
-            raise LostCommit(table.storage.uri, "another run added rows")
-        return rows
-
-    return retried(attempt)
+    def taken(self) -> Staged:
+        """What was added, to be committed; begins the next chunk."""
+        staged, parsed = self._staged, self._parsed
+        staged.named = dict(self._named)
+        staged.unresolved = pa.concat_tables([REQUESTS.empty_table(), *(each.requests for each in parsed)])  # fmt: skip
+        staged.unreadable = pa.concat_tables([QUARANTINE.empty_table(), *(each.quarantine for each in parsed)])  # fmt: skip
+        self.rows = self.bytes = 0
+        self._staged, self._parsed = Staged(), []
+        return staged

@@ -1,32 +1,46 @@
-"""What has to be known about logs to read them."""
+"""What an ingest is given, where its rows go, and what it reports."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from functools import cached_property
+from pathlib import Path
+from typing import Final, NamedTuple, Self
 from zoneinfo import ZoneInfo
 
-from ..errors import BadOption
-from ..request_log.parsing import Source
-from ..request_log.snapshot import read_snapshot
+import msgspec
+
+from ..errors import BadOption, BadSnapshot
+from ..request_log.parsing import LogSource
+from ..request_log.schema import QUARANTINE, REQUESTS
+from ..table import Table, TableLayout
+
+BUCKETS: Final = 16
+REQUESTS_LAYOUT: Final = TableLayout(
+    order=("user", "client_id", "broker", "timestamp"),
+    bucket_of="user",
+    buckets=BUCKETS,
+    day_of="timestamp",
+)
+"""As usage history lies, so that history needs no shuffle."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class IngestOptions:
     """How to read a log. Raises `BadOption`."""
 
     broker: str | None = None
     """Name of the broker, when all files are of one; quotas are per broker."""
     broker_pattern: str | None = None
-    """Regular expression whose one group is the broker's name in a file's path, such as `/broker-([0-9]+)/`."""
+    """Regular expression with one group, the broker's name in a file's path, such as `/broker-([0-9]+)/`."""
     zone: str = "UTC"
     """IANA name of the zone of the times, which log4j writes as local time."""
     snapshot: str | None = None
-    """Path of partitions by topic before the log began (`read_snapshot`)."""
+    """Path of the partitions by topic before the log began: a JSON object such as `{"orders": 12, "payments": 6}`."""
     names: str = "*"
     """Which files of a folder are logs, as a shell pattern on their names."""
-
     follow_links: bool = False
     """Whether links in a folder may lead out of it."""
 
@@ -35,37 +49,96 @@ class Options:
             raise BadOption("give the broker's name or a pattern for it, not both")
         _ = self._zone, self._pattern
 
-    def source(self, file: str) -> Source:
+    def source(self, file: str) -> LogSource:
         """What is known of lines of one file."""
         found = self._pattern.search(file) if self._pattern else None
         broker = found.group(1) if found else self.broker
-        return Source(file=file, broker=broker, zone=self._zone)
+        return LogSource(file=file, broker=broker, zone=self._zone)
 
     def topics(self) -> Mapping[str, int]:
         """Partitions by topic; empty without a snapshot. Raises `BadSnapshot`."""
-        return read_snapshot(self.snapshot) if self.snapshot else {}
+        if not self.snapshot:
+            return {}
+        try:
+            content = Path(self.snapshot).read_bytes()
+            return msgspec.json.decode(content, type=dict[str, int])
+        except (OSError, msgspec.MsgspecError) as error:
+            raise BadSnapshot(self.snapshot, str(error)) from error
 
     @cached_property
     def _zone(self) -> tzinfo:
         try:
             return ZoneInfo(self.zone)
         except (KeyError, OSError, ValueError) as error:
-            raise BadOption(
-                f"{self.zone!r} is no zone; use a name such as Europe/Berlin"
-            ) from error
+            why = f"{self.zone!r} is no zone; use a name such as Europe/Berlin"
+            raise BadOption(why) from error
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
         if self.broker_pattern is None:
             return None
+        subject = f"the broker pattern {self.broker_pattern!r}"
         try:
             pattern = re.compile(self.broker_pattern)
         except re.error as error:
-            raise BadOption(
-                f"the broker pattern {self.broker_pattern!r}: {error}"
-            ) from error
+            raise BadOption(f"{subject}: {error}") from error
         if pattern.groups != 1:
-            raise BadOption(
-                f"the broker pattern {self.broker_pattern!r} needs one group, the broker's name"
-            )
+            raise BadOption(f"{subject} needs one group, the broker's name")
         return pattern
+
+
+class IngestTables(NamedTuple):
+    """The tables that logs go into: `requests` and `quarantine` in a folder."""
+
+    requests: Table
+    quarantine: Table
+
+    @classmethod
+    def create(cls, folder: str, options: Mapping[str, str] | None = None) -> Self:
+        """Make them, or open those that are there; raises `TableError`. `options` are credentials, as of `Table`."""
+        at = folder.rstrip("/")
+        return cls(
+            Table.create(f"{at}/requests", REQUESTS, REQUESTS_LAYOUT, options),
+            Table.create(f"{at}/quarantine", QUARANTINE, TableLayout(), options),
+        )
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """Counts of lines, each in exactly one of them."""
+
+    read: int = 0
+    kept: int = 0
+    """Requests that were added."""
+    quarantined: int = 0
+    """Lines that could not be read and were added to the quarantine."""
+    duplicates: int = 0
+    """Requests that were there before, or twice in the input."""
+    quarantined_before: int = 0
+    """Unreadable lines that were in the quarantine before, or twice in the input."""
+    forwarded: int = 0
+    """Controllers' second lines of requests that brokers log."""
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Quarantined lines by reason."""
+    broken: dict[str, str] = field(default_factory=dict)
+    """Files that could not be read to their end, and why; what was read of them counts."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """What else the folders hold, and why it was not read."""
+
+    def add(self, later: Self) -> None:
+        """Add the counts of later lines of the same run."""
+        for name in ("read", "kept", "quarantined", "duplicates", "quarantined_before", "forwarded"):  # fmt: skip
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+        self.reasons.update(later.reasons)
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every line that was read is accounted for."""
+        added = self.kept + self.quarantined
+        known = self.duplicates + self.quarantined_before + self.forwarded
+        return self.read == added + known
+
+    @property
+    def nothing_readable(self) -> bool:
+        """Whether there were lines, and none of them was a request."""
+        return 0 < self.read == self.quarantined + self.quarantined_before

@@ -5,9 +5,7 @@ The work on a part of the input that one of many workers has.
 finds out which are new and writes those. What needs to know of other parts, requests that name topics, goes back to who commits.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import unquote
@@ -16,17 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quotascope.metrics import KafkaRelease
-
 from ..request_log.parsing import parse
 from ..request_log.releases import keep, last_named
 from ..request_log.schema import QUARANTINE, REQUESTS
-from ..table import File
-from ..table.partitions import buckets_of
+from ..table.layout import buckets_of
 from ..table.writing import bounded, gathered
-from .options import Options
-from .seen import Seen
-from .tables import BUCKETS, Tables
+from .committing import Seen, Staged
+from .options import BUCKETS, IngestOptions, IngestTables
 
 _LINE_COLUMNS: Final[list[Any]] = [
     pa.field("line", pa.binary()),
@@ -57,25 +51,8 @@ ROWS: Final = pa.schema(
 _LINES: Final = 1 << 16
 
 
-@dataclass(slots=True, kw_only=True)
-class Staged:
-    """What a worker wrote and counted of its parts."""
-
-    lines: int = 0
-    requests: list[File] = field(default_factory=list)
-    quarantine: list[File] = field(default_factory=list)
-    duplicates: int = 0
-    quarantined_before: int = 0
-    forwarded: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    named: dict[KafkaRelease, int] = field(default_factory=dict)
-    """When each release was named last."""
-    topics: pa.Table = field(default_factory=REQUESTS.empty_table)
-    """Requests that name topics; nobody looked yet whether they are new."""
-
-
 def parsed(
-    options: Options, batches: Iterator[pa.RecordBatch]
+    options: IngestOptions, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Turn lines in `LINES` into `ROWS`."""
     counts: dict[tuple[str, int], int] = {}
@@ -85,7 +62,7 @@ def parsed(
                 yield from _rows(few, options, counts).to_batches()
 
 
-def staged(tables: Tables, batches: Iterable[pa.RecordBatch]) -> Staged:
+def staged(tables: IngestTables, batches: Iterable[pa.RecordBatch]) -> Staged:
     """
     Write the rows of parts that are new, in the memory of some rows and of the identities of the largest part.
 
@@ -106,7 +83,7 @@ def staged(tables: Tables, batches: Iterable[pa.RecordBatch]) -> Staged:
 class _Worker:
     """Writes rows, one piece after the other; a part may go on in the next one."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: IngestTables) -> None:
         self.done = Staged()
         self._tables = tables
         self._requests = Seen(tables.requests, "timestamp")
@@ -147,7 +124,7 @@ class _Worker:
         done.requests += self._tables.requests.stage(new)
         done.duplicates += len(plain) - len(fresh)
         done.forwarded += len(fresh) - len(new)
-        done.topics = pa.concat_tables([done.topics, requests.filter(names_topics)])
+        done.unresolved = pa.concat_tables([done.unresolved, requests.filter(names_topics)])  # fmt: skip
 
     def _add_quarantine(self, quarantine: pa.Table) -> None:
         done = self.done
@@ -174,7 +151,7 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _rows(
-    piece: pa.RecordBatch, options: Options, counts: dict[tuple[str, int], int]
+    piece: pa.RecordBatch, options: IngestOptions, counts: dict[tuple[str, int], int]
 ) -> pa.Table:
     file, start = piece.column("file")[0].as_py(), piece.column("start")[0].as_py()
     numbers = piece.column("number")
@@ -182,7 +159,11 @@ def _rows(
         before = counts.get((file, start), 0)
         counts[file, start] = before + len(piece)
         numbers = pa.array(np.arange(before + 1, before + 1 + len(piece)))
-    found = parse(piece.column("line"), numbers, options.source(_path(file)))
+    if file.startswith(
+        "file:/"
+    ):  # of this machine: its path, as `ingest` in one process names it
+        file = "/" + unquote(file.removeprefix("file:").lstrip("/"))
+    found = parse(piece.column("line"), numbers, options.source(file))
     slices = np.asarray(found.requests["timestamp"].to_numpy(), np.int64) // SLICE_MS
     parts = slices * BUCKETS + buckets_of(found.requests["user"], BUCKETS)
     identities: list[Any] = found.quarantine["identity"].to_pylist()
@@ -194,23 +175,11 @@ def _rows(
         found.requests.append_column(PART, pa.array(parts)).append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), len(parts))).append_column(LEVEL, found.levels),
         found.quarantine.append_column(PART, pa.array([-1 - number for number in beginnings], pa.int64())).append_column(COUNT, pa.array(of_junk, pa.int64())),
     ]  # fmt: skip
-    return pa.concat_tables([_widened(table) for table in tables])
-
-
-def _path(uri: str) -> str:
-    """A file of this machine by its path, as `ingest` in one process names it."""
-    if not uri.startswith("file:/"):
-        return uri
-    return "/" + unquote(uri.removeprefix("file:").lstrip("/"))
-
-
-def _widened(table: pa.Table) -> pa.Table:
-    return pa.table(
+    widened = [
         [
-            table[column.name]
-            if column.name in table.column_names
-            else pa.nulls(len(table), column.type)
+            table[column.name] if column.name in table.column_names else pa.nulls(len(table), column.type)
             for column in ROWS
-        ],
-        schema=ROWS,
-    )
+        ]
+        for table in tables
+    ]  # fmt: skip
+    return pa.concat_tables([pa.table(columns, schema=ROWS) for columns in widened])

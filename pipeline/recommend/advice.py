@@ -1,25 +1,58 @@
-"""All that is said about a recommendation: the limits, what they would change, and who would be hit."""
+"""A recommendation: one limit for each entity, what setting the limits would change, and which clients they would throttle."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
-from quotascope.metrics import QuotaType
-from quotascope.quotas import QuotaSet, RuleChange, difference, merged
+from quotascope.metrics import QuotaEntity, QuotaType
+from quotascope.quotas import Entity, QuotaSet, RuleChange, difference, merged
 
 from ..followed import Followed
 from .coverage import Coverage, Logged
-from .policy import Policy
-from .recommendation import Recommendation, quotas_of
+from .need import Need
+from .policy import Policy, limit_of, rounded_up, steps_of
 
 NOW: Final = "as configured"
 RECOMMENDED: Final = "recommended"
 """The names of the two candidates."""
 _KINDS: Final = {kind.label: kind for kind in QuotaType}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """A limit for one entity; every broker enforces it separately."""
+
+    entity: QuotaEntity
+    kind: QuotaType
+    limit: float
+    """Bytes/s, percent of one thread, or mutations/s; with headroom, rounded up to three digits."""
+    lowest: float
+    """The lowest limit that keeps the share, before headroom."""
+    broker: str
+    """The broker that needs the most."""
+    hour: int | None
+    """The hour of the week that needs the most; None where hours are taken together, or any limit would do."""
+    requests: int
+    """On all brokers, those that such a quota checks."""
+
+    @property
+    def key(self) -> str:
+        """The configuration key that sets it."""
+        return self.kind.quota_key
+
+    @property
+    def names(self) -> tuple[str | None, str | None]:
+        """User and client id of the entity; None for one that it does not have."""
+        user, client_id = self.entity.user, self.entity.client_id
+        return (
+            user if isinstance(user, str) else None,
+            client_id if isinstance(client_id, str) else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +82,12 @@ class Advice:
     """How much of it there is."""
     policy: Policy
     kafka: Followed
-    """The release whose throttle times were followed."""
+    """The release that throttle times follow."""
     now: QuotaSet | None
-    """The quotas as configured; None if nobody asked."""
+    """The quotas as configured; None if they are unknown."""
     recommended: Sequence[Recommendation]
-    changes: Sequence[RuleChange]
-    """That lead from the configured quotas to the recommended ones; quotas of others stay as they are."""
     hits: Sequence[Hit]
-    """Those that would be throttled, the longest first."""
+    """Clients that would be throttled, the longest first."""
 
     @property
     def span_ms(self) -> tuple[int, int]:
@@ -72,66 +103,90 @@ class Advice:
         """The requests of a limit's entity; where some were throttled, it may need more than the log shows."""
         return self.coverage.of(made.entity)
 
-    def now_state(self, made: Recommendation) -> str:
-        """Whether the entity has a quota of this key: "set", "no rule" where it has none, and "unknown" where nobody asked."""
-        if self.now is None:
-            return "unknown"
-        return "no rule" if self.now_of(made) is None else "set"
-
     def now_of(self, made: Recommendation) -> float | None:
-        """The quota of the same entity and key as configured; None if there is none, or nobody asked."""
+        """The quota of the same entity and key as configured; None if there is none, or if it is unknown."""
         now = QuotaSet() if self.now is None else self.now
         return now.get(made.entity, {}).get(made.key)
+
+    def state(self, value: float | None) -> str:
+        """Whether a configured quota is "set", has "no rule", or is "unknown" because the configured quotas are."""
+        if self.now is None:
+            return "unknown"
+        return "no rule" if value is None else "set"
 
     @property
     def target(self) -> QuotaSet:
         """The quotas as they would be."""
         return target(self.now, self.recommended)
 
+    @property
+    def changes(self) -> tuple[RuleChange, ...]:
+        """From the configured quotas to the recommended ones; quotas of other entities stay as they are."""
+        return difference(self.now or QuotaSet(), self.target)
 
-def target(now: QuotaSet | None, made: Sequence[Recommendation]) -> QuotaSet:
-    """The quotas as they would be: the configured ones, with the recommended ones above."""
-    return merged(now or QuotaSet(), quotas_of(made))
+
+def recommendations(needs: Iterable[Need], policy: Policy) -> list[Recommendation]:
+    """One for each entity and quota type, in the order of names."""
+    grouped: dict[tuple[QuotaEntity, QuotaType], list[Need]] = {}
+    for need in needs:
+        grouped.setdefault((need.entity, need.kind), []).append(need)
+    made = [_recommendation(each, policy) for each in grouped.values()]
+    types = list(QuotaType)
+    return sorted(made, key=lambda each: (*(name or "" for name in each.names), types.index(each.kind)))  # fmt: skip
 
 
-def changes(
-    now: QuotaSet | None, made: Sequence[Recommendation]
-) -> tuple[RuleChange, ...]:
-    """What leads there."""
-    return difference(now or QuotaSet(), target(now, made))
+def _recommendation(needs: Sequence[Need], policy: Policy) -> Recommendation:
+    """From what an entity needs on each broker to one limit for all brokers."""
+    highest = max(needs, key=lambda need: need.steps)
+    kind = highest.kind
+    wanted = math.ceil(round(highest.steps * (1 + policy.headroom), 6))
+    floor = steps_of(kind, policy.floors[kind]) if kind in policy.floors else 1
+    return Recommendation(
+        entity=highest.entity,
+        kind=kind,
+        limit=limit_of(kind, rounded_up(max(wanted, floor))),
+        lowest=limit_of(kind, highest.steps),
+        broker=highest.broker,
+        hour=highest.hour,
+        requests=sum(need.requests for need in needs),
+    )
+
+
+def target(now: QuotaSet | None, made: Iterable[Recommendation]) -> QuotaSet:
+    """The quotas as they would be: the configured ones, overridden by the recommended ones."""
+    quotas: dict[Entity, dict[str, float]] = {}
+    for each in made:
+        quotas.setdefault(each.entity, {})[each.key] = each.limit
+    return merged(now or QuotaSet(), QuotaSet(quotas))
 
 
 def hits(results: pa.Table, *, now_known: bool = True) -> list[Hit]:
     """
-    Who is throttled, from a replay of the candidates (`quotascope.pipeline.whatif.results.RESULTS`).
+    The clients that are throttled, from a replay of the candidates (`quotascope.pipeline.replay.RESULTS`).
 
     Args:
         results: of the recommended limits, and of the configured ones if these are known.
         now_known: whether they are.
 
     """
+
+    def key(row: Mapping[str, Any]) -> tuple[str, str, str]:
+        return row["user"], row["client_id"], row["quota_type"]
+
     rows = results.to_pylist()
-    before = {_key(row): row["muted_ms"] for row in rows if row["candidate"] == NOW}
+    before = {key(row): row["muted_ms"] for row in rows if row["candidate"] == NOW}
     found = [
-        _hit(row, before.get(_key(row), 0) if now_known else None)
+        Hit(
+            user=row["user"],
+            client_id=row["client_id"],
+            kind=_KINDS[row["quota_type"]],
+            limit=row["limit"],
+            share=row["throttled_share"],
+            muted_ms=row["muted_ms"],
+            longest_ms=row["longest_throttle_ms"],
+            muted_now_ms=before.get(key(row), 0) if now_known else None,
+        )
         for row in rows
         if row["candidate"] == RECOMMENDED and row["throttled_requests"]
     ]
     return sorted(found, key=lambda hit: (-hit.muted_ms, hit.user, hit.client_id))
-
-
-def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    return row["user"], row["client_id"], row["quota_type"]
-
-
-def _hit(row: Mapping[str, Any], muted_now_ms: int | None) -> Hit:
-    return Hit(
-        user=row["user"],
-        client_id=row["client_id"],
-        kind=_KINDS[row["quota_type"]],
-        limit=row["limit"],
-        share=row["throttled_share"],
-        muted_ms=row["muted_ms"],
-        longest_ms=row["longest_throttle_ms"],
-        muted_now_ms=muted_now_ms,
-    )

@@ -1,4 +1,4 @@
-"""How much of the demand a log can show: its period, the hours of the week in it, and whose requests were throttled while it was written."""
+"""How much of the demand a log can show: its period, the hours of the week in it, and which requests were throttled while it was written."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from quotascope.pages.words import counted, seconds
 from ..errors import PipelineError
 from ..history.schema import UNKNOWN_MS
 from ..week import QUARTER_MS, seen_hours
-from .groups import NAMES
-from .policy import Shape
+from .policy import RuleShape
 
 COLUMNS: Final = ("user", "client_id", "timestamp", "throttle_ms", "refused")
 """What is read of a history."""
@@ -28,7 +27,7 @@ _DAY_HOURS: Final = 24
 
 
 class ShortLog(PipelineError):
-    """A log from which no limits should be made: it covers less than a day."""
+    """A log that covers less than a day: limits should not be made of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +36,18 @@ class Logged:
 
     requests: int = 0
     throttled: int = 0
-    """Those that were throttled or refused while the log was written."""
+    """Requests that were throttled or refused while the log was written."""
     unknown: int = 0
-    """Those of which the log does not say it: their answers have no throttle time."""
+    """Requests that the log shows without a throttle time."""
 
     @property
     def known(self) -> int:
-        """Those of which the log says whether they were throttled."""
+        """Requests for which the log shows whether they were throttled."""
         return self.requests - self.unknown
 
     @property
     def share(self) -> float | None:
-        """Of the requests of which it is known that were throttled; None without any."""
+        """Throttled requests as a part of the known ones; None without any."""
         return self.throttled / self.known if self.known else None
 
     def __add__(self, other: Logged) -> Logged:
@@ -60,7 +59,7 @@ class Logged:
 
 
 @dataclass(slots=True)
-class Tally:
+class RequestTally:
     """What was counted of some rows; the counts of parts of a history add up to those of all of it."""
 
     entities: dict[QuotaEntity, Logged] = field(default_factory=dict)
@@ -68,20 +67,12 @@ class Tally:
     """Quarters of an hour since 1970 that have a request."""
     all: Logged = field(default_factory=Logged)
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: RequestTally) -> None:
         """Take over what was counted elsewhere."""
         self.all += other.all
         self.quarters |= other.quarters
         for entity, logged in other.entities.items():
             self.entities[entity] = self.entities.get(entity, Logged()) + logged
-
-
-def tally(batches: Iterable[pa.RecordBatch], shape: Shape) -> Tally:
-    """Count rows of history (`COLUMNS`), in any order, by the entities of a shape."""
-    found = Tally()
-    for batch in batches:
-        found.add(_tally(batch, shape))
-    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,14 +111,16 @@ class Coverage:
             )
 
 
-def coverage_of(found: Tally, span_ms: tuple[int, int], zone: tzinfo) -> Coverage:
+def coverage_of(
+    found: RequestTally, span_ms: tuple[int, int], zone: tzinfo
+) -> Coverage:
     """
     Sum up what was counted of a whole history.
 
     Args:
         found: the counts.
         span_ms: the history's period.
-        zone: whose hours of the week.
+        zone: time zone of the hours of the week.
 
     """
     times = np.array(sorted(found.quarters), np.int64) * QUARTER_MS
@@ -140,13 +133,21 @@ def coverage_of(found: Tally, span_ms: tuple[int, int], zone: tzinfo) -> Coverag
     )
 
 
-def _tally(batch: pa.RecordBatch, shape: Shape) -> Tally:
+def tally(batches: Iterable[pa.RecordBatch], shape: RuleShape) -> RequestTally:
+    """Count rows of history (`COLUMNS`), in any order, by the entities of a shape."""
+    found = RequestTally()
+    for batch in batches:
+        found.add(_of_batch(batch, shape))
+    return found
+
+
+def _of_batch(batch: pa.RecordBatch, shape: RuleShape) -> RequestTally:
     waits: Any = batch.column("throttle_ms")
     refused: Any = batch.column("refused")
     throttled: Any = pc.or_(pc.greater(waits, pa.scalar(0, pa.int32())), refused)
     silent: Any = pc.equal(waits, pa.scalar(UNKNOWN_MS, pa.int32()))
     unknown: Any = pc.and_not(silent, refused)
-    names = NAMES[shape]
+    names = shape.names
     rows = pa.table(
         {
             **{name: batch.column(name) for name in names},
@@ -161,4 +162,4 @@ def _tally(batch: pa.RecordBatch, shape: Shape) -> Tally:
     }  # fmt: skip
     whole = sum(entities.values(), Logged())
     times: Any = batch.column("timestamp").to_numpy()
-    return Tally(entities, set(np.unique(times // QUARTER_MS).tolist()), whole)
+    return RequestTally(entities, set(np.unique(times // QUARTER_MS).tolist()), whole)

@@ -1,24 +1,26 @@
-"""What one entity needs on one broker."""
+"""The lowest limit that one entity needs on one broker."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+import pyarrow.compute as pc
 
 from quotascope.metrics import QuotaEntity, QuotaType
 
+from ..replay.compiled import Floats, Ints
 from ..week import HOURS, hours_of_week
-from .groups import Group, groups, mutating_groups
-from .policy import Policy
-from .rate import prepare
-from .search import lowest
-from .sensors import Sensor, Windows, mutations_of, sensors_of
-from .share import Seasons
-from .steps import limit_of, steps_of
+from .policy import ClusterWindows, Policy, limit_of, steps_of
+from .sensors import QuotaSensor, mutations_of, prepare, sensors_of
+
+CONTROLLER: Final = "controller"
+"""Stands for the broker where mutations are measured: all mutations of a cluster go to the active controller."""
+AT_ONCE: Final = 15
+"""Limits that are tried in one pass: each pass leaves a sixteenth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,16 +31,53 @@ class Need:
     entity: QuotaEntity
     kind: QuotaType
     steps: int
-    """The limit, in `steps.STEPS` of its unit."""
+    """The limit, in `policy.STEPS` of its unit."""
     hour: int | None
-    """The hour of the week that needs the most; None when seasons are not told apart, or any limit would do."""
+    """The hour of the week that needs the most; None where hours are taken together, or any limit would do."""
     requests: int
     """Those that are checked against such a quota."""
 
 
-def needs(history: pa.Table, policy: Policy, windows: Windows) -> Iterator[Need]:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seasons:
+    """The requests of one sensor, and the season of each."""
+
+    times_ms: Ints
+    """Decisions, in order."""
+    seasons: Ints
+    """Number of the season of each."""
+    count: int
+    """How many seasons there are."""
+    window_ms: int
+    """How long a request counts as activity: one window of the quota."""
+
+    def shares(self, throttles_ms: Ints) -> Floats:
+        """
+        Return for each season the throttled time as a part of the time in which there was activity or a throttle.
+
+        Throttles that overlap count once, up to one window after the last request, as in the results of a replay. Time belongs to the
+        season of the request with which it begins.
+        """
+        left = self.times_ms[-1:] + self.window_ms - self.times_ms
+        muted = np.clip(throttles_ms, 0, left)
+        throttled = self._covered_ms(muted)
+        whole = self._covered_ms(np.maximum(muted, self.window_ms))
+        return np.divide(throttled, whole, out=np.zeros(self.count), where=whole > 0)
+
+    def _covered_ms(self, lengths_ms: Ints) -> Floats:
+        """For each season the length of the union of `[time, time + length)`."""
+        ends = np.maximum.accumulate(self.times_ms + lengths_ms)
+        before = np.concatenate((self.times_ms[:1], ends[:-1]))
+        new = np.maximum(ends - np.maximum(before, self.times_ms), 0)
+        covered = np.bincount(self.seasons, weights=new, minlength=self.count)
+        return covered.astype(np.float64)
+
+
+def needs(history: pa.Table, policy: Policy, windows: ClusterWindows) -> Iterator[Need]:
     """
     What every entity of some history needs, broker by broker, for each quota that it uses.
+
+    A client-id that is empty needs nothing where rules name client-ids: no rule can name it.
 
     Args:
         history: whole entities, in any order.
@@ -47,56 +86,84 @@ def needs(history: pa.Table, policy: Policy, windows: Windows) -> Iterator[Need]
 
     """
     prepare(history.num_rows, windows.client)
-    for group in groups(history, policy.shape):
-        for sensor in sensors_of(group.rows, windows):
+    names = policy.shape.names
+    if "client_id" in names:
+        named = pc.not_equal(history.column("client_id"), pa.scalar(""))
+        history = history.filter(named)
+    for rows in _groups(history, ("broker", *names)):
+        for sensor in sensors_of(rows, windows):
             if sensor.kind in policy.kinds:
-                yield _need(group, sensor, policy)
-    if QuotaType.CONTROLLER_MUTATION not in policy.kinds:
+                yield _need(rows["broker"][0].as_py(), rows, sensor, policy)
+    if QuotaType.CONTROLLER_MUTATION in policy.kinds:
+        mutating = history.filter(pc.is_valid(history.column("mutations")))
+        for rows in _groups(mutating, names):
+            yield _need(CONTROLLER, rows, mutations_of(rows, windows), policy)
+
+
+def _groups(history: pa.Table, names: Sequence[str]) -> Iterator[pa.Table]:
+    """The requests that have some columns in common, in order of their decisions."""
+    if history.num_rows == 0:
         return
-    for group in mutating_groups(history, policy.shape):
-        yield _need(group, mutations_of(group.rows, windows), policy)
+    columns: list[Any] = [history.column(name).combine_chunks() for name in names]
+    codes = np.stack([each.dictionary_encode().indices.to_numpy() for each in columns])
+    order = np.lexsort((history.column("timestamp").to_numpy(), *codes))
+    ordered = history.take(order)
+    changed = np.any(np.diff(codes[:, order], axis=1) != 0, axis=0)
+    starts = [0, *(np.flatnonzero(changed) + 1).tolist()]
+    for start, end in zip(starts, [*starts[1:], history.num_rows], strict=True):
+        yield ordered.slice(start, end - start)
 
 
-def _need(group: Group, sensor: Sensor, policy: Policy) -> Need:
-    of_time = _seasons(sensor, policy)
-    high = steps_of(sensor.kind, sensor.enough)
+def _need(broker: str, rows: pa.Table, sensor: QuotaSensor, policy: Policy) -> Need:
+    times, kind = sensor.times_ms, sensor.kind
+    seasons = Seasons(
+        times_ms=times,
+        seasons=hours_of_week(times, policy.zone) if policy.by_hour else np.zeros(times.size, np.int64),
+        count=HOURS if policy.by_hour else 1,
+        window_ms=sensor.window_ms,
+    )  # fmt: skip
+
+    def shares(tried: Sequence[int]) -> list[Floats]:
+        limits = np.array([limit_of(kind, steps) for steps in tried])
+        return [seasons.shares(row) for row in sensor.throttles_ms(limits)]
 
     def good(tried: Sequence[int]) -> Sequence[bool]:
-        return [
-            bool(np.all(shares <= policy.share))
-            for shares in _shares(sensor, of_time, tried)
-        ]
+        return [bool(np.all(each <= policy.share)) for each in shares(tried)]
 
-    steps = lowest(good, high)
+    steps, hour = lowest(good, steps_of(kind, sensor.enough)), None
+    if policy.by_hour and steps > 1:
+        (missed,) = shares([steps - 1])
+        hour = int(np.argmax(missed))
     return Need(
-        broker=group.broker,
-        entity=group.entity,
-        kind=sensor.kind,
+        broker=broker,
+        entity=QuotaEntity(**{name: rows[name][0].as_py() for name in policy.shape.names}),
+        kind=kind,
         steps=steps,
-        hour=_hardest(sensor, of_time, steps - 1) if policy.by_hour else None,
-        requests=sensor.times_ms.size,
-    )
+        hour=hour,
+        requests=times.size,
+    )  # fmt: skip
 
 
-def _seasons(sensor: Sensor, policy: Policy) -> Seasons:
-    times = sensor.times_ms
-    if not policy.by_hour:
-        alone = np.zeros(times.size, np.int64)
-        return Seasons(times_ms=times, whose=alone, count=1, window_ms=sensor.window_ms)
-    whose = hours_of_week(times, policy.zone)
-    return Seasons(times_ms=times, whose=whose, count=HOURS, window_ms=sensor.window_ms)
+Good = Callable[[Sequence[int]], Sequence[bool]]
+"""Which of some limits (in steps of their unit) are good enough; if one is, every higher one is."""
 
 
-def _shares(
-    sensor: Sensor, of_time: Seasons, tried: Sequence[int]
-) -> list[NDArray[np.float64]]:
-    limits = np.array([limit_of(sensor.kind, steps) for steps in tried])
-    return [of_time.shares(row) for row in sensor.throttles_ms(limits)]
+def lowest(good: Good, high: int) -> int:
+    """
+    Return the lowest whole number from 1 to `high` that is good; `high` is taken to be.
 
+    It is found exactly, in as many passes as `high` has hexadecimal digits, since goodness does not end as limits rise.
 
-def _hardest(sensor: Sensor, of_time: Seasons, steps: int) -> int | None:
-    """The season that is throttled most under a limit; None below the lowest there is."""
-    if steps < 1:
-        return None
-    (shares,) = _shares(sensor, of_time, [steps])
-    return int(np.argmax(shares))
+    >>> lowest(lambda limits: [limit >= 1_234 for limit in limits], 1_000_000)
+    1234
+    """
+    bad, best = 0, high
+    while best - bad > 1:
+        tried: Sequence[int] = range(bad + 1, best)
+        if len(tried) > AT_ONCE:
+            parts = range(1, AT_ONCE + 1)
+            tried = [bad + (best - bad) * part // (AT_ONCE + 1) for part in parts]
+        verdicts = good(tried)
+        bad = max((each for each, ok in zip(tried, verdicts, strict=True) if not ok), default=bad)  # fmt: skip
+        best = min((each for each, ok in zip(tried, verdicts, strict=True) if ok and each > bad), default=best)  # fmt: skip
+    return best

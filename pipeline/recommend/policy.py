@@ -1,16 +1,18 @@
-"""What a recommended limit has to keep."""
+"""What a recommended limit has to keep, and the numbers that limits are made of."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from enum import Enum
 from typing import Final
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics import QuotaType, WindowConfig
 
 from ..errors import PipelineError
+from ..followed import Followed
 
 FLOORS: Final[Mapping[QuotaType, float]] = {
     QuotaType.PRODUCE: 10_000.0,
@@ -19,21 +21,34 @@ FLOORS: Final[Mapping[QuotaType, float]] = {
     QuotaType.CONTROLLER_MUTATION: 0.5,
 }
 """Below these a limit saves a broker nothing, and the first unusual request of a quiet client would run into it."""
+STEPS: Final = {
+    QuotaType.PRODUCE: 1.0,
+    QuotaType.FETCH: 1.0,
+    QuotaType.REQUEST: 0.01,
+    QuotaType.CONTROLLER_MUTATION: 0.01,
+}
+"""What limits are multiples of: Kafka takes whole bytes/s only; hundredths of a percent and of a mutation/s are fine enough."""
 MOST_HEADROOM: Final = 1_000.0
 """As a ratio; a limit a thousand times as high as needed limits nothing."""
 HIGHEST_FLOOR: Final = 1e15
 """In any unit; a petabyte a second is more than any cluster has."""
+_DIGITS: Final = 3
 
 
-class Shape(Enum):
-    """Whom the recommended rules name."""
+class RuleShape(Enum):
+    """Which entities the recommended rules name."""
 
     USER = "user"
     """One rule for all clients of a user."""
     CLIENT = "client-id"
-    """One rule for a client-id, whoever its user is."""
+    """One rule for a client-id, whatever its user."""
     PAIR = "user,client-id"
     """One rule for each pair."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of a history that the requests of an entity have in common."""
+        return tuple(self.value.replace("-", "_").split(","))
 
 
 class BadPolicy(PipelineError):
@@ -43,7 +58,7 @@ class BadPolicy(PipelineError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """
-    How often a limit may bite, and how much room is left above.
+    How often a limit may throttle, and how much room is left above.
 
     Raises:
         BadPolicy: a number is out of its range.
@@ -54,11 +69,11 @@ class Policy:
     """Most of the time that an entity may be throttled, as a ratio from 0 to below 1, in every season."""
     headroom: float = 0.2
     """What is added to the lowest limit that keeps `share`, as a ratio."""
-    shape: Shape = Shape.USER
+    shape: RuleShape = RuleShape.USER
     by_hour: bool = True
     """Whether each hour of the week has to keep the share, so that a nightly peak is not lost in a quiet week; else all the time together."""
     zone: tzinfo = UTC
-    """Whose hours and weekdays."""
+    """Time zone of hours and weekdays."""
     kinds: Collection[QuotaType] = tuple(QuotaType)
     """The quota types that limits are wanted of."""
     short_log: bool = False
@@ -68,11 +83,46 @@ class Policy:
 
     def __post_init__(self) -> None:
         if not 0 <= self.share < 1:
-            told = f"{self.share * 100:g} %"
-            raise BadPolicy(f"the share of time must be from 0 % to below 100 %, not {told}")  # fmt: skip
+            raise BadPolicy(f"the share of time must be from 0 % to below 100 %, not {self.share * 100:g} %")  # fmt: skip
         if not 0 <= self.headroom <= MOST_HEADROOM:
-            told = f"{self.headroom * 100:g} %"
-            raise BadPolicy(f"the headroom must be from 0 % to {MOST_HEADROOM * 100:.0f} %, not {told}")  # fmt: skip
+            raise BadPolicy(f"the headroom must be from 0 % to {MOST_HEADROOM * 100:.0f} %, not {self.headroom * 100:g} %")  # fmt: skip
         for floor in self.floors.values():
             if not 0 < floor <= HIGHEST_FLOOR:
                 raise BadPolicy(f"a floor must be above 0 and at most {HIGHEST_FLOOR:g}, not {floor:g}")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterWindows:
+    """The windows of the cluster's quotas, and the release that measures by them."""
+
+    client: WindowConfig = field(default_factory=WindowConfig)
+    """`quota.window.num`, `quota.window.size.seconds`"""
+    controller: WindowConfig = field(default_factory=WindowConfig)
+    """`controller.quota.window.num`, `controller.quota.window.size.seconds`"""
+    followed: Followed = field(default_factory=Followed)
+
+
+def limit_of(kind: QuotaType, steps: int) -> float:
+    """
+    A number of steps as a limit.
+
+    >>> limit_of(QuotaType.REQUEST, 105), limit_of(QuotaType.PRODUCE, 105)
+    (1.05, 105.0)
+    """
+    return steps * STEPS[kind] if STEPS[kind] >= 1 else steps / round(1 / STEPS[kind])
+
+
+def steps_of(kind: QuotaType, limit: float) -> int:
+    """The least number of steps, and at least one, that reaches a limit."""
+    return max(1, math.ceil(round(limit / STEPS[kind], 6)))
+
+
+def rounded_up(steps: int) -> int:
+    """
+    The next number of three digits and zeros.
+
+    >>> rounded_up(7), rounded_up(1_234_001), rounded_up(999_001)
+    (7, 1240000, 1000000)
+    """
+    scale: int = 10 ** max(0, len(str(steps)) - _DIGITS)
+    return -(-steps // scale) * scale

@@ -1,14 +1,14 @@
 """
-What a sensor would ask its clients to wait under any limit.
+How long a sensor would throttle its clients under any limit.
 
-Requests arrive as logged (open loop). Then a higher limit never throttles longer, and the lowest one that will do can be searched for.
+Requests arrive as logged (open loop). Then a higher limit never throttles longer, and the lowest one that is enough can be searched for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,56 +16,39 @@ from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType, WindowConfig
 
-from ..followed import Followed
-from ..kernels.requests import FETCH, PRODUCE
-from ..whatif.frame import Frame, entities_of, frame_of
-from .debt import DebtSensor
-from .rate import bandwidth, request_time
+from ..replay.compiled import Floats, Ints
+from ..replay.frame import Frame, entities_of, frame_of
+from ..replay.open_loop import events_of
+from ..replay.plan import MEASURED, TYPES
+from ..replay.rate import (
+    UNCHECKED,
+    Events,
+    Measurements,
+    observe,
+    throttle_times,
+)
+from ..replay.requests import REQUEST
+from .policy import ClusterWindows
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Windows:
-    """The windows of the cluster's quotas, and the release that measures by them."""
-
-    client: WindowConfig = field(default_factory=WindowConfig)
-    """`quota.window.num`, `quota.window.size.seconds`"""
-    controller: WindowConfig = field(default_factory=WindowConfig)
-    """`controller.quota.window.num`, `controller.quota.window.size.seconds`"""
-    followed: Followed = field(default_factory=Followed)
+_MS: Final = 1000.0
 
 
-class Sensor(Protocol):
-    """The requests that one quota would check."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class QuotaSensor:
+    """The requests that one quota would check, and how long it would throttle them."""
 
-    @property
-    def kind(self) -> QuotaType:
-        """Of the quota."""
-        ...
-
-    @property
-    def times_ms(self) -> Ints:
-        """When they are checked: ms since 1970, in order."""
-        ...
-
-    @property
-    def window_ms(self) -> int:
-        """One window of the quota."""
-        ...
-
-    @property
-    def enough(self) -> float:
-        """A limit under which nothing is throttled."""
-        ...
-
-    def throttles_ms(self, limits: Floats) -> Ints:
-        """Ms to wait, as an array of limits x requests; a higher limit never asks for more."""
-        ...
+    kind: QuotaType
+    times_ms: Ints
+    """When they are checked: ms since 1970, in order."""
+    window_ms: int
+    """One window of the quota."""
+    enough: float
+    """A limit under which no request is throttled."""
+    throttles_ms: Callable[[Floats], Ints]
+    """The throttle times under some limits, as an array of limits x requests; a higher limit never throttles longer."""
 
 
-def sensors_of(rows: pa.Table, windows: Windows) -> Iterator[Sensor]:
+def sensors_of(rows: pa.Table, windows: ClusterWindows) -> Iterator[QuotaSensor]:
     """
     The sensors of a broker that requests would be measured by; one for each quota type that checks any of them.
 
@@ -75,16 +58,43 @@ def sensors_of(rows: pa.Table, windows: Windows) -> Iterator[Sensor]:
 
     """
     frame = _frame(rows)
-    kinds = frame.requests.kinds
-    longest_ms = windows.followed.release.longest_rate_ms
-    for kind, number in ((QuotaType.PRODUCE, PRODUCE), (QuotaType.FETCH, FETCH)):
-        if np.any(kinds == number):
-            yield bandwidth(kind, frame, kinds == number, windows.client, longest_ms)
-    if not np.all(np.isnan(frame.requests.percents)):
-        yield request_time(frame, windows.client, longest_ms)
+    timed = ~np.isnan(frame.requests.percents)
+    for number in MEASURED:
+        if np.any(timed if number == REQUEST else frame.requests.kinds == number):
+            yield _rate_sensor(number, frame, windows)
 
 
-def mutations_of(rows: pa.Table, windows: Windows) -> DebtSensor:
+def _rate_sensor(number: int, frame: Frame, windows: ClusterWindows) -> QuotaSensor:
+    """
+    The sensor of bytes or of thread time. What it measures does not depend on the limit, which is only compared with it.
+
+    Throttle times stop where the release stops them (`KafkaRelease.longest_rate_ms`) and are not cut to 32 bits: a wrapped one would make a
+    lower limit look milder.
+    """
+    config, longest_ms = windows.client, windows.followed.release.longest_rate_ms
+    most_ms = min(config.window_ms, longest_ms) if number == REQUEST else longest_ms
+    one = np.zeros(frame.pairs, np.int32)
+    _, events = events_of(frame, one, number)
+    every = observe(events, 1, config.samples, config.window_ms)
+    checked = events.treatments != UNCHECKED
+    measured = Measurements(every.rates[checked], every.spans[checked])
+    return QuotaSensor(
+        kind=TYPES[number],
+        times_ms=events.times[checked],
+        window_ms=config.window_ms,
+        enough=max(0.0, float(measured.rates.max())),
+        throttles_ms=lambda limits: throttle_times(measured, limits, most_ms),
+    )
+
+
+def prepare(requests: int, config: WindowConfig) -> None:
+    """Let the kernel be compiled if this number of requests is worth it: they come in pieces, of which none may be."""
+    ints = np.zeros(0, np.int64)
+    events = Events(np.zeros(0, np.int32), ints, np.zeros(0), np.zeros(0, np.int8))
+    observe(events, 1, config.samples, config.window_ms, work=requests)
+
+
+def mutations_of(rows: pa.Table, windows: ClusterWindows) -> QuotaSensor:
     """
     The sensor of the active controller that mutations would be measured by.
 
@@ -97,11 +107,48 @@ def mutations_of(rows: pa.Table, windows: Windows) -> DebtSensor:
     order = np.argsort(frame.mutation_times, kind="stable")
     refused = frame.requests.as_logged == 1
     charged = np.where(refused, frame.charged, frame.requests.sizes)
-    return DebtSensor(
-        times_ms=frame.mutation_times[order],
-        values=charged[order].astype(np.float64),
-        permissive=frame.requests.permissive[order] == 1,
-        config=windows.controller,
+    return debt_sensor(
+        frame.mutation_times[order],
+        charged[order].astype(np.float64),
+        frame.requests.permissive[order] == 1,
+        windows.controller,
+    )
+
+
+def debt_sensor(
+    times_ms: Ints, values: Floats, permissive: NDArray[np.bool_], config: WindowConfig
+) -> QuotaSensor:
+    """
+    The token bucket of mutations that are all charged (Kafka: `TokenBucket`, KIP-599): its form in which a higher limit never throttles longer.
+
+    What a strict quota refuses is not charged, so that later mutations are throttled for a shorter time than here: these figures are upper
+    bounds, and the limits that they lead to safe ones.
+
+    Args:
+        times_ms: in order.
+        values: partitions; 0 for a request that the log shows as refused, since its retry is in the log as well.
+        permissive: requests that are charged before they are checked, not after: clients that are too old to be refused.
+        config: the windows of the quota.
+
+    """
+    burst_s = float(config.samples * config.window_seconds)
+    since = (times_ms - times_ms[0]) / _MS
+    taken = np.concatenate(([0.0], np.cumsum(values)))
+
+    def throttle_ms(limit: float) -> Ints:
+        before = taken[:-1] - limit * since
+        debt = before - np.minimum.accumulate(before)
+        checked = np.where(permissive, debt + values, debt)
+        over = np.maximum(checked - limit * burst_s, 0.0)
+        throttles: Ints = np.ceil(over / limit * _MS).astype(np.int64)
+        return throttles
+
+    return QuotaSensor(
+        kind=QuotaType.CONTROLLER_MUTATION,
+        times_ms=times_ms,
+        window_ms=config.window_ms,
+        enough=float(values.sum()) / burst_s,
+        throttles_ms=lambda limits: np.stack(list(map(throttle_ms, limits.tolist()))),
     )
 
 

@@ -1,1 +1,1 @@
-"""What a replay or a recommendation says, as a page, as CSV and as JSON."""
+"""Replays and recommendations as pages, as CSV and as JSON."""

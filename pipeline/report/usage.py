@@ -1,87 +1,226 @@
-"""What an entity used over time, in as many pieces as a drawing has room for."""
+"""What a history shows in a report: its period, and what groups of clients used in it, second by second."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType
+from quotascope.pages.charts import Curve
+
+from ..errors import PipelineError
+from ..history import History, rollup
+from ..history.charges import SECOND_MS as _SECOND
+from ..table import File, Table
+from ..week import HOURS, QUARTER_MS, hours_of_week, seen_hours
+from .summary import LimitGroup
 
 PIECES: Final = 360
-_SECOND: Final = 1_000
+_COLUMNS: Final = ("user", "client_id", "broker", "quota_type", "start", "amount")
 _WINDOWS: Final = 11
 """Seconds over which a broker averages by default (`quota.window.num` of `quota.window.size.seconds`)."""
 _SCALES: Final = {QuotaType.REQUEST: 1e-4}
-"""From what a roll-up counts to what a limit is in: us of thread time a second are that many percent of a thread."""
+"""From the unit of a roll-up to that of a limit: us of thread time a second are that many percent of a thread."""
+
+_Ints = NDArray[np.int64]
+_Floats = NDArray[np.float64]
+
+
+class EmptyHistory(PipelineError):
+    """A history without a single request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """Rates in the unit of the quota type, piece by piece of time."""
+class GroupUsage:
+    """What a group used on the broker where its peak was highest."""
 
-    begin_ms: int
-    """ms since 1970, UTC."""
-    end_ms: int
-    piece_ms: int
-    times_ms: Sequence[int]
-    """When each piece begins; pieces in which nothing was used are missing."""
-    mean: Sequence[float]
-    """Empty where pieces are shorter than what a peak is the mean of."""
-    peak: Sequence[float]
-    """The highest of `peaks` in the piece."""
+    broker: str
+    usage: Curve
+    by_hour: Sequence[float]
+    """The highest peak in each hour of the week, Monday 00h first; NaN where the history has no request, 0 where it has none of the group."""
 
 
-def usage(
-    kind: QuotaType,
-    starts_ms: NDArray[np.int64],
-    amounts: NDArray[np.int64],
-    span_ms: tuple[int, int],
-) -> Usage:
+def span_ms(history: History) -> tuple[int, int]:
     """
-    Usage from the seconds of a roll-up.
+    The second of the first request of a history, and the end of the second of its last one: ms since 1970.
+
+    The period is that of the requests that are replayed, whatever days the roll-ups still have.
+
+    Raises:
+        EmptyHistory: there is no request.
+
+    """
+    table = history.detail
+    files = [file for file in table.files() if file.rows]
+    if not files:
+        raise EmptyHistory(f"{table.storage.uri}: the history is empty: ingest request logs first")  # fmt: skip
+    spans = [_span_of(table, file) for file in files]
+    first, last = (min(span[0] for span in spans), max(span[1] for span in spans))
+    return first - first % _SECOND, last - last % _SECOND + _SECOND
+
+
+def _span_of(table: Table, file: File) -> tuple[int, int]:
+    """The first and the last time of a file; it is read where another program wrote the commit without them."""
+    if file.first is not None and file.last is not None:
+        return file.first, file.last
+    times = table.read(["timestamp"], files=[file])["timestamp"].to_numpy()
+    return int(times.min()), int(times.max())
+
+
+def usages(
+    history: History, groups: Sequence[LimitGroup], span: tuple[int, int], zone: tzinfo
+) -> dict[LimitGroup, GroupUsage]:
+    """What groups used within the history's period; those that used nothing are missing."""
+    return usages_of(_seconds(history, span), groups, span, zone)
+
+
+def _seconds(history: History, span: tuple[int, int]) -> Iterator[pa.RecordBatch]:
+    """The sums of a period; for days that only the roll-up lost, they are computed from the requests again."""
+    table, detail = history.seconds, history.detail
+    begin, end = span
+    for file in table.files():
+        for batch in table.read(columns=list(_COLUMNS), files=[file]).to_batches():
+            starts = batch.column("start").to_numpy()
+            yield batch.filter(pa.array((starts >= begin) & (starts < end)))
+    kept = table.first_kept_day
+    for file in detail.files():
+        if kept and file.day < kept:
+            for batch in detail.read(files=[file]).to_batches():
+                sums = rollup(pa.Table.from_batches([batch]))
+                yield from sums.select(_COLUMNS).to_batches()
+
+
+@dataclass(slots=True)
+class _Seconds:
+    """What was used on one broker; a second may come in several rows."""
+
+    starts: list[_Ints] = field(default_factory=list)
+    amounts: list[_Ints] = field(default_factory=list)
+
+    def sums(self) -> tuple[_Ints, _Ints]:
+        """Seconds in order, and what was used in each."""
+        starts = np.concatenate(self.starts)
+        seconds, places = np.unique(starts, return_inverse=True)
+        sums = np.zeros(seconds.size, np.int64)
+        np.add.at(sums, places, np.concatenate(self.amounts))
+        return seconds, sums
+
+
+def usages_of(
+    batches: Iterable[pa.RecordBatch],
+    groups: Sequence[LimitGroup],
+    span: tuple[int, int],
+    zone: tzinfo,
+) -> dict[LimitGroup, GroupUsage]:
+    """
+    What the groups used; those that used nothing are missing.
+
+    Args:
+        batches: of a roll-up by seconds (`quotascope.pipeline.history.ROLLUP`), in any order; only rows of these groups are kept.
+        groups: those to be drawn.
+        span: beginning and end of the history.
+        zone: time zone of hours and weekdays.
+
+    """
+    found: dict[LimitGroup, dict[str, _Seconds]] = {group: {} for group in groups}
+    quarters = np.zeros(0, np.int64)
+    for batch in batches:
+        starts: Any = batch.column("start").to_numpy()
+        quarters = np.union1d(quarters, starts // QUARTER_MS)
+        for group in groups:
+            _collect(group, batch, found[group])
+    seen = seen_hours(quarters * QUARTER_MS, zone)
+    return {
+        group: _busiest(group.kind, brokers, span, zone, seen)
+        for group, brokers in found.items()
+        if brokers
+    }
+
+
+def _collect(
+    group: LimitGroup, batch: pa.RecordBatch, brokers: dict[str, _Seconds]
+) -> None:
+    wanted = {"quota_type": group.kind.label, "user": group.user, "client_id": group.client_id}  # fmt: skip
+    keep = np.ones(batch.num_rows, np.bool_)
+    for name, value in wanted.items():
+        if value is not None:
+            keep &= _equal(batch, name, value)
+    rows = batch.filter(pa.array(keep))
+    for broker in map(str, rows.column("broker").unique().to_pylist()):
+        own = rows.filter(pa.array(_equal(rows, "broker", broker)))
+        seconds = brokers.setdefault(broker, _Seconds())
+        seconds.starts.append(own.column("start").to_numpy())
+        seconds.amounts.append(own.column("amount").to_numpy())
+
+
+def _equal(batch: pa.RecordBatch, name: str, value: str) -> NDArray[np.bool_]:
+    column: Any = batch.column(name)
+    same: NDArray[np.bool_] = pc.equal(column, pa.scalar(value)).to_numpy(zero_copy_only=False)  # fmt: skip
+    return same
+
+
+def _busiest(
+    kind: QuotaType,
+    brokers: dict[str, _Seconds],
+    span: tuple[int, int],
+    zone: tzinfo,
+    seen: NDArray[np.bool_],
+) -> GroupUsage:
+    made = [(broker, *seconds.sums()) for broker, seconds in sorted(brokers.items())]
+    highest = max(made, key=lambda each: peaks(kind, each[1], each[2]).max())
+    broker, starts, amounts = highest
+    found = np.zeros(HOURS)
+    np.maximum.at(found, hours_of_week(starts, zone), peaks(kind, starts, amounts))
+    return GroupUsage(
+        broker=broker,
+        usage=curve_of(kind, starts, amounts, span),
+        by_hour=np.where(found > 0, found, np.where(seen, 0.0, np.nan)).tolist(),
+    )
+
+
+def curve_of(
+    kind: QuotaType, starts_ms: _Ints, amounts: _Ints, span: tuple[int, int]
+) -> Curve:
+    """
+    Usage over time, in at most `PIECES` pieces; its rates are in the unit of the quota type, its peaks the highest of `peaks`.
 
     Args:
         kind: gives the unit.
         starts_ms: when the seconds begin, in order; those without usage are missing.
-        amounts: what was used in each, as `quotascope.pipeline.history.schema.ROLLUP` counts.
-        span_ms: the beginning and the end of what is drawn.
+        amounts: what was used in each, as `quotascope.pipeline.history.ROLLUP` counts.
+        span: the beginning and the end of what is drawn.
 
     """
-    begin, end = span_ms
+    begin, end = span
     begin -= begin % _SECOND
-    piece = _piece(end - begin)
+    piece = max(1, -(-(end - begin) // (PIECES * _SECOND))) * _SECOND
     pieces, first = np.unique((starts_ms - begin) // piece, return_index=True)
     sums = np.add.reduceat(_rates(kind, amounts), first)
-    means = (sums * (_SECOND / piece)).tolist()
     highest = np.maximum.reduceat(peaks(kind, starts_ms, amounts), first)
-    return Usage(
+    return Curve(
         begin_ms=begin,
         end_ms=max(end, begin + piece),
         piece_ms=piece,
         times_ms=(begin + pieces * piece).tolist(),
-        mean=means if piece >= _WINDOWS * _SECOND else (),
+        mean=(sums * (_SECOND / piece)).tolist() if piece >= _WINDOWS * _SECOND else (),
         peak=highest.tolist(),
     )
 
 
-def peaks(
-    kind: QuotaType, starts_ms: NDArray[np.int64], amounts: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def peaks(kind: QuotaType, starts_ms: _Ints, amounts: _Ints) -> _Floats:
     """For each second the mean rate over the 11 s that end with it: about what a broker compares with a limit."""
     total = np.concatenate(([0.0], np.cumsum(_rates(kind, amounts))))
     oldest = np.searchsorted(starts_ms, starts_ms - (_WINDOWS - 1) * _SECOND)
-    sums: NDArray[np.float64] = total[1:] - total[oldest]
+    sums: _Floats = total[1:] - total[oldest]
     return (np.maximum(sums, 0.0) / _WINDOWS).astype(np.float64)
 
 
-def _rates(kind: QuotaType, amounts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _rates(kind: QuotaType, amounts: _Ints) -> _Floats:
     return (amounts * _SCALES.get(kind, 1.0)).astype(np.float64)
-
-
-def _piece(length_ms: int) -> int:
-    """Whole seconds."""
-    return max(1, -(-length_ms // (PIECES * _SECOND))) * _SECOND

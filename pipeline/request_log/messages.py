@@ -1,29 +1,36 @@
 """
-What is read of requests and responses, as `…DataJsonConverter` of Kafka writes them.
+The JSON of a line, as `RequestConvertToJson.requestDescMetrics` of Kafka writes it.
 
-Where there is none the log has an empty string: no request when the log was switched on in the middle of it, no response when the client
-did not wait for one.
+Only what is needed is taken out, in one pass, its types checked. Which fields of request and response are needed depends on the API. Its
+key stands near the beginning of a line. Fields that some release leaves out have a default. Where the broker logs no request (the log was switched on
+in the middle of it) or no response (the client did not wait for one), the log has an empty string.
 """
 
-from typing import Annotated, Any, Final, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-PRODUCE: Final = 0
-FETCH: Final = 1
-SHARE_FETCH: Final = 78
+from quotascope.metrics.protocol import ApiKey
 
+from .schema import Reason, Unreadable
+
+Json: TypeAlias = Any
+TopicRow: TypeAlias = dict[str, Any]
+"""A topic in the column `topics`."""
 Name: TypeAlias = str | UnsetType | None
 """Null, or not in this version."""
 _Size: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << 31)]
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
 
 
 class Message(msgspec.Struct, gc=False, rename="camel"):
-    """Its fields are a message's, in camel case; more of them are passed over."""
+    """Part of a message: fields as `…DataJsonConverter` of Kafka writes them, in camel case; others are skipped."""
 
 
-class Answer(Message):
+class AnyResponse(Message):
     """What most responses have in common; some have no such field."""
 
     throttle_time_ms: int | None = None
@@ -67,14 +74,14 @@ class FetchedTopic(Message):
     topic: Name = UNSET
 
 
-class FetchResponse(Answer):
+class FetchResponse(AnyResponse):
     """`FetchResponse.json`."""
 
     responses: list[FetchedTopic] = []
 
 
 class ReplicaState(Message):
-    """Who fetches, since version 15."""
+    """The replica that fetches, since version 15 (KIP-903)."""
 
     replica_id: int = -1
 
@@ -89,3 +96,160 @@ class FetchRequest(Message):
     def follower(self) -> bool:
         """Whether another broker fetches, which is not charged to clients."""
         return (self.replica_state or self).replica_id >= 0
+
+
+class ShareFetched(Message):
+    """A partition of a ShareFetch response."""
+
+    error_message: str | None
+    acknowledge_error_message: str | None
+    acquired_records: list[Any]
+    records_size_in_bytes: _Size | None = None
+
+
+class ShareFetchedTopic(Message):
+    """A topic of a ShareFetch response."""
+
+    partitions: list[ShareFetched]
+
+
+class ShareFetchResponse(AnyResponse, kw_only=True):
+    """`ShareFetchResponse.json` (KIP-932)."""
+
+    responses: list[ShareFetchedTopic]
+
+
+class Header(msgspec.Struct, gc=False, frozen=True, rename="camel"):
+    """`RequestHeader.json`, and what the log adds."""
+
+    request_api_key: int
+    request_api_version: int
+    correlation_id: int
+    client_id: str | None = None
+    request_api_version_deprecated: bool = False
+
+
+class LogLine(
+    msgspec.Struct, Generic[_Request, _Response], gc=False, frozen=True, rename="camel"
+):
+    """All of a line; times are ms."""
+
+    request_header: Header
+    request: _Request
+    response: _Response
+    connection: str
+    principal: str
+    listener: str
+    local_time_ms: float
+    remote_time_ms: float
+    response_queue_time_ms: float
+    send_time_ms: float
+    throttle_time_ms: int
+    is_forwarded: bool = False
+
+
+Plain: TypeAlias = LogLine[msgspec.Raw, AnyResponse | str]
+ProduceLine: TypeAlias = LogLine[ProduceRequest | str, AnyResponse | str]
+FetchLine: TypeAlias = LogLine[FetchRequest | str, FetchResponse | str]
+ShareFetchLine: TypeAlias = LogLine[msgspec.Raw, ShareFetchResponse | str]
+TopicsLine: TypeAlias = LogLine[Json, Json]
+"""Requests that change topics are rare: Python's own types will do."""
+
+
+def _created(request: Json, response: Json) -> list[TopicRow]:
+    answers = _by_topic(response, "topics")
+    rows = []
+    for topic in request["topics"]:
+        answer = answers.get(topic["name"], {})
+        asked = len(topic["assignments"]) or topic["numPartitions"]
+        # the broker's default, which only responses since version 5 contain
+        count = asked if asked > 0 else answer.get("numPartitions", -1)
+        rows.append(_row(topic["name"], answer, count if count > 0 else None, request))
+    return rows
+
+
+def _enlarged(request: Json, response: Json) -> list[TopicRow]:
+    answers = _by_topic(response, "results")
+    return [
+        _row(topic["name"], answers.get(topic["name"], {}), topic["count"], request)
+        for topic in request["topics"]
+    ]
+
+
+def _deleted(request: Json, response: Json) -> list[TopicRow]:
+    """The response has the name of a topic that the request names by id (since version 6)."""
+    if response:
+        return [
+            _row(answer["name"], answer, None, request)
+            for answer in response["responses"]
+        ]
+    named = request.get("topics") or [
+        {"name": name} for name in request.get("topicNames", ())
+    ]
+    return [
+        _row(topic["name"], {"topicId": topic.get("topicId")}, None, request)
+        for topic in named
+    ]
+
+
+def _by_topic(response: Json, field: str) -> dict[str, Json]:
+    """Answers by topic; empty when the client did not wait for a response."""
+    return {answer["name"]: answer for answer in response[field]} if response else {}
+
+
+_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+def _row(
+    name: str | None, answer: Json, partitions: int | None, request: Json
+) -> TopicRow:
+    topic_id = answer.get("topicId")
+    return {
+        "name": name,
+        "id": None if topic_id == _NO_ID else topic_id,
+        "partitions": partitions,
+        "error": answer.get("errorCode"),
+        "validate_only": bool(request.get("validateOnly", False)),
+    }
+
+
+TOPICS_OF: Final[Mapping[int, Callable[[Json, Json], list[TopicRow]]]] = {
+    ApiKey.CREATE_TOPICS: _created,
+    ApiKey.DELETE_TOPICS: _deleted,
+    ApiKey.CREATE_PARTITIONS: _enlarged,
+}
+"""Reads the topics of `request` and `response` of a line, by API key."""
+
+_Decode: TypeAlias = Callable[[bytes], LogLine[Any, Any]]
+_plain: Final[_Decode] = msgspec.json.Decoder(Plain).decode
+_OF_API: Final[dict[int, _Decode]] = {
+    ApiKey.PRODUCE: msgspec.json.Decoder(ProduceLine).decode,
+    ApiKey.FETCH: msgspec.json.Decoder(FetchLine).decode,
+    ApiKey.SHARE_FETCH: msgspec.json.Decoder(ShareFetchLine).decode,
+    **dict.fromkeys(TOPICS_OF, msgspec.json.Decoder(TopicsLine).decode),
+}
+_KEY: Final = b'"requestApiKey":'
+_BEGINNING: Final = 80
+_BY_TEXT: Final = {f"{key:d},".encode()[:2]: decode for key, decode in _OF_API.items()}
+
+
+def decoded(text: bytes) -> LogLine[Any, Any]:
+    """
+    The fields of a line's JSON, request and response by API (`ProduceLine`, …, else `Plain`).
+
+    Raises `Unreadable`.
+    """
+    at = text.find(_KEY, 0, _BEGINNING) + len(_KEY)
+    decode = _BY_TEXT.get(text[at : at + 2], _plain)
+    try:
+        line = decode(text)
+        wanted = _OF_API.get(line.request_header.request_api_key, _plain)
+        # the key may stand elsewhere than it usually does
+        return line if wanted is decode else wanted(text)
+    except msgspec.ValidationError as error:
+        raise Unreadable(Reason.UNKNOWN_SHAPE, str(error)) from error
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        # a line that was cut leaves braces open; one that another was written into is broken in another way
+        cut = text.count(b"{") > text.count(b"}") or not text
+        reason = Reason.TRUNCATED if cut else Reason.NOT_JSON
+        raise Unreadable(reason, str(error)) from error

@@ -1,45 +1,152 @@
 """
-How many partitions a request mutates: what its own line does not tell, and other lines do.
+How many partitions a request mutates, which other lines of the log decide.
 
-Charged is what the controller let through (error 0), asked for is what it refused for the quota (89) as well; a request that failed
-otherwise never came to the quota (`ReplicationControlManager`, where `applyPartitionChangeQuota` comes after all checks).
+Charged is what the controller let through (error 0); asked for is also what it refused for the quota (89). A request that failed otherwise
+never came to the quota (`ReplicationControlManager`, where `applyPartitionChangeQuota` comes after all checks).
+
+A request that a broker forwards to the controller has two lines: the broker logs the client's request, the controller the forwarded one
+(`isForwarded`), under the same header. Both finish within milliseconds. What a broker forwards on its own account (topics that Metadata
+creates) has no line of a client.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .columns import with_values
-from .topic_counts import TopicCounts
-from .topics import CREATE_PARTITIONS, CREATE_TOPICS, DELETE_TOPICS
-from .twins import OneSide, Row
+from quotascope.metrics.protocol import ApiKey, ErrorCode
 
 LEDGER_COLUMNS: Final = (
     "completed", "api_key", "correlation_id", "user", "client_id", "mutation_timestamp", "topics", "forwarded", "identity",
 )  # fmt: skip
 """The columns that a ledger needs of earlier requests."""
+NEAR_MS: Final = 5_000
+"""How far apart two clocks may be for lines to be of one request; a client that counts from 1 again sends its next one later."""
+MOST: Final = 100_000
+"""Lines that one side holds, at some 2 kB each: those that came last. A broker forwards a few a second at most, and a stream gets both lines at once."""
 
-_ASKED_COLUMN: Final = {
-    CREATE_TOPICS: "partitions_created",
-    DELETE_TOPICS: "partitions_deleted",
-    CREATE_PARTITIONS: "partitions_added",
+Row: TypeAlias = dict[str, Any]
+_Key: TypeAlias = tuple[Any, ...]
+_ALWAYS: Final = -(1 << 62)
+_PAIR: Final = "pair"
+"""Where a row has the identity of the other line about the same request."""
+_COLUMN_OF: Final = {
+    ApiKey.CREATE_TOPICS: "partitions_created",
+    ApiKey.DELETE_TOPICS: "partitions_deleted",
+    ApiKey.CREATE_PARTITIONS: "partitions_added",
 }
-_CHARGED_ELSEWHERE: Final = {"mutations_known": True}
-"""The controller's line was kept before the client's came."""
-_DONE: Final = 0
-_REFUSED: Final = 89
-_TIMED_OUT: Final = 7
-"""The controller may have done it all the same."""
-_AT_THE_QUOTA: Final = (None, _DONE, _REFUSED, _TIMED_OUT)
-"""What an answer holds when the request may have come to the quota; None when there is no answer."""
+_COUNTED: Final = (ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+_AT_THE_QUOTA: Final = (None, *_COUNTED, ErrorCode.REQUEST_TIMED_OUT)
+"""Errors of requests that may have come to the quota: None without a response; after a timeout the controller may have done it nevertheless."""
+
+
+class TopicCounts:
+    """
+    Partitions by topic and time (ms), as far as the log shows them.
+
+    CreateTopics and CreatePartitions that succeeded show them from then on, whatever order their lines come in. A snapshot gives them for
+    the time before the first of these. All others are unknown: nothing is guessed.
+    """
+
+    def __init__(self, snapshot: Mapping[str, int] | None = None) -> None:
+        """`snapshot`: partitions by topic before the first line."""
+        self._events: dict[str, list[tuple[int, int]]] = {
+            name: [(_ALWAYS, count)] for name, count in (snapshot or {}).items()
+        }
+
+    def learn(self, row: Row) -> None:
+        """Learn from a request; to learn twice from one changes nothing. A deleted topic has 0 partitions."""
+        deleted = row["api_key"] == ApiKey.DELETE_TOPICS
+        for topic in row["topics"]:
+            if topic["error"] == ErrorCode.NONE and not topic["validate_only"] and topic["name"]:  # fmt: skip
+                partitions = 0 if deleted else topic["partitions"]
+                events = self._events.setdefault(topic["name"], [])
+                event = (row["completed"], partitions)
+                place = bisect_left(events, event) if partitions is not None else 0
+                if partitions is not None and events[place : place + 1] != [event]:
+                    events.insert(place, event)
+
+    def asked(self, row: Row, topic: Mapping[str, Any]) -> int | None:
+        """Partitions that a request asks the quota for by one of its topics; None when they are unknown."""
+        count: int | None = topic["partitions"]
+        if row["api_key"] == ApiKey.CREATE_TOPICS:
+            return count
+        events = self._events.get(topic["name"] or "", [])
+        place = bisect_left(events, (row["completed"], -1))
+        before = (events[place - 1][1] or None) if place else None
+        if row["api_key"] == ApiKey.DELETE_TOPICS or before is None:
+            return before
+        return count - before if count is not None and count > before else None
+
+
+@dataclass(slots=True)
+class OneSide:
+    """
+    Lines of clients, or of controllers, each once, and which line of the other side belongs to each.
+
+    Pairs are remembered: the same two lines may come again, from a copy of a log, or because a commit is tried again.
+    """
+
+    most: int = MOST
+    _rows: dict[_Key, dict[bytes, Row]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    _keys: dict[bytes, _Key] = field(default_factory=dict)
+    """By identity, in the order in which they came."""
+
+    def add(self, row: Row) -> None:
+        """Keep a line; when it was there before, its pair stays. Of too many the one that came first is dropped."""
+        key = _key(row)
+        rows = self._rows[key]
+        row.setdefault(_PAIR, rows.get(row["identity"], {}).get(_PAIR))
+        rows[row["identity"]] = row
+        self._keys.setdefault(row["identity"], key)
+        if len(self._keys) > self.most:
+            self.drop(next(iter(self._keys)))
+
+    def drop(self, identity: bytes) -> None:
+        """Remove a line, if it is there."""
+        key = self._keys.pop(identity, None)
+        if key is not None:
+            del self._rows[key][identity]
+            if not self._rows[key]:
+                del self._rows[key]
+
+    def pair(self, row: Row) -> Row | None:
+        """Return the line that is about the same request as one of the other side: its pair, else the nearest in time without one."""
+
+        def distance(other: Row) -> tuple[bool, int]:
+            paired = other.get(_PAIR) == row["identity"]
+            return not paired, abs(other["completed"] - row["completed"])
+
+        rows = self._rows.get(_key(row), {}).values()
+        free = [other for other in rows if other.get(_PAIR) in (None, row["identity"])]
+        found = min(free, key=distance, default=None)
+        if found is None or abs(found["completed"] - row["completed"]) > NEAR_MS:
+            return None
+        found[_PAIR], row[_PAIR] = row["identity"], found["identity"]
+        return found
+
+
+def _key(row: Row) -> _Key:
+    topics = sorted(topic["name"] or topic["id"] or "" for topic in row["topics"])
+    return (
+        row["api_key"],
+        row["correlation_id"],
+        row["client_id"],
+        row["user"],
+        *topics,
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
-    """Requests whose mutations are told as far as the log tells them."""
+class ResolvedRequests:
+    """Requests with their mutations, as far as the log shows them."""
 
     requests: pa.Table
     """Without the controllers' second lines."""
@@ -59,26 +166,30 @@ class MutationLedger:
     def remember(self, requests: pa.Table) -> None:
         """Learn from requests that were resolved before."""
         for row in _mutating(requests):
-            self._learn(row)
+            self._counts.learn(row)
             (self._controllers if row["forwarded"] else self._clients).add(row)
 
-    def resolve(self, requests: pa.Table) -> Resolved:
-        """Fill in what `REQUESTS` says of mutations, and leave out the second lines of forwarded requests."""
+    def resolve(self, requests: pa.Table) -> ResolvedRequests:
+        """Fill in the columns of `REQUESTS` about mutations, and leave out the second lines of forwarded requests."""
         rows = _mutating(requests)
         clients = [row for row in rows if not row["forwarded"]]
-        here = [row for row in clients if self._controllers.pair(row) is None]
+        charged = [row for row in clients if self._controllers.pair(row) is None]
         for row in clients:
             self._clients.add(row)
-        second = {
-            row["row"] for row in rows if row["forwarded"] and self._is_second(row)
-        }
-        here += [row for row in rows if row["forwarded"] and row["row"] not in second]
-        for row in here:
-            self._learn(row)
-        values = {row["row"]: _CHARGED_ELSEWHERE for row in clients}
-        values |= {row["row"]: self._values(row) for row in here}
-        left = with_values(requests, values).filter(_first_lines(requests, second))
-        return Resolved(left, len(requests) - len(left))
+        forwarded = [row for row in rows if row["forwarded"]]
+        second = {row["row"] for row in forwarded if self._is_second(row)}
+        charged += [row for row in forwarded if row["row"] not in second]
+        for row in charged:
+            self._counts.learn(row)
+        # of the others the controller's line was kept before the client's came
+        values = {row["row"]: {"mutations_known": True} for row in clients}
+        values |= {row["row"]: self._values(row) for row in charged}
+        # of other forwarded requests none is kept: a client's line has all that quotas see of them
+        plain = pc.and_(requests["forwarded"], pc.is_null(requests["topics"]))
+        keep = pc.invert(plain).combine_chunks().to_numpy(zero_copy_only=False).copy()
+        keep[list(second)] = False
+        left = with_values(requests, values).filter(pa.array(keep))
+        return ResolvedRequests(left, len(requests) - len(left))
 
     def _is_second(self, row: Row) -> bool:
         """Whether the client's line is known; it then gets the controller's time."""
@@ -86,44 +197,25 @@ class MutationLedger:
         if client is None:
             self._controllers.add(row)
             return False
-        self._controllers.forget(row)
+        self._controllers.drop(row["identity"])
         client["mutation_timestamp"] = row["mutation_timestamp"]
         return True
-
-    def _learn(self, row: Row) -> None:
-        for topic in row["topics"]:
-            if topic["error"] == _DONE and not topic["validate_only"] and topic["name"]:
-                known = 0 if row["api_key"] == DELETE_TOPICS else topic["partitions"]
-                if known is not None:
-                    self._counts.learn(topic["name"], row["completed"], known)
 
     def _values(self, row: Row) -> dict[str, Any]:
         """Columns of a request that is charged for what it asks."""
         asked = [
-            (topic["error"], self._asked(row, topic))
+            (topic["error"], self._counts.asked(row, topic))
             for topic in row["topics"]
             if topic["error"] in _AT_THE_QUOTA
         ]
         known = bool(row["topics"]) and all(
-            error in (_DONE, _REFUSED) and count is not None for error, count in asked
+            error in _COUNTED and count is not None for error, count in asked
         )
-        if not known:
-            return {"mutations_known": False, "mutation_timestamp": row["mutation_timestamp"]}  # fmt: skip
-        return {
-            _ASKED_COLUMN[row["api_key"]]: sum(count for _, count in asked),
-            "mutations": sum(count for error, count in asked if error == _DONE),
-            "mutations_known": True,
-            "mutation_timestamp": row["mutation_timestamp"],
-        }
-
-    def _asked(self, row: Row, topic: dict[str, Any]) -> int | None:
-        if row["api_key"] == CREATE_TOPICS:
-            told: int | None = topic["partitions"]
-            return told
-        before = self._counts.before(topic["name"], row["completed"])
-        if row["api_key"] == DELETE_TOPICS or before is None:
-            return before
-        return topic["partitions"] - before if topic["partitions"] > before else None
+        values = {"mutations_known": known, "mutation_timestamp": row["mutation_timestamp"]}  # fmt: skip
+        if known:
+            values[_COLUMN_OF[row["api_key"]]] = sum(count for _, count in asked)
+            values["mutations"] = sum(count for error, count in asked if error == ErrorCode.NONE)  # fmt: skip
+        return values
 
 
 def _mutating(requests: pa.Table) -> list[Row]:
@@ -135,9 +227,15 @@ def _mutating(requests: pa.Table) -> list[Row]:
     return sorted(rows, key=lambda row: row["completed"])
 
 
-def _first_lines(requests: pa.Table, second: Iterable[int]) -> Any:  # noqa: ANN401 - an array of Arrow
-    """What is kept: not the second lines, and of other forwarded requests none, for a client's line tells all that quotas see of them."""
-    plain = pc.and_(requests["forwarded"], pc.is_null(requests["topics"]))
-    keep = pc.invert(plain).combine_chunks().to_numpy(zero_copy_only=False).copy()
-    keep[list(second)] = False
-    return pa.array(keep)
+def with_values(table: pa.Table, values: Mapping[int, Mapping[str, Any]]) -> pa.Table:
+    """The table with other values in some columns of some rows, by the row's number."""
+    for name in sorted({name for row in values.values() for name in row}):
+        changed = {number: row[name] for number, row in values.items() if name in row}
+        place = table.schema.get_field_index(name)
+        column = table.schema.field(place)
+        mask = np.zeros(len(table), np.bool_)
+        mask[list(changed)] = True
+        new = pa.array([changed[number] for number in sorted(changed)], column.type)
+        replaced = pc.replace_with_mask(table[name].combine_chunks(), pa.array(mask), new)  # fmt: skip
+        table = table.set_column(place, column, replaced)
+    return table

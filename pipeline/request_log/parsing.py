@@ -4,20 +4,20 @@ Lines in, tables out: each line becomes a row of `requests` or of `quarantine`.
 The same function serves a program on its own and the tasks of Spark.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .conversion import batch_of, misfits
-from .reasons import Reason, Unreadable
-from .record import FIELDS, LineReader, Row
-from .releases import API_VERSIONS, level_of
-from .schema import QUARANTINE, REQUESTS
+from quotascope.metrics.protocol import ApiKey
+
+from .line import FIELDS, LineReader, Row
+from .releases import level_of
+from .schema import QUARANTINE, REQUESTS, Reason, Unreadable
 
 LONGEST: Final = 16 << 20
 """Bytes of the longest line that is read; a Fetch of ten thousand partitions has about 4 MB."""
@@ -28,16 +28,22 @@ MOST_JUNK: Final = 100_000
 KEPT_TEXT: Final = 4096
 """Bytes of a line that the quarantine keeps."""
 _API_KEY: Final = FIELDS.index("api_key")
+_API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
+_FIELD_SCHEMA: Final = pa.schema([REQUESTS.field(name) for name in FIELDS])
+_MISFIT: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
+"""What Arrow raises for a value that does not fit its column."""
+_Place: TypeAlias = tuple[int | None, bytes]
+"""Number and text of a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class LogSource:
     """Where lines come from."""
 
     file: str
     """The file's path, or a topic and its partition."""
     broker: str | None = None
-    """Name of the broker whose log it is; None takes the address that each line names."""
+    """Name of the broker that wrote the log; None takes the address that each line names."""
     zone: tzinfo = UTC
     """Zone of times without an offset."""
 
@@ -51,29 +57,27 @@ class Parsed:
     quarantine: pa.Table
     """In `QUARANTINE`."""
     levels: Any
-    """By request, an Arrow column: the newest `metadata.version` that its answer names (`level_of`); null for nearly all."""
-    again: int = 0
-    """Lines that cannot be read whose text came before: they are in neither table."""
+    """By request, an Arrow column: the newest `metadata.version` that its response names (`level_of`); null for nearly all."""
+    again: int
+    """Repeated texts that cannot be read: they are in neither table."""
 
 
 def parse(
-    lines: "pa.Array[Any] | pa.ChunkedArray[Any]",
-    numbers: "pa.Array[Any] | None",
-    source: Source,
+    lines: "pa.Array[Any]", numbers: "pa.Array[Any]", source: LogSource
 ) -> Parsed:
-    """Read lines that are Arrow strings or bytes; `numbers` are theirs, null or None where they are not known."""
-    given = [None] * len(lines) if numbers is None else numbers.to_pylist()
-    return parse_lines(lines.cast(pa.binary()).to_pylist(), given, source)
+    """`parse_lines` of lines in Arrow, bytes or strings, and their numbers, null where unknown."""
+    texts = lines.cast(pa.binary()).to_pylist()
+    return parse_lines(texts, numbers.to_pylist(), source)
 
 
 def parse_lines(
     lines: Iterable[bytes | None],
     numbers: Iterable[int | None],
-    source: Source,
+    source: LogSource,
     junk: set[bytes] | None = None,
 ) -> Parsed:
     """
-    `parse`, of Python values; None is an empty line.
+    Read lines; None is an empty line.
 
     A short text that cannot be read is looked at once, however often it comes: a small compressed file may hold millions of empty lines.
 
@@ -88,8 +92,8 @@ def parse_lines(
     again = 0
     read = LineReader(source.broker, source.zone).row
     rows: list[Row] = []
-    places: list[tuple[int | None, bytes]] = []
-    refused: list[tuple[Unreadable, int | None, bytes]] = []
+    places: list[_Place] = []
+    refused: list[tuple[Unreadable, _Place]] = []
     for line, number in zip(lines, numbers, strict=True):
         text = line or b""
         if text in known:
@@ -97,47 +101,64 @@ def parse_lines(
             continue
         if len(text) > LONGEST:
             error = Unreadable(Reason.TOO_LONG, f"more than {LONGEST} bytes")
-            refused.append((error, number, text))
+            refused.append((error, (number, text)))
             continue
         try:
             rows.append(read(text))
             places.append((number, text))
         except Unreadable as unreadable:
-            refused.append((unreadable, number, text))
+            refused.append((unreadable, (number, text)))
             if len(text) <= SHORT and len(known) < MOST_JUNK:
                 known.add(text)
-    return replace(_tables(rows, places, refused, source), again=again)
-
-
-def _tables(
-    rows: list[Row],
-    places: list[tuple[int | None, bytes]],
-    refused: list[tuple[Unreadable, int | None, bytes]],
-    source: Source,
-) -> Parsed:
     try:
-        batch = batch_of(rows)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        wrong = misfits(rows)
+        batch = _batch(rows)
+    except _MISFIT:
+        misfits = dict(_misfits(rows, 0))
         refused += [
-            (Unreadable(Reason.UNKNOWN_SHAPE, told), *places[index])
-            for index, told in wrong.items()
+            (Unreadable(Reason.UNKNOWN_SHAPE, detail), places[index])
+            for index, detail in misfits.items()
         ]
-        right = [index for index in range(len(rows)) if index not in wrong]
-        rows, places = (
-            [rows[index] for index in right],
-            [places[index] for index in right],
-        )
-        batch = batch_of(rows)
+        fitting = [index for index in range(len(rows)) if index not in misfits]
+        rows = [rows[index] for index in fitting]
+        places = [places[index] for index in fitting]
+        batch = _batch(rows)
+    levels = [
+        level_of(text) if row[_API_KEY] == _API_VERSIONS else None
+        for row, (_, text) in zip(rows, places, strict=True)
+    ]
     return Parsed(
         _requests(batch, [number for number, _ in places], source),
         _quarantine(refused, source.file),
-        pa.array([level_of(text) if row[_API_KEY] == API_VERSIONS else None for row, (_, text) in zip(rows, places, strict=True)], pa.int32()),
-    )  # fmt: skip
+        pa.array(levels, pa.int32()),
+        again,
+    )
+
+
+def _batch(rows: Sequence[Row]) -> pa.RecordBatch:
+    """Rows in `FIELDS` as columns, their types checked: a line's JSON may hold text where a number belongs. Raises one of `_MISFIT`."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(FIELDS)
+    arrays: list[Any] = [
+        pa.array(values, field.type)
+        for values, field in zip(columns, _FIELD_SCHEMA, strict=True)
+    ]
+    return pa.record_batch(arrays, schema=_FIELD_SCHEMA)
+
+
+def _misfits(rows: Sequence[Row], first: int) -> Iterator[tuple[int, str]]:
+    """Numbers of the rows that do not fit, with what is wrong, found by halves."""
+    try:
+        _batch(rows)
+    except _MISFIT as error:
+        if len(rows) == 1:
+            yield first, str(error)
+            return
+        half = len(rows) // 2
+        yield from _misfits(rows[:half], first)
+        yield from _misfits(rows[half:], first + half)
 
 
 def _requests(
-    batch: pa.RecordBatch, numbers: list[int | None], source: Source
+    batch: pa.RecordBatch, numbers: list[int | None], source: LogSource
 ) -> pa.Table:
     table = pa.Table.from_batches([batch])
     given = {
@@ -156,9 +177,7 @@ def _requests(
     )
 
 
-def _quarantine(
-    refused: list[tuple[Unreadable, int | None, bytes]], file: str
-) -> pa.Table:
+def _quarantine(refused: list[tuple[Unreadable, _Place]], file: str) -> pa.Table:
     rows = [
         (
             error.reason.value,
@@ -167,9 +186,10 @@ def _quarantine(
             len(line),
             file,
             number,
-            _identity(line),
+            # of the text alone: logs are renamed, copied and compressed
+            blake2b(line, digest_size=16).digest(),
         )
-        for error, number, line in refused
+        for error, (number, line) in refused
     ]
     columns = zip(*rows, strict=True) if rows else [()] * len(QUARANTINE)
     return pa.table(
@@ -179,8 +199,3 @@ def _quarantine(
         ],
         schema=QUARANTINE,
     )
-
-
-def _identity(line: bytes) -> bytes:
-    """Of the text alone: logs are renamed, copied and compressed."""
-    return blake2b(line, digest_size=16).digest()

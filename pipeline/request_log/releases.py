@@ -1,26 +1,87 @@
 """
 Which releases of Kafka wrote a log.
 
-Brokers name the newest `metadata.version` that they support in their answers to ApiVersions (KIP-584), which most connections begin with.
+Brokers name the newest `metadata.version` that they support in their responses to ApiVersions (KIP-584), which most connections begin with.
 A table of requests keeps with its commits when each release was named last, so that replays follow it.
+
+A line does not name its broker's version, and its frame is the same since KIP-673: what differs are fields and versions of APIs. So each
+line counts as of the oldest layout that its content shows; one that older brokers could have written as well counts as of the current
+layout, which reads it the same way.
 """
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
 from quotascope.metrics import KafkaRelease
 from quotascope.metrics.kafka_release import METADATA_LEVELS
+from quotascope.metrics.protocol import ApiKey
 
-API_VERSIONS: Final = 18
-"""Kafka's number of the request."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineLayout:
+    """What is known of the lines of some releases."""
+
+    name: str
+    """The value of the column `layout`."""
+    releases: str
+    source: str
+    """Where this knowledge comes from: logs of real brokers, or documentation only."""
+
+
+CURRENT: Final = LineLayout(
+    name="4.x",
+    releases="4.0 and later",
+    source="logs of real brokers, 4.3.1 and 4.4.0",
+)
+DEPRECATIONS: Final = LineLayout(
+    name="3.8 (documented)",
+    releases="3.8 and 3.9",
+    source="documentation: KIP-896 adds requestApiVersionDeprecated to the header",
+)
+FIRST: Final = LineLayout(
+    name="2.8 (documented)",
+    releases="2.8 to 3.7",
+    source="documentation: KIP-673, and the APIs and versions that KIP-896 removed in 4.0",
+)
+LAYOUTS: Final = (CURRENT, DEPRECATIONS, FIRST)
+
+_NO_LONGER_IN_4_0: Final = frozenset(
+    map(
+        int,
+        (
+            ApiKey.LEADER_AND_ISR,
+            ApiKey.STOP_REPLICA,
+            ApiKey.UPDATE_METADATA,
+            ApiKey.CONTROLLED_SHUTDOWN,
+        ),
+    )
+)
+"""The controller's in ZooKeeper mode."""
+_OLDEST_IN_4_0: Final = {
+    0: 3, 1: 4, 2: 1, 8: 2, 9: 1, 19: 2, 20: 1, 23: 2, 29: 1, 30: 1, 31: 1, 32: 1, 34: 1, 35: 1, 38: 1, 39: 1, 40: 1, 41: 1,
+}  # fmt: skip
+"""Oldest version by API key, of those that lost some (KIP-896)."""
+
+_NAMES: Final = tuple(layout.name for layout in LAYOUTS)
+
+
+def layout_of(api_key: int, api_version: int, *, deprecated: bool) -> str:
+    """Name of the layout that a line counts as of."""
+    if deprecated:
+        return _NAMES[1]
+    if api_version < _OLDEST_IN_4_0.get(api_key, 0) or api_key in _NO_LONGER_IN_4_0:
+        return _NAMES[2]
+    return _NAMES[0]
+
 
 _LEVEL: Final = re.compile(
     rb'"name":"metadata.version","minVersion":\d{1,5},"maxVersion":(\d{1,5})\b'
 )
-_KNOWN: Final = tuple(KafkaRelease(*release) for _, *release in METADATA_LEVELS)
+_RELEASES: Final = tuple(KafkaRelease(*release) for _, *release in METADATA_LEVELS)
 
 
 def level_of(line: bytes) -> int | None:
@@ -30,7 +91,7 @@ def level_of(line: bytes) -> int | None:
 
 
 def last_named(times: Any, levels: Any) -> dict[KafkaRelease, int]:  # noqa: ANN401 - Arrow's columns
-    """When each release was named last, by the times of requests and what each says of its level (null: nothing)."""
+    """When each release was named last, by the times of requests and the level that each names (null: none)."""
     named = pa.table({"level": levels, "time": times}).group_by("level").aggregate([("time", "max")])  # fmt: skip
     found: dict[KafkaRelease, int] = {}
     for row in named.to_pylist():
@@ -64,7 +125,7 @@ def releases_since(
         time: ms since 1970.
 
     """
-    named = {release: note_of(_note(release)) for release in _KNOWN}
+    named = {release: note_of(_note(release)) for release in _RELEASES}
     known = {release: last for release, last in named.items() if last is not None}
     since = sorted((release for release, last in known.items() if last >= time), reverse=True)  # fmt: skip
     return since or sorted(known, key=known.__getitem__)[-1:]

@@ -1,10 +1,11 @@
 """
 The two tables that a request log becomes: `REQUESTS`, one row a request, and `QUARANTINE`, one row a line that could not be read.
 
-Times are int64 milliseconds since 1970 in UTC, not Arrow timestamps: Spark knows microseconds only. Names come from strangers: they are
-values here, and nothing makes a path or a partition of them. `description(field)` tells what a column means.
+Times are int64 milliseconds since 1970 in UTC, not Arrow timestamps: Spark knows microseconds only. Names are untrusted: they are values
+here, and never become part of a path or a partition. The metadata of a column has its `description`.
 """
 
+from enum import StrEnum
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,38 @@ import pyarrow as pa
 
 def _column(name: str, kind: pa.DataType, description: str) -> "pa.Field[Any]":
     return pa.field(name, kind, metadata={"description": description})
+
+
+class Reason(StrEnum):
+    """Why a line went to the quarantine, in few kinds, so that lines can be counted by them."""
+
+    EMPTY = "empty"
+    """Nothing but white space."""
+    NOT_A_REQUEST = "not a request"
+    """Another logger's line, or the rest of one that spans several."""
+    OLD_LAYOUT = "layout before 2.8"
+    """The text of brokers before KIP-673, which is no JSON."""
+    NO_TIME = "no time"
+    """There is no time in front of the request."""
+    TRUNCATED = "truncated"
+    """The line ends in the middle, as the last one of a file may."""
+    NOT_JSON = "not JSON"
+    """What follows is broken in another way."""
+    UNKNOWN_SHAPE = "unknown shape"
+    """A field is missing, or holds what it never should."""
+    UNKNOWN_VERSION = "unknown version"
+    """A version of Produce or Fetch that this release does not know, so that its size is unknown."""
+    TOO_LONG = "too long"
+    """More bytes than a line may have."""
+
+
+class Unreadable(Exception):
+    """A line that is not a request and becomes a row of `QUARANTINE`; private to this package."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
 
 
 TOPIC = pa.struct(
@@ -29,7 +62,7 @@ REQUESTS = pa.schema(
         _column(
             "timestamp",
             pa.int64(),
-            "ms UTC: when the broker decided on the throttle: the completion less the response's time in queue and on the wire, and less the time after the handler where it waited for nobody (Produce with acks 0 or 1)",
+            "ms UTC: when the broker decided on the throttle: the completion less the response's time in queue and on the wire, and less the time after the handler where it did not wait for others (Produce with acks 0 or 1)",
         ),
         _column("completed", pa.int64(), "ms UTC: when the line was logged"),
         _column(
@@ -97,7 +130,7 @@ REQUESTS = pa.schema(
         _column(
             "topics",
             pa.list_(TOPIC),
-            "what CreateTopics, CreatePartitions and DeleteTopics name: topic, its id, partitions as they say them, and the answer's error code",
+            "what CreateTopics, CreatePartitions and DeleteTopics name: topic, its id, partitions in the request, and the error code in the response",
         ),
         _column(
             "throttle_ms",
@@ -158,8 +191,3 @@ QUARANTINE = pa.schema(
         ),
     ]
 )
-
-
-def description(field: "pa.Field[Any]") -> str:
-    """What a column means, with its unit."""
-    return (field.metadata or {}).get(b"description", b"").decode()

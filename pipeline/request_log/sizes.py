@@ -1,91 +1,176 @@
 """
-The sizes that `wire_size` tells, for many requests a second.
+What a request weighs for the byte-rate quotas, rebuilt from its line.
 
-Requests of one client mostly differ in how many bytes of records they carry. The size without any is worked out once for each shape:
-version, client id, names, and how many partitions; the records and the lengths in front of them are added.
+The log has the size of the records but not of the message. The rest follows from versions, names and counts, because the protocol's
+schema is public (`common/message/*.json` in kafka-clients). *Flexible* versions (KIP-482) write lengths as unsigned varints of length + 1
+and end each structure with its tagged fields; older ones write lengths as int16 (strings) or int32 (all others).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Final
 
-import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from ..wire_size import fetch_bytes, produce_bytes
-from ..wire_size.encoding import varint
-from ..wire_size.fetch import FLEXIBLE_SINCE as FLEXIBLE_FETCH
-from ..wire_size.produce import FLEXIBLE_SINCE as FLEXIBLE_PRODUCE
-from .messages import Fetched, FetchResponse, Name, Produced, ProduceRequest
+from ..errors import UnknownVersion, UnreadableMessage
+from .messages import FetchResponse, Name, ProduceRequest, ShareFetchResponse
 
-REMEMBERED: Final = 2048
-"""Shapes of each kind; a shape holds names of strangers, each up to 32 kB."""
+# versions of the schemas: the newest that are here, and those since which a field is there
+_PRODUCE_NEWEST: Final = 13
+_PRODUCE_TRANSACTIONAL_ID: Final = 3
+_PRODUCE_FLEXIBLE: Final = 9
+_FETCH_NEWEST: Final = 18
+_FETCH_THROTTLE_TIME: Final = 1
+_FETCH_LAST_STABLE_OFFSET: Final = 4
+_FETCH_LOG_START_OFFSET: Final = 5
+_FETCH_SESSION: Final = 7
+_FETCH_PREFERRED_REPLICA: Final = 11
+_FETCH_FLEXIBLE: Final = 12
+_TOPIC_IDS: Final = 13
+_SHARE_FETCH_NEWEST: Final = 2
+_SHARE_FETCH_LOCK_TIMEOUT: Final = 1
 
-_Shape: TypeAlias = tuple[tuple[Name, int], ...]
-_WITHOUT_RECORDS: Final = {"recordsSizeInBytes": 0}
+_FRAME: Final = 4
+_NULL: Final = -1
+"""The length of null."""
+_UUID: Final = 16
+"""Bytes of a topic id."""
+_NO_TAGS: Final = 1
+"""The count of tagged fields when there are none."""
+_REMEMBERED: Final = 2048
+"""Names with cached sizes; names are untrusted and may have 32 kB."""
 
 
-def produce_size(version: int, client_id: str | None, request: ProduceRequest) -> int:
-    """`produce_bytes` of a request. Raises `UnreadableMessage`."""
-    topics = request.topic_data
-    shape = tuple([(topic.name, len(topic.partition_data)) for topic in topics])
-    size = _empty_produce(version, client_id, request.transactional_id, shape)
-    flexible = version >= FLEXIBLE_PRODUCE
-    for topic in topics:
-        size += _records(topic.partition_data, flexible=flexible)
+def produce_bytes(version: int, client_id: str | None, request: ProduceRequest) -> int:
+    """
+    Bytes that the Produce quota is charged (`KafkaApis.handleProduceRequest`): header and body, without the length of the frame.
+
+    Raises `UnknownVersion` for a version newer than this schema, and `UnreadableMessage` when a name is missing.
+    """
+    if not 0 <= version <= _PRODUCE_NEWEST:
+        raise _unknown("Produce", version, _PRODUCE_NEWEST)
+    tags, length, text = _encoding(flexible=version >= _PRODUCE_FLEXIBLE)
+    # API key, version, correlation id, and the client id, which keeps the old encoding in flexible versions
+    size = 2 + 2 + 4 + _old_text(client_id) + tags
+    if version >= _PRODUCE_TRANSACTIONAL_ID:
+        size += text(request.transactional_id)
+    acks_and_timeout = 2 + 4
+    size += acks_and_timeout + length(len(request.topic_data)) + tags
+    for topic in request.topic_data:
+        partitions = topic.partition_data
+        size += _UUID if version >= _TOPIC_IDS else text(topic.name)
+        size += length(len(partitions)) + tags
+        size += len(partitions) * (4 + tags)  # the index
+        for partition in partitions:
+            records = partition.records_size_in_bytes
+            size += length(_NULL) if records is None else length(records) + records
     return size
 
 
-def fetch_size(version: int, response: FetchResponse) -> int | None:
-    """`fetch_bytes` of a response; None when it was throttled. Raises `UnreadableMessage`."""
-    topics = response.responses
-    if response.throttle_time_ms or not all(
-        _is_plain(partition) for topic in topics for partition in topic.partitions
-    ):
-        return fetch_bytes({"requestApiVersion": version}, msgspec.to_builtins(response))  # fmt: skip
-    shape = tuple([(topic.topic, len(topic.partitions)) for topic in topics])
-    size = _empty_fetch(version, shape)
-    flexible = version >= FLEXIBLE_FETCH
-    for topic in topics:
-        size += _records(topic.partitions, flexible=flexible)
+def fetch_bytes(version: int, response: FetchResponse) -> int | None:
+    """
+    Bytes that the Fetch quota is charged (`FetchResponse.sizeOf`): body and frame, without header and endpoints of new leaders.
+
+    None when the response was throttled: it went out empty, the broker took its charge back, and the log does not have it.
+    Raises `UnknownVersion` for a version newer than this schema, and `UnreadableMessage` when a name is missing.
+    """
+    if not 0 <= version <= _FETCH_NEWEST:
+        raise _unknown("Fetch", version, _FETCH_NEWEST)
+    if (response.throttle_time_ms or 0) > 0:
+        return None
+    flexible = version >= _FETCH_FLEXIBLE
+    tags, length, text = _encoding(flexible=flexible)
+    size = _FRAME + length(len(response.responses)) + tags
+    size += 4 if version >= _FETCH_THROTTLE_TIME else 0
+    size += 2 + 4 if version >= _FETCH_SESSION else 0  # error and session id
+    fixed = 4 + 2 + 8 + tags  # index, error, high watermark
+    if version >= _FETCH_LAST_STABLE_OFFSET:  # and no aborted transactions
+        fixed += 8 + length(0)
+    fixed += 8 if version >= _FETCH_LOG_START_OFFSET else 0
+    fixed += 4 if version >= _FETCH_PREFERRED_REPLICA else 0
+    for topic in response.responses:
+        partitions = topic.partitions
+        size += _UUID if version >= _TOPIC_IDS else text(topic.topic)  # fmt: skip
+        size += length(len(partitions)) + tags + len(partitions) * fixed
+        for partition in partitions:
+            records = partition.records_size_in_bytes
+            size += length(_NULL) if records is None else length(records) + records
+            aborted = partition.aborted_transactions
+            if aborted and version >= _FETCH_LAST_STABLE_OFFSET:
+                size += length(len(aborted)) - length(0)
+                size += len(aborted) * (8 + 8 + tags)  # producer id, first offset
+            if (
+                flexible
+            ):  # tagged fields: tag, length, two numbers, no tags of their own
+                size += 0 if partition.diverging_epoch is UNSET else 15
+                size += 0 if partition.current_leader is UNSET else 11
+                size += 0 if partition.snapshot_id is UNSET else 15
     return size
 
 
-def _is_plain(partition: Fetched) -> bool:
-    """Whether it has nothing but records that is not of a fixed size."""
-    return (
-        not partition.aborted_transactions
-        and partition.diverging_epoch is UNSET
-        and partition.current_leader is UNSET
-        and partition.snapshot_id is UNSET
+def share_fetch_bytes(version: int, response: ShareFetchResponse) -> int | None:
+    """
+    Bytes that the Fetch quota is charged for a share group's fetch (`ShareFetchResponse.sizeOf`): without error and endpoints.
+
+    None when it was throttled, as of `fetch_bytes`. All versions are flexible.
+    Raises `UnknownVersion` for a version newer than this schema.
+    """
+    if not 0 <= version <= _SHARE_FETCH_NEWEST:
+        raise _unknown("ShareFetch", version, _SHARE_FETCH_NEWEST)
+    if (response.throttle_time_ms or 0) > 0:
+        return None
+    tags, length, text = _encoding(flexible=True)
+    # throttle time, error, null message, topics, no endpoints
+    size = _FRAME + 4 + 2 + 1 + length(len(response.responses)) + 1 + tags
+    size += 4 if version >= _SHARE_FETCH_LOCK_TIMEOUT else 0
+    leader = 4 + 4 + tags
+    acquired = 8 + 8 + 2 + tags  # first and last offset, count of deliveries
+    for topic in response.responses:
+        size += _UUID + length(len(topic.partitions)) + tags
+        for partition in topic.partitions:
+            size += 4 + 2 + text(partition.error_message)
+            size += 2 + text(partition.acknowledge_error_message)
+            records = partition.records_size_in_bytes
+            size += length(_NULL) if records is None else length(records) + records
+            count = len(partition.acquired_records)
+            size += leader + length(count) + acquired * count + tags
+    return size
+
+
+def _unknown(api: str, version: int, newest: int) -> UnknownVersion:
+    return UnknownVersion(
+        f"{api} of version {version}: the newest with a known size is {newest}"
     )
 
 
-def _records(partitions: Iterable[Produced | Fetched], *, flexible: bool) -> int:
-    """What records add to a message without any: themselves, and longer lengths in front of them."""
-    size = 0
-    for partition in partitions:
-        if records := partition.records_size_in_bytes:
-            size += records + (varint(records + 1) - 1 if flexible else 0)
-    return size
+def _encoding(
+    *, flexible: bool
+) -> tuple[int, Callable[[int], int], Callable[[Name], int]]:
+    """Bytes of the tags at the end of a structure; of the length in front of an array or of records (`_NULL`: of null); of a text."""
+    return (_NO_TAGS, _varint, _compact_text) if flexible else (0, _int32, _old_text)
 
 
-@lru_cache(REMEMBERED)
-def _empty_produce(
-    version: int, client_id: str | None, transactional_id: Name, shape: _Shape
-) -> int:
-    header = {"requestApiVersion": version, "clientId": client_id}
-    topics = [{**_given("name", name), "partitionData": [_WITHOUT_RECORDS] * count} for name, count in shape]  # fmt: skip
-    request = {"topicData": topics, **_given("transactionalId", transactional_id)}
-    return produce_bytes(header, request)
+def _varint(length: int) -> int:
+    """Seven bits of length + 1 a byte."""
+    return ((length + 1).bit_length() + 6) // 7 or 1
 
 
-@lru_cache(REMEMBERED)
-def _empty_fetch(version: int, shape: _Shape) -> int:
-    topics = [{**_given("topic", name), "partitions": [_WITHOUT_RECORDS] * count} for name, count in shape]  # fmt: skip
-    size = fetch_bytes({"requestApiVersion": version}, {"responses": topics})
-    return size or 0
+def _int32(_length: int) -> int:
+    return 4
 
 
-def _given(field: str, value: Name) -> dict[str, Any]:
-    return {} if value is UNSET else {field: value}
+@lru_cache(_REMEMBERED)
+def _compact_text(value: Name) -> int:
+    return 1 if value is None else _varint(_encoded(value)) + _encoded(value)
+
+
+@lru_cache(_REMEMBERED)
+def _old_text(value: Name) -> int:
+    return 2 if value is None else 2 + _encoded(value)
+
+
+def _encoded(value: str | UnsetType) -> int:
+    """Bytes of a text. A lone surrogate goes out as one `?`, as Java encodes it."""
+    if value is UNSET:
+        raise UnreadableMessage("a field is missing that this version has: a name")
+    return len(value) if value.isascii() else len(value.encode(errors="replace"))

@@ -1,14 +1,17 @@
-"""Whether this process does the work, or Spark."""
+"""Whether this process does the work, or Spark, and in which parts."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from importlib.util import find_spec
-from typing import Final
+from typing import Final, TypeVar
 
 from ..errors import PipelineError
-from ..table.run import Run, run_here
+from ..replay import Progress
+from ..table import File, Table
+from ..table.table import Run, run_here
 
 MOST_LOCAL_ROWS: Final = 50_000_000
 """Rows of history above which Spark is worth its start, where it is installed."""
@@ -17,9 +20,11 @@ MOST_LOCAL_BYTES: Final = 50_000_000_000
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit."""
 
+PartResult = TypeVar("PartResult")
+
 
 class Engine(Enum):
-    """Who does the work. The results are the same."""
+    """What does the work. The results are the same."""
 
     AUTO = "auto"
     """Spark under spark-submit, and for large input where it is installed; else this process."""
@@ -38,7 +43,7 @@ def chosen(engine: Engine, size: int, most: int) -> Engine:
 
 
 class NoSpark(PipelineError):
-    """Spark was asked for and is not installed."""
+    """Spark was requested and is not installed."""
 
 
 def run_of(engine: Engine) -> Run:
@@ -57,3 +62,27 @@ def run_of(engine: Engine) -> Run:
     from ..spark.session import session  # noqa: PLC0415 - as above
 
     return SparkRun(session())
+
+
+def run_for(engine: Engine, history: Table) -> Run:
+    """As `run_of`, by the size of a history."""
+    rows = sum(file.rows for file in history.files())
+    return run_of(chosen(engine, rows, MOST_LOCAL_ROWS))
+
+
+def parts_of(history: Table, *, across_users: bool) -> Sequence[Sequence[File]]:
+    """The files of each bucket of users; all of them together where users share limits."""
+    buckets = list(history.buckets().values())
+    if across_users and buckets:
+        return [[file for bucket in buckets for file in bucket]]
+    return buckets
+
+
+def counted(
+    results: Iterable[PartResult], count: int, progress: Progress | None
+) -> Iterator[PartResult]:
+    """Pass results on, and report their number."""
+    for done, result in enumerate(results, start=1):
+        yield result
+        if progress is not None:
+            progress(done, count)

@@ -5,42 +5,48 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ..history.store import BUCKETS, History
-from ..ingest import Options, Report, Tables, ingest
+from ..ingest import IngestOptions, IngestReport, IngestTables, ingest
 from ..ingest.files import as_private_as, log_files, path_here, size_of
-from ..table.run import run_here
+from ..replay import Progress
+from ..table.table import run_here
 from .engine import MOST_LOCAL_BYTES, Engine, chosen, run_of
-from .parts import Progress
 
 
 def ingest_logs(
     paths: Sequence[str],
     into: str,
-    options: Options,
+    options: IngestOptions,
     *,
     buckets: int = BUCKETS,
     engine: Engine = Engine.AUTO,
     progress: Progress = lambda _done, _all: None,
-) -> Report:
+) -> IngestReport:
     """
     Read logs into the folder's tables of requests, and take the new ones over into its history.
 
-    What this process writes may be read by nobody who may not read the logs (`as_private_as`).
+    What this process writes has the permissions of the logs (`as_private_as`).
 
     Args:
         paths: files and folders; `-` is standard input.
         into: a folder, or a URI for Spark.
         options: how logs are read.
         buckets: into how many parts users are spread, if the history is new.
-        engine: who does the work.
-        progress: is told how much is done, and of how much.
+        engine: what does the work.
+        progress: called with how much is done, and of how much.
 
     Raises:
-        PipelineError: something cannot be read or written; what was committed before stays, and another run goes on from there.
+        PipelineError: something cannot be read or written; what was committed before stays, and another run continues from there.
 
     """
     here = [path_here(path) for path in paths]
-    files = _files(here, options)
-    run = run_of(chosen(engine, _size(files), MOST_LOCAL_BYTES))
+    files, size = (
+        None,
+        MOST_LOCAL_BYTES + 1,
+    )  # a URI is taken for more than this process should read
+    if not any("://" in path for path in here):
+        files = log_files(here, options.names, follow_links=options.follow_links).files
+        size = sum(map(size_of, files))
+    run = run_of(chosen(engine, size, MOST_LOCAL_BYTES))
     with as_private_as(files or ()):
         if run is run_here:
             report = ingest(here, into, options, progress)
@@ -49,7 +55,7 @@ def ingest_logs(
             from ..spark.session import session  # noqa: PLC0415 - as above
 
             report = ingest_by_spark(session(), paths, into, options)
-        History.create(into, buckets).update(Tables.create(into).requests, run)
+        History.create(into, buckets).update(IngestTables.create(into).requests, run)
     return report
 
 
@@ -57,11 +63,11 @@ def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
     source: Mapping[str, str],
     into: str,
     checkpoint: str,
-    options: Options,
+    options: IngestOptions,
     *,
     buckets: int = BUCKETS,
     every: str | None = None,
-    done: Callable[[int, Report], None],
+    done: Callable[[int, IngestReport], None],
 ) -> None:
     """
     Read logs from a Kafka topic, each message a line, into the folder's tables of requests and its history, by a stream of Spark.
@@ -77,7 +83,7 @@ def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
 
     Raises:
         NoSpark: it is not installed.
-        PipelineError: something cannot be read or written; what was committed before stays, and another run goes on from there.
+        PipelineError: something cannot be read or written; what was committed before stays, and another run continues from there.
 
     """
     run_of(Engine.SPARK)
@@ -85,17 +91,3 @@ def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
     from ..spark.stream import stream  # noqa: PLC0415 - as above
 
     stream(session(), source, into, checkpoint, options=options, buckets=buckets, every=every, done=done)  # fmt: skip
-
-
-def _files(paths: Sequence[str], options: Options) -> list[str] | None:
-    """The files of this machine that paths mean; None for URIs."""
-    if any("://" in path for path in paths):
-        return None
-    return log_files(paths, options.names, follow_links=options.follow_links).files
-
-
-def _size(files: Sequence[str] | None) -> int:
-    """Bytes of local files; a URI is taken for more than this process should read."""
-    if files is None:
-        return MOST_LOCAL_BYTES + 1
-    return sum(map(size_of, files))

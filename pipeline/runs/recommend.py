@@ -14,25 +14,29 @@ from quotascope.quotas import QuotaSet
 
 from ..candidates import Candidate
 from ..followed import followed_by
-from ..history.store import History
-from ..recommend.advice import NOW, RECOMMENDED, Advice, changes, hits, target
-from ..recommend.coverage import COLUMNS, Tally, coverage_of, tally
+from ..history import History
+from ..recommend.advice import (
+    NOW,
+    RECOMMENDED,
+    Advice,
+    hits,
+    recommendations,
+    target,
+)
+from ..recommend.coverage import COLUMNS, RequestTally, coverage_of, tally
 from ..recommend.need import Need, needs
-from ..recommend.policy import Policy, Shape
-from ..recommend.recommendation import Recommendation, recommendations
-from ..recommend.sensors import Windows
+from ..recommend.policy import ClusterWindows, Policy, RuleShape
+from ..replay import Mode, Progress, ReplaySettings
+from ..replay.frame import NEEDED, whole_groups
 from ..report.recommend_page import charted, recommend_page
+from ..report.usage import span_ms, usages
 from ..table import File, Table
-from ..table.run import Run, run_here
-from ..whatif.batches import NEEDED, whole_groups
-from ..whatif.mode import Mode, Settings
-from .engine import MOST_LOCAL_ROWS, Engine, chosen, run_of
-from .parts import Progress, parts_of, told
-from .replaying import replayed
-from .usages import rows_of, span_ms, usages
+from ..table.table import Run, run_here
+from .engine import Engine, counted, parts_of, run_for
+from .whatif import replayed
 
 _ROWS: Final = 1 << 20
-"""So many requests are searched at once, unless a user has more."""
+"""Requests that are searched at once, unless a user has more."""
 
 
 def advise(
@@ -40,7 +44,7 @@ def advise(
     policy: Policy,
     *,
     now: QuotaSet | None = None,
-    windows: Windows | None = None,
+    windows: ClusterWindows | None = None,
     engine: Engine = Engine.AUTO,
     progress: Progress | None = None,
 ) -> Advice:
@@ -52,103 +56,25 @@ def advise(
         policy: what limits have to keep.
         now: the quotas as configured, if they are known.
         windows: of the cluster's quotas, and its release; Kafka's defaults and the release that the logs name, else the newest, unless given.
-        engine: who does the work.
-        progress: is told how much is done, and of how much.
+        engine: what does the work.
+        progress: called with how much is done, and of how much.
 
     Raises:
         NoTable, EmptyHistory: there is no history, or nothing in it.
-        ShortLog: it covers less than a day, and the policy does not say that this is enough.
+        ShortLog: it covers less than a day, and the policy does not allow that.
 
     """
-    history = History.open(folder)
-    span = span_ms(history)
-    run = run_of(chosen(engine, rows_of(history.detail), MOST_LOCAL_ROWS))
-    coverage = coverage_of(_tallied(history.detail, policy, run), span, policy.zone)
+    opened = History.open(folder)
+    history, span = opened.detail, span_ms(opened)
+    run = run_for(engine, history)
+    coverage = coverage_of(_tallied(history, policy, run), span, policy.zone)
     if not policy.short_log:
         coverage.check(folder)
-    windows = windows or Windows()
-    windows = replace(
-        windows, followed=followed_by(folder, history.detail, windows.followed)
-    )
-    needs = _needs(history.detail, policy, windows, run, progress)
-    made = recommendations(needs, policy)
-    results = _replay(history.detail, now, made, windows, run)
-    return Advice(
-        source=folder,
-        coverage=coverage,
-        policy=policy,
-        kafka=windows.followed,
-        now=now,
-        recommended=made,
-        changes=changes(now, made),
-        hits=hits(results, now_known=now is not None),
-    )
-
-
-def _tallied(history: Table, policy: Policy, run: Run) -> Tally:
-    """The requests of the whole history, counted bucket by bucket: the counts add up, whatever an entity's users are."""
-    found = Tally()
-    for part in run(partial(tally_of_part, history, policy.shape), parts_of(history, across_users=False)):  # fmt: skip
-        found.add(part)
-    return found
-
-
-def tally_of_part(table: Table, shape: Shape, files: Sequence[File]) -> Tally:
-    """What is counted of some files, in the memory of a batch of rows."""
-    batches = (table.storage.batches(file, COLUMNS) for file in files)
-    return tally(chain.from_iterable(batches), shape)
-
-
-def _needs(
-    history: Table,
-    policy: Policy,
-    windows: Windows,
-    run: Run,
-    progress: Progress | None,
-) -> Iterator[Need]:
-    across_users = policy.shape is Shape.CLIENT
-    if across_users and run is not run_here:
-        yield from _of_clients(history, policy, windows)
-        return
-    parts = parts_of(history, across_users=across_users)
-    work = partial(needs_of_part, history, policy, windows)
-    for found in told(run(work, parts), len(parts), progress):
-        yield from found
-
-
-def _of_clients(history: Table, policy: Policy, windows: Windows) -> list[Need]:
-    from ..spark.recommend import needs_of_clients  # noqa: PLC0415 - brings Spark in
-    from ..spark.session import session  # noqa: PLC0415 - as above
-
-    # what Spark's workers import is imported absolutely: to mypy its classes are others
-    given: tuple[Any, Any, Any] = (history, policy, windows)
-    found: Any = needs_of_clients(*given, session())
-    return list(found)
-
-
-def needs_of_part(
-    table: Table, policy: Policy, windows: Windows, files: Sequence[File]
-) -> list[Need]:
-    """What the entities in some files need; the files hold whole groups. Memory is that of the largest user."""
-    batches = table.batches(files, NEEDED)
-    tables = (pa.Table.from_batches([batch]) for batch in batches)
-    if policy.shape is Shape.CLIENT:  # any two users may share one
-        whole = list(tables)
-        return list(needs(pa.concat_tables(whole), policy, windows)) if whole else []
-    pieces = whole_groups(tables, _ROWS)
-    return [need for piece in pieces for need in needs(piece, policy, windows)]
-
-
-def _replay(
-    table: Table,
-    now: QuotaSet | None,
-    made: Sequence[Recommendation],
-    windows: Windows,
-    run: Run,
-) -> pa.Table:
-    tried = {RECOMMENDED: target(now, made)}
-    if now is not None:
-        tried[NOW] = now
+    windows = windows or ClusterWindows()
+    kafka = followed_by(folder, history, windows.followed)
+    windows = replace(windows, followed=kafka)
+    made = recommendations(_needs(history, policy, windows, run, progress), policy)
+    tried = {RECOMMENDED: target(now, made)} | ({} if now is None else {NOW: now})
     candidates = [
         Candidate(
             name=name,
@@ -158,12 +84,72 @@ def _replay(
         )
         for name, quotas in tried.items()
     ]
-    settings = Settings(release=windows.followed.release)
-    return replayed(table, candidates, Mode.OPEN_LOOP, run, settings=settings)
+    settings = ReplaySettings(release=kafka.release)
+    results = replayed(history, candidates, Mode.OPEN_LOOP, run, settings=settings)
+    return Advice(
+        source=folder,
+        coverage=coverage,
+        policy=policy,
+        kafka=kafka,
+        now=now,
+        recommended=made,
+        hits=hits(results, now_known=now is not None),
+    )
+
+
+def _tallied(history: Table, policy: Policy, run: Run) -> RequestTally:
+    """The requests of the whole history, counted bucket by bucket: the counts add up, even where an entity's users are in several."""
+    found = RequestTally()
+    parts = parts_of(history, across_users=False)
+    for part in run(partial(_tally_part, history, policy.shape), parts):
+        found.add(part)
+    return found
+
+
+def _tally_part(table: Table, shape: RuleShape, files: Sequence[File]) -> RequestTally:
+    """The count of some files, in the memory of a batch of rows."""
+    batches = (table.storage.batches(file, COLUMNS) for file in files)
+    return tally(chain.from_iterable(batches), shape)
+
+
+def _needs(
+    history: Table,
+    policy: Policy,
+    windows: ClusterWindows,
+    run: Run,
+    progress: Progress | None,
+) -> Iterator[Need]:
+    across_users = policy.shape is RuleShape.CLIENT
+    if across_users and run is not run_here:
+        from ..spark.recommend import needs_of_clients  # noqa: PLC0415 - brings Spark in
+        from ..spark.session import session  # noqa: PLC0415 - as above
+
+        # what Spark's workers import is imported absolutely: to mypy its classes are others
+        given: tuple[Any, Any, Any] = (history, policy, windows)
+        found: Any = needs_of_clients(*given, session())
+        yield from found
+        return
+    parts = parts_of(history, across_users=across_users)
+    work = partial(_needs_part, history, policy, windows)
+    for part in counted(run(work, parts), len(parts), progress):
+        yield from part
+
+
+def _needs_part(
+    table: Table, policy: Policy, windows: ClusterWindows, files: Sequence[File]
+) -> list[Need]:
+    """What the entities in some files need; the files hold whole groups. Memory is that of the largest user."""
+    batches = table.batches(files, NEEDED)
+    tables = (pa.Table.from_batches([batch]) for batch in batches)
+    if policy.shape is RuleShape.CLIENT:  # any two users may share one
+        whole = list(tables)
+        return list(needs(pa.concat_tables(whole), policy, windows)) if whole else []
+    pieces = whole_groups(tables, _ROWS)
+    return [need for piece in pieces for need in needs(piece, policy, windows)]
 
 
 def page(advice: Advice, commands: Sequence[str]) -> str:
-    """The report on a recommendation, with what its history says about those who use most."""
+    """The report on a recommendation, with the usage of the entities with most requests."""
     history = History.open(advice.source)
     groups = [each.group for each in charted(advice)]
     drawn = usages(history, groups, advice.span_ms, advice.policy.zone)

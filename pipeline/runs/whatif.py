@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
 from ..candidates import Candidate
 from ..followed import Followed, followed_by
-from ..history.store import History
-from ..report.account import Account, account_of
-from ..report.rollups import Drawn
-from ..report.summary import Group
+from ..history import History
+from ..replay import RESULTS, Mode, Progress, ReplaySettings, replay
+from ..replay.plan import CandidateRules
+from ..report.summary import LimitGroup, ReplaySummary, summary_of
+from ..report.usage import GroupUsage, span_ms, usages
 from ..report.whatif_page import CHARTS
-from ..whatif.mode import Mode, Settings
-from .engine import MOST_LOCAL_ROWS, Engine, chosen, run_of
-from .parts import Progress
-from .replaying import replayed
-from .usages import rows_of, span_ms, usages
+from ..table import File, Table
+from ..table.table import Run, run_here
+from .engine import Engine, counted, parts_of, run_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +28,9 @@ class WhatIf:
     """What a replay answers, and what its page draws."""
 
     results: pa.Table
-    """`quotascope.pipeline.whatif.results.RESULTS`"""
-    account: Account
-    usages: Mapping[Group, Drawn]
+    """`quotascope.pipeline.replay.RESULTS`"""
+    summary: ReplaySummary
+    usages: Mapping[LimitGroup, GroupUsage]
 
 
 def what_if(  # noqa: PLR0913 - most by name
@@ -48,11 +49,11 @@ def what_if(  # noqa: PLR0913 - most by name
     Args:
         folder: of the history, as `quotascope ingest` has made it.
         candidates: quotas to try, each under another name.
-        mode: whether throttled clients come later.
-        engine: who does the work.
-        zone: whose hours and weekdays are drawn.
-        progress: is told how much is done, and of how much.
-        kafka: the release whose throttle times are followed; the one that the logs name unless given, else the newest.
+        mode: whether throttled clients send later.
+        engine: what does the work.
+        zone: time zone of the charts.
+        progress: called with how much is done, and of how much.
+        kafka: the release that throttle times follow; the one that the logs name unless given, else the newest.
 
     Raises:
         NoTable: there is no history.
@@ -61,15 +62,49 @@ def what_if(  # noqa: PLR0913 - most by name
     """
     history = History.open(folder)
     span = span_ms(history)
-    run = run_of(chosen(engine, rows_of(history.detail), MOST_LOCAL_ROWS))
+    run = run_for(engine, history.detail)
     kafka = followed_by(folder, history.detail, kafka or Followed())
-    settings = Settings(release=kafka.release)
+    settings = ReplaySettings(release=kafka.release)
     results = replayed(history.detail, candidates, mode, run, progress, settings)
     names = [candidate.name for candidate in candidates]
-    account = account_of(results, names, folder, span, mode, kafka)
-    groups = [each.group for each in account.groups[:CHARTS]]
-    return WhatIf(
-        results=results,
-        account=account,
-        usages=usages(history, groups, span, zone),
-    )
+    summary = summary_of(results, names, folder, span, mode, kafka)
+    groups = [each.group for each in summary.groups[:CHARTS]]
+    drawn = usages(history, groups, span, zone)
+    return WhatIf(results=results, summary=summary, usages=drawn)
+
+
+def replayed(
+    history: Table,
+    candidates: Sequence[Candidate],
+    mode: Mode,
+    run: Run,
+    progress: Progress | None = None,
+    settings: ReplaySettings | None = None,
+) -> pa.Table:
+    """
+    The results (`quotascope.pipeline.replay.RESULTS`) of a replay.
+
+    Users of different buckets share nothing, and are replayed apart, unless some candidate has rules for client-ids alone.
+    """
+    if run is not run_here:
+        from ..spark.whatif import replay_table  # noqa: PLC0415 - brings Spark in
+
+        # what can be a program of its own imports absolutely: to mypy its classes are others
+        given: tuple[Any, Any, Any, Any] = (history, candidates, mode, settings)
+        return replay_table(*given)
+    across_users = CandidateRules(candidates).across_users
+    parts = parts_of(history, across_users=across_users)
+    work = partial(_replay_part, history, tuple(candidates), mode, settings)
+    results = list(counted(run_here(work, parts), len(parts), progress))
+    return pa.concat_tables([RESULTS.empty_table(), *results])
+
+
+def _replay_part(
+    history: Table,
+    candidates: Sequence[Candidate],
+    mode: Mode,
+    settings: ReplaySettings | None,
+    files: Sequence[File],
+) -> pa.Table:
+    """The results of some files: all requests that may share a limit with one of theirs."""
+    return replay(history.batches(files), candidates, mode, settings)

@@ -29,6 +29,30 @@ _MOST: Final = 500
 """Characters of a reason of Spark's."""
 
 
+_KINDS: Final = {
+    pa.int64(): "bigint",
+    pa.int32(): "int",
+    pa.int16(): "smallint",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.binary(): "binary",
+    pa.bool_(): "boolean",
+}
+
+
+def ddl(schema: pa.Schema) -> str:
+    """A schema of Arrow as Spark's DDL."""
+    return ", ".join(f"`{column.name}` {_kind(column.type)}" for column in schema)
+
+
+def _kind(kind: pa.DataType) -> str:
+    if pa.types.is_list(kind):
+        return f"array<{_kind(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        return f"struct<{','.join(f'{part.name}:{_kind(part.type)}' for part in kind)}>"
+    return _KINDS[kind]
+
+
 def map_in_arrow(frame: "DataFrame", work: Work, schema: str) -> "DataFrame":
     """What the work makes of each partition's batches; `schema` is DDL. `collected` raises again what the work raises."""
     marked = partial(_marked, work)
@@ -75,8 +99,8 @@ def _marked(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Record
         yield from work(batches)
     except PipelineError as error:
         state = {key: each for key, each in vars(error).items() if isinstance(each, str)}  # fmt: skip
-        told = json.dumps([type(error).__name__, str(error), state])
-        raise RuntimeError(f"{_RAISED}{told}") from None
+        text = json.dumps([type(error).__name__, str(error), state])
+        raise RuntimeError(f"{_RAISED}{text}") from None
 
 
 def _kinds(kind: type[PipelineError]) -> Iterator[type[PipelineError]]:
@@ -91,8 +115,8 @@ def _reason(text: str) -> str:
     lines = [line for line in lines if line and not line.startswith(("at ", "... "))]
     if any(line.startswith("Traceback (most recent") for line in lines):
         lines.reverse()
-    told = next((line for line in lines if not line.startswith("An error occurred while calling")), "no reason")  # fmt: skip
-    return _SECRET.sub(r"\1[hidden]", told)[:_MOST]
+    found = next((line for line in lines if not line.startswith("An error occurred while calling")), "no reason")  # fmt: skip
+    return _SECRET.sub(r"\1[hidden]", found)[:_MOST]
 
 
 def _without_pandas(frame: Any, work: Work, schema: str) -> "DataFrame":  # noqa: ANN401 - parts of it are PySpark's own

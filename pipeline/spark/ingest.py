@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..errors import SparkFailed, UnreadableLog
-from ..ingest import Options, Report, Tables
-from ..ingest.committing import Committer
+from ..ingest import IngestOptions, IngestReport, IngestTables
+from ..ingest.committing import Committer, Staged
 from ..ingest.files import LINK_OUT, log_files, path_here
-from ..ingest.parts import Staged
 from ..request_log.mutations import MutationLedger
 from .lines import lines_of_files, staged_lines
 
@@ -18,15 +17,15 @@ if TYPE_CHECKING:
 
 _NO_ZSTD: Final = "native zStandard library"
 _DAMAGED: Final = ("FAILED_READ_FILE", "EOFException", "ZipException", "Unexpected end of input", "incorrect data check", _NO_ZSTD)  # fmt: skip
-"""What Spark says of files that it cannot read to their end."""
+"""In Spark's errors about files that it cannot read to their end."""
 
 
 def ingest(
     spark: "SparkSession",
     paths: Sequence[str],
     into: str,
-    options: Options | None = None,
-) -> Report:
+    options: IngestOptions | None = None,
+) -> IngestReport:
     """
     Read request logs into the tables of a folder; lines that are there already add nothing. One commit for each table.
 
@@ -44,14 +43,16 @@ def ingest(
         SparkFailed: Spark gave up for another reason.
 
     """
-    options = options or Options()
+    options = options or IngestOptions()
     _check_links(spark, paths, options)
-    tables = Tables.create(into)
+    tables = IngestTables.create(into)
     committer = Committer(tables, MutationLedger(options.topics()))
     return committer.add(partial(_staged, spark, list(paths), tables, options))
 
 
-def _check_links(spark: "SparkSession", paths: Sequence[str], options: Options) -> None:
+def _check_links(
+    spark: "SparkSession", paths: Sequence[str], options: IngestOptions
+) -> None:
     """Refuse folders of this machine with links out of them, which Spark would follow."""
     folders = [path for path in paths if Path(path_here(path)).is_dir()]
     if options.follow_links or not folders:
@@ -67,7 +68,10 @@ def _check_links(spark: "SparkSession", paths: Sequence[str], options: Options) 
 
 
 def _staged(
-    spark: "SparkSession", paths: list[str], tables: Tables, options: Options
+    spark: "SparkSession",
+    paths: list[str],
+    tables: IngestTables,
+    options: IngestOptions,
 ) -> list[Staged]:
     from pyspark.errors import AnalysisException  # noqa: PLC0415 - as late as can be
 
@@ -84,6 +88,6 @@ def _staged(
 
 def _first_line(error: BaseException | None) -> str:
     lines = str(error).splitlines() or [""]
-    told = [line for line in lines if any(word in line for word in _DAMAGED)]
-    causes = [line for line in told if _NO_ZSTD in line]
-    return (causes or told or lines)[0].strip(" :")
+    found = [line for line in lines if any(word in line for word in _DAMAGED)]
+    causes = [line for line in found if _NO_ZSTD in line]
+    return (causes or found or lines)[0].strip(" :")

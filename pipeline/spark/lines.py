@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from ..ingest import Options, Tables
-from ..ingest.parts import LINES, ROWS, Staged, parsed, staged
-from .arrow import collected, map_in_arrow
+from ..ingest import IngestOptions, IngestTables
+from ..ingest.committing import Staged
+from ..ingest.parts import LINES, ROWS, parsed, staged
+from .arrow import collected, ddl, map_in_arrow
 from .run import answer_of, raised
 
 if TYPE_CHECKING:
@@ -24,15 +25,6 @@ if TYPE_CHECKING:
 _ANSWER: Final = "answer binary"
 _BATCH: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _BATCH_ROWS: Final = 2_000
-_KINDS: Final = {
-    pa.int64(): "bigint",
-    pa.int32(): "int",
-    pa.int16(): "smallint",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.binary(): "binary",
-    pa.bool_(): "boolean",
-}
 
 
 def lines_of_files(
@@ -63,7 +55,9 @@ def lines_of_topic(messages: "DataFrame") -> "DataFrame":
     )
 
 
-def staged_lines(lines: "DataFrame", tables: Tables, options: Options) -> list[Staged]:
+def staged_lines(
+    lines: "DataFrame", tables: IngestTables, options: IngestOptions
+) -> list[Staged]:
     """
     Read lines in `LINES`, and write those that are new; nothing is part of the tables before `Committer.commit`.
 
@@ -73,7 +67,7 @@ def staged_lines(lines: "DataFrame", tables: Tables, options: Options) -> list[S
 
     """
     ordered = lines.select(*LINES.names)
-    rows = map_in_arrow(ordered, partial(parsed, options), _ddl(ROWS))
+    rows = map_in_arrow(ordered, partial(parsed, options), ddl(ROWS))
     # one part after the other, so that a worker need not hold all that a task gets; each in the order of its logs
     together = rows.repartition("part").sortWithinPartitions("part", "line")
     parts = map_in_arrow(together, partial(_staged, tables), _ANSWER)
@@ -97,19 +91,7 @@ def _small_batches(spark: "SparkSession") -> Iterator[None]:
 
 
 def _staged(
-    tables: Tables, batches: Iterator[pa.RecordBatch]
+    tables: IngestTables, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     answer = answer_of(partial(staged, tables, batches))
     yield pa.RecordBatch.from_pydict({"answer": [answer]})
-
-
-def _ddl(schema: pa.Schema) -> str:
-    return ", ".join(f"{column.name} {_kind(column.type)}" for column in schema)
-
-
-def _kind(kind: pa.DataType) -> str:
-    if pa.types.is_list(kind):
-        return f"array<{_kind(kind.value_type)}>"
-    if pa.types.is_struct(kind):
-        return f"struct<{','.join(f'{part.name}:{_kind(part.type)}' for part in kind)}>"
-    return _KINDS[kind]

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from quotascope.pipeline.recommend.need import Need, needs
-from quotascope.pipeline.recommend.policy import Policy
-from quotascope.pipeline.recommend.sensors import Windows
+from quotascope.pipeline.recommend.policy import ClusterWindows, Policy
+from quotascope.pipeline.replay.frame import whole_groups
 from quotascope.pipeline.spark.arrow import collected, map_in_arrow
 from quotascope.pipeline.spark.whatif import PLACE, rows_of
 from quotascope.pipeline.table import Table
-from quotascope.pipeline.whatif.batches import whole_groups
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,14 +24,14 @@ _ROWS: Final = 1 << 20
 
 
 def needs_of_clients(
-    history: Table, policy: Policy, windows: Windows, spark: "SparkSession"
+    history: Table, policy: Policy, windows: ClusterWindows, spark: "SparkSession"
 ) -> list[Need]:
     """
-    What each client-id needs, whoever its users are. A worker holds the requests of one client-id in memory.
+    What each client-id needs, with all of its users. A worker holds the requests of one client-id in memory.
 
     Args:
         history: `History.detail`; workers must reach its path.
-        policy: whose shape is for client-ids.
+        policy: with a shape for client-ids.
         windows: of the quotas.
         spark: the session.
 
@@ -47,7 +46,7 @@ def needs_of_clients(
 
 
 def _needs(
-    policy: Policy, windows: Windows, batches: Iterator[pa.RecordBatch]
+    policy: Policy, windows: ClusterWindows, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     tables = (pa.Table.from_batches([batch]) for batch in batches)
     for table in whole_groups(tables, _ROWS, _CLIENT):

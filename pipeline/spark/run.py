@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from ..errors import PipelineError
-from ..table import File, Table
-from ..table.run import Answer, Item
+from ..table.table import Answer, Item
 from .arrow import collected, map_in_arrow
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _ANSWER: Final = "answer binary"
 
@@ -51,31 +50,6 @@ class SparkRun:
         return [raised(numbered[number]) for number in range(count)]
 
 
-def stage(table: Table, frame: "DataFrame") -> list[File]:
-    """
-    Write a frame's rows as files of a table, each partition by its worker; `Table.commit` makes them part of it.
-
-    Args:
-        table: what they are to be rows of.
-        frame: with at least the table's columns; one file is written for each bucket and day in each partition, so that partitions of
-            few buckets make fewer files.
-
-    Raises:
-        NotWritten: a worker found no space, or may not write there.
-
-    """
-    rows = collected(map_in_arrow(frame, partial(_staged, table), _ANSWER))
-    answers = [raised(pickle.loads(row.answer)) for row in rows]  # noqa: S301 - of our own workers
-    return [file for files in answers for file in files]
-
-
-def append(table: Table, batch_id: str, frame: "DataFrame", epoch: int = 0) -> int:
-    """Add a frame's rows to a table, unless their batch was added before, as `Table.append` does; return how many were added."""
-    if table.holds(batch_id, epoch):
-        return 0
-    return table.commit(batch_id, stage(table, frame), epoch)
-
-
 def _worked(
     work: Callable[[Item], Answer],
     items: Sequence[Item],
@@ -86,14 +60,6 @@ def _worked(
         for number in numbers:
             answer = answer_of(partial(work, items[number]))
             yield pa.RecordBatch.from_pydict({"number": [number], "answer": [answer]})
-
-
-def _staged(
-    table: Table, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    yield pa.RecordBatch.from_pydict(
-        {"answer": [answer_of(partial(table.stage, batches))]}
-    )
 
 
 def answer_of(work: Callable[[], Any]) -> bytes:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import PipelineError, SparkFailed
 from ..history.store import BUCKETS, History
-from ..ingest import Options, Report, Tables
+from ..ingest import IngestOptions, IngestReport, IngestTables
 from ..ingest.committing import Committer, repeated
 from ..request_log.mutations import MutationLedger
 from .arrow import error_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-Done = Callable[[int, Report], None]
+Done = Callable[[int, IngestReport], None]
 """Called with the number of each batch and what became of it."""
 
 _NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it by spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{} (docs/spark-connector.md names versions)"
@@ -36,7 +36,7 @@ def stream(  # noqa: PLR0913 - a source, a sink, and what lies between
     into: str,
     checkpoint: str,
     *,
-    options: Options | None = None,
+    options: IngestOptions | None = None,
     buckets: int = BUCKETS,
     every: str | None = None,
     done: Done = lambda _number, _report: None,
@@ -45,7 +45,7 @@ def stream(  # noqa: PLR0913 - a source, a sink, and what lies between
     Add what a topic gets to a folder of usage history, until the query ends or an exception, such as a keyboard interrupt, stops it.
 
     Args:
-        spark: the session, with Kafka's connector; not of Spark Connect, which cannot tell a batch which query it is of.
+        spark: the session, with Kafka's connector; not of Spark Connect, where a batch does not know its query.
         source: options of the source: `kafka.bootstrap.servers`, `subscribe`, `kafka.security.protocol`, …
         into: folder of the tables.
         checkpoint: folder of the query's own state; two queries must not share it.
@@ -55,14 +55,14 @@ def stream(  # noqa: PLR0913 - a source, a sink, and what lies between
         done: called after each batch.
 
     Raises:
-        PipelineError: what a batch could not read or write; a query that is started again goes on from there.
+        PipelineError: what a batch could not read or write; a query that is started again continues from there.
         SparkFailed: there is no connector, the topic cannot be read, or Spark gave up for another reason.
 
     """
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 - comes with Spark
     from pyspark.errors import PySparkException  # noqa: PLC0415 - as late as can be
 
-    options = options or Options()
+    options = options or IngestOptions()
     batches = _Batches(spark, into, options, buckets, done)
     messages = spark.readStream.format("kafka").option("startingOffsets", "earliest")
     try:
@@ -90,13 +90,13 @@ class _Batches:
         self,
         spark: "SparkSession",
         into: str,
-        options: Options,
+        options: IngestOptions,
         buckets: int,
         done: Done,
     ) -> None:
         self.failed: PipelineError | None = None
         """Why the last batch was not added: through the JVM only its text would come."""
-        self._tables = Tables.create(into)
+        self._tables = IngestTables.create(into)
         self._history = History.create(into, buckets)
         self._committer = Committer(self._tables, MutationLedger(options.topics()))
         self._options = options
@@ -113,15 +113,15 @@ class _Batches:
             raise
         self._done(number, report)
 
-    def _report(self, lines: "DataFrame", number: int) -> Report:
+    def _report(self, lines: "DataFrame", number: int) -> IngestReport:
         name = f"stream {_query_id(lines)}"
         if all(table.holds(name, number) for table in self._tables):
-            return Report()
+            return IngestReport()
         stage = partial(staged_lines, lines, self._tables, self._options)
         return self._committer.add(stage, partial(repeated, name=name, epoch=number))
 
 
 def _query_id(lines: "DataFrame") -> str:
-    """Id of the query whose batch this is; it is kept with the checkpoint."""
+    """Id of the query of a batch; it is kept with the checkpoint."""
     context = lines.sparkSession.sparkContext
     return str(context.getLocalProperty("sql.streaming.queryId"))

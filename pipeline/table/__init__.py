@@ -1,24 +1,21 @@
 """
 Committed tables: directories of Parquet files of which a reader sees only what a commit lists.
 
-`Table` appends, reads, compacts and drops old days; `Layout` says how rows are spread over files.
+`Table` appends, reads, compacts and drops old days; `TableLayout` says how rows are spread over files.
 """
 
-from .file import File
 from .following import Follower, Make
-from .layout import Layout
-from .retrying import retried
-from .run import Run, run_here
-from .table import NO_NOTES, Table, Turn
+from .layout import File, TableLayout
+from .table import NO_NOTES, Run, Table, Turn, retried, run_here
 
 __all__ = [
     "NO_NOTES",
     "File",
     "Follower",
-    "Layout",
     "Make",
     "Run",
     "Table",
+    "TableLayout",
     "Turn",
     "retried",
     "run_here",

@@ -7,13 +7,12 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from .file import File
-from .run import Run, run_here
-from .table import Table
+from .layout import File
+from .table import Run, Table, run_here
 from .writing import CHUNK_BYTES
 
 Make: TypeAlias = Callable[[pa.Table], pa.Table]
-"""What makes rows of the one table of rows of the other, each by itself, so that it does not matter how they are cut."""
+"""Makes rows of the target from rows of the source, each from one, so that it does not matter how they are cut."""
 
 CHUNK: Final = 1_000_000
 """Rows that are made into others at once, if they have no more than `CHUNK_BYTES`."""
@@ -23,7 +22,7 @@ PORTION: Final = 4_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Follower:
-    """A table whose rows are made of another one's."""
+    """A table with rows that are made of those of another one."""
 
     source: Table
     """What it is made of."""

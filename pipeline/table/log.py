@@ -17,8 +17,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
 from ..errors import LostCommit, NoTable, NotWritten, TableError, UnreadableTable
-from .file import File, reading_order
-from .layout import Layout
+from .layout import File, TableLayout, reading_order
 from .storage import Storage, is_unreachable, plain, unreachable
 
 _LAYOUT: Final = "quotascope.layout"
@@ -41,10 +40,13 @@ class Log:
     def __init__(self, storage: Storage, table: DeltaTable) -> None:
         self._storage = storage
         self._table = table
-        self.layout: Layout = _layout_of(storage, table)
+        text = table.metadata().configuration.get(_LAYOUT)
+        if text is None:
+            raise UnreadableTable(storage.uri, "it is a Delta table of another program")
+        self.layout: TableLayout = TableLayout.from_json(text)
 
     @classmethod
-    def create(cls, storage: Storage, schema: pa.Schema, layout: Layout) -> Self:
+    def create(cls, storage: Storage, schema: pa.Schema, layout: TableLayout) -> Self:
         """
         Make an empty table, or open the one that is there.
 
@@ -62,15 +64,11 @@ class Log:
                 raise_if_key_not_exists=False,
             )
         except (OSError, DeltaError) as error:
-            return cls._made_by_another(storage, error)
+            try:
+                return cls.open(storage)  # another process has made it
+            except TableError:
+                raise NotWritten(storage.uri, plain(error)) from error
         return cls.open(storage)
-
-    @classmethod
-    def _made_by_another(cls, storage: Storage, error: Exception) -> Self:
-        try:
-            return cls.open(storage)
-        except TableError:
-            raise NotWritten(storage.uri, plain(error)) from error
 
     @classmethod
     def open(cls, storage: Storage) -> Self:
@@ -183,12 +181,12 @@ class Log:
         removed = [_removed(file, rows_stay=False) for file in old]
         self._commit([*removed], [self._removal(), Transaction(_DROPPED, first)])
 
-    def clean(self, older_than_hours: int, *, dry_run: bool) -> list[str]:
+    def clean(self, older_than_hours: int) -> list[str]:
         """Delete files that no commit lists, or none any more, and that are older; return their paths."""
         try:
             paths = self._table.vacuum(
                 retention_hours=older_than_hours,
-                dry_run=dry_run,
+                dry_run=False,
                 enforce_retention_duration=False,
                 full=True,
             )
@@ -245,13 +243,6 @@ def _unread(storage: Storage, error: Exception) -> TableError:
     return UnreadableTable(storage.uri, plain(error))
 
 
-def _layout_of(storage: Storage, table: DeltaTable) -> Layout:
-    text = table.metadata().configuration.get(_LAYOUT)
-    if text is None:
-        raise UnreadableTable(storage.uri, "it is a Delta table of another program")
-    return Layout.from_json(text)
-
-
 def _file(action: dict[str, object], day_of: str | None) -> File:
     def number(name: str) -> int:
         return int(str(action[name]))
@@ -269,24 +260,16 @@ def _file(action: dict[str, object], day_of: str | None) -> File:
 
 
 def _flat(added: dict[str, Any]) -> dict[str, object]:
+    """An `add` of a log's JSON with the keys of the library's flattened actions."""
     statistics = json.loads(added["stats"])
-    return {
-        "path": added["path"],
-        "size_bytes": added["size"],
-        "num_records": statistics["numRecords"],
-        **{
-            f"partition.{name}": value
-            for name, value in added["partitionValues"].items()
-        },
-        **{
-            f"min.{name}": value
-            for name, value in statistics.get("minValues", {}).items()
-        },
-        **{
-            f"max.{name}": value
-            for name, value in statistics.get("maxValues", {}).items()
-        },
-    }
+    flat = {"path": added["path"], "size_bytes": added["size"], "num_records": statistics["numRecords"]}  # fmt: skip
+    for kind, values in (
+        ("partition", added["partitionValues"]),
+        ("min", statistics.get("minValues", {})),
+        ("max", statistics.get("maxValues", {})),
+    ):
+        flat |= {f"{kind}.{name}": value for name, value in values.items()}
+    return flat
 
 
 def _removed(file: File, *, rows_stay: bool) -> RemoveAction:

@@ -17,17 +17,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .order import from_zero, in_order
-from .partitions import Column, Numbers
-
-BATCH: Final = 65_536
-"""Rows that a merged batch holds at least, but the last."""
+from .layout import (
+    Column,
+    File,
+    Numbers,
+    TableLayout,
+    from_zero,
+    in_order,
+    reading_order,
+)
+from .storage import BATCH, Storage
+from .writing import Writer, new_name
 
 BATCH_BYTES: Final = 32 << 20
-"""Or so many bytes."""
+"""Or as many bytes."""
 
 Key: TypeAlias = tuple[object, ...]
-Run: TypeAlias = tuple[Key, pa.RecordBatch, int, int]
+KeyRun: TypeAlias = tuple[Key, pa.RecordBatch, int, int]
 
 
 def merged(
@@ -48,34 +54,28 @@ def merged(
     yield from block.sorted_rows()
 
 
-def _runs(batches: Iterable[pa.RecordBatch], prefix: tuple[str, ...]) -> Iterator[Run]:
+def _runs(
+    batches: Iterable[pa.RecordBatch], prefix: tuple[str, ...]
+) -> Iterator[KeyRun]:
     for batch in batches:
         if batch.num_rows:
-            starts = _starts(batch, prefix)
-            keys = _keys(batch, prefix, starts)
+            changed = np.zeros(batch.num_rows, np.bool_)
+            changed[0] = True
+            names: list[Column] = []
+            for name in prefix:
+                column: Column = batch.column(name)
+                if pa.types.is_string(column.type):
+                    column = pc.fill_null(column, "")
+                names.append(column)
+                differs: Any = pc.not_equal(column[1:], column[:-1])
+                changed[1:] |= differs.to_numpy(zero_copy_only=False)
+            starts = np.flatnonzero(changed)
+            at: Column = pa.array(starts)
+            columns = [column.take(at).to_pylist() for column in names]
+            keys = list(zip(*columns, strict=True)) if columns else [()]
             ends = [*starts[1:].tolist(), batch.num_rows]
             for key, start, end in zip(keys, starts.tolist(), ends, strict=True):
                 yield key, batch, start, end
-
-
-def _starts(batch: pa.RecordBatch, prefix: tuple[str, ...]) -> Numbers:
-    changed = np.zeros(batch.num_rows, np.bool_)
-    changed[0] = True
-    for name in prefix:
-        column = _filled(batch.column(name))
-        differs: Any = pc.not_equal(column[1:], column[:-1])
-        changed[1:] |= differs.to_numpy(zero_copy_only=False)
-    return np.flatnonzero(changed)
-
-
-def _keys(batch: pa.RecordBatch, prefix: tuple[str, ...], starts: Numbers) -> list[Key]:
-    at: Column = pa.array(starts)
-    columns = [_filled(batch.column(name)).take(at).to_pylist() for name in prefix]
-    return list(zip(*columns, strict=True)) if columns else [()]
-
-
-def _filled(column: Column) -> Column:
-    return pc.fill_null(column, "") if pa.types.is_string(column.type) else column
 
 
 @dataclass
@@ -94,10 +94,14 @@ class _Block:
     runs: list[tuple[int, int, int, int]] = field(default_factory=list)
     keys: int = 0
 
-    def add(self, of_key: Iterable[Run]) -> None:
+    def add(self, of_key: Iterable[KeyRun]) -> None:
         """Take the runs of the next key."""
         for _, batch, start, end in of_key:
-            place = self._place_of(batch, start)
+            place = self.places.setdefault(id(batch), len(self.batches))
+            if place == len(self.batches):
+                self.batches.append(batch)
+                self.weights.append(batch.nbytes / batch.num_rows)
+                self.used.append((start, start))
             self.used[place] = (self.used[place][0], end)
             self.runs.append((self.keys, place, start, end))
             self.rows += end - start
@@ -116,14 +120,6 @@ class _Block:
             positions: Column = pa.array(self._positions(table))
             yield from table.take(positions).combine_chunks().to_batches()
 
-    def _place_of(self, batch: pa.RecordBatch, start: int) -> int:
-        place = self.places.setdefault(id(batch), len(self.batches))
-        if place == len(self.batches):
-            self.batches.append(batch)
-            self.weights.append(batch.nbytes / batch.num_rows)
-            self.used.append((start, start))
-        return place
-
     def _positions(self, table: pa.Table) -> Numbers:
         runs = np.asarray(self.runs, np.int64)
         used = np.asarray(self.used, np.int64)
@@ -135,3 +131,57 @@ class _Block:
         times = np.asarray(table.column(self.time).to_numpy(), np.int64)[positions]
         keys = np.repeat(runs[:, 0], lengths)
         return positions[in_order([keys, from_zero(times)])]
+
+
+def compactable(files: Iterable[File]) -> list[list[File]]:
+    """Return the files of each bucket and day that has more than one."""
+    parts = groupby(sorted(files, key=reading_order), key=_part)
+    groups = [list(of_part) for _, of_part in parts]
+    return [group for group in groups if len(group) > 1]
+
+
+def compact(writer: Writer, files: Sequence[File]) -> File:
+    """
+    Write one file with the rows of files of one bucket and day; it is not committed.
+
+    Its name is of the age of the oldest, so that rows that are equal in the order stay as they were appended.
+    """
+    name = new_name(of_age=min(file.name for file in files))
+    batches = merged_files(writer.storage, files, writer.layout)
+    if writer.layout.sums:
+        batches = (add_up(batch, writer.layout) for batch in batches)
+    merged_file = writer.write_sorted(_part(files[0]), batches, name)
+    writer.storage.restrict(merged_file, files)
+    return merged_file
+
+
+def merged_files(
+    storage: Storage,
+    files: Iterable[File],
+    layout: TableLayout,
+    columns: Sequence[str] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of files in their common order."""
+    needed = None if columns is None else [*dict.fromkeys((*columns, *layout.order))]
+    ordered = sorted(files, key=reading_order)
+    streams = [storage.batches(file, needed) for file in ordered]
+    for batch in merged(streams, layout.order):
+        yield batch if columns is None else batch.select(list(columns))
+
+
+def _part(file: File) -> tuple[int, int]:
+    return file.day, file.bucket
+
+
+def add_up(batch: pa.RecordBatch, layout: TableLayout) -> pa.RecordBatch:
+    """Return one row for each key of the order, in the order in which they came, with the sums of the other columns."""
+    rows = pa.Table.from_batches([batch])
+    numbered = rows.append_column("row", pa.array(np.arange(len(rows))))
+    sums: Any = [("row", "min"), *((name, "sum") for name in layout.sums)]
+    # Arrow gives groups in no particular order
+    grouped = numbered.group_by(list(layout.order)).aggregate(sums).sort_by("row_min")
+    named = grouped.rename_columns(
+        [name.removesuffix("_sum") for name in grouped.column_names]
+    )
+    summed = named.select(rows.column_names).cast(rows.schema)
+    return summed.combine_chunks().to_batches()[0]

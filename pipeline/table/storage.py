@@ -21,9 +21,10 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from ..errors import DamagedFile, MissingFile, TableError, UnreachableTable
-from .file import File
-from .merging import BATCH
+from .layout import File
 
+BATCH: Final = 65_536
+"""Rows that are read at once, and that a merged batch holds at least, but the last."""
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 _QUERY: Final = re.compile(r"(\bhttps?://[^\s?]+)\?\S*")
@@ -121,7 +122,12 @@ class Storage:
         """
         wanted = None if columns is None else list(columns)
         try:
-            self._check_size(file)
+            info = self.filesystem.get_file_info(file.path)
+            if info.type is fs.FileType.NotFound:
+                raise MissingFile(self.uri, file.path)
+            if info.size != file.size:
+                about = f"it has {info.size} bytes, {file.size} were committed"
+                raise DamagedFile(self.uri, file.path, about)
             with self.filesystem.open_input_file(file.path) as source:
                 yield from _rows(source, wanted)
         except (OSError, pa.ArrowException) as error:
@@ -142,22 +148,14 @@ class Storage:
         except FileNotFoundError:
             return MissingFile(self.uri, file.path)
         except (OSError, pa.ArrowException) as again:
-            told = error if is_unreachable(self, error) else again
-            return unreachable(self, f"its file {file.path}", told)
+            cause = error if is_unreachable(self, error) else again
+            return unreachable(self, f"its file {file.path}", cause)
         try:
             for _ in _rows(pa.BufferReader(content), columns):
                 pass
         except (OSError, pa.ArrowException) as damage:
             return DamagedFile(self.uri, file.path, plain(damage))
         return unreachable(self, f"its file {file.path}", error)
-
-    def _check_size(self, file: File) -> None:
-        info = self.filesystem.get_file_info(file.path)
-        if info.type is fs.FileType.NotFound:
-            raise MissingFile(self.uri, file.path)
-        if info.size != file.size:
-            about = f"it has {info.size} bytes, {file.size} were committed"
-            raise DamagedFile(self.uri, file.path, about)
 
 
 def plain(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Writes rows as sorted files that nobody reads before they are committed."""
+"""Writes rows as sorted files that no reader sees before they are committed."""
 
 import secrets
 import time
@@ -13,15 +13,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..errors import NotWritten
-from .file import File
-from .layout import Layout
-from .order import sorted_by
-from .partitions import FIRST_DAY, LAST_DAY, Column, Numbers, partitions_of
+from .layout import (
+    FIRST_DAY,
+    LAST_DAY,
+    Column,
+    File,
+    TableLayout,
+    partitions_of,
+    sorted_by,
+)
 from .storage import Storage
 
 ROW_GROUP: Final = 65_536
-"""Rows whose least and greatest values a reader can tell without reading them."""
-
+"""Rows of a row group, for which a file has the least and greatest values."""
 
 GROUP_BYTES: Final = 32 << 20
 """Of a row group in memory: readers hold one of each file, and a client id may have 32,767 bytes."""
@@ -32,7 +36,7 @@ CHUNK_BYTES: Final = 64 << 20
 def bounded(
     batch: pa.RecordBatch, rows: int, most_bytes: int
 ) -> Iterator[pa.RecordBatch]:
-    """Cut a batch into slices of at most so many rows and bytes, or of one row; in order."""
+    """Cut a batch into slices within a number of rows and bytes, or of one row; in order."""
     for start in range(0, batch.num_rows, rows):
         part = batch.slice(start, rows)
         if part.nbytes <= most_bytes or part.num_rows == 1:
@@ -44,7 +48,7 @@ def bounded(
 def gathered(
     batches: Iterable[pa.RecordBatch], rows: int, most_bytes: int
 ) -> Iterator[list[pa.RecordBatch]]:
-    """Batches, cut by ``bounded``, in groups that end with the one that reaches so many rows or bytes; in order."""
+    """Batches, cut by ``bounded``, in groups that end with the one that reaches the number of rows or bytes; in order."""
     held: list[pa.RecordBatch] = []
     count = weight = 0
     for batch in batches:
@@ -65,7 +69,7 @@ class Writer:
 
     storage: Storage
     schema: pa.Schema
-    layout: Layout
+    layout: TableLayout
 
     def write(self, rows: pa.Table) -> list[File]:
         """
@@ -114,7 +118,11 @@ class Writer:
         if not rows.num_rows:
             return
         parts = partitions_of(rows, self.layout)
-        self._check_days(parts // self.layout.buckets)
+        days = parts // self.layout.buckets
+        for each in (int(days.min()), int(days.max())):
+            if not FIRST_DAY <= each <= LAST_DAY:  # no reader could make a date of it
+                why = f"day {each} since 1970 is in no calendar"
+                raise NotWritten(self.storage.uri, why)
         positions = sorted_by(rows, self.layout.order, parts)
         of_sorted = parts[positions]
         starts = np.flatnonzero(np.diff(of_sorted, prepend=of_sorted[0] - 1))
@@ -123,40 +131,26 @@ class Writer:
             of_part: Column = pa.array(positions[start:end])
             yield (day, bucket), rows.take(of_part)
 
-    def _check_days(self, days: Numbers) -> None:
-        """Refuse what no reader could make a date of: the table could not be read again."""
-        for day in (int(days.min()), int(days.max())):
-            if not FIRST_DAY <= day <= LAST_DAY:
-                raise NotWritten(
-                    self.storage.uri, f"day {day} since 1970 is in no calendar"
-                )
-
     def _stream(
         self, path: str, batches: Iterable[pa.RecordBatch]
     ) -> tuple[int, tuple[int | None, int | None]]:
         rows, spans = 0, list[int]()
+        places = (self.schema.get_field_index(name) for name in self.layout.order)
+        sorting = [pq.SortingColumn(place) for place in places]
         with (
             self.storage.filesystem.open_output_stream(path) as sink,
             pq.ParquetWriter(
-                sink, self.schema, compression="zstd", sorting_columns=self._sorting()
+                sink, self.schema, compression="zstd", sorting_columns=sorting
             ) as writer,
         ):
             for batch in batches:
                 for group in bounded(batch, ROW_GROUP, GROUP_BYTES):
                     writer.write_batch(group, row_group_size=ROW_GROUP)
                 rows += batch.num_rows
-                spans += self._span(batch)
+                if self.layout.day_of and batch.num_rows:
+                    times: Column = batch.column(self.layout.day_of)
+                    spans += [pc.min(times).as_py(), pc.max(times).as_py()]
         return rows, (min(spans, default=None), max(spans, default=None))
-
-    def _sorting(self) -> list[pq.SortingColumn]:
-        places = (self.schema.get_field_index(name) for name in self.layout.order)
-        return [pq.SortingColumn(place) for place in places]
-
-    def _span(self, batch: pa.RecordBatch) -> list[int]:
-        if self.layout.day_of is None or not batch.num_rows:
-            return []
-        times: Column = batch.column(self.layout.day_of)
-        return [pc.min(times).as_py(), pc.max(times).as_py()]
 
     @contextmanager
     def _undone_on_error(self, files: list[File], *paths: str) -> Iterator[None]:

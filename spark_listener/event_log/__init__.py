@@ -1,6 +1,6 @@
 """Reads the event logs of finished and of running applications."""
 
-from .errors import CodecUnusable, EventLogDamaged, EventLogError, NoEventLog
+from ..errors import CodecUnusable, EventLogDamaged, EventLogError, NoEventLog
 from .log import EventLog, Position
 
 __all__ = [

@@ -1,20 +1,35 @@
-"""The event log of one application, read from the beginning or from where it was left, as far as it goes now."""
+"""The event log of one application, read from its beginning or from a position, as far as it has been written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, BinaryIO, Final, Self
 
-from ..job import Books
-from .errors import NoEventLog
-from .layout import LogFile, files, is_running, locate
-from .lines import event_of, is_wanted
-from .reading import LogReader
+import orjson
+
+from ..errors import NoEventLog
+from ..events import WANTED
+from ..job import EventSink
+from .files import LogFile, decoder, files, is_running, locate
 
 _OFTEN = 5_000
-"""Lines between two signs of progress."""
+"""Lines between two calls of `progress`."""
+_CHUNK = 256 * 1024
+_LONGEST_LINE = 64 * 1024 * 1024
+
+_BEGINS: Final = b'{"Event":"'
+_FIRST_ATTEMPT: Final = re.compile(  # in the order in which Spark 3.5 to 4.3 write it
+    rb'\{"Event":"SparkListenerTask(?:Start|End)","Stage ID":\d+,"Stage Attempt ID":0,'
+    rb'(?:"Task Type":"\w+","Task End Reason":\{"Reason":"Success"\},)?'
+    rb'"Task Info":\{"Task ID":\d+,"Index":\d+,"Attempt":0,'
+)
+_KIND: Final = re.compile(r"SparkListener|[\w$]+\.")
+"""How the name of an event begins: Spark's own, and the full names of classes."""
+_WANTED: Final = frozenset(kind.encode() for kind in WANTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +62,12 @@ class EventLog:
         self._reader: LogReader | None = None
         self._raw_bytes = 0
         self._cut = 0
-        self._told_cut = 0
+        self._counted_cut = 0
         first = self._next(files(self.path))
         if first is not None:
             self._reader = self._open(first)
         self.compacted = first is not None and first.compacted
-        """Whether the History server has left out what it holds to be over: tasks of jobs that ended."""
+        """Whether the History server has removed the tasks of jobs that it considers ended."""
 
     def __enter__(self) -> Self:
         return self
@@ -76,11 +91,13 @@ class EventLog:
         """Bytes of the files now. Raises `OSError`."""
         return sum(each.path.stat().st_size for each in files(locate(self.path)))
 
-    def feed(self, job: Books, progress: Callable[[int], None] | None = None) -> int:
+    def feed(
+        self, job: EventSink, progress: Callable[[int], None] | None = None
+    ) -> int:
         """
-        Hand over what is new to the books of a job; return how many lines that were.
+        Pass the new events to a job; return the number of new lines.
 
-        `progress` is told now and then how many bytes of the files were read. Raises `EventLogError` and `OSError`.
+        `progress` is called from time to time with the bytes of the files that were read. Raises `EventLogError` and `OSError`.
         """
         count = passed = 0
         try:
@@ -95,7 +112,9 @@ class EventLog:
                     job.handle(event)
         finally:
             job.passed(passed)
-            job.lost(self._newly_cut())
+            cut = self._cut + (self._reader.dropped if self._reader else 0)
+            job.lost(cut - self._counted_cut)  # lines of which only a part was there
+            self._counted_cut = cut
         return count
 
     def lines(self) -> Iterator[bytes]:
@@ -107,29 +126,25 @@ class EventLog:
         closed = not is_running(self.path)
         while True:
             following = self._next(files(locate(self.path)))
-            if self._reader is not None:
-                yield from self._checked(self._reader)
+            reader = self._reader
+            if reader is not None:
+                for line in reader.lines():
+                    if reader.offset == len(line) + 1 and event_of(line) is None:
+                        raise NoEventLog(f"{reader.file.path} is no event log of Spark")
+                    yield line
             if following is None:
                 break
-            self._turn(following)
+            if reader is not None:
+                self._raw_bytes += reader.raw_bytes
+                self._cut += reader.dropped + reader.incomplete
+                reader.close()
+            self._reader = self._open(following)
         self.finished = closed
-
-    def _newly_cut(self) -> int:
-        """Lines of which only a part was there, since this was last asked."""
-        cut = self._cut + (self._reader.dropped if self._reader else 0)
-        self._told_cut, before = cut, self._told_cut
-        return cut - before
 
     def close(self) -> None:
         """Close the file that is open."""
         if self._reader is not None:
             self._reader.close()
-
-    def _checked(self, reader: LogReader) -> Iterator[bytes]:
-        for line in reader.lines():
-            if reader.offset == len(line) + 1 and event_of(line) is None:
-                raise NoEventLog(f"{reader.file.path} is no event log of Spark")
-            yield line
 
     def _next(self, found: Sequence[LogFile]) -> LogFile | None:
         """The file after the one that is read; a folder that was compacted meanwhile holds it still."""
@@ -144,9 +159,97 @@ class EventLog:
         known = file.index == self._after.index
         return LogReader(file, skip=self._after.offset if known else 0)
 
-    def _turn(self, following: LogFile) -> None:
-        if self._reader is not None:
-            self._raw_bytes += self._reader.raw_bytes
-            self._cut += self._reader.dropped + self._reader.incomplete
-            self._reader.close()
-        self._reader = self._open(following)
+
+def is_wanted(line: bytes) -> bool:
+    """Whether a line may matter, without parsing it; a line in a layout that Spark does not write may."""
+    if _FIRST_ATTEMPT.match(line):
+        return False
+    if not line.startswith(_BEGINS):
+        return True
+    kind = line[len(_BEGINS) : line.find(b'"', len(_BEGINS))]
+    return kind.rpartition(b".")[2] in _WANTED
+
+
+def event_of(line: bytes) -> Mapping[str, Any] | None:
+    """The event in a line; None when there is none."""
+    try:
+        event = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        try:  # halves of surrogate pairs are valid in JSON, but not to orjson
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+    name = event.get("Event") if isinstance(event, dict) else None
+    return event if isinstance(name, str) and _KIND.match(name) else None
+
+
+class LogReader:
+    """
+    The lines of a file, each once, as soon as it is complete.
+
+    Args:
+        file: what to read.
+        skip: bytes that were read before, decompressed.
+
+    Raises `CodecUnusable`, `EventLogDamaged` and `OSError`.
+
+    """
+
+    def __init__(self, file: LogFile, skip: int = 0) -> None:
+        self.file = file
+        self.offset = 0
+        """Bytes of the lines that were read, decompressed."""
+        self.raw_bytes = 0
+        """Bytes that were read, as they are in the file."""
+        self.dropped = 0
+        """Lines that were too long to be one."""
+        self._too_long = False
+        self._skip = skip
+        self._decode = decoder(file.path, file.suffix)
+        self._open: BinaryIO = file.path.open("rb")
+        self._rest: list[bytes] = []
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether there is a beginning of a line that was not read."""
+        return self._too_long or any(self._rest)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._open.close()
+
+    def lines(self) -> Iterator[bytes]:
+        """Those that were completed since the last time."""
+        while data := self._open.read(_CHUNK):
+            self.raw_bytes += len(data)
+            for piece in self._decode(data):
+                yield from self._complete(piece)
+
+    def _complete(self, data: bytes) -> Iterator[bytes]:
+        first, *lines = data.split(b"\n")
+        self._hold([*self._rest, first])
+        if not lines:
+            return
+        lines.insert(0, b"".join(self._rest))
+        rest = lines.pop()
+        for line in lines:
+            self.offset += len(line) + 1
+            if self._too_long:  # of the first of them only
+                self._drop()
+            elif self.offset > self._skip:
+                yield line
+        self._hold([rest])
+
+    def _hold(self, rest: list[bytes]) -> None:
+        """Keep the beginning of a line, unless it is too long to be one."""
+        size = sum(map(len, rest))
+        if self._too_long or size > _LONGEST_LINE:
+            self._too_long = True
+            self.offset += size
+            rest = []
+        self._rest = rest
+
+    def _drop(self) -> None:
+        """A line that was too long has come to its end: one line is lost, unless it was before."""
+        self._too_long = False
+        self.dropped += self.offset > self._skip

@@ -1,13 +1,11 @@
 """Spark's listener events, as its JsonProtocol writes them: typed records, and the cause of a failed task."""
 
-from .cause import Cause
-from .errors import UnreadableEvent
-from .failure import Failure, classify
+from ..errors import UnreadableEvent
+from .failure import Failure, FailureCause, classify
 from .parsing import WANTED, parse
 from .records import (
     ApplicationEnded,
     ApplicationStarted,
-    Attempt,
     ExecutorRemoved,
     JobEnded,
     JobStarted,
@@ -19,6 +17,7 @@ from .records import (
     Record,
     StageCompleted,
     StageSubmitted,
+    TaskAttempt,
     TaskEnded,
     TaskStarted,
 )
@@ -27,10 +26,9 @@ __all__ = [
     "WANTED",
     "ApplicationEnded",
     "ApplicationStarted",
-    "Attempt",
-    "Cause",
     "ExecutorRemoved",
     "Failure",
+    "FailureCause",
     "JobEnded",
     "JobStarted",
     "OffsetsBehind",
@@ -41,6 +39,7 @@ __all__ = [
     "Record",
     "StageCompleted",
     "StageSubmitted",
+    "TaskAttempt",
     "TaskEnded",
     "TaskStarted",
     "UnreadableEvent",

@@ -1,16 +1,16 @@
-"""Why an attempt failed, from its TaskEndReason."""
+"""Why an attempt of a task failed: the exceptions that its TaskEndReason names, and the cause that they show."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from typing import NamedTuple
 
-from .cause import Cause
-from .chain import Raised, java_chain, python_chain
 from .fields import Json, name, text
 
-_PYTHON_EXCEPTION = "org.apache.spark.api.python.PythonException"
 _MOST_NAMES = 20
 
 _CONFLUENT = ("cimpl.", "confluent_kafka.")
@@ -46,11 +46,61 @@ _NOT_FAILED = (
 )
 
 
+_TRACEBACK = "Traceback (most recent call last):"
+_GROUP = f"+ Exception Group {_TRACEBACK}"
+_MARGIN = re.compile(r" {2,100}\| ?")
+_PYTHON = re.compile(r"([\w.<>]{1,500})(?:: (.*))?$")
+_JAVA = re.compile(r"(Caused by: |Suppressed: )?([\w$.]{1,500})(?:: (.*))?$")
+_FRAME = re.compile(r"\t+(?:at |\.\.\. \d)")
+_FRAMELESS = "org.apache.kafka."
+_PYTHON_EXCEPTION = "org.apache.spark.api.python.PythonException"
+_MOST_CHARACTERS = 1_000_000
+_LONGEST_LINE = 2_000
+
+
+class FailureCause(StrEnum):
+    """
+    Reasons of failures, the strongest evidence first; nothing is guessed beyond the evidence.
+
+    A program that raises an exception of its own after one of Kafka's (`raise X from error`) failed for Kafka's.
+    """
+
+    KAFKA_QUOTA = "kafka_quota"
+    """A quota refused a change of the cluster: THROTTLING_QUOTA_EXCEEDED, error 89."""
+    KAFKA_TIMEOUT_THROTTLED = "kafka_timeout_throttled"
+    """A Kafka client gave up waiting, in an attempt that was throttled, by its note."""
+    KAFKA_TIMEOUT = "kafka_timeout"
+    """A Kafka client gave up waiting; whether a throttle was the reason is not known."""
+    KAFKA_OTHER = "kafka_other"
+    """Another error of a Kafka client."""
+    EXECUTOR_LOST = "executor_lost"
+    """The executor went away, during the attempt or with its output."""
+    FETCH_FAILED = "fetch_failed"
+    """The shuffle output that the attempt reads was gone."""
+    PYTHON_WORKER_DIED = "python_worker_died"
+    """The Python process of the attempt ended without an exception: killed, out of memory, or crashed."""
+    KILLED = "killed"
+    """Spark killed this attempt; attempts of cancelled stages and losers of a speculation do not count as failed."""
+    OTHER = "other"
+    """Anything else that the program or Spark raised."""
+    UNKNOWN = "unknown"
+    """Spark does not say why, or the event that does was not seen."""
+
+
+class Raised(NamedTuple):
+    """One exception of a chain."""
+
+    name: str
+    """The class with its module or package."""
+    said: str
+    """The first line of its message."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """A failed attempt."""
 
-    cause: Cause
+    cause: FailureCause
     chain: tuple[str, ...] = ()
     """
     Classes of the exceptions, outermost first, of a long chain those at both ends. Messages are left out: they hold anything,
@@ -69,106 +119,133 @@ def classify(reason: Json) -> Failure | None:
         reason: "Task End Reason" of a SparkListenerTaskEnd.
 
     """
-    return _BY_REASON.get(text(reason, "Reason"), _unknown)(reason)
+    match text(reason, "Reason"):
+        case "Success" | "TaskCommitDenied":  # another attempt has committed
+            return None
+        case "TaskKilled":
+            why = name(reason, "Kill Reason")
+            failed = not any(pattern.match(why) for pattern in _NOT_FAILED)
+            return Failure(cause=FailureCause.KILLED) if failed else None
+        case "ExceptionFailure":
+            chain = _chain(reason)
+            names = tuple(each.name for each in chain)
+            if len(names) > _MOST_NAMES:
+                names = names[: _MOST_NAMES // 2] + names[-_MOST_NAMES // 2 :]
+            return Failure(
+                cause=min(map(_shown_by, chain), key=_ORDER.index), chain=names
+            )
+        case other:
+            return Failure(cause=_CAUSES.get(other, FailureCause.UNKNOWN))
 
 
 def failure_text(reason: Json) -> str:
-    """Where an exception that Python code has raised, or that it caused, is told in full."""
+    """The full text of an exception that Python code has raised, or that it caused."""
     if text(reason, "Class Name") == _PYTHON_EXCEPTION:
         return text(reason, "Description")
     return text(reason, "Full Stack Trace") or text(reason, "Description")
 
 
-def _exception(reason: Json) -> Failure:
-    chain = _chain(reason)
-    names = tuple(each.name for each in chain)
-    if len(names) > _MOST_NAMES:
-        names = names[: _MOST_NAMES // 2] + names[-_MOST_NAMES // 2 :]
-    return Failure(cause=_cause(chain), chain=names)
-
-
 def _chain(reason: Json) -> Sequence[Raised]:
     outermost = name(reason, "Class Name")
-    told = failure_text(reason)
+    whole = failure_text(reason)
     if outermost == _PYTHON_EXCEPTION:
-        return (Raised(outermost, ""), *python_chain(told))
-    return java_chain(told) or (Raised(outermost, name(reason, "Description")),)
+        return (Raised(outermost, ""), *python_chain(whole))
+    return java_chain(whole) or (Raised(outermost, name(reason, "Description")),)
 
 
-def _cause(chain: Sequence[Raised]) -> Cause:
-    for cause, shows in _EVIDENCE:
-        if any(shows(each) for each in chain):
-            return cause
-    return Cause.OTHER
-
-
-def _is_quota(raised: Raised) -> bool:
-    if raised.name in _QUOTA_NAMES or _code(raised) == "THROTTLING_QUOTA_EXCEEDED":
-        return True
-    return raised.name.startswith("kafka.errors.") and raised.said.startswith(
-        "[Error 89]"
+def _shown_by(raised: Raised) -> FailureCause:
+    """The cause that one exception shows by its class and the beginning of its message."""
+    code = ""  # librdkafka's
+    if raised.name.startswith(_CONFLUENT) and (match := _CODE.match(raised.said)):
+        code = match[1]
+    name, said = raised
+    evidence = {
+        FailureCause.KAFKA_QUOTA: name in _QUOTA_NAMES
+        or code == "THROTTLING_QUOTA_EXCEEDED"
+        or (name.startswith("kafka.errors.") and said.startswith("[Error 89]")),
+        FailureCause.KAFKA_TIMEOUT: name in _TIMEOUT_NAMES
+        or code in _CONFLUENT_TIMEOUTS
+        or (name == _CONNECTOR_TIMEOUT and said.startswith(_CONNECTOR_SAID)),
+        FailureCause.KAFKA_OTHER: name.startswith(_KAFKA),
+        FailureCause.PYTHON_WORKER_DIED: name == "org.apache.spark.SparkException"
+        and said.startswith(_WORKER_DIED),
+    }
+    return next(
+        (cause for cause, shown in evidence.items() if shown), FailureCause.OTHER
     )
 
 
-def _is_timeout(raised: Raised) -> bool:
-    if raised.name == _CONNECTOR_TIMEOUT:
-        return raised.said.startswith(_CONNECTOR_SAID)
-    return raised.name in _TIMEOUT_NAMES or _code(raised) in _CONFLUENT_TIMEOUTS
-
-
-def _is_kafka(raised: Raised) -> bool:
-    return raised.name.startswith(_KAFKA)
-
-
-def _is_dead_worker(raised: Raised) -> bool:
-    return raised.name == "org.apache.spark.SparkException" and raised.said.startswith(
-        _WORKER_DIED
-    )
-
-
-_EVIDENCE: Sequence[tuple[Cause, Callable[[Raised], bool]]] = (
-    (Cause.KAFKA_QUOTA, _is_quota),
-    (Cause.KAFKA_TIMEOUT, _is_timeout),
-    (Cause.KAFKA_OTHER, _is_kafka),
-    (Cause.PYTHON_WORKER_DIED, _is_dead_worker),
-)
-"""The strongest first."""
-
-
-def _code(raised: Raised) -> str:
-    """The code of librdkafka's error, where it is one."""
-    if not raised.name.startswith(_CONFLUENT):
-        return ""
-    match = _CODE.match(raised.said)
-    return match[1] if match else ""
-
-
-def _killed(reason: Json) -> Failure | None:
-    why = name(reason, "Kill Reason")
-    if any(pattern.match(why) for pattern in _NOT_FAILED):
-        return None
-    return Failure(cause=Cause.KILLED)
-
-
-def _not_failed(_reason: Json) -> None:
-    return None
-
-
-def _unknown(_reason: Json) -> Failure:
-    return Failure(cause=Cause.UNKNOWN)
-
-
-def _always(cause: Cause) -> Callable[[Json], Failure]:
-    return lambda _reason: Failure(cause=cause)
-
-
-_BY_REASON: dict[str, Callable[[Json], Failure | None]] = {
-    "Success": _not_failed,
-    "TaskCommitDenied": _not_failed,  # another attempt has committed
-    "TaskKilled": _killed,
-    "ExceptionFailure": _exception,
-    "ExecutorLostFailure": _always(Cause.EXECUTOR_LOST),
-    "Resubmitted": _always(Cause.EXECUTOR_LOST),  # its output went with the executor
-    "FetchFailed": _always(Cause.FETCH_FAILED),
-    "TaskResultLost": _always(Cause.OTHER),
+_ORDER: Sequence[FailureCause] = tuple(FailureCause)
+_CAUSES = {
+    "ExecutorLostFailure": FailureCause.EXECUTOR_LOST,
+    "Resubmitted": FailureCause.EXECUTOR_LOST,  # its output went with the executor
+    "FetchFailed": FailureCause.FETCH_FAILED,
+    "TaskResultLost": FailureCause.OTHER,
 }
+
+
+def python_chain(text: str) -> tuple[Raised, ...]:
+    """
+    The exceptions of a Python traceback, outermost first: causes, contexts and members of groups.
+
+    A line counts where a traceback ends with it. Quoted source, notes and further lines of messages do not.
+    """
+    return tuple(_outermost_first(line for part in _parts(text) for line in part))
+
+
+def java_chain(text: str) -> tuple[Raised, ...]:
+    """
+    The exceptions of a Java stack trace, outermost first: causes and suppressed ones; where Python raised one, its chain as well.
+
+    A line counts where the frames of another exception have just ended, so not in the midst of a message.
+    """
+    found: list[Raised] = []
+    for part in _parts(text):
+        for is_frame, lines in groupby(part, lambda line: bool(_FRAME.match(line))):
+            if not is_frame:
+                found.extend(_of_java(list(lines), outermost=not found))
+    return tuple(found)
+
+
+def _of_java(lines: Sequence[str], *, outermost: bool) -> Iterator[Raised]:
+    """What the lines between two stack traces name: one exception and the rest of its message."""
+    for index, line in enumerate(lines):
+        match = _JAVA.match(line.lstrip("\t"))
+        if match is None or not (match[1] or (outermost and index == 0)):
+            return
+        yield Raised(match[2], match[3] or "")
+        if match[2] == _PYTHON_EXCEPTION:
+            yield from _outermost_first([match[3] or "", *lines[index + 1 :]])
+        if not match[2].startswith(_FRAMELESS):  # those have no frames of their own
+            return
+
+
+def _outermost_first(lines: Iterable[str]) -> list[Raised]:
+    """The exceptions of a Python traceback, which prints the innermost first."""
+    found: list[Raised] = []
+    inside = in_group = False
+    for index, line in enumerate(lines):
+        bare = _MARGIN.sub("", line, count=1) if in_group else line
+        if inside:
+            if bare[:1].strip():
+                inside = False
+                if (match := _PYTHON.match(bare)) is not None:
+                    found.append(Raised(match[1], match[2] or ""))
+        elif bare.strip(" ") == _GROUP or (index == 0 and bare.endswith(_GROUP)):
+            inside = in_group = True
+        else:  # Spark 4.3 has a sentence of its own before the first
+            inside = bare == _TRACEBACK or (index == 0 and bare.endswith(_TRACEBACK))
+    return found[::-1]
+
+
+def _parts(text: str) -> Iterator[list[str]]:
+    """The lines of a text, of a very long one those at its two ends."""
+    if len(text) <= _MOST_CHARACTERS:
+        yield _lines(text)
+        return
+    yield _lines(text[: _MOST_CHARACTERS // 2])[:-1]
+    yield _lines(text[-_MOST_CHARACTERS // 2 :])[1:]
+
+
+def _lines(text: str) -> list[str]:
+    return [line[:_LONGEST_LINE].rstrip("\r") for line in text.split("\n")]

@@ -1,4 +1,4 @@
-"""Reads fields of events of whatever shape: versions of Spark add, drop and rename them."""
+"""Reads fields of events of any shape: versions of Spark add, drop and rename them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from .errors import UnreadableEvent
+from ..errors import UnreadableEvent
 
 Json: TypeAlias = Mapping[str, Any]
 _LARGEST = 2**63

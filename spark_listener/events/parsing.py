@@ -1,20 +1,20 @@
-"""Makes records of JsonProtocol's events, those of Spark 3.5 to 4.3, and of others as far as they are alike."""
+"""Makes records of JsonProtocol's events, those of Spark 3.5 to 4.3, and of other versions as far as they are alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from .failure import classify, failure_text
 from .fields import Json, moment, name, needed, number, numbers, part, parts, text
-from .progress import offsets_behind, phases
 from .records import (
     ApplicationEnded,
     ApplicationStarted,
-    Attempt,
     ExecutorRemoved,
     JobEnded,
     JobStarted,
+    OffsetsBehind,
     QueryIdle,
     QueryProgressed,
     QueryStarted,
@@ -22,6 +22,7 @@ from .records import (
     Record,
     StageCompleted,
     StageSubmitted,
+    TaskAttempt,
     TaskEnded,
     TaskStarted,
 )
@@ -29,6 +30,7 @@ from .records import (
 _QUERY_ID = "sql.streaming.queryId"  # StreamExecution.QUERY_ID_KEY
 # ExecutorKilled and ExecutorDecommission of Spark's scheduler
 _PLANNED = ("Executor killed by driver.", "Executor decommission")
+_MOST_PHASES = 50
 
 
 def parse(event: Json) -> Record | None:
@@ -37,38 +39,8 @@ def parse(event: Json) -> Record | None:
 
     Raises `UnreadableEvent` when it lacks what every version writes.
     """
-    kind = text(event, "Event").rpartition(".")[2]
-    make = _BY_KIND.get(kind)
+    make = _BY_KIND.get(text(event, "Event").rpartition(".")[2])
     return None if make is None else make(event)
-
-
-def _application_started(event: Json) -> ApplicationStarted:
-    return ApplicationStarted(
-        name=name(event, "App Name"),
-        app_id=name(event, "App ID"),
-        time=_time(event, "Timestamp"),
-    )
-
-
-def _application_ended(event: Json) -> ApplicationEnded:
-    return ApplicationEnded(time=_time(event, "Timestamp"))
-
-
-def _job_started(event: Json) -> JobStarted:
-    return JobStarted(
-        job=needed(event, "Job ID"),
-        stages=numbers(event, "Stage IDs"),
-        query=name(part(event, "Properties"), _QUERY_ID),
-        time=_time(event, "Submission Time"),
-    )
-
-
-def _job_ended(event: Json) -> JobEnded:
-    return JobEnded(
-        job=needed(event, "Job ID"),
-        succeeded=text(part(event, "Job Result"), "Result") == "JobSucceeded",
-        time=_time(event, "Completion Time"),
-    )
 
 
 def _stage_submitted(event: Json) -> StageSubmitted:
@@ -95,10 +67,6 @@ def _stage_completed(event: Json) -> StageCompleted:
     )
 
 
-def _task_started(event: Json) -> TaskStarted:
-    return TaskStarted(attempt=_attempt(event))
-
-
 def _task_ended(event: Json) -> TaskEnded:
     reason = part(event, "Task End Reason")
     failure = classify(reason)
@@ -111,11 +79,11 @@ def _task_ended(event: Json) -> TaskEnded:
     )
 
 
-def _attempt(event: Json) -> Attempt:
+def _attempt(event: Json) -> TaskAttempt:
     task = part(event, "Task Info")
     index = needed(task, "Index")
-    partition = number(task, "Partition ID", -1)  # Spark 3.3 brought it
-    return Attempt(
+    partition = number(task, "Partition ID", -1)  # since Spark 3.3
+    return TaskAttempt(
         stage=needed(event, "Stage ID"),
         stage_attempt=number(event, "Stage Attempt ID", 0) or 0,
         partition=index if partition is None or partition < 0 else partition,
@@ -124,23 +92,6 @@ def _attempt(event: Json) -> Attempt:
         speculative=task.get("Speculative") is True,
         executor=name(task, "Executor ID"),
         began=_time(task, "Launch Time"),
-    )
-
-
-def _executor_removed(event: Json) -> ExecutorRemoved:
-    return ExecutorRemoved(
-        executor=name(event, "Executor ID"),
-        planned=text(event, "Removed Reason").startswith(_PLANNED),
-        time=_time(event, "Timestamp"),
-    )
-
-
-def _query_started(event: Json) -> QueryStarted:
-    return QueryStarted(
-        query=name(event, "id"),
-        run=name(event, "runId"),
-        name=name(event, "name"),
-        time=moment(event, "timestamp"),
     )
 
 
@@ -153,26 +104,40 @@ def _query_progressed(event: Json) -> QueryProgressed:
         name=name(progress, "name"),
         batch=number(progress, "batchId", 0) or 0,
         began=moment(progress, "timestamp"),
-        phases=phases(progress),
+        phases=_phases(progress),
         rows=sum(number(source, "numInputRows", 0) or 0 for source in sources),
-        offsets_behind=offsets_behind(sources),
+        offsets_behind=_offsets_behind(sources),
     )
 
 
-def _query_idle(event: Json) -> QueryIdle:
-    return QueryIdle(
-        query=name(event, "id"),
-        run=name(event, "runId"),
-        time=moment(event, "timestamp"),
-    )
+def _phases(progress: Json) -> Mapping[str, float]:
+    """`durationMs`, in seconds."""
+    phases = list(part(progress, "durationMs").items())[:_MOST_PHASES]
+    return {
+        str(phase)[:100]: ms / 1_000
+        for phase, ms in phases
+        if isinstance(ms, int | float) and math.isfinite(ms)
+    }
 
 
-def _query_terminated(event: Json) -> QueryTerminated:
-    return QueryTerminated(
-        query=name(event, "id"),
-        run=name(event, "runId"),
-        failed=bool(text(event, "exception")),
-    )
+def _offsets_behind(sources: Sequence[Json]) -> OffsetsBehind | None:
+    """Of the Kafka source that is farthest behind (KafkaMicroBatchStream.metrics); None where no source reports it."""
+    found = []
+    for metrics in (part(source, "metrics") for source in sources):
+        most = _decimal(metrics.get("maxOffsetsBehindLatest"))
+        average = _decimal(metrics.get("avgOffsetsBehindLatest"))
+        if most is not None and average is not None:
+            found.append(OffsetsBehind(most=most, average=average))
+    return max(found, key=lambda each: each.most, default=None)
+
+
+def _decimal(found: object) -> float | None:
+    """These metrics are texts."""
+    try:
+        value = float(str(found)[:50])
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 def _time(event: Json, key: str) -> float:
@@ -185,19 +150,51 @@ def _time_if_known(event: Json, key: str) -> float | None:
 
 
 _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
-    "SparkListenerApplicationStart": _application_started,
-    "SparkListenerApplicationEnd": _application_ended,
-    "SparkListenerJobStart": _job_started,
-    "SparkListenerJobEnd": _job_ended,
+    "SparkListenerApplicationStart": lambda event: ApplicationStarted(
+        name=name(event, "App Name"),
+        app_id=name(event, "App ID"),
+        time=_time(event, "Timestamp"),
+    ),
+    "SparkListenerApplicationEnd": lambda event: ApplicationEnded(
+        time=_time(event, "Timestamp")
+    ),
+    "SparkListenerJobStart": lambda event: JobStarted(
+        job=needed(event, "Job ID"),
+        stages=numbers(event, "Stage IDs"),
+        query=name(part(event, "Properties"), _QUERY_ID),
+        time=_time(event, "Submission Time"),
+    ),
+    "SparkListenerJobEnd": lambda event: JobEnded(
+        job=needed(event, "Job ID"),
+        succeeded=text(part(event, "Job Result"), "Result") == "JobSucceeded",
+        time=_time(event, "Completion Time"),
+    ),
     "SparkListenerStageSubmitted": _stage_submitted,
     "SparkListenerStageCompleted": _stage_completed,
-    "SparkListenerTaskStart": _task_started,
+    "SparkListenerTaskStart": lambda event: TaskStarted(attempt=_attempt(event)),
     "SparkListenerTaskEnd": _task_ended,
-    "SparkListenerExecutorRemoved": _executor_removed,
-    "StreamingQueryListener$QueryStartedEvent": _query_started,
+    "SparkListenerExecutorRemoved": lambda event: ExecutorRemoved(
+        executor=name(event, "Executor ID"),
+        planned=text(event, "Removed Reason").startswith(_PLANNED),
+        time=_time(event, "Timestamp"),
+    ),
+    "StreamingQueryListener$QueryStartedEvent": lambda event: QueryStarted(
+        query=name(event, "id"),
+        run=name(event, "runId"),
+        name=name(event, "name"),
+        time=moment(event, "timestamp"),
+    ),
     "StreamingQueryListener$QueryProgressEvent": _query_progressed,
-    "StreamingQueryListener$QueryIdleEvent": _query_idle,
-    "StreamingQueryListener$QueryTerminatedEvent": _query_terminated,
+    "StreamingQueryListener$QueryIdleEvent": lambda event: QueryIdle(
+        query=name(event, "id"),
+        run=name(event, "runId"),
+        time=moment(event, "timestamp"),
+    ),
+    "StreamingQueryListener$QueryTerminatedEvent": lambda event: QueryTerminated(
+        query=name(event, "id"),
+        run=name(event, "runId"),
+        failed=bool(text(event, "exception")),
+    ),
 }
 
 WANTED: Final = frozenset(_BY_KIND)

@@ -71,13 +71,13 @@ class StageCompleted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """One try at a task."""
+class TaskAttempt:
+    """One attempt of a task."""
 
     stage: int
     stage_attempt: int
     partition: int
-    """What it works on; stays the same over attempts of the task and of the stage."""
+    """The same for all attempts of the task and of the stage."""
     number: int
     """0 for the first in this attempt of the stage."""
     task: int
@@ -92,14 +92,14 @@ class Attempt:
 class TaskStarted:
     """SparkListenerTaskStart."""
 
-    attempt: Attempt
+    attempt: TaskAttempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnded:
     """SparkListenerTaskEnd."""
 
-    attempt: Attempt
+    attempt: TaskAttempt
     reason: str
     """Success, ExceptionFailure, FetchFailed and so on."""
     failure: Failure | None
@@ -115,7 +115,7 @@ class ExecutorRemoved:
 
     executor: str
     planned: bool
-    """Whether the driver wanted it to go."""
+    """Whether the driver removed it."""
     time: float
 
 
@@ -131,7 +131,7 @@ class QueryStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryProgressed:
-    """StreamingQueryListener.QueryProgressEvent, told at the end of a micro-batch."""
+    """StreamingQueryListener.QueryProgressEvent, at the end of a micro-batch."""
 
     query: str
     run: str

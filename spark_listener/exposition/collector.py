@@ -1,19 +1,25 @@
-"""The books of jobs as a collector of prometheus-client."""
+"""Snapshots of jobs as metric families: for prometheus-client, and as series for OTLP."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from quotascope.clients.accounting import ClientTotals
+from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family, FamilyType, job_families
 
-from ..job import JobSnapshot
-from .series import series_of
+from ..events import FailureCause
+from ..job import JobSnapshot, QuerySnapshot
 
 Snapshots = Callable[[], Iterable[JobSnapshot]]
-"""Gives the books of all jobs as they are now; is asked from any thread."""
+"""Returns the present snapshots of all jobs; called from any thread."""
+Series = tuple[tuple[str, ...], float]
+"""The values of a family's labels, and the number."""
+SeriesReader = Callable[[JobSnapshot], Iterable[Series]]
 
 
 class JobCollector(Collector):
@@ -21,7 +27,7 @@ class JobCollector(Collector):
     Shows jobs in a registry: `REGISTRY.register(JobCollector(lambda: [job.snapshot()]))`.
 
     Args:
-        snapshots: asked once for each scrape, so that all numbers of a page are of one moment.
+        snapshots: called once for each scrape, so that all numbers of a page are of one moment.
         cluster: the Kafka cluster that the jobs use, as the exporter calls it: one more label of every series. None for none.
 
     """
@@ -36,7 +42,7 @@ class JobCollector(Collector):
             yield _empty(family, family.labels)
 
     def collect(self) -> Iterator[Metric]:
-        """The families that have something to show."""
+        """The families that have series."""
         jobs = tuple(self._snapshots())
         more = () if self._cluster is None else (self._cluster,)
         for family in job_families():
@@ -55,3 +61,100 @@ def _empty(
     if family.type is FamilyType.COUNTER:
         return CounterMetricFamily(family.name, family.help, labels=labels)
     return GaugeMetricFamily(family.name, family.help, labels=labels)
+
+
+def series_of(
+    family: Family, jobs: Iterable[JobSnapshot]
+) -> dict[tuple[str, ...], float]:
+    """
+    The series of a family. Text that UTF-8 cannot hold is escaped.
+
+    Jobs with the same name share their series: counters are added, of gauges the highest is shown.
+    """
+    found: dict[tuple[str, ...], float] = {}
+    adds = family.type is FamilyType.COUNTER
+    for job in jobs:
+        for labels, value in SERIES[family](job):
+            key = tuple(
+                each.encode(errors="backslashreplace").decode() for each in labels
+            )
+            known = found.get(key)
+            if known is None:
+                found[key] = value
+            else:
+                found[key] = known + value if adds else max(known, value)
+    return found
+
+
+def _by_client(number: Callable[[ClientTotals], float]) -> SeriesReader:
+    def read(job: JobSnapshot) -> Iterator[Series]:
+        for query, totals in job.throttles:
+            client = totals.client
+            labels = (job.app, query, client.side, client.user, client.client_id)
+            yield labels, number(totals)
+
+    return read
+
+
+def _by_cause(
+    counts: Callable[[JobSnapshot], Mapping[FailureCause, int]],
+) -> SeriesReader:
+    return lambda job: [((job.app, key.value), n) for key, n in counts(job).items()]
+
+
+def _by_job(number: Callable[[JobSnapshot], float]) -> SeriesReader:
+    return lambda job: [((job.app,), number(job))]
+
+
+def _by_query(number: Callable[[QuerySnapshot], float | None]) -> SeriesReader:
+    def read(job: JobSnapshot) -> Iterator[Series]:
+        for query in job.queries:
+            value = number(query)
+            if value is not None:
+                yield (job.app, query.name), value
+
+    return read
+
+
+SERIES: Final[Mapping[Family, SeriesReader]] = {
+    catalog.SPARK_THROTTLED_SECONDS: _by_client(lambda each: each.throttled_ms / 1_000),
+    catalog.SPARK_THROTTLED_RESPONSES: _by_client(lambda each: each.responses),
+    catalog.SPARK_THROTTLE_MAX_SECONDS: _by_client(
+        lambda each: each.recent_longest_ms / 1_000
+    ),
+    catalog.SPARK_ADMIN_QUOTA_RETRIES: lambda job: [
+        ((job.app, each.client.user, each.client.client_id), each.quota_retries)
+        for _, each in job.throttles
+        if each.client.side == "admin"
+    ],
+    catalog.SPARK_UNKNOWN_ATTEMPTS: _by_job(lambda job: job.unknown_attempts),
+    catalog.SPARK_TASK_FAILURES: _by_cause(lambda job: job.failures),
+    catalog.SPARK_TASK_RETRIES: _by_cause(lambda job: job.retries),
+    catalog.SPARK_STAGE_RETRIES: _by_job(lambda job: job.stage_retries),
+    catalog.SPARK_EXECUTORS_LOST: _by_job(lambda job: job.executors_lost),
+    catalog.SPARK_QUERY_RESTARTS: _by_query(lambda query: query.restarts),
+    catalog.SPARK_QUERY_BATCH_DURATION_SECONDS: lambda job: [
+        ((job.app, query.name, phase), seconds)
+        for query in job.queries
+        for phase, seconds in query.phases.items()
+    ],
+    catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS: _by_query(
+        lambda query: query.progress_age_seconds
+    ),
+    catalog.SPARK_QUERY_MAX_OFFSETS_BEHIND: _by_query(
+        lambda query: query.max_offsets_behind
+    ),
+    catalog.SPARK_QUERY_AVG_OFFSETS_BEHIND: _by_query(
+        lambda query: query.avg_offsets_behind
+    ),
+    catalog.SPARK_LISTENER_EVENTS: _by_job(lambda job: job.events),
+    catalog.SPARK_LISTENER_LOST_EVENTS: _by_job(lambda job: job.lost_events),
+    catalog.SPARK_LISTENER_PROBLEMS: lambda job: [
+        ((job.app, part), count) for part, count in job.problems
+    ],
+    catalog.SPARK_LISTENER_LAG_SECONDS: _by_job(lambda job: job.lag_seconds),
+    catalog.SPARK_LISTENER_SOURCE_INFO: lambda job: [
+        ((job.app, source), 1) for source in job.sources
+    ],
+}
+"""One for every family of `job_families()`."""

@@ -12,9 +12,8 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from quotascope.pages.files import put
 
@@ -22,12 +21,12 @@ BEAT_SECONDS: Final = 60.0
 DEAD_AFTER_SECONDS: Final = 600.0
 APP_ID: Final = "{app_id}"
 _MARK = "__meta_quotascope_spark_app"
-"""Tells our files from others; Prometheus drops labels with two underscores after relabelling."""
+"""Marks our files; Prometheus drops labels with two underscores after relabeling."""
 
 
-class Entry:
+class DriverEntry:
     """
-    The entry of one driver.
+    The entry of one driver in a file.
 
     `app_id` becomes a label of every series of the driver. The job's name only is a `__meta` label: as `app` it would
     push aside the label of the same name that the series have already.
@@ -40,7 +39,8 @@ class Entry:
     """
 
     def __init__(self, path: str, *, app: str, app_id: str) -> None:
-        self.path = Path(path.replace(APP_ID, _as_file_name(app_id)))
+        name = re.sub(r"[^A-Za-z0-9_.-]", "_", app_id)[:128].lstrip(".") or "_"
+        self.path = Path(path.replace(APP_ID, name))
         self._shares_folder = APP_ID in Path(path).name
         self._labels = {"app_id": app_id, _MARK: app}
         self._text = ""
@@ -58,7 +58,9 @@ class Entry:
         """Say that the driver lives. Raises `OSError`."""
         try:
             os.utime(self.path)
-        except FileNotFoundError:  # somebody thought it dead: a laptop that slept
+        except (
+            FileNotFoundError
+        ):  # removed as dead by another driver, while a laptop slept
             put(self.path, self._text)
 
     def remove(self) -> None:
@@ -73,25 +75,14 @@ def _remove_dead(ours: Path) -> None:
     for file in ours.parent.glob("*.json"):
         with contextlib.suppress(OSError):
             old = now - file.stat().st_mtime > DEAD_AFTER_SECONDS
-            if (
-                old
-                and file.is_file()
-                and any(_MARK in labels for labels in _labels_in(file))
-            ):
+            if old and file.is_file() and _is_ours(file):
                 file.unlink()
 
 
-def _labels_in(file: Path) -> Iterator[Mapping[str, Any]]:
-    """The labels of each entry of a file; nothing of one that is not like ours."""
+def _is_ours(file: Path) -> bool:
+    """Whether an entry in the file has our mark; other files in the folder are left alone."""
     try:
         groups = json.loads(file.read_bytes())
-    except (ValueError, RecursionError):
-        return
-    for group in groups if isinstance(groups, list) else ():
-        labels = group.get("labels") if isinstance(group, dict) else None
-        if isinstance(labels, dict):
-            yield labels
-
-
-def _as_file_name(app_id: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", app_id)[:128].lstrip(".") or "_"
+        return any(_MARK in dict(group["labels"]) for group in groups)
+    except (KeyError, RecursionError, TypeError, ValueError):
+        return False

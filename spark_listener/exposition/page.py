@@ -28,7 +28,7 @@ _COMPUTING: Final = "quotascope.computing"
 """In the WSGI environment: a context in which the connection does not wait for its client."""
 
 
-class Page:
+class DriverPage:
     """
     Serves a collector over HTTP until it is closed.
 
@@ -45,7 +45,7 @@ class Page:
     def __init__(self, collector: Collector, bind_address: str, port: int) -> None:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(collector)
-        self._server = _server(bind_address, port)
+        self._server = _Server(bind_address, port)
         self._server.set_app(_only_metrics(make_wsgi_app(registry)))
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="quotascope-page", daemon=True
@@ -77,16 +77,22 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     A thread for each connection, in a bounded number of places.
 
     A timeout of the socket does not bound a client that sends or takes a byte now and then. So a connection that waits for its client is
-    ended after `_PATIENCE_SECONDS` in all, and when its place is needed; a scrape, whose request comes at once, is not among the longest.
+    ended after `_PATIENCE_SECONDS` in all, and when its place is needed; a scrape sends its request at once and is not among the longest.
     """
 
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed on
+    def __init__(self, bind_address: str, port: int) -> None:
         self._lock = threading.Lock()
         self._open: dict[socket.socket, _Connection] = {}
-        super().__init__(*args, **kwargs)
+        (self.address_family, _, _, _, address), *_ = socket.getaddrinfo(
+            bind_address or None,
+            port,
+            type=socket.SOCK_STREAM,
+            flags=socket.AI_PASSIVE,
+        )
+        super().__init__((str(address[0]), int(address[1])), _Handler)
 
     def server_bind(self) -> None:
         # without the look-up of the host's full name that HTTPServer makes, which can take seconds
@@ -114,7 +120,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             self._left(request)
 
     def service_actions(self) -> None:
-        """End connections whose client took too long; `serve_forever` calls this twice a second."""
+        """End connections with clients that took too long; `serve_forever` calls this twice a second."""
         self._end(before=time.monotonic() - _PATIENCE_SECONDS)
 
     @contextmanager
@@ -147,7 +153,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             for request in slow[:most]:
                 del self._open[request]
                 with suppress(OSError):  # its client has gone
-                    request.shutdown(socket.SHUT_RDWR)  # its thread ends by itself
+                    request.shutdown(socket.SHUT_RDWR)  # which ends its thread
         return len(slow[:most])
 
     def _left(self, request: socket.socket) -> None:
@@ -155,7 +161,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             self._open.pop(request, None)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: a scrape that broke off is no affair of the job's log."""
+        """Log nothing: a broken scrape does not belong into the job's log."""
 
 
 class _Handler(WSGIRequestHandler):
@@ -170,28 +176,13 @@ class _Handler(WSGIRequestHandler):
         }
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as declared
-        """Say nothing."""
+        """Log nothing."""
 
 
-def _server(bind_address: str, port: int) -> WSGIServer:
-    infos = socket.getaddrinfo(
-        bind_address or None,
-        port,
-        type=socket.SOCK_STREAM,
-        flags=socket.AI_PASSIVE,
-    )
-    family, _, _, _, address = infos[0]
-
-    class Server(_Server):
-        address_family = family
-
-    return Server(address[:2], _Handler)
+WsgiApplication = Callable[..., Iterable[bytes]]
 
 
-Application = Callable[..., Iterable[bytes]]
-
-
-def _only_metrics(metrics: Application) -> Application:
+def _only_metrics(metrics: WsgiApplication) -> WsgiApplication:
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         if environ.get("PATH_INFO") != PATH:
             return _say(
@@ -202,7 +193,7 @@ def _only_metrics(metrics: Application) -> Application:
                 return metrics(environ, start)
         except Exception as error:  # noqa: BLE001 - or else wsgiref prints it into the job's log
             _LOG.debug("a scrape failed", exc_info=True)
-            reason = f"The books of this job cannot be read: {type(error).__name__}"
+            reason = f"The state of this job cannot be read: {type(error).__name__}"
             return _say(start, "500 Internal Server Error", reason)
 
     return answer

@@ -1,4 +1,4 @@
-"""Calls something again and again in a thread of its own."""
+"""A call that is repeated in a thread of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOG = logging.getLogger(__name__)
 
 class Repeating:
     """
-    Calls at once, then after every interval, until it is closed. Keeps nobody from exiting.
+    Calls at once, then after every interval, until it is closed. Its thread does not keep Python from exiting.
 
     Args:
         call: what raises is a line in the log, and called again.

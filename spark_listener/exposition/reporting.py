@@ -1,4 +1,4 @@
-"""Everything that shows a driver's jobs, begun and ended together."""
+"""The page, the entry for Prometheus and the push of a driver, started and closed together."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import os
 from collections.abc import Callable, Mapping
 
 from ..errors import SparkListenerError
-from . import keys
+from ..settings import ListenerSettings
 from .collector import JobCollector, Snapshots
-from .discovery import BEAT_SECONDS, Entry
-from .page import PATH, Page
+from .discovery import BEAT_SECONDS, DriverEntry
+from .page import PATH, DriverPage
 from .repeating import Repeating
-from .settings import PageSettings, cluster_of, page_settings, push_settings
 
 _LOG = logging.getLogger(__name__)
 _LAST_BEAT_SECONDS = 1.0
+_HERE = "localhost"
+"""Address of the page for a client of Spark Connect, which has no address of a driver; other hosts get in by `http.bindAddress` only."""
 
 
 class Reporting:
@@ -30,13 +31,13 @@ class Reporting:
         self.url: str | None = None
         """The page for Prometheus, None when there is none."""
         self.problems: tuple[str, ...] = ()
-        """What of it could not be started and why, as sentences; these are in the log as well."""
-        self._closers: list[Callable[[], None]] = []
+        """What could not be started and why, as sentences; these are in the log as well."""
+        self._closers: list[Callable[[], object]] = []
         self._pid = os.getpid()
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Push the last numbers, for at most five seconds, take the entry for discovery away and stop the page."""
+        """Push the last numbers, for at most five seconds, remove the entry for Prometheus and stop the page."""
         atexit.unregister(self.close)
         closers, self._closers = self._closers, []
         if os.getpid() != self._pid:
@@ -44,111 +45,94 @@ class Reporting:
         for close in closers:
             self.attempt("reporting could not be ended", close)
 
-    def on_close(self, close: Callable[[], None]) -> None:
-        """Call this at the end, in the order given."""
-        self._closers.append(close)
+    def on_close(self, *calls: Callable[[], object]) -> None:
+        """Call these at the end, in the order given."""
+        self._closers.extend(calls)
 
-    def attempt(self, failed: str, call: Callable[[], None]) -> None:
-        """Call; what goes wrong is a problem and nothing more."""
+    def attempt(self, failed: str, call: Callable[[], object]) -> None:
+        """Call; an error becomes one of the problems, since a job must not suffer from being watched."""
         try:
             call()
-        except (SparkListenerError, OSError) as error:
-            self._problem(f"{failed}: {error}")
-        except Exception as error:  # noqa: BLE001 - a job must not suffer from being watched
-            self._problem(f"{failed}: unexpected {type(error).__name__}")
-
-    def _problem(self, sentence: str) -> None:
-        self.problems += (sentence,)
-        _LOG.warning("%s", sentence)
+        except Exception as error:  # noqa: BLE001 - as above
+            expected = isinstance(error, SparkListenerError | OSError)
+            reason = str(error) if expected else f"unexpected {type(error).__name__}"
+            self.problems += (f"{failed}: {reason}",)
+            _LOG.warning("%s: %s", failed, reason)
 
 
 def start_reporting(
-    properties: Mapping[str, str], snapshots: Snapshots, *, app_id: str
+    settings: ListenerSettings,
+    properties: Mapping[str, str],
+    snapshots: Snapshots,
+    *,
+    app_id: str,
 ) -> Reporting:
     """
-    Show jobs as the properties say; nothing here ever raises, or waits for anybody.
+    Show jobs as the settings say; never raises, and does not wait for other programs.
 
     Args:
-        properties: those of Spark: `spark.quotascope.*` as in `KEYS`, `spark.driver.host`, `spark.driver.bindAddress` and
-            `spark.app.name`.
-        snapshots: gives the books of all jobs; asked for each scrape and each push, from threads of their own.
-        app_id: `spark.app.id`, which tells drivers apart.
+        settings: of the listener.
+        properties: of Spark: `spark.driver.host`, `spark.driver.bindAddress` and `spark.app.name`.
+        snapshots: called for each scrape and each push, from threads of their own.
+        app_id: `spark.app.id`, different for each driver.
 
     """
     reporting = Reporting()
-    reporting.attempt(
-        "metrics are not pushed",
-        lambda: _start_push(reporting, properties, snapshots, app_id),
-    )
-    reporting.attempt(
-        "there is no page for Prometheus",
-        lambda: _start_page(reporting, properties, snapshots, app_id),
-    )
+
+    def push() -> None:
+        try:
+            from .otlp import JobPush  # noqa: PLC0415 - of the extra otlp
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "opentelemetry":
+                raise
+            raise SparkListenerError(
+                "this needs OpenTelemetry's packages: pip install 'quotascope[otlp]'"
+            ) from None
+        reporting.on_close(JobPush(settings, snapshots, app_id=app_id).close)
+
+    def serve() -> None:
+        page = _open_page(settings, properties, snapshots)
+        host = settings.http_host or properties.get("spark.driver.host") or _HERE
+        target = f"{f'[{host}]' if ':' in host else host}:{page.port}"
+        reporting.url = f"http://{target}{PATH}"
+        if settings.file_sd_path is not None:
+            app = settings.app or properties.get("spark.app.name", "")
+            entry = DriverEntry(settings.file_sd_path, app=app, app_id=app_id)
+            reporting.attempt(
+                f"Prometheus cannot find the driver by {entry.path}",
+                lambda: announce(entry, target),
+            )
+        reporting.on_close(page.close)
+
+    def announce(entry: DriverEntry, target: str) -> None:
+        entry.write(target)
+        beat = Repeating(entry.beat, BEAT_SECONDS, "quotascope-file-sd")
+        reporting.on_close(lambda: beat.close(_LAST_BEAT_SECONDS), entry.remove)
+
+    pushes = settings.otlp_enabled
+    if pushes or (pushes is None and settings.otlp_endpoint is not None):
+        reporting.attempt("metrics are not pushed", push)
+    if settings.http_enabled:
+        reporting.attempt("there is no page for Prometheus", serve)
     return reporting
 
 
-def _start_page(
-    reporting: Reporting,
-    properties: Mapping[str, str],
-    snapshots: Snapshots,
-    app_id: str,
-) -> None:
-    settings = page_settings(properties)
-    if settings is None:
-        return
-    page = _open(JobCollector(snapshots, cluster_of(properties)), settings)
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    target = f"{host}:{page.port}"
-    reporting.url = f"http://{target}{PATH}"
-    if settings.file_sd_path is not None:
-        app = properties.get(keys.APP) or properties.get("spark.app.name", "")
-        entry = Entry(settings.file_sd_path, app=app, app_id=app_id)
-        reporting.attempt(
-            f"Prometheus cannot find the driver by {entry.path}",
-            lambda: _announce(reporting, entry, target),
-        )
-    reporting.on_close(page.close)
-
-
-def _open(collector: JobCollector, settings: PageSettings) -> Page:
+def _open_page(
+    settings: ListenerSettings, properties: Mapping[str, str], snapshots: Snapshots
+) -> DriverPage:
+    """The page on its port; on a free one if the port is taken, as two drivers on one machine may have the same settings."""
+    collector = JobCollector(snapshots, settings.cluster)
+    address = (
+        settings.http_bind_address
+        or properties.get("spark.driver.bindAddress")
+        or properties.get("spark.driver.host")
+        or _HERE
+    )
+    port = settings.http_port
     try:
-        return Page(collector, settings.bind_address, settings.port)
+        return DriverPage(collector, address, port)
     except OSError as error:
-        if settings.port == 0:
+        if port == 0:
             raise
-        _LOG.warning(
-            "port %d is not to be had, taking a free one: %s", settings.port, error
-        )
-        return Page(collector, settings.bind_address, 0)
-
-
-def _announce(reporting: Reporting, entry: Entry, target: str) -> None:
-    entry.write(target)
-    beat = Repeating(entry.beat, BEAT_SECONDS, "quotascope-file-sd")
-
-    def remove() -> None:
-        beat.close(_LAST_BEAT_SECONDS)
-        entry.remove()
-
-    reporting.on_close(remove)
-
-
-def _start_push(
-    reporting: Reporting,
-    properties: Mapping[str, str],
-    snapshots: Snapshots,
-    app_id: str,
-) -> None:
-    settings = push_settings(properties, os.environ)
-    if settings is None:
-        return
-    try:
-        from .otlp import Push  # noqa: PLC0415 - an extra: only who pushes has it
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "opentelemetry":
-            raise
-        raise SparkListenerError(
-            "this needs OpenTelemetry's packages: pip install 'quotascope[otlp]'"
-        ) from None
-    push = Push(settings, snapshots, app_id=app_id, cluster=cluster_of(properties))
-    reporting.on_close(push.close)
+        _LOG.warning("port %d is in use, taking a free one: %s", port, error)
+        return DriverPage(collector, address, 0)

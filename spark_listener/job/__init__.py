@@ -1,14 +1,19 @@
-"""The books of one application: failures and retries by cause, streaming queries, and who waited for Kafka."""
+"""The state of one application: failures and retries by cause, streaming queries, and throttle times by client."""
 
-from .books import Books
-from .job import Job, Watcher
-from .snapshot import JobSnapshot, QuerySnapshot, QueryTotals
-from .summary import Summary, UnreadableSummary, read_summary, write_summary
+from .attempts import StageReader
+from .job import EventSink, Job, Watcher
+from .snapshot import (
+    JobSnapshot,
+    QuerySnapshot,
+    QueryTotals,
+    Summary,
+    read_summary,
+    write_summary,
+)
 from .throttles import ThrottleReader
-from .untold import StageReader
 
 __all__ = [
-    "Books",
+    "EventSink",
     "Job",
     "JobSnapshot",
     "QuerySnapshot",
@@ -16,7 +21,6 @@ __all__ = [
     "StageReader",
     "Summary",
     "ThrottleReader",
-    "UnreadableSummary",
     "Watcher",
     "read_summary",
     "write_summary",

@@ -1,4 +1,4 @@
-"""The books of one application."""
+"""The state of one application, from its events."""
 
 from __future__ import annotations
 
@@ -6,32 +6,65 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
-from ..events import Cause, Record, TaskEnded, parse
+from ..events import (
+    ApplicationEnded,
+    ExecutorRemoved,
+    FailureCause,
+    JobStarted,
+    QueryIdle,
+    QueryProgressed,
+    QueryStarted,
+    QueryTerminated,
+    Record,
+    StageCompleted,
+    StageSubmitted,
+    TaskEnded,
+    TaskStarted,
+    parse,
+)
 from ..task import note
-from .ledger import Ledger
+from .attempts import AttemptCounts, LostExecutors, StageReader, UnreportedAttempts
+from .queries import QueryStates
+from .recent import Recent
 from .snapshot import JobSnapshot, QueryTotals
-from .throttles import LastRead, ThrottleReader, named, summed
-from .untold import StageReader
+from .throttles import LastRead, ThrottleNotes, ThrottleReader, named, summed
 
 _LOG = logging.getLogger(__name__)
 _MOST_PARTS = 50
+_MOST_STAGES = 20_000
 
 Watcher = Callable[[Record, note.Note | None], None]
-"""Is shown each record after it was counted, with the note of the attempt that it ends."""
+"""Called with each record after it was counted, and with the note of the attempt that it ends."""
+
+
+class EventSink(Protocol):
+    """Where a source brings events, from any thread. `Job` is one; a source may put another before it, such as to leave events out."""
+
+    def handle(self, event: Mapping[str, Any]) -> None:
+        """Take in one event."""
+        ...
+
+    def passed(self, events: int) -> None:
+        """Count events that were seen and left out on purpose."""
+        ...
+
+    def lost(self, events: int) -> None:
+        """Count events that were missed."""
+        ...
 
 
 class Job:
     """
-    Keeps the books of one application from its events, whatever source they come from. All methods may be called from any thread.
+    The state of one application, from events of any source. All methods may be called from any thread.
 
     Args:
         app: `spark.app.name`.
         clock: seconds since 1970, as Spark's own events have them.
-        watcher: is called with what was read, one record at a time.
+        watcher: called with one record at a time.
 
     """
 
@@ -45,8 +78,13 @@ class Job:
         self._clock = clock
         self._watcher = watcher
         self._lock = threading.Lock()
-        self._asking = threading.Lock()
-        self._ledger = Ledger(clock)
+        self._reading = threading.Lock()
+        self._attempts = AttemptCounts()
+        self._executors = LostExecutors()
+        self._queries = QueryStates()
+        self._unreported = UnreportedAttempts()
+        self._notes = ThrottleNotes(clock)
+        self._query_of: Recent[int, str] = Recent(_MOST_STAGES)
         self._readers: tuple[LastRead, ...] = ()
         self._stage_readers: tuple[StageReader, ...] = ()
         self._events = 0
@@ -59,13 +97,15 @@ class Job:
         """Take in one event as JsonProtocol writes it. Never raises: an event that cannot be read is counted as lost."""
         try:
             record, found = _read(event)
-        except Exception:  # noqa: BLE001 - whatever an event holds, the job goes on
+        except Exception:  # noqa: BLE001 - whatever an event holds, the job continues
             self.lost(1)
             return
         with self._lock:
             self._events += 1
             if record is not None:
                 self._take(record, found)
+                if self._watcher is not None:
+                    self._watcher(record, found)
 
     def passed(self, events: int) -> None:
         """Count events that the source left out on purpose."""
@@ -78,17 +118,17 @@ class Job:
             self._lost += events
 
     def lag(self, seconds: float) -> None:
-        """Say how far the source is behind."""
+        """Set how far the source is behind."""
         with self._lock:
             self._lag = seconds
 
     def source(self, name: str) -> None:
-        """Say that events come from there now, too."""
+        """Add a source from which events come now."""
         with self._lock:
             self._sources = (*(each for each in self._sources if each != name), name)
 
     def source_ended(self, name: str) -> None:
-        """Say that no more events come from there."""
+        """Remove a source from which no more events come."""
         with self._lock:
             self._sources = tuple(each for each in self._sources if each != name)
 
@@ -100,85 +140,111 @@ class Job:
                 self._problems[part] += 1
 
     def add_throttles(self, read: ThrottleReader) -> None:
-        """Ask this reader, too, when a snapshot is made; one that raises leaves its last numbers in place."""
+        """Call this reader, too, for each snapshot; if it raises, its last numbers stay."""
         with self._lock:
             self._readers += (LastRead(read),)
 
     def add_scoped_stages(self, read: StageReader) -> None:
-        """Ask this reader, too, in which stages attempts tell what their Kafka clients were told."""
+        """Call this reader, too, for the stages with attempts that report throttle times."""
         with self._lock:
             self._stage_readers += (read,)
 
     def snapshot(self) -> JobSnapshot:
-        """What is known now."""
-        with self._asking:  # what one snapshot was told, no later one forgets
-            told = list(self._told())
-            telling = list(self._telling())
+        """The state now."""
+        with self._reading:  # so that no snapshot has less than one before it
+            read = list(self._read_throttles())
+            reporting = list(self._read_stages())
             with self._lock:
-                self._ledger.untold.learn(telling)
-                return self._snapshot(self._clock(), told)
+                self._unreported.learn(reporting)
+                now = self._clock()
+                dropped = Counter(queries=self._queries.forgotten)
+                totals = (*self._notes.totals(), *read)
+                return JobSnapshot(
+                    app=self._app,
+                    failures={
+                        each: self._attempts.failures[each] for each in FailureCause
+                    },
+                    retries={
+                        each: self._attempts.retries[each] for each in FailureCause
+                    },
+                    stage_retries=self._attempts.stage_retries,
+                    executors_lost=self._executors.lost(now),
+                    queries=self._queries.snapshots(now),
+                    throttles=summed(named(totals, self._queries.name)),
+                    unknown_attempts=self._unreported.count,
+                    events=self._events,
+                    lost_events=self._lost,
+                    lag_seconds=self._lag,
+                    sources=self._sources,
+                    problems=tuple(sorted((self._problems + dropped).items())),
+                )
 
-    def _told(self) -> Iterator[QueryTotals]:
+    def _read_throttles(self) -> Iterator[QueryTotals]:
         for reader in self._readers:
-            if not reader.ask():
-                self.problem("throttles", "what the Kafka clients were told")
+            if not reader.update():
+                self.problem("throttles", "a reader of throttle times failed")
             yield from reader.totals
 
-    def _telling(self) -> Iterator[Container[int]]:
+    def _read_stages(self) -> Iterator[Container[int]]:
         for read in self._stage_readers:
             try:
                 yield read()
-            except Exception as error:  # noqa: BLE001 - as above
+            except Exception as error:  # noqa: BLE001 - a JVM or an executor may be gone
                 self.problem("throttles", str(error))
 
-    def _take(self, record: Record, found: note.Note | None) -> None:
-        self._ledger.take(record, found)
-        if self._watcher is not None:
-            self._watcher(record, found)
+    def _take(self, record: Record, found: note.Note | None) -> None:  # noqa: C901, PLR0912 - one case for each kind of record
+        """Count a record, and the note of the attempt that it ends."""
+        match record:
+            case TaskStarted():
+                self._attempts.started(record.attempt)
+            case TaskEnded():
+                self._attempts.ended(record)
+                self._count_note(record, found)
+            case JobStarted(query=query) if query:
+                for stage in record.stages:
+                    self._query_of[stage] = query
+            case StageSubmitted():
+                if record.query:
+                    self._query_of[record.stage] = record.query
+                self._attempts.stage_submitted(record)
+            case StageCompleted():
+                self._attempts.stage_completed(record)
+            case ExecutorRemoved():
+                self._executors.removed(record)
+            case ApplicationEnded():
+                self._executors.ended(record)
+            case QueryStarted():
+                self._queries.started(record)
+            case QueryProgressed():
+                self._queries.progressed(record)
+            case QueryIdle():
+                self._queries.idle(record)
+            case QueryTerminated():
+                self._queries.terminated(record)
 
-    def _snapshot(self, now: float, told: Iterable[QueryTotals]) -> JobSnapshot:
-        ledger = self._ledger
-        return JobSnapshot(
-            app=self._app,
-            failures=_of_every_cause(ledger.attempts.failures),
-            retries=_of_every_cause(ledger.attempts.retries),
-            stage_retries=ledger.attempts.stage_retries,
-            executors_lost=ledger.executors.lost(now),
-            queries=ledger.queries.snapshots(now),
-            throttles=summed((*ledger.noted(), *named(told, ledger.queries.name))),
-            unknown_attempts=ledger.untold.count,
-            events=self._events,
-            lost_events=self._lost,
-            lag_seconds=self._lag,
-            sources=self._sources,
-            problems=self._all_problems(),
-        )
-
-    def _all_problems(self) -> tuple[tuple[str, int], ...]:
-        forgotten = Counter(queries=self._ledger.queries.forgotten)
-        return tuple(sorted((self._problems + forgotten).items()))
+    def _count_note(self, ended: TaskEnded, found: note.Note | None) -> None:
+        stage = ended.attempt.stage
+        if found is not None:
+            self._notes.add(self._query_of.get(stage, "") or found.query, found.totals)
+            self._unreported.reports(stage)
+        elif ended.reason not in ("Success", "Resubmitted"):
+            self._unreported.unreported(stage)
 
 
 def _read(event: Mapping[str, Any]) -> tuple[Record | None, note.Note | None]:
+    """The record and its note, which shows whether an attempt was throttled before it gave up waiting."""
     record = parse(event)
     if not isinstance(record, TaskEnded) or not record.text:
         return record, None
-    attempt = record.attempt
-    ids = note.Attempt(stage=attempt.stage, number=attempt.number, task=attempt.task)
+    attempt, failure = record.attempt, record.failure
+    ids = note.AttemptKey(attempt.stage, attempt.number, attempt.task)
     found = note.read(record.text, ids)
-    return _with_throttle(record, found), found
-
-
-def _with_throttle(ended: TaskEnded, found: note.Note | None) -> TaskEnded:
-    """The same, and whether the attempt was throttled before it gave up waiting."""
-    failure = ended.failure
-    if failure is None or failure.cause is not Cause.KAFKA_TIMEOUT or found is None:
-        return ended
-    if not any(totals.throttled_ms > 0 for totals in found.totals):
-        return ended
-    throttled = replace(failure, cause=Cause.KAFKA_TIMEOUT_THROTTLED)
-    return replace(ended, failure=throttled)
-
-
-def _of_every_cause(counts: Counter[Cause]) -> dict[Cause, int]:
-    return {cause: counts[cause] for cause in Cause}
+    if (
+        found is not None
+        and failure is not None
+        and failure.cause is FailureCause.KAFKA_TIMEOUT
+        and any(totals.throttled_ms > 0 for totals in found.totals)
+    ):
+        failure = replace(failure, cause=FailureCause.KAFKA_TIMEOUT_THROTTLED)
+        return replace(record, failure=failure), found
+    return record, found

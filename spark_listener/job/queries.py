@@ -19,14 +19,14 @@ _MOST_RUNS = 100
 
 
 @dataclass(slots=True)
-class _Query:
+class _QueryState:
     """One id, which a checkpoint keeps over restarts."""
 
     name: str
     active: bool = True
     starts: int = 0
     runs: Recent[str, None] = field(default_factory=lambda: Recent(_MOST_RUNS))
-    told: float = 0.0
+    last_seen: float = 0.0
     phases: Mapping[str, float] = field(default_factory=dict)
     offsets_behind: OffsetsBehind | None = None
 
@@ -37,13 +37,13 @@ class _Query:
             self.active = True
         self.runs[run] = None
 
-    def tell(self, time: float | None) -> None:
-        """A sign of life."""
+    def seen(self, time: float | None) -> None:
+        """Remember the time of an event."""
         if time is not None:
-            self.told = max(self.told, time)
+            self.last_seen = max(self.last_seen, time)
 
 
-class QueryBook:
+class QueryStates:
     """
     The queries of an application, by id.
 
@@ -54,20 +54,20 @@ class QueryBook:
 
     def __init__(self, most: int = 1_000) -> None:
         self._most = most
-        self._queries: dict[str, _Query] = {}
+        self._queries: dict[str, _QueryState] = {}
         self.forgotten = 0
 
     def started(self, event: QueryStarted) -> None:
         """A query starts or is started again."""
         query = self._known(event.query, event.name)
         query.run(event.run)
-        query.tell(event.time)
+        query.seen(event.time)
 
     def progressed(self, event: QueryProgressed) -> None:
         """A micro-batch ended."""
         query = self._known(event.query, event.name)
         query.run(event.run)
-        query.tell(event.ended)
+        query.seen(event.ended)
         query.phases = event.phases
         query.offsets_behind = event.offsets_behind
 
@@ -75,7 +75,7 @@ class QueryBook:
         """A query has nothing to do."""
         query = self._known(event.query, "")
         query.run(event.run)
-        query.tell(event.time)
+        query.seen(event.time)
 
     def terminated(self, event: QueryTerminated) -> None:
         """A run ended; it may have been followed by another already."""
@@ -90,38 +90,37 @@ class QueryBook:
 
     def snapshots(self, now: float) -> tuple[QuerySnapshot, ...]:
         """One for each name, sorted. `now` is in seconds since 1970."""
-        by_name: dict[str, list[_Query]] = {}
+        by_name: dict[str, list[_QueryState]] = {}
         for query in self._queries.values():
             by_name.setdefault(query.name, []).append(query)
         return tuple(_snapshot(by_name[name], now) for name in sorted(by_name))
 
-    def _known(self, query: str, name: str) -> _Query:
+    def _known(self, query: str, name: str) -> _QueryState:
         known = self._queries.get(query)
-        if known is None:
-            self._make_room()
-            known = self._queries[query] = _Query(name or query)
-        elif name:
-            known.name = name
-        return known
-
-    def _make_room(self) -> None:
+        if known is not None:
+            known.name = name or known.name
+            return known
         if len(self._queries) >= self._most:
-            ended = (key for key, query in self._queries.items() if not query.active)
+            ended = (key for key, each in self._queries.items() if not each.active)
             del self._queries[next(ended, next(iter(self._queries)))]
             self.forgotten += 1
+        known = self._queries[query] = _QueryState(name or query)
+        return known
 
 
-def _snapshot(queries: Iterable[_Query], now: float) -> QuerySnapshot:
-    """Of queries with the same name, the numbers of the one that was last heard of, and the restarts of all."""
+def _snapshot(queries: Iterable[_QueryState], now: float) -> QuerySnapshot:
+    """Of queries with the same name, the numbers of the one seen last, and the restarts of all."""
     queries = list(queries)
-    latest = max(queries, key=lambda query: (query.active, query.told))
+    latest = max(queries, key=lambda query: (query.active, query.last_seen))
     behind = latest.offsets_behind
     return QuerySnapshot(
         name=latest.name,
         active=latest.active,
         restarts=sum(max(0, query.starts - 1) for query in queries),
         phases=latest.phases,
-        progress_age_seconds=max(0.0, now - latest.told) if latest.active else None,
+        progress_age_seconds=max(0.0, now - latest.last_seen)
+        if latest.active
+        else None,
         max_offsets_behind=None if behind is None else behind.most,
         avg_offsets_behind=None if behind is None else behind.average,
     )

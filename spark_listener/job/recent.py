@@ -1,4 +1,4 @@
-"""A dictionary that forgets."""
+"""A dictionary of bounded size."""
 
 from __future__ import annotations
 

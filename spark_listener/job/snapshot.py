@@ -1,13 +1,22 @@
-"""What is known of a job at one moment, as plain values."""
+"""The state of a job at one moment, as plain values; and the file with its throttle times, which an event log lacks."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from quotascope.clients.accounting import ClientTotals
+from quotascope.clients.accounting import Client, ClientTotals
+from quotascope.pages.files import put
 
-from ..events import Cause
+from ..errors import UnreadableSummary
+from ..events import FailureCause
+
+_SIDES = ("read", "write", "admin")
+_FORMAT = 1
+_COUNTS = ("throttled_ms", "responses", "longest_ms", "quota_retries")
 
 QueryTotals = tuple[str, ClientTotals]
 """A streaming query (its name, else its id; empty for what belongs to none) and the absolute counts of one of its clients."""
@@ -15,7 +24,7 @@ QueryTotals = tuple[str, ClientTotals]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySnapshot:
-    """A streaming query, under one name whatever number of times it was started."""
+    """A streaming query, under one name for all of its starts."""
 
     name: str
     """Its name, else its id, which stays the same over restarts from a checkpoint."""
@@ -26,22 +35,22 @@ class QuerySnapshot:
     phases: Mapping[str, float]
     """Seconds that each phase of the last micro-batch took (`durationMs`), empty before there is one."""
     progress_age_seconds: float | None
-    """Since the end of the last micro-batch that was told, or since the start when none was; None when it does not run."""
+    """Since the end of the last micro-batch, or since the start before there is one; None when it does not run."""
     max_offsets_behind: float | None
-    """Of the worst partition of the worst Kafka source; None where no source tells."""
+    """Of the worst partition of the worst Kafka source; None where no source reports it."""
     avg_offsets_behind: float | None
-    """Over the partitions of the worst Kafka source; None where no source tells."""
+    """Over the partitions of the worst Kafka source; None where no source reports it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSnapshot:
-    """The books of one application. Counts never go down."""
+    """The state of one application. Counts never go down."""
 
     app: str
     """`spark.app.name`."""
-    failures: Mapping[Cause, int]
+    failures: Mapping[FailureCause, int]
     """Failed attempts of tasks; every cause is there, most with 0."""
-    retries: Mapping[Cause, int]
+    retries: Mapping[FailureCause, int]
     """Attempts that repeated a failed one, by the cause of that failure; every cause is there."""
     stage_retries: int
     """Attempts of stages after the first."""
@@ -53,8 +62,7 @@ class JobSnapshot:
     """One for each query and client, sorted."""
     unknown_attempts: int
     """
-    Attempts that neither succeeded nor left a note, in stages whose attempts do tell what their Kafka clients were told: what
-    `throttles` lacks.
+    Attempts that neither succeeded nor left a note, in stages with attempts that report throttle times: `throttles` lacks theirs.
     """
     events: int
     """Events that were handled, or left out on purpose."""
@@ -65,4 +73,62 @@ class JobSnapshot:
     sources: tuple[str, ...]
     """Where the events come from: pull, callbacks, streaming or event_log; empty while none is live."""
     problems: tuple[tuple[str, int], ...]
-    """How often which part of the listener failed; `queries` are streaming queries that were forgotten, as there were too many."""
+    """How often which part of the listener failed; `queries` are streaming queries that were dropped, as there were too many."""
+
+
+class Summary(NamedTuple):
+    """The throttle times of an application, from the file that its listener wrote."""
+
+    throttles: tuple[QueryTotals, ...]
+    """By query and client; empty where no Kafka client reported anything, not even zeros."""
+    unknown_attempts: int
+    """As in `JobSnapshot`."""
+
+
+def write_summary(snapshot: JobSnapshot, path: Path) -> None:
+    """
+    Write the throttle times of a job to a file, for `quotascope spark report --summary`.
+
+    Spark leaves accumulators without a name out of the event log, and with them the throttle times of successful tasks. Raises `OSError`.
+    """
+    document = {
+        "quotascope_summary": _FORMAT,
+        "app": snapshot.app,
+        "unknown_attempts": snapshot.unknown_attempts,
+        "throttles": [
+            {
+                "query": query,
+                **totals.client._asdict(),
+                **{name: getattr(totals, name) for name in _COUNTS},
+            }
+            for query, totals in snapshot.throttles
+        ],
+    }
+    put(path, json.dumps(document, indent=1))
+
+
+def read_summary(path: Path) -> Summary:
+    """What `write_summary` wrote. Raises `UnreadableSummary` and `OSError`."""
+    try:
+        document = json.loads(path.read_bytes())
+        if document["quotascope_summary"] != _FORMAT:
+            raise UnreadableSummary(f"{path}: written by another version of quotascope")
+        throttles = tuple(_totals(row) for row in document["throttles"])
+        return Summary(throttles, _count(document["unknown_attempts"]))
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise UnreadableSummary(f"{path} is no summary of a Spark job") from error
+
+
+def _totals(row: dict[str, Any]) -> QueryTotals:
+    names = [row[name] for name in ("query", "user", "client_id")]
+    counts = {name: row[name] for name in _COUNTS}
+    if not all(isinstance(name, str) for name in names) or row["side"] not in _SIDES:
+        raise ValueError("a name is no text")
+    counts = {name: _count(count) for name, count in counts.items()}
+    return names[0], ClientTotals(Client(names[1], names[2], row["side"]), **counts)
+
+
+def _count(count: object) -> int:
+    if type(count) is not int or count < 0:
+        raise ValueError("a count is no number")
+    return count

@@ -1,4 +1,4 @@
-"""Who was told throttle times: what failed attempts noted, and what others count."""
+"""Throttle times by query and client: from the notes of failed attempts, and from readers such as the accumulator and the plugin."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from quotascope.clients.accounting import OVERFLOW, ClientTotals, ThrottleAccoun
 from .snapshot import QueryTotals
 
 ThrottleReader = Callable[[], Iterable[QueryTotals]]
-"""Tells absolute counts, which never go down, by the id of the query (empty for none)."""
+"""Returns absolute counts, which never go down, by the id of the query (empty for none)."""
 
 _MOST_QUERIES = 200
 _MOST_CLIENTS = 1_000
@@ -23,7 +23,7 @@ class ThrottleNotes:
         self._accounts: dict[str, ThrottleAccount] = {}
 
     def add(self, query: str, totals: Iterable[ClientTotals]) -> None:
-        """Count what one attempt was told."""
+        """Count the throttle times of one attempt."""
         if query not in self._accounts and len(self._accounts) >= _MOST_QUERIES:
             query = OVERFLOW
         account = self._accounts.get(query)
@@ -41,30 +41,26 @@ class ThrottleNotes:
 
 
 class LastRead:
-    """What a reader last told; when it fails, that stands."""
+    """The last counts of a reader; they stay when it fails."""
 
     def __init__(self, read: ThrottleReader) -> None:
         self._read = read
-        self._told: tuple[QueryTotals, ...] = ()
+        self.totals: tuple[QueryTotals, ...] = ()
+        """Absolute counts, by id of the query."""
 
-    def ask(self) -> bool:
-        """Ask again; return whether it answered."""
+    def update(self) -> bool:
+        """Read again; return whether that worked."""
         try:
-            self._told = tuple(self._read())
+            self.totals = tuple(self._read())
         except Exception:  # noqa: BLE001 - a JVM or an executor may be gone
             return False
         return True
 
-    @property
-    def totals(self) -> tuple[QueryTotals, ...]:
-        """Absolute counts, by id of the query."""
-        return self._told
 
-
-def summed(told: Iterable[QueryTotals]) -> tuple[QueryTotals, ...]:
+def summed(counts: Iterable[QueryTotals]) -> tuple[QueryTotals, ...]:
     """The sums by query and client, sorted."""
     sums: dict[tuple[str, object], QueryTotals] = {}
-    for query, totals in told:
+    for query, totals in counts:
         key = query, totals.client
         before = sums.get(key)
         sums[key] = query, totals if before is None else _plus(before[1], totals)
@@ -72,10 +68,10 @@ def summed(told: Iterable[QueryTotals]) -> tuple[QueryTotals, ...]:
 
 
 def named(
-    told: Iterable[QueryTotals], name: Callable[[str], str]
+    counts: Iterable[QueryTotals], name: Callable[[str], str]
 ) -> Iterator[QueryTotals]:
     """The same by the names of queries."""
-    return ((name(query), totals) for query, totals in told)
+    return ((name(query), totals) for query, totals in counts)
 
 
 def _plus(one: ClientTotals, other: ClientTotals) -> ClientTotals:

@@ -1,15 +1,14 @@
 """
-What the Kafka clients in the JVMs of a job were told, such as those of Spark's Kafka connector.
+Throttle times of the Kafka clients in the JVMs of a job, such as those of Spark's Kafka connector.
 
-`write_jar` writes a plugin for Spark (`spark.plugins`, `PLUGIN`) whose Java is in `java/`; `PluginTotals` reads its counts in the
+`write_jar` writes a plugin for Spark (`spark.plugins`, `PLUGIN`), written in Java (`java/`); `PluginTotals` reads its counts in the
 driver. `REPORTER` makes the counts of a source or a sink exact.
 """
 
-from .jar import JarUnavailable, write_jar
-from .plugin import KEYS, PLUGIN, REPORTER, PluginTotals, PluginUnreadable
+from ..errors import JarUnavailable, PluginUnreadable
+from .plugin import PLUGIN, REPORTER, PluginTotals, write_jar
 
 __all__ = [
-    "KEYS",
     "PLUGIN",
     "REPORTER",
     "JarUnavailable",

@@ -1,31 +1,49 @@
-"""Reads in the driver what the plugin's executors have told it."""
+"""The executor plugin: writes its jar, and reads its counts in the driver."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Final, get_args
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final, cast, get_args
 
 from quotascope.clients.accounting import Client, ClientTotals, Side
+from quotascope.pages.files import put
 
-from ..errors import SparkListenerError
+from ..errors import JarUnavailable, PluginUnreadable
+from .building import JAR, BuildFailed, build
 
 PLUGIN: Final = "io.quotascope.spark.ThrottlePlugin"
 """For `spark.plugins`."""
 REPORTER: Final = "io.quotascope.spark.ThrottleReporter"
 """For the option `kafka.metric.reporters` of a source or a sink."""
-KEYS: Final = ("spark.quotascope.jvm.intervalSeconds",)
-"""Properties that the plugin reads: how often a JVM reads its Kafka clients, in seconds, 1 by default."""
 
 
-class PluginUnreadable(SparkListenerError):
-    """The plugin answers otherwise than this version expects."""
+def write_jar(target: Path) -> None:
+    """
+    Write the executor plugin's jar: the one that the wheel carries, else one that is built now.
+
+    Raises `JarUnavailable`.
+    """
+    shipped = Path(__file__).with_name(JAR)
+    try:
+        if shipped.exists():
+            put(target, shipped.read_bytes())
+            return
+        built = BytesIO()
+        build(built)
+        put(target, built.getvalue())
+    except (BuildFailed, OSError) as error:
+        raise JarUnavailable(
+            f"the plugin's jar is not written to {target}: {getattr(error, 'strerror', error)}"
+        ) from error
 
 
 class PluginTotals:
     """
-    What the Kafka clients in the JVMs of an application were told: in its executors, and in its driver.
+    Throttle times of the Kafka clients in the JVMs of an application: of its executors, and of its driver.
 
-    Executors tell it once a second. What an executor told before it was lost stays counted.
+    Executors report once a second. What an executor reported before it was lost stays counted.
     """
 
     def __init__(self, plugin: Any, application: str) -> None:  # noqa: ANN401 - a class of the JVM
@@ -68,21 +86,12 @@ def read(answer: str) -> list[tuple[str, ClientTotals]]:
 
 
 def _totals(client: list[str], counts: list[int]) -> tuple[str, ClientTotals]:
-    query, user, client_id, side = (_valid(text) for text in client)
-    ms, responses, longest, recent = (int(count) for count in counts)
-    return query, ClientTotals(
-        Client(user, client_id, _side(side)), ms, responses, longest, recent
+    query, user, client_id, side = (  # Java's texts may hold halves of characters
+        text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        for text in client
     )
-
-
-def _side(text: str) -> Side:
-    for side in get_args(Side):
-        if side == text:
-            known: Side = side
-            return known
-    raise ValueError(text)
-
-
-def _valid(text: str) -> str:
-    """Without the halves of characters that Java's texts may hold."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if side not in get_args(Side):
+        raise ValueError(side)
+    ms, responses, longest, recent = (int(count) for count in counts)
+    named = Client(user, client_id, cast("Side", side))
+    return query, ClientTotals(named, ms, responses, longest, recent)

@@ -1,19 +1,16 @@
-"""What an application waited for, as tables and as a picture."""
+"""Throttle times, failures and retries of an application, read from its event log: as tables, JSON, a page and an image."""
 
-from .account import Account
-from .document import document
-from .errors import ReportError
-from .page import page
-from .picture import write_picture
-from .reading import read_account
-from .tables import tables
+from ..errors import ReportError
+from .application import Application, read_application
+from .page import image, page
+from .sections import document, tables
 
 __all__ = [
-    "Account",
+    "Application",
     "ReportError",
     "document",
+    "image",
     "page",
-    "read_account",
+    "read_application",
     "tables",
-    "write_picture",
 ]

@@ -1,195 +1,199 @@
-"""The report as a page that needs nothing else: no script, no font and no picture from anywhere."""
+"""The report as a page, and its timeline as an SVG image."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
-from xml.etree.ElementTree import Element
+from collections.abc import Iterator
+from typing import Final
+from xml.etree.ElementTree import Element, tostring
 
-from quotascope.pages.frame import framed
-from quotascope.pages.markup import Child, element
-from quotascope.pages.table import table
-from quotascope.pages.words import moment, seconds, shown
-
-from ..job import QuerySnapshot
-from .account import Account, FailedAttempt, StageAccount
-from .colours import CAUSES, FAILED_STAGE, STAGE, THROTTLED
-from .drawing import drawing
-from .style import STYLE
-from .tables import headline
-from .timeline import timeline
-from .totals import (
-    causes,
-    duration,
-    last_batch,
-    longest_waits,
-    missing,
-    no_waits,
-    stages_hit,
-    waits,
+from quotascope.pages.charts import (
+    Lane,
+    Span,
+    key,
+    share_bar,
+    swatch,
+    timeline_chart,
 )
+from quotascope.pages.markup import Child, element, framed, table
+from quotascope.pages.style import CHARTS
+from quotascope.pages.words import seconds, shown
 
-_MOST = 50
-_table = partial(table, most=_MOST)
+from ..events import FailureCause
+from .application import Application
+from .sections import causes, headline, notes, period, sections
+
+_MOST_ROWS = 50
+_MOST_LANES = 40
+_MOST_ROWS_OF_LANE = 9
+_IMAGE_TOP, _IMAGE_KEY = 78, 200
+
+THROTTLED: Final = "#f0b400"
+STAGE: Final = "#b8c4d0"
+FAILED_STAGE: Final = "#8a97a5"
+CAUSES: Final = {
+    FailureCause.KAFKA_QUOTA: "#c1272d",
+    FailureCause.KAFKA_TIMEOUT_THROTTLED: "#e8681a",
+    FailureCause.KAFKA_TIMEOUT: "#f2a071",
+    FailureCause.KAFKA_OTHER: "#9c5b8f",
+    FailureCause.EXECUTOR_LOST: "#2f4b7c",
+    FailureCause.FETCH_FAILED: "#3f8fc4",
+    FailureCause.PYTHON_WORKER_DIED: "#5a5fb8",
+    FailureCause.KILLED: "#6b7280",
+    FailureCause.OTHER: "#4a5560",
+    FailureCause.UNKNOWN: "#9aa3ad",
+}
+"""Colors that can be distinguished with red-green color blindness."""
 
 
-def page(account: Account) -> str:
-    """The text of a file; names of strangers are escaped."""
-    title = f"{shown(account.app) or 'A Spark job'}: what it waited for"
-    return framed(title, STYLE, _sections(account))
+def page(application: Application) -> str:
+    """The text of an HTML file."""
+    name = shown(application.app) or "A Spark job"
+    return framed(f"{name}: throttle times", _elements(application))
 
 
-def _sections(account: Account) -> Iterator[Element]:
-    yield from _head(account)
-    yield from _timeline(account)
-    yield from _waits(account)
-    yield from _causes(account)
-    yield from _stages(account)
-    yield from _queries(account)
-    yield from _longest(account)
-    yield element("ul", *(element("li", each) for each in missing(account)))
+def _elements(application: Application) -> Iterator[Element]:
+    yield element("h1", shown(application.app) or "A Spark job")
+    yield element("p", period(application), class_="where")
+    yield element("p", headline(application), class_="headline")
+    lanes, left_out = timeline(application)
+    if lanes:
+        yield element("h2", "Timeline")
+        keys = (key(name, swatch(color)) for name, color in _legend(application))
+        yield element("p", *keys, class_="legend")
+        yield timeline_chart(lanes, _length(application), THROTTLED)
+    if left_out:
+        text = f"{left_out} more lanes, with fewer failures and less throttle time"
+        yield element("p", text, class_="where")
+    for section in sections(application):
+        yield element("h2", section.title)
+        if not section.rows:
+            yield element("p", section.empty)
+            continue
+        heads, rows = section.heads, [(*row,) for row in section.rows]
+        cells: list[tuple[Child, ...]] = [*rows]
+        if section.shares:
+            heads = (*heads, "=")
+            cells = [
+                (*row, share_bar(share, THROTTLED))
+                for row, share in zip(rows, section.shares, strict=True)
+            ]
+        yield table(heads, cells, _MOST_ROWS)
+    yield element("ul", *(element("li", note) for note in notes(application)))
 
 
-def _head(account: Account) -> Iterator[Element]:
-    took = seconds(max(0.0, account.ended - account.began))
-    state = "" if account.finished else ", not ended"
-    yield element("h1", shown(account.app) or "A Spark job")
-    where = f"{shown(account.app_id)}, from {moment(1_000 * account.began)} for {took}{state}"
-    yield element("p", where, class_="where")
-    yield element("p", headline(account), class_="headline")
+def image(application: Application) -> str:
+    """The text of an SVG file: the timeline of the page, with its title and legend."""
+    lanes, _ = timeline(application)
+    chart = timeline_chart(lanes, _length(application), THROTTLED)
+    _, _, width, height = map(float, chart.get("viewBox", "").split())
+    keys = list(_legend(application))
+    per_row = int(width) // _IMAGE_KEY
+    legend = _IMAGE_TOP + height + 10
+    bottom = legend + 18 * (1 + (len(keys) - 1) // per_row)
+    svg = element("svg", xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width:g} {bottom:g}", width=width, height=bottom)  # fmt: skip
+    svg.append(element("style", f"{CHARTS}:root {{ background: var(--paper); font-family: sans-serif; }}"))  # fmt: skip
+    svg.append(element("text", shown(application.app) or "A Spark job", x=10, y=24))
+    svg.append(element("text", period(application), class_="tick", x=10, y=44))
+    svg.append(element("text", headline(application), x=10, y=64))
+    for place, value in (("y", _IMAGE_TOP), ("width", width), ("height", height)):
+        chart.set(place, f"{value:g}")
+    svg.append(chart)
+    for number, (name, color) in enumerate(keys):
+        x, y = 10 + number % per_row * _IMAGE_KEY, legend + number // per_row * 18  # fmt: skip
+        svg.append(element("rect", x=x, y=y, width=22, height=10, fill=color))
+        svg.append(element("text", name, x=x + 28, y=y + 10))
+    return tostring(svg, encoding="unicode") + "\n"
 
 
-def _timeline(account: Account) -> Iterator[Element]:
-    drawn = timeline(account)
-    if not drawn.lanes:
-        return
-    yield element("h2", "Timeline")
-    yield element("p", *_legend(account), class_="legend")
-    yield drawing(drawn)
-    if drawn.not_drawn:
-        yield element(
-            "p", f"{drawn.not_drawn} more lanes with less in them", class_="where"
+def _legend(application: Application) -> Iterator[tuple[str, str]]:
+    yield "stage or batch", STAGE
+    yield "failed stage", FAILED_STAGE
+    for cause, failed, _ in causes(application):
+        if failed:
+            yield cause.value, CAUSES[cause]
+    if any(attempt.throttled_ms for attempt in application.attempts):
+        yield "throttle time, as noted", THROTTLED
+
+
+def _length(application: Application) -> float:
+    return max(application.ended - application.began, 1e-3)
+
+
+def timeline(
+    application: Application, most: int = _MOST_LANES
+) -> tuple[list[Lane], int]:
+    """
+    A lane for each streaming query, and for each stage that belongs to none.
+
+    The first row of a lane has micro-batches or attempts of the stage, the others have failed attempts of tasks.
+
+    Returns:
+        Lanes in the order in which they began, and how many are left out: those with the shortest throttle times and fewest failures.
+
+    """
+    lanes: dict[str, Lane] = {}
+    weights: dict[str, float] = {}
+    begins: dict[str, float] = {}
+
+    def add(query: str, stage: int, span: Span, weight: float, name: str = "") -> Lane:
+        label = f"query {shown(query, 40)}" if query else f"stage {stage}"
+        title = f"{label}: {shown(name, 40)}" if name and not query else label
+        lane = lanes.setdefault(label, Lane(label=title, rows=[[]]))
+        weights[label] = weights.get(label, 0.0) + weight
+        begins[label] = min(begins.get(label, span.began), span.began)
+        return lane
+
+    for batch in application.batches:
+        ended = batch.began + batch.seconds
+        title = f"batch {batch.number}: {batch.rows} rows, {seconds(batch.seconds)}"
+        span = _span(application, batch.began, ended, STAGE, title)
+        add(batch.query, 0, span, 0.0).rows[0].append(span)
+    queries = {batch.query for batch in application.batches}
+    for stage in application.stages:
+        if stage.began is None or stage.query in queries:
+            continue
+        ended = application.ended if stage.ended is None else stage.ended
+        took = max(0.0, ended - stage.began)
+        outcome = ", failed" if stage.failed else ""
+        title = f"stage {stage.stage}, attempt {stage.attempt}: {stage.tasks} tasks, {seconds(took)}{outcome}"
+        color = FAILED_STAGE if stage.failed else STAGE
+        span = _span(application, stage.began, ended, color, title)
+        add(stage.query, stage.stage, span, took / 1e9, stage.name).rows[0].append(span)
+    for attempt in sorted(application.attempts, key=lambda attempt: attempt.began):
+        throttled = (attempt.throttled_ms or 0) / 1_000
+        title = (
+            f"stage {attempt.stage}, partition {attempt.partition}, attempt {attempt.number}: "
+            f"{attempt.cause} after {seconds(attempt.ended - attempt.began)}"
+            + (f", throttled for {seconds(throttled)}" if throttled else "")
         )
+        color = CAUSES[attempt.cause]
+        span = _span(application, attempt.began, attempt.ended, color, title, throttled)
+        weight = 1 + (attempt.throttled_ms or 0)
+        _place(add(attempt.query, attempt.stage, span, weight).rows, span)
+    heaviest = sorted(lanes, key=lambda label: weights[label], reverse=True)[:most]
+    kept = [lanes[label] for label in sorted(heaviest, key=lambda label: begins[label])]
+    return kept, len(lanes) - len(kept)
 
 
-def _legend(account: Account) -> Iterator[Child]:
-    keys = [("stage or batch", STAGE), ("failed stage", FAILED_STAGE)]
-    keys += [
-        (cause.value, CAUSES[cause])
-        for cause, failures, _ in causes(account)
-        if failures
-    ]
-    if any(attempt.throttled_ms for attempt in account.attempts):
-        keys.append(("told to wait, as noted", THROTTLED))
-    for name, colour in keys:
-        swatch = element("rect", width=12, height=12, fill=colour)
-        svg = element("svg", swatch, class_="key", viewBox="0 0 12 12")
-        yield element("span", svg, f" {name}")
-
-
-def _waits(account: Account) -> Iterator[Element]:
-    rows = waits(account)
-    yield element("h2", "Throttled time by query and client")
-    if not rows:
-        yield element("p", no_waits(account))
-        return
-    most = max(1, *(totals.throttled_ms for _, totals in rows))
-    heads = ("query", "user", "client id", "side", "", "#throttled", "#responses", "#longest", "#quota retries")  # fmt: skip
-    yield _table(
-        heads,
-        [
-            (
-                *(shown(name) for name in (query, *totals.client)),
-                _share(totals.throttled_ms / most),
-                seconds(totals.throttled_ms / 1_000),
-                str(totals.responses),
-                seconds(totals.longest_ms / 1_000),
-                str(totals.quota_retries),
-            )
-            for query, totals in rows
-        ],
+def _span(
+    application: Application,
+    began: float,
+    ended: float,
+    color: str,
+    title: str,
+    throttled: float = 0.0,
+) -> Span:
+    """Times outside of the application, from a clock that was set, are moved to its ends."""
+    begin, end = (
+        min(max(time, application.began), application.ended) - application.began
+        for time in (began, max(began, ended))
     )
+    return Span(began=begin, ended=end, color=color, title=title, marked=min(throttled, end - begin))  # fmt: skip
 
 
-def _share(part: float) -> Element:
-    bar = element("rect", width=100 * part, height=10, fill=THROTTLED)
-    return element(
-        "svg", bar, class_="share", viewBox="0 0 100 10", preserveAspectRatio="none"
-    )
-
-
-def _causes(account: Account) -> Iterator[Element]:
-    rows = causes(account)
-    yield element("h2", "Failures and retries by cause")
-    if rows:
-        yield _table(
-            ("cause", "#failed attempts", "#retries"),
-            [(cause.value, str(failed), str(again)) for cause, failed, again in rows],
-        )
-    else:
-        yield element("p", "No attempt of a task failed.")
-
-
-def _stages(account: Account) -> Iterator[Element]:
-    rows = stages_hit(account, len(account.stages))
-    if rows:
-        yield element("h2", "Stages hit")
-        heads = ("stage", "name", "query", "causes", "#throttled", "#failed attempts")
-        yield _table(heads, [_stage(stage) for stage in rows])
-
-
-def _stage(stage: StageAccount) -> Sequence[Child]:
-    told = ", ".join(f"{count} {cause}" for cause, count in stage.failures.items())
-    return (
-        f"{stage.stage}.{stage.attempt}",
-        shown(stage.name),
-        shown(stage.query),
-        told or "the stage itself",
-        duration(stage.throttled_ms),
-        str(stage.failed_attempts),
-    )
-
-
-def _queries(account: Account) -> Iterator[Element]:
-    if account.snapshot.queries:
-        yield element("h2", "Streaming queries")
-        heads = (
-            "query",
-            "#restarts",
-            "#last batch",
-            "#offsets behind, worst",
-            "#average",
-        )
-        yield _table(heads, [_query(each) for each in account.snapshot.queries])
-
-
-def _query(query: QuerySnapshot) -> Sequence[Child]:
-    behind = (query.max_offsets_behind, query.avg_offsets_behind)
-    return (
-        shown(query.name),
-        str(query.restarts),
-        last_batch(query),
-        *("unknown" if value is None else f"{value:,.0f}" for value in behind),
-    )
-
-
-def _longest(account: Account) -> Iterator[Element]:
-    rows = longest_waits(account, _MOST)
-    if rows:
-        yield element("h2", "Longest waits of failed attempts")
-        heads = ("stage", "#partition", "#attempt", "cause", "raised", "query", "#told to wait", "#longest", "#took")  # fmt: skip
-        yield _table(heads, [_attempt(each) for each in rows])
-
-
-def _attempt(attempt: FailedAttempt) -> Sequence[Child]:
-    return (
-        f"{attempt.stage}.{attempt.stage_attempt}",
-        str(attempt.partition),
-        str(attempt.number),
-        attempt.cause.value,
-        shown(attempt.raised[-1]) if attempt.raised else "",
-        shown(attempt.query),
-        duration(attempt.throttled_ms),
-        duration(attempt.longest_ms),
-        seconds(attempt.ended - attempt.began),
-    )
+def _place(rows: list[list[Span]], span: Span) -> None:
+    """Into the first row of failed attempts that has ended by then, or a new one; when there are too many, into the last."""
+    row = next((row for row in rows[1:] if row[-1].ended <= span.began), None)
+    if row is None and len(rows) < _MOST_ROWS_OF_LANE:
+        rows.append([])
+    (rows[-1] if row is None else row).append(span)

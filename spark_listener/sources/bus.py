@@ -29,7 +29,7 @@ class ListenerBus:
             .metricRegistry()
             .counter(f"queue.{QUEUE}.numDroppedEvents")
         )
-        """Spark's own count of what did not fit into the queue; goes on over detaching and attaching."""
+        """Spark's own count of events that did not fit into the queue; not reset when listeners are removed and added."""
 
     @property
     def java(self) -> Java:
@@ -45,7 +45,7 @@ class ListenerBus:
         self._bus.removeListener(listener)
 
     def settle(self, seconds: float) -> None:
-        """Wait until everything posted so far was delivered, but no longer than so many seconds."""
+        """Wait until all events posted so far were delivered, for at most this number of seconds."""
         with suppress(
             Exception
         ):  # a TimeoutException of Scala's, or nothing to wait for

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from ..errors import SourceUnusable, brief
 from ..foreign import Java, Spark
-from ..job import Books
-from . import json_text
+from ..job import EventSink
 from .bus import QUEUE, ListenerBus
-from .timing import lateness
+from .source import event_of, lateness
 
 _INTERFACE = "org.apache.spark.scheduler.SparkListenerInterface"
 _END = "SparkListenerApplicationEnd"
@@ -21,7 +20,7 @@ _PATIENCE_SECONDS = 5.0
 
 class CallbackSource:
     """
-    What is used when the JVM cannot be taught to queue events by itself.
+    Used where events cannot be queued in the JVM.
 
     Every event of the job waits for Python once, on the thread of its own queue of the bus; successful tasks and first starts are counted there,
     and only of the rest is JSON asked for. A driver that is busy with Python can lose events, which Spark counts, and we with it.
@@ -36,7 +35,7 @@ class CallbackSource:
     def __init__(
         self,
         context: Spark,
-        job: Books,
+        job: EventSink,
         *,
         wanted: Iterable[str],
         clock: Callable[[], float] = time.time,
@@ -54,7 +53,7 @@ class CallbackSource:
             raise SourceUnusable(self.name, brief(error)) from error
 
     def collect(self) -> float:
-        """As `Source.collect`: events came by themselves; what Spark dropped in the meantime is counted here."""
+        """As `EventSource.collect`: events came by themselves; what Spark dropped in the meantime is counted here."""
         with self._lock:
             dropped = self._bus.drops.getCount()
             self._job.lost(dropped - self._dropped)
@@ -63,7 +62,7 @@ class CallbackSource:
         return latest
 
     def close(self) -> None:
-        """As `Source.close`. The server for callbacks stays, for it may have other users by now."""
+        """As `EventSource.close`. The server for callbacks stays, for it may have other users by now."""
         if not self.ended:
             self._bus.settle(_PATIENCE_SECONDS)
         only = self._arrays.copyOf(self._registered, 1)
@@ -101,60 +100,46 @@ class CallbackSource:
         return next(each for each in methods if each.getName() == name)
 
     def _listener(self) -> object:
-        """An object with all methods that the interface has in this version of Spark."""
+        """An object with all methods that the interface has in this version of Spark; events are handled by their class."""
         interface = self._jvm.java.lang.Class.forName(_INTERFACE)
-        names = {str(each.getName()) for each in interface.getMethods()}
-        body: dict[str, object] = dict.fromkeys(names, _ignore)
-        for name in names & {"onOtherEvent", *map(_callback, self._wanted)}:
-            body[name] = self._on_event
-        body["onTaskStart"] = self._on_task_start
-        body["onTaskEnd"] = self._on_task_end
-        body["equals"] = _is_same  # the bus asks when it removes a listener
+        body: dict[str, object] = {
+            str(each.getName()): lambda *_: None for each in interface.getMethods()
+        }
+        for name in self._wanted:
+            method = "on" + name.rpartition(".")[2].removeprefix("SparkListener")
+            if method in body:
+                body[method] = self._on_event
+        if "onOtherEvent" in body:
+            body["onOtherEvent"] = self._on_event
+        body["equals"] = operator.is_  # the bus compares when it removes a listener
         body["Java"] = type("Java", (), {"implements": [_INTERFACE]})
         return type("Callbacks", (), body)()
 
-    def _on_task_start(self, event: Java) -> None:
-        self._guarded(
-            event,
-            lambda: (
-                event.stageAttemptId() == 0 and event.taskInfo().attemptNumber() == 0
-            ),
-        )
-
-    def _on_task_end(self, event: Java) -> None:
-        self._guarded(event, lambda: event.taskInfo().successful())
-
     def _on_event(self, event: Java) -> None:
-        self._guarded(event, lambda: False)
-
-    def _guarded(self, event: Java, skip: Callable[[], bool]) -> None:
-        """Nothing may go back to the bus but None: it would log it, with both stacks."""
+        """Raises nothing and returns None: the bus would log anything else, with both stacks."""
         try:
-            if str(event.getClass().getName()) not in self._wanted:
+            name = str(event.getClass().getName())
+            if name not in self._wanted:
                 return
-            if skip():
+            if _is_left_out(name, event):
                 self._job.passed(1)
-            else:
-                self._deliver(json_text.event(self._to_json(event)))
+                return
+            found = event_of(self._to_json(event))
+            if found is None:
+                self._job.lost(1)
+                return
+            self._latest = max(self._latest, lateness(found, self._clock()))
+            self._job.handle(found)
+            self.ended = self.ended or found.get("Event") == _END
         except Exception:  # noqa: BLE001 - as above
             self._job.lost(1)
 
-    def _deliver(self, event: dict[str, Any] | None) -> None:
-        if event is None:
-            self._job.lost(1)
-            return
-        self._latest = max(self._latest, lateness(event, self._clock()))
-        self._job.handle(event)
-        self.ended = self.ended or event.get("Event") == _END
 
-
-def _ignore(*_: object) -> None:
-    """An event that nobody wants."""
-
-
-def _is_same(listener: object, other: object) -> bool:
-    return listener is other
-
-
-def _callback(class_name: str) -> str:
-    return "on" + class_name.rpartition(".")[2].removeprefix("SparkListener")
+def _is_left_out(name: str, event: Java) -> bool:
+    """Whether it is a task that succeeded, or the first start of a task in the first attempt of its stage."""
+    if name.endswith("SparkListenerTaskEnd"):
+        return bool(event.taskInfo().successful())
+    if name.endswith("SparkListenerTaskStart"):
+        first: bool = event.stageAttemptId() == 0
+        return first and bool(event.taskInfo().attemptNumber() == 0)
+    return False

@@ -1,114 +1,95 @@
-"""Which way to the events works here."""
+"""Which sources of events work here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import TypeVar
 
 from ..errors import SourceUnusable
 from ..events import WANTED
 from ..foreign import Spark
 from ..job import Job
-from ..properties import Settings
+from ..settings import ListenerSettings
 from .callbacks import CallbackSource
 from .event_log import EventLogSource, LogPlace
 from .pull import PullSource
-from .source import Source
+from .source import EventSource
 from .streaming import StreamingSource
 
-Report = Callable[[SourceUnusable], None]
+_Value = TypeVar("_Value")
 _PACKAGES = {
     "SparkListener": "org.apache.spark.scheduler.",
     "StreamingQueryListener": "org.apache.spark.sql.streaming.",
 }
 
 
-class Choice:
+def open_sources(
+    *,
+    context: Spark | None,
+    session: Spark,
+    log: LogPlace | None,
+    job: Job,
+    settings: ListenerSettings,
+    report: Callable[[SourceUnusable], None],
+) -> tuple[EventSource, ...]:
     """
-    Opens the best sources that work, and reports those that do not.
+    Open pull, or callbacks; where neither works and under Spark Connect, the streaming listener and the event log.
+
+    The source of the settings is tried first, and used alone if it works.
 
     Args:
         context: the SparkContext; None under Spark Connect.
         session: the session.
         log: where the event log of this application is, None when that is not known.
+        job: receives the events.
+        settings: of the listener.
+        report: called with each source that does not work.
 
     """
-
-    def __init__(
-        self,
-        *,
-        context: Spark | None,
-        session: Spark,
-        log: LogPlace | None,
-        job: Job,
-        settings: Settings,
-        report: Report,
-    ) -> None:
-        self._context = context
-        self._session = session
-        self._log = log
-        self._job = job
-        self._settings = settings
-        self._report = report
-
-    def open(self) -> tuple[Source, ...]:
-        """
-        One of pull and callbacks; else, or under Spark Connect, the streaming listener and the event log, as far as they are to be had.
-
-        A source that was asked for is tried first, and alone if it works.
-        """
-        asked = self._settings.source
-        if asked != "auto":
-            source = self._try(asked)
-            if source is not None:
-                return (source,)
-        return tuple(self._best(but=asked))
-
-    def _best(self, but: str) -> Iterator[Source]:
-        if self._context is not None:
-            for name in ("pull", "callbacks"):
-                source = None if name == but else self._try(name)
-                if source is not None:
-                    yield source
-                    return
-        streaming = None if but == "streaming" else self._try("streaming")
-        if streaming is not None:
-            yield streaming
-        if self._log is not None and but != "event_log":
-            log = self._try("event_log", queries=streaming is None)
-            if log is not None:
-                yield log
-
-    def _try(self, name: str, *, queries: bool = True) -> Source | None:
-        try:
-            return self._open(name, queries=queries)
-        except SourceUnusable as unusable:
-            self._report(unusable)
-            return None
-
-    def _open(self, name: str, *, queries: bool) -> Source:
-        wanted = _jvm_names()
-        if name == "streaming":
-            return StreamingSource(self._session, self._job)
-        if name == "event_log":
-            return self._event_log(queries=queries)
-        if self._context is None:
-            raise SourceUnusable(name, "Spark Connect has no way to the driver's JVM")
-        if name == "callbacks":
-            return CallbackSource(self._context, self._job, wanted=wanted)
-        return PullSource(
-            self._context,
-            self._job,
+    wanted = _jvm_names()
+    unreachable = "Spark Connect has no way to the driver's JVM"
+    no_log = "set spark.quotascope.eventLog to the log to follow"
+    makers: dict[str, Callable[[bool], EventSource]] = {
+        "pull": lambda _: PullSource(
+            _needed(context, "pull", unreachable),
+            job,
             wanted=wanted,
-            capacity=self._settings.queue_capacity,
-            thin=not self._settings.successes,
-        )
+            capacity=settings.queue_capacity,
+            thin=not settings.successes,
+        ),
+        "callbacks": lambda _: CallbackSource(
+            _needed(context, "callbacks", unreachable), job, wanted=wanted
+        ),
+        "streaming": lambda _: StreamingSource(session, job),
+        "event_log": lambda queries: EventLogSource(
+            _needed(log, "event_log", no_log), job, queries=queries
+        ),
+    }
 
-    def _event_log(self, *, queries: bool) -> Source:
-        if self._log is None:
-            raise SourceUnusable(
-                "event_log", "set spark.quotascope.eventLog to the log to follow"
-            )
-        return EventLogSource(self._log, self._job, queries=queries)
+    def opened(name: str, *, queries: bool = True) -> tuple[EventSource, ...]:
+        try:
+            return (makers[name](queries),)
+        except SourceUnusable as unusable:
+            report(unusable)
+            return ()
+
+    asked = settings.source
+    found = () if asked == "auto" else opened(asked)
+    for name in () if context is None else ("pull", "callbacks"):
+        found = found or (opened(name) if name != asked else ())
+    if found:
+        return found
+    if asked != "streaming":
+        found = opened("streaming")
+    if log is not None and asked != "event_log":
+        found += opened("event_log", queries=not found)
+    return found
+
+
+def _needed(value: _Value | None, name: str, advice: str) -> _Value:
+    if value is None:
+        raise SourceUnusable(name, advice)
+    return value
 
 
 def _jvm_names() -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 from ..errors import SourceUnusable, brief
 from ..event_log import EventLog, EventLogError, NoEventLog
-from ..job import Books
-from .timing import lateness
+from ..job import EventSink
+from .source import lateness
 
 _QUERY = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
@@ -32,34 +32,27 @@ class LogPlace:
         """The log; of several attempts that of ours, else of the last. Raises `NoEventLog` while there is none, and `OSError`."""
         if self.app_id is None:
             return self.path
-        found = [
-            (_order(match["attempt"]), each)
-            for each in self.path.iterdir()
-            if (match := _name_of(self.app_id).fullmatch(each.name))
-            and self.attempt in (None, match["attempt"])
-        ]
+        # an attempt's number or a suffix may follow the id; more digits would be those of another application
+        name = re.compile(
+            rf"(?:eventlog_v2_)?{re.escape(self.app_id)}(?:_(?P<attempt>[^.]+))?(?:\..*)?"
+        )
+        found = []
+        for each in self.path.iterdir():
+            match = name.fullmatch(each.name)
+            if match is not None and self.attempt in (None, match["attempt"]):
+                attempt = match["attempt"] or ""
+                number = attempt.isascii() and attempt.isdecimal() and int(attempt)
+                found.append((int(number), attempt, each))
         if not found:
             raise NoEventLog(f"{self.path} holds no event log of {self.app_id}")
-        return max(found)[1]
-
-
-def _name_of(app_id: str) -> re.Pattern[str]:
-    """The number of an attempt or a suffix may follow, but no more digits: those are of another application."""
-    return re.compile(
-        rf"(?:eventlog_v2_)?{re.escape(app_id)}(?:_(?P<attempt>[^.]+))?(?:\..*)?"
-    )
-
-
-def _order(attempt: str | None) -> tuple[int, str]:
-    text = attempt or ""
-    return (int(text) if text.isascii() and text.isdecimal() else 0, text)
+        return max(found)[-1]
 
 
 def log_place(
     setting: str | None, properties: Mapping[str, str], app_id: str
 ) -> LogPlace | None:
     """
-    What the setting says, else where Spark says that it writes; None when it writes none, or where only Hadoop's clients can read.
+    The log of the setting, or where Spark writes one; None if it writes none, or where only Hadoop's clients can read.
 
     Args:
         setting: `spark.quotascope.eventLog`.
@@ -88,10 +81,10 @@ class EventLogSource:
     Args:
         place: the log.
         job: the books.
-        queries: hand over the events of streaming queries; not, when another source does.
+        queries: pass on the events of streaming queries; False when another source does.
 
     Raises:
-        SourceUnusable: what is there is no event log, or cannot be decompressed here. One that is not there yet is waited for.
+        SourceUnusable: the file is not an event log, or cannot be decompressed here. A log that does not exist yet is waited for.
 
     """
 
@@ -100,13 +93,13 @@ class EventLogSource:
     def __init__(
         self,
         place: LogPlace,
-        job: Books,
+        job: EventSink,
         *,
         queries: bool = True,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._place = place
-        self._books = _Checked(job, clock, queries=queries)
+        self._sink = _TimedSink(job, clock, queries=queries)
         self._log: EventLog | None = None
         try:
             self._open()
@@ -115,20 +108,20 @@ class EventLogSource:
 
     @property
     def ended(self) -> bool:
-        """As `Source.ended`."""
+        """As `EventSource.ended`."""
         return self._log is not None and self._log.finished
 
     def collect(self) -> float:
-        """As `Source.collect`. Raises `EventLogError` and `OSError`."""
-        self._books.latest = 0.0
+        """As `EventSource.collect`. Raises `EventLogError` and `OSError`."""
+        self._sink.latest = 0.0
         if self._log is None:
             self._open()
         if self._log is not None:
-            self._log.feed(self._books)
-        return self._books.latest
+            self._log.feed(self._sink)
+        return self._sink.latest
 
     def close(self) -> None:
-        """As `Source.close`. Raises `EventLogError` and `OSError`."""
+        """As `EventSource.close`. Raises `EventLogError` and `OSError`."""
         try:
             self.collect()
         finally:
@@ -143,11 +136,11 @@ class EventLogSource:
                 raise
 
 
-class _Checked:
-    """Books that look at the time of each event, and leave out what another source tells."""
+class _TimedSink:
+    """Notes how late events are, and leaves out those of queries where another source has them."""
 
     def __init__(
-        self, job: Books, clock: Callable[[], float], *, queries: bool
+        self, job: EventSink, clock: Callable[[], float], *, queries: bool
     ) -> None:
         self._job = job
         self._clock = clock
@@ -157,7 +150,7 @@ class _Checked:
         self.lost = job.lost
 
     def handle(self, event: Mapping[str, Any]) -> None:
-        """As `Books.handle`."""
+        """As `EventSink.handle`."""
         if not self._queries and str(event.get("Event")).startswith(_QUERY):
             return
         self.latest = max(self.latest, lateness(event, self._clock()))
@@ -165,7 +158,7 @@ class _Checked:
 
 
 def _local(text: str) -> Path | None:
-    """The path that a URI of Hadoop's means, when it is one of this machine."""
+    """The path of a URI of Hadoop's, if it is on this machine."""
     try:
         parts = urlsplit(text)
     except ValueError:  # a bracket that is no address

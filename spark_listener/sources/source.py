@@ -1,12 +1,37 @@
-"""What every source of events does."""
+"""The interface of a source of events, and what sources share: reading an event from JSON, and how late it is."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+try:
+    import orjson
+
+    _loads: Callable[[str], Any] = orjson.loads
+except ImportError:  # there is no wheel of it for each platform
+    _loads = json.loads
+
+_TIMES: dict[str, tuple[str, ...]] = {
+    "SparkListenerApplicationEnd": ("Timestamp",),
+    "SparkListenerExecutorAdded": ("Timestamp",),
+    "SparkListenerExecutorRemoved": ("Timestamp",),
+    "SparkListenerJobEnd": ("Completion Time",),
+    "SparkListenerJobStart": ("Submission Time",),
+    "SparkListenerStageCompleted": ("Stage Info", "Completion Time"),
+    "SparkListenerStageSubmitted": ("Stage Info", "Submission Time"),
+    "SparkListenerTaskEnd": ("Task Info", "Finish Time"),
+}
+"""
+Where JsonProtocol writes the time at which the event was posted, in ms since 1970.
+
+Other times mean something else: a TaskStart has the launch that may precede a long queue, a progress the start of its batch.
+"""
 
 
-class Source(Protocol):
-    """Brings the events of one application to its books."""
+class EventSource(Protocol):
+    """Brings the events of one application to its job."""
 
     @property
     def name(self) -> str:
@@ -15,13 +40,39 @@ class Source(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the application has said that it ends; nothing comes after that."""
+        """Whether the end of the application was among the events; none follows."""
         ...
 
     def collect(self) -> float:
-        """Bring what is there to the books. Says how late the latest of it was, in seconds; raises when the source is gone."""
+        """Bring the new events. Returns how late the latest of them was, in seconds; raises when the source is gone."""
         ...
 
     def close(self) -> None:
-        """Leave nothing behind in Spark; what happened before is in the books afterwards. Raises when Spark is gone."""
+        """Bring the last events, and leave nothing behind in Spark. Raises when Spark is gone."""
         ...
+
+
+def event_of(text: str) -> dict[str, Any] | None:
+    """The event in a JSON text; None when it is not one."""
+    try:
+        value = _loads(text)
+    except ValueError:
+        try:
+            value = json.loads(text)  # Spark writes NaN, which strict JSON has not
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def lateness(event: Mapping[str, Any], now: float) -> float:
+    """
+    How long ago the event was posted, in seconds; 0 where it has no such time.
+
+    `now` is seconds since 1970. The driver stamps its events itself, but a log may come from a machine with a clock that is ahead: never below 0.
+    """
+    value: Any = event
+    for key in _TIMES.get(str(event.get("Event")), ("",)):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    if not isinstance(value, int) or value <= 0:
+        return 0.0
+    return max(0.0, now - value / 1000)

@@ -1,4 +1,4 @@
-"""What streaming queries tell of themselves, the same in classic mode and under Spark Connect."""
+"""Events of streaming queries, the same in classic mode and under Spark Connect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import SourceUnusable, brief
 from ..foreign import Spark
-from ..job import Books
+from ..job import EventSink
 
 _PATIENCE_SECONDS = 5.0
 _EVENT = "org.apache.spark.sql.streaming.StreamingQueryListener$"
@@ -18,7 +18,7 @@ _EVENT = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
 class StreamingSource:
     """
-    A Python `StreamingQueryListener`: starts, progress and ends of the session's queries, and nothing of tasks.
+    A Python `StreamingQueryListener`: starts, progress and ends of the session's queries, without tasks.
 
     Raises:
         SourceUnusable: this session has no streaming queries, or does not let them be listened to.
@@ -27,7 +27,7 @@ class StreamingSource:
 
     name = "streaming"
 
-    def __init__(self, session: Spark, job: Books) -> None:
+    def __init__(self, session: Spark, job: EventSink) -> None:
         self._session = session
         self._job = job
         try:
@@ -40,18 +40,21 @@ class StreamingSource:
 
     @property
     def ended(self) -> bool:
-        """As `Source.ended`."""
+        """As `EventSource.ended`."""
         try:
-            return _is_stopped(self._session)
-        except Exception:  # noqa: BLE001 - Spark that cannot even say so is gone
+            context = getattr(self._session, "_sc", None)  # not under Connect
+            if context is not None:
+                return context._jsc is None  # noqa: SLF001 - PySpark has no public way
+            return bool(getattr(self._session, "is_stopped", False))
+        except Exception:  # noqa: BLE001 - a session that raises here is gone
             return True
 
     def collect(self) -> float:
-        """As `Source.collect`: a progress is told when its batch ends, and how late it is here cannot be known."""
+        """As `EventSource.collect`: a progress comes when its batch ends; how late it comes is unknown."""
         return 0.0
 
     def close(self) -> None:
-        """As `Source.close`. Waits five seconds at most: Connect's client tries for ten minutes to reach a server that is gone."""
+        """As `EventSource.close`. Waits five seconds at most: Connect's client tries for ten minutes to reach a server that is gone."""
         if self.ended:
             return
         streams = self._session.streams
@@ -85,42 +88,35 @@ def _within(seconds: float, call: Callable[[], None]) -> None:
         raise errors[0]
 
 
-def _is_stopped(session: Spark) -> bool:
-    context = getattr(session, "_sc", None)  # not so under Connect
-    if context is not None:
-        return context._jsc is None  # noqa: SLF001 - PySpark has no public way
-    return bool(getattr(session, "is_stopped", False))
-
-
-def _listener(deliver: Spark) -> Spark:
-    from pyspark.sql.streaming.listener import (  # noqa: PLC0415 - needs pandas under Connect: who does not use it need not have it
+def _listener(deliver: Callable[[dict[str, Any] | None], None]) -> Spark:
+    from pyspark.sql.streaming.listener import (  # noqa: PLC0415 - needs pandas under Connect
         StreamingQueryListener,
     )
 
-    class Listener(StreamingQueryListener):
-        """Turns what PySpark makes of the events back to what the JVM writes."""
+    def handle(convert: Callable[[Spark], dict[str, Any]], event: Spark) -> None:
+        try:
+            converted = convert(event)
+        except Exception:  # noqa: BLE001 - an event of another PySpark is a lost event
+            deliver(None)
+        else:
+            deliver(converted)
+
+    class QueryListener(StreamingQueryListener):
+        """Turns PySpark's events back to what the JVM writes."""
 
         def onQueryStarted(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
-            deliver(_told(started, event))
+            handle(started, event)
 
         def onQueryProgress(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
-            deliver(_told(progress, event))
+            handle(progress, event)
 
         def onQueryIdle(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
-            deliver(_told(idle, event))
+            handle(idle, event)
 
         def onQueryTerminated(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
-            deliver(_told(terminated, event))
+            handle(terminated, event)
 
-    return Listener()
-
-
-def _told(convert: Spark, event: Spark) -> dict[str, Any] | None:
-    try:
-        converted: dict[str, Any] = convert(event)
-    except Exception:  # noqa: BLE001 - an event of another PySpark is a lost event
-        return None
-    return converted
+    return QueryListener()
 
 
 def started(event: Spark) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which attempt at a task runs in this process."""
+"""The attempt of a task, and the streaming query, that runs in this process."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ if TYPE_CHECKING:
     from pyspark import SparkContext, TaskContext
 
 QUERY_PROPERTY = "sql.streaming.queryId"
-"""The local property by which Spark names the streaming query that a task works for (StreamExecution.QUERY_ID_KEY)."""
+"""The local property with the id of the streaming query that a task belongs to (StreamExecution.QUERY_ID_KEY)."""
 
 
-class Attempt(NamedTuple):
-    """One try at a task, by the numbers that Spark's events give it, too."""
+class AttemptKey(NamedTuple):
+    """An attempt of a task, by the numbers that Spark's events have, too."""
 
     stage: int
     number: int
-    """0 for the first try of this task in this attempt of the stage."""
+    """0 for the first attempt of this task in this attempt of the stage."""
     task: int
     """Unique in the application: `TaskContext.taskAttemptId()`, "Task ID" in events."""
 
@@ -30,13 +30,13 @@ def running_task() -> TaskContext | None:
     return TaskContext.get()
 
 
-def attempt_of(task: TaskContext) -> Attempt:
-    """The numbers of a running task."""
-    return Attempt(task.stageId(), task.attemptNumber(), task.taskAttemptId())
+def attempt_of(task: TaskContext) -> AttemptKey:
+    """The key of a running task."""
+    return AttemptKey(task.stageId(), task.attemptNumber(), task.taskAttemptId())
 
 
 def query_of(task: TaskContext) -> str:
-    """The id of the streaming query that it works for; empty when it is none."""
+    """The id of its streaming query; empty if it belongs to none."""
     return task.getLocalProperty(QUERY_PROPERTY) or ""
 
 

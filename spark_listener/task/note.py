@@ -1,23 +1,23 @@
 """
 The note on a failed attempt: one line in the text of its exception, for Spark drops the accumulators of such attempts.
 
-A note holds everything that the attempt was told until then. Texts of exceptions are written by strangers, so a note counts only
-where a line is nothing else, and when it names the attempt that failed.
+A note holds all throttle times of the attempt until then. Texts of exceptions are untrusted, so a note counts only where a line is
+nothing else, and when it names the attempt that failed.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals
 
-from .attempt import Attempt
-from .rows import StrangeRow, is_count, row, totals_of
+from .attempt import AttemptKey
+from .rows import UnreadableRow, is_count, row, totals_of
 
-__all__ = ["PREFIX", "Attempt", "Note", "read", "text_of"]
+__all__ = ["PREFIX", "AttemptKey", "Note", "put", "read", "text_of"]
 
 PREFIX = "quotascope throttles: "
 _MOST_CHARACTERS = 8_000
@@ -29,7 +29,7 @@ _DECODER = json.JSONDecoder()
 
 
 class Note(NamedTuple):
-    """What a failed attempt was told."""
+    """The throttle times of a failed attempt."""
 
     query: str
     """The id of its streaming query; empty when there is none."""
@@ -37,33 +37,33 @@ class Note(NamedTuple):
     """Of the whole attempt, until it failed."""
 
 
-def text_of(attempt: Attempt, note: Note) -> str:
-    """One line of ASCII and of bounded length: when there are too many clients, those that waited least are counted together."""
+def text_of(attempt: AttemptKey, note: Note) -> str:
+    """One line of ASCII and of bounded length: if there are too many clients, those throttled shortest are counted together."""
     most = len(note.totals)
     while True:
-        text = PREFIX + _json(attempt, note.query, _summed(note.totals, most))
+        rows = [row(each) for each in _summed(note.totals, most)]
+        values = {
+            **attempt._asdict(),
+            "query": note.query[:_MOST_QUERY],
+            "clients": rows,
+        }
+        text = PREFIX + json.dumps(values, separators=(",", ":"))
         if len(text) <= _MOST_CHARACTERS:
             return text
         most //= 2
 
 
-def read(text: str, attempt: Attempt) -> Note | None:
+def read(text: str, attempt: AttemptKey) -> Note | None:
     """The fullest note of this attempt in the text of its failure; None when there is none. Never raises."""
     notes = [note for line in _lines(text) for note in _parsed(line, attempt)]
     return max(notes, key=_fullness, default=None)
 
 
-def _json(attempt: Attempt, query: str, totals: Sequence[ClientTotals]) -> str:
-    rows = [row(each) for each in totals]
-    values = {**attempt._asdict(), "query": query[:_MOST_QUERY], "clients": rows}
-    return json.dumps(values, separators=(",", ":"))
-
-
 def _summed(totals: Sequence[ClientTotals], most: int) -> list[ClientTotals]:
-    """The clients that waited longest, and the others as one for each side."""
-    by_wait = sorted(totals, key=lambda each: each.throttled_ms, reverse=True)
-    kept = {each.client: each for each in by_wait[:most]}
-    for each in by_wait[most:]:
+    """The clients throttled longest, and the others as one for each side."""
+    longest = sorted(totals, key=lambda each: each.throttled_ms, reverse=True)
+    kept = {each.client: each for each in longest[:most]}
+    for each in longest[most:]:
         client = Client(OVERFLOW, OVERFLOW, each.client.side)
         kept[client] = _plus(kept.get(client, ClientTotals(client)), each)
     return list(kept.values())
@@ -93,19 +93,94 @@ def _lines(text: str) -> Iterator[str]:
         end = at
 
 
-def _parsed(line: str, attempt: Attempt) -> Iterator[Note]:
+def _parsed(line: str, attempt: AttemptKey) -> Iterator[Note]:
     try:
         values, end = _DECODER.raw_decode(line)
         if _AFTER.fullmatch(line, end) and isinstance(values, dict):
-            ids = tuple(values.get(name) for name in Attempt._fields)
+            ids = tuple(values.get(name) for name in AttemptKey._fields)
             if all(map(is_count, ids)) and ids == attempt:
                 query, rows = values["query"], values["clients"]
                 if isinstance(query, str) and isinstance(rows, list):
                     yield Note(query[:_MOST_QUERY], tuple(map(totals_of, rows)))
-    except (KeyError, RecursionError, StrangeRow, ValueError):
+    except (KeyError, RecursionError, UnreadableRow, ValueError):
         return
 
 
 def _fullness(note: Note) -> tuple[int, int]:
     responses = sum(each.responses for each in note.totals)
     return responses, sum(each.quota_retries for each in note.totals)
+
+
+class _Line(str):
+    """Shown on a line of its own, whether it is the only argument of an exception or one of several."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"\n{super().__str__()}\n"
+
+    __repr__ = __str__
+
+
+class _Noted(Exception):
+    """Stands at the end of the chain of an exception that shows neither notes nor arguments."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+def put(error: BaseException, write: Callable[[], str]) -> None:
+    """
+    Add the note to the traceback of this exception, in place of an older one.
+
+    Where Python has no notes on exceptions (before 3.11), it is one more of its arguments. Never raises.
+    """
+    try:
+        text = write()
+        if hasattr(error, "add_note"):
+            notes = getattr(error, "__notes__", None)
+            if isinstance(notes, list):
+                notes[:] = [each for each in notes if not _is_ours(each)]
+            error.add_note(text)
+        else:
+            _add_argument(error, text)
+    except Exception:  # noqa: BLE001, S110 - the program's exception matters more than the note on it
+        pass
+
+
+def _add_argument(error: BaseException, text: str) -> None:
+    kept = tuple(each for each in error.args if not isinstance(each, _Line))
+    error.args = (*kept, _Line(text))
+    try:
+        shows = text in str(error)
+    except Exception:  # noqa: BLE001 - of the program's own class
+        shows = False
+    if not shows:
+        error.args = kept
+        _extend_chain(error, _Noted(text))
+
+
+def _extend_chain(error: BaseException, note: _Noted) -> None:
+    """Put the note before the first exception of the chain, in place of an older note."""
+    seen = {id(error)}
+    following = _before(error)
+    while following is not None and not isinstance(following, _Noted):
+        if id(following) in seen:
+            return
+        seen.add(id(following))
+        error, following = following, _before(following)
+    if error.__suppress_context__:
+        error.__cause__ = note
+    else:
+        error.__context__ = note
+
+
+def _before(error: BaseException) -> BaseException | None:
+    """The exception that Python prints before this one."""
+    if error.__suppress_context__:
+        return error.__cause__
+    return error.__context__
+
+
+def _is_ours(note: object) -> bool:
+    return isinstance(note, str) and note.startswith(PREFIX)

@@ -1,7 +1,7 @@
 """
 The packages around what tasks import, in the zip: each gives way to an installed package of its name, or else is empty.
 
-An installed one would win by itself over folders without a module in them, but not when it is installed as editable.
+An installed one takes precedence over folders without a module in them, but not when it is installed as editable.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def give_way(package: ModuleType) -> None:
 
 def _elsewhere(name: str, tried: list[str]) -> ModuleSpec | None:
     parent = sys.modules[name.rpartition(".")[0]]
-    path = [each for each in parent.__path__ if not _leads_to(each, tried)]
+    path = [
+        folder
+        for folder in parent.__path__
+        if not any(file.startswith(folder) for file in tried)
+    ]
     for finder in sys.meta_path:
         find = getattr(finder, "find_spec", None)
         spec: ModuleSpec | None = find and find(name, path)
         if spec is not None and spec.has_location:
             return spec
     return None
-
-
-def _leads_to(folder: str, files: list[str]) -> bool:
-    return any(each.startswith(folder) for each in files)

@@ -13,7 +13,7 @@ from typing import IO
 from quotascope.clients import accounting
 
 HOME = "_quotascope_driver"
-"""The module that tells tasks where to send what they count."""
+"""The module with the accumulator to which tasks send their counts."""
 _FOLDERS = {
     "quotascope/clients/accounting": Path(accounting.__file__).parent,
     "quotascope/spark_listener/task": Path(__file__).parent,
@@ -27,11 +27,11 @@ def write_py_files(
     path: str | Path | IO[bytes], *, accumulator: int | None = None
 ) -> None:
     """
-    Write the zip, which works on Python 3.8 with nothing else of ours installed, and beside it as well.
+    Write the zip, which works on Python 3.8 with or without quotascope installed.
 
     Args:
-        path: of a file whose name ends in ".zip", as Spark wants it; or what takes the bytes.
-        accumulator: the number of the driver's accumulator, with which `throttle_scope()` needs no `Throttles`.
+        path: a file with a name in ".zip", as Spark requires; or a binary file object.
+        accumulator: the number of the driver's accumulator, with which `throttle_scope()` needs no `JobThrottles`.
 
     Raises:
         OSError: the file cannot be written.
@@ -52,19 +52,14 @@ def temporary_py_files(accumulator: int | None) -> str:
 
 
 def _entries(accumulator: int | None) -> Iterator[tuple[str, bytes]]:
-    if Path(
-        __file__
-    ).is_file():  # else this driver has them from such a zip, and its tasks, too
-        yield from _modules()
     if accumulator is not None:
         yield f"{HOME}.py", f"ACCUMULATOR = {accumulator}\n".encode()
-
-
-def _modules() -> Iterator[tuple[str, bytes]]:
-    yield (
-        "quotascope/",
-        b"",
-    )  # a package without a module, which Python before 3.13 finds by this entry only
+    if not Path(
+        __file__
+    ).is_file():  # this driver runs from such a zip; so do its tasks
+        return
+    # a package without a module, which Python before 3.13 finds by this entry only
+    yield "quotascope/", b""
     parent = Path(__file__).with_name("parent.py").read_bytes()
     for name in _PARENTS:
         yield f"{name}/__init__.py", parent + _GIVE_WAY

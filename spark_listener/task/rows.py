@@ -1,27 +1,28 @@
-"""Counts as plain values, which any pickle and any JSON holds."""
+"""Counts of a client as plain values, for pickle and JSON, with names of bounded length."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from quotascope.clients.accounting import Client, ClientTotals
 
-from .names import clipped
-
 _SIDES = ("read", "write", "admin")
+_LONGEST_NAME = 200
+"""Characters of a user or a client-id that are kept."""
 _MOST = 2**53
 """The largest whole number that every JSON holds."""
 
 
-class StrangeRow(ValueError):
-    """What came is no row of counts."""
+class UnreadableRow(ValueError):
+    """Values are not a row of counts."""
 
 
 def row(totals: ClientTotals) -> tuple[Any, ...]:
     """
-    User, client id, side, throttled ms, responses, longest ms, quota retries: without what only the driver's clock can tell.
+    User, client id, side, throttled ms, responses, longest ms, quota retries: without what depends on the driver's clock.
 
-    They are Python's own types, whatever they were counted with: the driver may not have somebody's numpy.
+    They are Python's own types, whatever they were counted with: the driver may lack the job's numpy.
     """
     counts = (
         totals.throttled_ms,
@@ -33,14 +34,14 @@ def row(totals: ClientTotals) -> tuple[Any, ...]:
 
 
 def totals_of(values: object) -> ClientTotals:
-    """The counts of a row. Raises `StrangeRow`."""
+    """The counts of a row. Raises `UnreadableRow`."""
     if not isinstance(values, (list, tuple)) or len(values) != 7:  # noqa: PLR2004 - as `row`
-        raise StrangeRow
+        raise UnreadableRow
     user, client_id, side, *counts = values
     if not isinstance(user, str) or not isinstance(client_id, str):
-        raise StrangeRow
+        raise UnreadableRow
     if side not in _SIDES or not all(map(is_count, counts)):
-        raise StrangeRow
+        raise UnreadableRow
     throttled_ms, responses, longest_ms, quota_retries = counts
     return ClientTotals(
         Client(clipped(user), clipped(client_id), side),
@@ -54,3 +55,11 @@ def totals_of(values: object) -> ClientTotals:
 def is_count(value: object) -> bool:
     """Whether it is a whole number of something."""
     return type(value) is int and 0 <= value <= _MOST
+
+
+def clipped(name: str) -> str:
+    """The name, or its beginning and a checksum of the whole: long names stay different, and are the same wherever they are cut."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    checksum = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:12]
+    return f"{name[: _LONGEST_NAME - len(checksum) - 1]}~{checksum}"

@@ -13,13 +13,13 @@ import yaml
 from tests.cli.conftest import Serve
 from tests.cli.test_transcripts import Cluster, run
 
-from quotascope.cli.ingest import _tell, print_counts
+from quotascope.cli.ingest import _print_report, print_counts
 from quotascope.cli.recommend import _floor
-from quotascope.cli.request_topic import _tell_waits, _told
+from quotascope.cli.request_topic import _print_throttles, _summary
 from quotascope.clients.accounting import ThrottleAccount
 from quotascope.clients.topic_admin import TopicFound
 from quotascope.metrics import QuotaType
-from quotascope.pipeline.ingest import Report
+from quotascope.pipeline.ingest import IngestReport
 from quotascope.pipeline.request_topic import Ensured
 
 QUOTAS = """\
@@ -144,7 +144,7 @@ def test_topic_in_words(
     """Only numbers that are known, each in its number."""
     partitions, replicas = numbers
     found = TopicFound(partitions=partitions, replication_factor=replicas)
-    assert _told("t", Ensured(topic=found, created=created)) == text
+    assert _summary("t", Ensured(topic=found, created=created)) == text
 
 
 def test_files_that_were_not_read_are_named_up_to_ten(
@@ -152,7 +152,7 @@ def test_files_that_were_not_read_are_named_up_to_ten(
 ) -> None:
     """More are counted; names of strangers stay on one line."""
     for count in (1, 10, 11):
-        report = Report(read=1, kept=1)
+        report = IngestReport(read=1, kept=1)
         report.left_out = {f"/f{number}\nx": "a link" for number in range(count)}
         print_counts(report)
         out, errors = capsys.readouterr()
@@ -163,19 +163,19 @@ def test_files_that_were_not_read_are_named_up_to_ten(
         assert ("11 files and folders were not read" in errors) is (count > 10)
 
 
-def test_waits_of_a_topics_creation_are_told(
+def test_throttles_of_a_topics_creation(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """In seconds and on standard error; nothing where there was none."""
     account = ThrottleAccount()
-    _tell_waits(account)
+    _print_throttles(account)
     assert capsys.readouterr() == ("", "")
     for ms in (1_000, 500):
         account.client("alice", "topics", "admin").throttled(ms)
-    _tell_waits(account)
+    _print_throttles(account)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "to wait 1.5 s in all" in err
+    assert "throttled this client for 1.5 s in all" in err
     assert err.endswith("were repeated: 0\n")
 
 
@@ -183,9 +183,9 @@ def test_broken_files_are_told_apart_from_the_counts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """On standard error, each in one line whatever its name is; and the command fails."""
-    report = Report(read=3, kept=2, duplicates=1, broken={"a\nb.gz": "cut off"})
+    report = IngestReport(read=3, kept=2, duplicates=1, broken={"a\nb.gz": "cut off"})
     with pytest.raises(typer.Exit) as ended:
-        _tell(report)
+        _print_report(report)
     assert ended.value.exit_code == 1
     out, err = capsys.readouterr()
     assert out.startswith("3 lines: 2 requests added, ")
@@ -197,7 +197,7 @@ def test_broken_files_are_told_apart_from_the_counts(
 
 def test_counts_alone_are_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
     """With nothing on standard error."""
-    _tell(Report(read=1, kept=1))
+    _print_report(IngestReport(read=1, kept=1))
     assert capsys.readouterr().err == ""
 
 

@@ -1,4 +1,4 @@
-"""What `quotascope doctor` shows of texts from strangers, and while it waits."""
+"""What `quotascope doctor` shows of untrusted texts, and while it waits."""
 
 from __future__ import annotations
 
@@ -12,21 +12,27 @@ from tests.cli.usages import rendered
 from tests.strategies import texts
 
 from quotascope.cli import doctor
-from quotascope.cli.doctor_view import document, view
+from quotascope.cli.doctor_view import as_json, as_table
 from quotascope.cli.main import main
 from quotascope.cli.progress import waiting
-from quotascope.exporter.doctor import Result, Verdict
+from quotascope.exporter.diagnosis import Finding, FindingSeverity
 
 
 @given(texts)
 def test_no_name_can_forge_a_line(text: str) -> None:
     """Markup, line ends and control characters are shown, not obeyed; as JSON they are kept."""
-    found = Result(
-        check="agents", subject=text, verdict=Verdict.LOOK, text=text, advice=f"a{text}"
+    found = Finding(
+        code="x",
+        check="agents",
+        subject=text,
+        severity=FindingSeverity.WARNING,
+        text=text,
+        advice=f"a{text}",
     )
-    shown = rendered(view([found]), 1_000_000)
+    shown = rendered(as_table([found]), 1_000_000)
     assert len(shown.splitlines()) == len(("header", "text", "advice", "", "summary"))
-    assert json.loads(document([found]))["results"][0]["subject"] == text
+    (document,) = json.loads(json.dumps(as_json([found])))["findings"]
+    assert (document["subject"], document["severity"]) == (text, "warning")
 
 
 class Terminal(io.StringIO):
@@ -38,38 +44,40 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
-def test_who_waits_is_told_for_what(
+def test_a_terminal_shows_what_is_waited_for(
     stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a terminal, on standard error; a log of a CI gets nothing of it."""
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
-    with waiting() as told:
-        told(["kafka", "agents"])
+    with waiting() as progress:
+        progress(["kafka", "agents"])
     assert ("waiting for kafka, agents" in stream.getvalue()) is stream.isatty()
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "code"),
+    ("severities", "code"),
     [
         ([], 0),
-        (["fine"], 0),
-        (["fine", "note"], 0),
-        (["look", "fine"], 1),
-        (["note", "look", "fine"], 1),
-        (["broken", "fine"], 2),
-        (["look", "broken", "note"], 2),
+        (["ok"], 0),
+        (["ok", "note"], 0),
+        (["warning", "ok"], 1),
+        (["note", "warning", "ok"], 1),
+        (["error", "ok"], 2),
+        (["warning", "error", "note"], 2),
     ],
 )
 def test_exit_codes(
-    verdicts: list[str], code: int, monkeypatch: pytest.MonkeyPatch
+    severities: list[str], code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worst verdict decides, as docs/operation.md has it: 0 works, 1 shows less than it could, 2 does not work."""
+    """The worst severity decides, as docs/operation.md has it: 0 works, 1 shows less than it could, 2 does not work."""
 
-    async def examined(*_: object) -> list[Result]:
+    async def examined(*_: object) -> list[Finding]:
         return [
-            Result(check="agents", verdict=Verdict(verdict), text="")
-            for verdict in verdicts
+            Finding(
+                code="x", check="agents", severity=FindingSeverity(severity), text=""
+            )
+            for severity in severities
         ]
 
     monkeypatch.setattr(doctor, "examined", examined)

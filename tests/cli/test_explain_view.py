@@ -9,7 +9,7 @@ from rich.console import Console
 from tests.strategies import HOSTILE, broken_texts, texts
 
 from quotascope.cli.explain_view import as_json, as_table
-from quotascope.exporter.explain import explain
+from quotascope.exporter.diagnosis.explain import explain
 from quotascope.exporter.limits import Limits
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 

@@ -8,7 +8,7 @@ from tests.pipeline.history.requests import requests
 
 from quotascope.cli.main import main
 from quotascope.pipeline.history import History
-from quotascope.pipeline.ingest import Tables
+from quotascope.pipeline.ingest import IngestTables
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -22,7 +22,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 @pytest.fixture
 def folder(tmp_path: Path) -> str:
     """A folder with two requests in two pieces, and their history."""
-    tables = Tables.create(str(tmp_path))
+    tables = IngestTables.create(str(tmp_path))
     history = History.create(str(tmp_path))
     for number in range(2):
         tables.requests.append(f"{number}", requests({}))
@@ -36,21 +36,14 @@ def test_a_folder_is_looked_after(
     """Its tables are shown, merged, shortened and cleaned, and each step says what it did."""
     steps = {
         ("status", folder): "2023-11-14 to 2023-11-14",
-        ("compact", folder, "--engine", "local"): "10 files merged",
-        ("drop", folder, "--keep-days", "30"): "5 rows before ",
-        (
-            "drop",
-            folder,
-            "--before",
-            "2024-01-01",
-            "--table",
-            "hours",
-        ): "1 rows before 2024-01-01 dropped",
-        ("clean", folder, "--older-than", "0"): "14 files deleted",
-    }
-    for step, said in steps.items():
+        ("compact", folder, "--engine", "local"): "6 files merged",
+        ("drop", folder, "--before", "2024-01-01", "--table", "seconds"): "1 rows before 2024-01-01 dropped",
+        ("drop", folder, "--keep-days", "30"): "4 rows before ",
+        ("clean", folder, "--older-than", "0"): "9 files deleted",
+    }  # fmt: skip
+    for step, output in steps.items():
         assert run(monkeypatch, *step) == 0
-        assert said in capsys.readouterr().out
+        assert output in capsys.readouterr().out
 
 
 def test_mistakes_are_told(
@@ -71,6 +64,6 @@ def test_mistakes_are_told(
         ("drop", folder): "give one of --before and --keep-days",
         ("status", f"{folder}/nothing"): "there is no table",
     }
-    for step, said in steps.items():
+    for step, output in steps.items():
         assert run(monkeypatch, *step) in (1, 2)
-        assert said in capsys.readouterr().err
+        assert output in capsys.readouterr().err

@@ -10,7 +10,7 @@ import pytest
 
 from quotascope.cli.main import main
 from quotascope.pipeline.errors import NoTable, PipelineError
-from quotascope.pipeline.ingest import Report
+from quotascope.pipeline.ingest import IngestReport
 from quotascope.pipeline.spark import session, stream
 
 COMMAND = ["t", "--bootstrap-servers", "b:1", "--into", "/u", "--checkpoint", "/c"]
@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def start(*arguments: Any, **keywords: Any) -> None:
         asked.append((arguments, keywords))
-        keywords["done"](3, Report(read=5, kept=4, quarantined=1))
+        keywords["done"](3, IngestReport(read=5, kept=4, quarantined=1))
 
     monkeypatch.setattr(session, "session", lambda: "the session")
     monkeypatch.setattr(stream, "stream", start)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from quotascope.pipeline.ingest import Options
+from quotascope.pipeline.ingest import IngestOptions
 from quotascope.pipeline.runs.ingest import ingest_logs
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def usage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     logs["both"] = [*logs["4.4.0"], *logs["4.3.1"]]
     for name, texts in logs.items():
         (folder / f"{name}.log").write_text("".join(texts))
-        ingest_logs([str(folder / f"{name}.log")], str(folder / name), Options())
+        ingest_logs([str(folder / f"{name}.log")], str(folder / name), IngestOptions())
     (folder / "candidates.yaml").write_text(CANDIDATES)
     return folder
 

@@ -8,13 +8,13 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
-from tests.pipeline.recommend.rows import mutated, produced
-from tests.pipeline.report.names import HOSTILE
-from tests.pipeline.runs.folders import make_folder
+from tests.pipeline.recommend.rows import make_folder, mutated, produced
+from tests.pipeline.report.results import HOSTILE
 
 from quotascope.cli.main import main
 from quotascope.pages.words import seconds
@@ -22,20 +22,23 @@ from quotascope.pages.words import seconds
 QUOTASCOPE = Path(sys.executable).with_name("quotascope")
 
 
-def told(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    *arguments: object,
-) -> str:
-    """What a command prints on standard output; it must succeed and say nothing else."""
+@pytest.fixture
+def printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Runs a command; returns what it prints on standard output. It must succeed and print nothing else."""
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(sys, "argv", ["quotascope", *map(str, arguments)])
-    with pytest.raises(SystemExit) as end:
-        main()
-    out, err = capsys.readouterr()
-    assert not end.value.code, err
-    assert err == ""
-    return out
+
+    def run(*arguments: object) -> str:
+        monkeypatch.setattr(sys, "argv", ["quotascope", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        assert not end.value.code, err
+        assert err == ""
+        return out
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +65,10 @@ def candidates(tmp_path: Path) -> Path:
 def test_whatif_fits_a_terminal(
     usage: str,
     candidates: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    printed: Callable[..., str],
 ) -> None:
-    """Candidates below, clients beside each other; what does not fit is told, and names cannot move the cursor."""
-    out = told(monkeypatch, capsys, "whatif", usage, "--candidates", candidates)
+    """Candidates below, clients beside each other; what does not fit is counted, and names cannot move the cursor."""
+    out = printed("whatif", usage, "--candidates", candidates)
     assert max(map(len, out.splitlines())) <= 80
     assert "Candidates, open loop" in out
     assert "3 of 3" in out
@@ -79,8 +81,7 @@ def test_whatif_fits_a_terminal(
 def test_whatif_shows_unlimited_and_unthrottled_apart(
     usage: str,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    printed: Callable[..., str],
 ) -> None:
     """A client under a limit that never throttles it is throttled for 0 s; one without a limit has none, and what an open loop does not measure is null."""
     file = tmp_path / "candidates.yaml"
@@ -91,101 +92,84 @@ def test_whatif_shows_unlimited_and_unthrottled_apart(
     bob = {"name": "bob", "quotas": [{"user": "bob", "producer_byte_rate": 10_000}]}
     file.write_text(yaml.safe_dump({"candidates": [*made, bob]}), encoding="utf-8")
     asked = ("whatif", usage, "--candidates", file)
-    out = told(monkeypatch, capsys, *asked)
+    out = printed(*asked)
     rows = {line.split()[0]: line.split() for line in out.splitlines() if "app1" in line}  # fmt: skip
     assert rows["alice"][-3:] == ["0", "s", "-"]
     assert rows["bob"][-5:-2] == ["produce", "-", "-"]
     assert "-: unlimited under this candidate" in out
-    read = json.loads(told(monkeypatch, capsys, *asked, "--json"))
+    read = json.loads(printed(*asked, "--json"))
     for row in (*read["candidates"], *read["results"]):
         assert row["late_ms"] is row["unsent_requests"] is None
         assert row["muted_ms"] is not None
-    closed = json.loads(told(monkeypatch, capsys, *asked, "--mode", "closed", "--json"))  # fmt: skip
+    closed = json.loads(printed(*asked, "--mode", "closed", "--json"))  # fmt: skip
     assert all(row["late_ms"] is not None for row in closed["results"])
     for mode, cells in (("open", {""}), ("closed", {"0"})):
-        text = told(monkeypatch, capsys, *asked, "--mode", mode, "--csv", "-")
+        text = printed(*asked, "--mode", mode, "--csv", "-")
         found = list(csv.DictReader(text.splitlines()))
         assert {row["unsent_bytes"] for row in found} == cells
         assert all(row["muted_ms"].isdigit() for row in found)
 
 
-def test_recommend_refuses_a_short_log(
-    usage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With one line that says what to do, and exit code 1."""
-    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, "--json"])
-    with pytest.raises(SystemExit) as end:
-        main()
-    out, err = capsys.readouterr()
-    assert (end.value.code, out) == (1, "")
-    assert "the history covers 1 min, with requests in 1 hour: less than a day" in err
-    assert "--short-log" in err
-
-
-def test_whatif_tells_what_throttles_pushed_back(
+def test_whatif_shows_delays(
     usage: str,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    printed: Callable[..., str],
 ) -> None:
     """In closed loop: by how much each candidate makes requests later, and how many it keeps back; open loop has no such thing."""
     file = tmp_path / "candidates.yaml"
     grid = {"user": "<default>", "key": "producer_byte_rate", "values": [400, 10_000]}
     file.write_text(yaml.safe_dump({"grid": [grid]}), encoding="utf-8")
     asked = ("whatif", usage, "--candidates", file)
-    out = told(monkeypatch, capsys, *asked, "--mode", "closed")
-    told_as_json = told(monkeypatch, capsys, *asked, "--mode", "closed", "--json")
+    out = printed(*asked, "--mode", "closed")
+    as_json = printed(*asked, "--mode", "closed", "--json")
     assert max(map(len, out.splitlines())) <= 80
     table = out[out.index("later by") :].splitlines()
-    for number, each in enumerate(json.loads(told_as_json)["candidates"], start=1):
+    for number, each in enumerate(json.loads(as_json)["candidates"], start=1):
         line = f"{number} {seconds(each['late_ms'] / 1_000)} {each['unsent_requests']}"
         assert line in [" ".join(words.split()) for words in table]
-    assert "later by" not in told(monkeypatch, capsys, *asked)
+    assert "later by" not in printed(*asked)
 
 
 def test_whatif_prints_one_thing_at_a_time(
     usage: str,
     candidates: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    printed: Callable[..., str],
 ) -> None:
     """With - as a file, standard output holds that document and nothing else."""
-    out = told(monkeypatch, capsys, "whatif", usage, "--candidates", candidates, "--json")  # fmt: skip
+    out = printed("whatif", usage, "--candidates", candidates, "--json")  # fmt: skip
     assert len(json.loads(out)["candidates"]) == 7
-    out = told(monkeypatch, capsys, "whatif", usage, "--candidates", candidates, "--csv", "-")  # fmt: skip
+    out = printed("whatif", usage, "--candidates", candidates, "--csv", "-")  # fmt: skip
     assert out.startswith('"candidate",')
 
 
 def test_recommend_fits_a_terminal(
     usage: str,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    printed: Callable[..., str],
 ) -> None:
-    """Limits beside the configured ones, what would change, who would be hit; a command is one line, to be copied."""
+    """Limits beside the configured ones, what would change, throttled clients; a command is one line, to be copied."""
     now = tmp_path / "now.yaml"
     rules = [{"user": "alice", "client-id": "app1", "producer_byte_rate": 20_000}, {"user": "bob", "producer_byte_rate": 9_000}]  # fmt: skip
     now.write_text(yaml.safe_dump({"quotas": rules}), encoding="utf-8")
-    out = told(monkeypatch, capsys, "recommend", usage, "--short-log", "--quotas", now)
+    out = printed("recommend", usage, "--short-log", "--quotas", now)
     lines = out.splitlines()
     commands = [line for line in lines if line.startswith("kafka-configs.sh ")]
     assert len(commands) == 3
     assert max(len(line) for line in lines if line not in commands) <= 80
-    for words in ("Made of 1 min of log", "in 1 of the 168 hours", "less than a day", "0 of 186 requests (0 %)", "What would change", "~ producer_byte_rate 9000 -> ", "alice / app1", "none of which was run", "Nothing was applied."):  # fmt: skip
+    for words in ("The log covers 1 min ", "in 1 of the 168 hours", "less than a day", "0 of 186 requests (0 %)", "What would change", "~ producer_byte_rate 9000 -> ", "alice / app1", "none of which was run", "Nothing was applied."):  # fmt: skip
         assert words in out, words
     assert "\u202e" not in out
 
 
-def test_recommend_writes_what_it_is_told_to(
+def test_recommend_writes_files(
     usage: str,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    printed: Callable[..., str],
 ) -> None:
     """A page, a table, a document, a script and manifests, all at once, beside what is shown."""
     files = {name: tmp_path / f"out.{name}" for name in ("html", "csv", "json-file", "commands", "strimzi")}  # fmt: skip
     options = [each for name, file in files.items() for each in (f"--{name}", file)]
-    out = told(monkeypatch, capsys, "recommend", usage, "--short-log", *options, "--key", "producer_byte_rate", "--floor", "producer_byte_rate=77000")  # fmt: skip
+    out = printed("recommend", usage, "--short-log", *options, "--key", "producer_byte_rate", "--floor", "producer_byte_rate=77000")  # fmt: skip
     assert "3 limits" in out
     assert "77 kB/s" in out
     assert all(file.stat().st_size > 100 for file in files.values())
@@ -193,16 +177,28 @@ def test_recommend_writes_what_it_is_told_to(
     assert "producer_byte_rate=77000" in files["commands"].read_text(encoding="utf-8")
 
 
-def test_file_that_cannot_be_written(
-    usage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
-    """It is one line, and an exit code."""
-    page = tmp_path / "missing" / "page.html"
-    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, "--short-log", "--html", str(page)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "messages"),
+    [
+        ([], ["the history covers 1 min, with requests in 1 hour: less than a day", "--short-log"]),
+        (["--short-log", "--html", "missing/page.html"], ["No such file or directory"]),
+    ],
+    ids=["short log", "no folder"],
+)  # fmt: skip
+def test_recommend_fails(
+    options: list[str],
+    messages: list[str],
+    usage: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With one line that says what to do, and exit code 1; nothing is printed."""
+    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, *options])
     with pytest.raises(SystemExit) as end:
         main()
-    assert end.value.code == 1
-    assert "No such file or directory" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert (end.value.code, out) == (1, "")
+    assert all(message in err for message in messages)
 
 
 def test_progress_is_shown_on_a_terminal(usage: str) -> None:

@@ -8,8 +8,8 @@ from tests.cli.usages import rendered, usage_of
 
 from quotascope.cli.quotas.change_view import Affected, view
 from quotascope.cli.quotas.list_view import as_json, as_table
-from quotascope.exporter.ip_impact import IpImpact
-from quotascope.exporter.rule_usage import IpUsage, RuleUsage
+from quotascope.exporter.diagnosis.impact import IpImpact
+from quotascope.exporter.diagnosis.rule_usage import IpUsage, RuleUsage
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.quotas import IpEntity, QuotaSet, difference
 

@@ -32,11 +32,11 @@ def test_files_are_written(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A page and a picture, beside the tables."""
-    page, picture = tmp_path / "a.html", tmp_path / "a.png"
+    page, picture = tmp_path / "a.html", tmp_path / "a.svg"
     path = log(tmp_path / "app-1")
-    assert run(monkeypatch, "spark", "report", path, "--html", page, "--png", picture) == 0  # fmt: skip
+    assert run(monkeypatch, "spark", "report", path, "--html", page, "--svg", picture) == 0  # fmt: skip
     assert page.read_text().startswith("<!doctype html>")
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.read_text().startswith("<svg ")
     out, err = capsys.readouterr()
     assert "billing" in out
     assert err == ""
@@ -80,7 +80,7 @@ def test_file_that_cannot_be_written(
     assert len(err.splitlines()) <= 2
 
 
-@pytest.mark.parametrize("output", ["--html", "--png"])
+@pytest.mark.parametrize("output", ["--html", "--svg"])
 def test_output_that_cannot_be_written_is_told_first(
     output: str,
     tmp_path: Path,

@@ -1,4 +1,4 @@
-"""What `quotascope status` shows of names from strangers."""
+"""What `quotascope status` shows of untrusted names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.exporter.examples import health, snapshot
 from tests.strategies import texts
 
 from quotascope.cli.status_view import view
-from quotascope.exporter.diagnosis import Finding, Severity
+from quotascope.exporter.diagnosis import Finding, FindingSeverity
 from quotascope.exporter.snapshot import EntityUsage, Folds
 
 WIDTHS = [80, 100, 160, 250]
@@ -46,7 +46,7 @@ def test_a_long_name_leaves_room_for_the_numbers(width: int) -> None:
 
 
 def test_a_folded_entity_is_shown_all_the_same() -> None:
-    """The terminal has room for whoever matters, whatever the metrics show."""
+    """The terminal shows what matters, whatever the metrics leave out."""
     waits = usage_of("bob", "app", throttle_time_seconds=1.0)
     shown = snapshot(left_out=(waits,), folds=Folds(overflow=1))
     text = rendered(view(shown, [], 10), 160)
@@ -55,7 +55,7 @@ def test_a_folded_entity_is_shown_all_the_same() -> None:
 
 
 def test_unknown_throttle_times_are_not_none() -> None:
-    """An agent may not export them: then nobody can say that nothing is throttled."""
+    """An agent may not export them: then it is unknown whether an entity is throttled."""
     blind, other = usage_of("bob", limit=None), usage_of("carol", usage=900.0)
     blind.throttle_known = other.throttle_known = False
     text = rendered(view(snapshot(blind), [], 10), 160)
@@ -70,7 +70,13 @@ def test_no_name_breaks_a_line_or_moves_the_cursor(name: str) -> None:
     """Sources, findings, nodes and entities come from outside; markup in them is only text."""
     hostile = f"[/][bold]{name}"
     shown = snapshot(usage_of(hostile, hostile), sources=(health(hostile),))
-    finding = Finding(severity=Severity.ERROR, text=hostile, advice=hostile)
+    finding = Finding(
+        code="x",
+        check="agents",
+        severity=FindingSeverity.ERROR,
+        text=hostile,
+        advice=hostile,
+    )
     text = rendered(view(shown, [finding], 10), 5_000)
     assert all(line.isprintable() for line in text.split("\n"))
     assert text.count("[/][bold]") >= 4

@@ -1,13 +1,13 @@
 """A workload that meets every kind of client quota, and the rules it meets: what request logs for the replay are recorded with."""
 
-import json
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
+
+from quotascope.quotas import QuotaSet, from_admin, quotas_yaml
 
 from .cluster import Cluster
 from .quotas import Quotas, Rule
@@ -79,15 +79,9 @@ class Recording:
     log: bytes
     rules: tuple[Rule, ...]
 
-    def rules_json(self, note: str = "") -> str:
-        """The rules as `make replay-check` reads them."""
-        rules = [{"entity": entity, "values": values} for entity, values in self.rules]
-        return json.dumps({"note": note, "rules": rules}, indent=1) + "\n"
-
-    def save(self, log: Path, rules: Path) -> None:
-        """Write both, the log as it is."""
-        log.write_bytes(self.log)
-        rules.write_text(self.rules_json())
+    def rules_yaml(self) -> str:
+        """The rules as a file of quotas, which `make replay-check` reads."""
+        return quotas_yaml(QuotaSet({from_admin(entity): values for entity, values in self.rules}))  # fmt: skip
 
 
 def record(

@@ -7,13 +7,13 @@ from tests.conformance.runner import Runner
 from tests.conformance.settings import member
 
 from quotascope.clients.throttling import (
-    ApiKey,
     ClientConnection,
     ClientKind,
     first_waiting_version,
     throttle_time_sensor,
 )
 from quotascope.metrics import KafkaRelease, Registry
+from quotascope.metrics.protocol import ApiKey
 
 
 class ClientThrottleRunner(Runner):

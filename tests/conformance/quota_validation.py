@@ -4,10 +4,8 @@ from tests.conformance import expectations
 from tests.conformance.fields import Fields, as_text
 from tests.conformance.runner import Runner
 
-from quotascope.metrics import INVALID_REQUEST, validate_alteration
-
-_ERRORS = {INVALID_REQUEST: "INVALID_REQUEST"}
-"""What Kafka calls the error codes."""
+from quotascope.metrics import validate_alteration
+from quotascope.metrics.protocol import ErrorCode
 
 
 class QuotaValidationRunner(Runner):
@@ -22,4 +20,6 @@ class QuotaValidationRunner(Runner):
         changes = [(step.text("key"), float(step.number("value")))]
         found = validate_alteration(names, changes, release=self._release)
         codes = {each.error_code for each in found}
-        expectations.text(step, "+".join(_ERRORS[code] for code in codes) or "NONE")
+        expectations.text(
+            step, "+".join(ErrorCode(code).name for code in codes) or "NONE"
+        )

@@ -9,13 +9,13 @@ from tests.differential.wire import flag
 from tests.strategies import EPOCH_MS
 
 from quotascope.clients.throttling import (
-    ApiKey,
     ClientConnection,
     client_waits,
     has_throttle_time,
     least_loaded,
 )
 from quotascope.metrics import KAFKA_4_4, KafkaRelease
+from quotascope.metrics.protocol import ApiKey
 
 pytestmark = marks()
 SHARE = 0.05

@@ -10,8 +10,8 @@ from tests.differential.kafka import Kafka
 from tests.differential.operation import Operation
 from tests.differential.wire import Word
 
-from quotascope.clients.throttling import ApiKey
 from quotascope.metrics import KAFKA_4_4
+from quotascope.metrics.protocol import ApiKey
 
 pytestmark = pytest.mark.java
 FILE = Path(__file__).parents[1] / "conformance" / "kafka-vectors.json"

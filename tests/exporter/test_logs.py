@@ -14,9 +14,10 @@ import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from quotascope.exporter.config import LogConfig, LogFormat, LogLevel
-from quotascope.exporter.logs import configure_logs
+from quotascope.exporter.logs import RateLimitedLog, configure_logs
 
 HOSTILE = 'a"b\\c\nlevel=error msg=forged \x1b[31m\r\u2028 = \U0001f600'
 
@@ -186,3 +187,16 @@ def test_record_that_cannot_be_formatted_ends_nothing(
     configure_logs(LogConfig(format=LogFormat.LOGFMT), io.StringIO())
     logging.getLogger("lib").error("%d", "x")
     assert "Logging error" in capsys.readouterr().err
+
+
+def test_at_once_and_then_once_a_minute() -> None:
+    """With how often it happened since the last line, and what it was this time."""
+    now = 0.0
+    event = RateLimitedLog("it rains", clock=lambda: now)
+    with capture_logs() as lines:
+        for now in (0.0, 1.0, 59.0, 60.0, 61.0):
+            event.add(at=now)
+    assert lines == [
+        {"event": "it rains", "log_level": "warning", "times": 1, "at": 0.0},
+        {"event": "it rains", "log_level": "warning", "times": 3, "at": 60.0},
+    ]

@@ -33,6 +33,8 @@ dashboards/columns.py number(width) 120
 dashboards/panels.py Row.height 8
 demo/cast.py CreateTopics.version 7
 demo/cast.py Rhythm.jitter 0.1
+exporter/api/client.py exporter_target(timeout_seconds) 10.0
+exporter/api/handlers.py _json(status) 200
 exporter/collection/collection.py __init__(max_age_seconds) 1.0
 exporter/limits/model.py NodeSettings.quota_window_seconds 1.0
 exporter/limits/model.py NodeSettings.controller_quota_samples 11
@@ -41,8 +43,6 @@ exporter/limits/refresh.py __init__(timeout_seconds) 30.0
 exporter/limits/refresh.py __init__(interval_seconds) 30.0
 exporter/mapping.py Attribute.divisor 1.0
 exporter/otlp/push.py OtlpReceiver.timeout_seconds 10.0
-exporter/own_page/access.py exporter_target(timeout_seconds) 10.0
-exporter/page/serving.py _json(status) 200
 exporter/sources/build.py __init__(timeout_seconds) 60.0
 exporter/sources/fetch.py HttpTarget.timeout_seconds 60.0
 exporter/web/connection.py handle_error(status) 500
@@ -61,26 +61,22 @@ metrics/config.py __init__(samples) 2
 metrics/window_config.py WindowConfig.samples 11
 metrics/window_config.py WindowConfig.window_seconds 1
 pages/words.py shown(most) 60
+pages/scales.py round_seconds(most) 8
 pipeline/kernels/compiled.py _Way.least_work 200000
 pipeline/recommend/policy.py Policy.share 0.01
 pipeline/recommend/policy.py Policy.headroom 0.2
-pipeline/report/scales.py round_values(most) 6
-pipeline/report/scales.py round_times(most) 8
+pages/scales.py round_values(most) 6
+pages/scales.py round_times(most) 8
 pipeline/request_log/messages.py ProduceRequest.acks -1
 pipeline/request_log/messages.py ReplicaState.replica_id -1
 pipeline/request_log/messages.py FetchRequest.replica_id -1
-pipeline/table/layout.py Layout.buckets 1
+pipeline/table/layout.py TableLayout.buckets 1
 pipeline/table/table.py clean(older_than_hours) 24
-pipeline/validation/shapes.py _FetchRequest.session_epoch -1
 pipeline/whatif/mode.py Settings.drain_ms 3600000
 pipeline/whatif/mode.py Settings.rows_at_once 1 << 20
 pipeline/whatif/mode.py Settings.cells_at_once 1 << 18
 spark_listener/job/queries.py __init__(most) 1000
 spark_listener/listener.py __init__(interval_seconds) 1.0
-spark_listener/properties.py Settings.interval_seconds 1.0
-spark_listener/properties.py Settings.queue_capacity 10000
-spark_listener/report/timeline.py timeline(most) 40
-spark_listener/report/timeline.py ticks(most) 8
 """
 """File, field or parameter, number."""
 

@@ -15,9 +15,9 @@ import atheris
 from .named import target
 
 _READERS: Final = [
+    "quotascope.exporter.api",
     "quotascope.exporter.config",
     "quotascope.exporter.discovery",
-    "quotascope.exporter.own_page",
     "quotascope.exporter.page.query",
     "quotascope.exporter.sources",
     "quotascope.exporter.web",

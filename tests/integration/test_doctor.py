@@ -29,26 +29,26 @@ def examined(file: Path, code: int) -> dict[str, list[dict[str, str]]]:
     shown = run("doctor", "--config", file, "--json", "--scrape-interval", "10s")
     assert (shown.returncode, shown.stderr) == (code, "")
     results: dict[str, list[dict[str, str]]] = {}
-    for result in json.loads(shown.stdout)["results"]:
+    for result in json.loads(shown.stdout)["findings"]:
         results.setdefault(result["check"], []).append(result)
     return results
 
 
-def verdicts(results: Mapping[str, list[dict[str, str]]], check: str) -> list[str]:
-    """How the results of one check are."""
-    return [result["verdict"] for result in results[check]]
+def severities(results: Mapping[str, list[dict[str, str]]], check: str) -> list[str]:
+    """How bad the findings of one check are."""
+    return [result["severity"] for result in results[check]]
 
 
-def test_missing_permissions_are_told_apart(
+def test_missing_permissions_are_separate_findings(
     guarded_kafka: Cluster, tmp_path: Path
 ) -> None:
-    """Each request is tried: one without rights is told both grants that it lacks, while the agent is fine."""
+    """Each request is tried: a user without rights gets the grants that it lacks, while the agent is read."""
     file = tmp_path / "quotascope.yaml"
     write_config(file, settings(guarded_kafka, "mallory"))
     found = examined(file, 2)
-    assert verdicts(found, "kafka") == ["fine"]
+    assert severities(found, "kafka") == ["ok"]
     assert found["kafka"][0]["text"].endswith("1 brokers, Kafka 4.3 or newer.")
-    assert verdicts(found, "permissions") == ["broken"] * 3
+    assert severities(found, "permissions") == ["error"] * 3
     operations = [
         result["advice"].partition("--operation ")[2] for result in found["permissions"]
     ]
@@ -57,41 +57,43 @@ def test_missing_permissions_are_told_apart(
         "DescribeConfigs --cluster",
         "Describe --cluster",
     ]
-    assert verdicts(found, "agents") == verdicts(found, "clocks") == ["fine"]
+    assert severities(found, "agents") == severities(found, "clocks") == ["ok"]
     assert "jolokia" in found["agents"][0]["text"]
 
 
-def test_wrong_password_is_told_at_once(guarded_kafka: Cluster, tmp_path: Path) -> None:
+def test_a_wrong_password_is_found_at_once(
+    guarded_kafka: Cluster, tmp_path: Path
+) -> None:
     """It keeps nothing else from being looked at, and shows nowhere."""
     wrong = settings(guarded_kafka, "mallory")
     wrong["kafka"]["sasl"]["password"] = "s3cret"
     file = tmp_path / "quotascope.yaml"
     write_config(file, wrong)
     found = examined(file, 2)
-    assert verdicts(found, "kafka") == ["broken"]
+    assert severities(found, "kafka") == ["error"]
     assert "kafka.sasl" in found["kafka"][0]["advice"]
     assert "permissions" not in found
-    assert verdicts(found, "agents") == ["fine"]
+    assert severities(found, "agents") == ["ok"]
     assert "s3cret" not in json.dumps(found)
 
 
-def test_everything_is_fine_for_who_may_read(
+def test_everything_is_in_order_for_a_user_with_rights(
     guarded_kafka: Cluster, tmp_path: Path
 ) -> None:
-    """All that is left is that nobody has a quota."""
+    """What is left is that no quota is configured."""
     file = tmp_path / "quotascope.yaml"
     write_config(file, settings(guarded_kafka, "admin"))
     found = examined(file, 1)
-    assert verdicts(found, "permissions") == ["fine"] * 3
-    assert verdicts(found, "windows") == ["fine"]
-    assert verdicts(found, "quotas") == ["look", "fine"]
+    assert severities(found, "permissions") == ["ok"] * 3
+    assert severities(found, "windows") == ["ok"]
+    assert severities(found, "quotas") == ["warning", "ok"]
     assert found["quotas"][0]["text"].startswith("No client quota is configured")
 
 
 def test_other_credentials_count_after_sighup(
     guarded_kafka: Cluster, tmp_path: Path
 ) -> None:
-    """The running exporter reads the limits as somebody else, with a connection of its own, and never stops to answer."""
+    """The running exporter reads the limits as another user, with a connection of its own, and never stops to answer."""
     with serving(tmp_path / "serve", settings(guarded_kafka, "mallory")) as exporter:
         assert not list(exporter.page().series("kafka_quota_rules"))
         write_config(exporter.config, settings(guarded_kafka, "admin"))

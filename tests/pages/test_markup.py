@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from xml.etree.ElementTree import tostring
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.pages.markup import element, written
+from quotascope.pages.markup import element, framed, table, written
+from quotascope.pages.style import STYLE
 
 
 class _Seen(HTMLParser):
@@ -51,3 +54,55 @@ def test_names_and_values_of_attributes() -> None:
         "x2": "0.33",
         "aria-label": "",
     }
+
+
+def test_page_needs_nothing_else() -> None:
+    """Its style is in it, nothing may be fetched or run, and its title is one line of text."""
+    page = framed("a<b\n", [element("p", "x & y")])
+    assert page == (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>a&lt;b\\n</title><style>{STYLE}</style></head>"
+        "<body><main><p>x &amp; y</p></main></body></html>\n"
+    )
+
+
+def test_title_is_never_long() -> None:
+    """Two hundred characters, whatever a cluster is called."""
+    page = framed("x" * 500, [])
+    assert f"<title>{'x' * 199}…</title>" in page
+
+
+def test_columns_have_the_kind_of_their_head() -> None:
+    """# is for numbers, = for words of ours, and all else for names; elements may be cells."""
+    made = table(("who", "#bytes", "=how"), [("etl", "7", element("b", "full"))])
+    assert tostring(made, encoding="unicode") == (
+        '<div class="wide"><table>'
+        '<thead><tr><th class="name">who</th><th class="number">bytes</th><th class="word">how</th></tr></thead>'
+        '<tbody><tr><td class="name">etl</td><td class="number">7</td><td class="word"><b>full</b></td></tr></tbody>'
+        "</table></div>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "caption"), [(2, None), (3, "and 1 more"), (2_002, "and 2,000 more")]
+)
+def test_rows_beyond_the_most_are_counted(rows: int, caption: str | None) -> None:
+    """A long table ends with how many there are beside it."""
+    made = table(("who",), [("etl",)] * rows, most=2)
+    assert len(made.findall(".//tbody/tr")) == 2
+    assert made.findtext(".//caption") == caption
+
+
+def test_row_of_another_length() -> None:
+    """A row that does not fit its heads is a mistake, not a crooked table."""
+    with pytest.raises(ValueError, match="zip"):
+        table(("who", "#bytes"), [("etl",)])
+
+
+def test_a_hundred_rows_are_shown_if_nothing_is_said() -> None:
+    """As many as somebody may look through."""
+    made = table(("who",), [("etl",)] * 101)
+    assert len(made.findall(".//tbody/tr")) == 100
+    assert made.findtext(".//caption") == "and 1 more"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.pages.words import counted, moment, seconds, shown
+from quotascope.pages.words import counted, moment, seconds, shown, text_cell
 
 
 @given(st.text(st.characters(codec=None, exclude_categories=())))
@@ -82,3 +82,11 @@ def test_numbers_of_things() -> None:
     ]
     assert counted(12_000, "retry") == "12,000 retries"
     assert counted(3, "lost executor") == "3 lost executors"
+
+
+@pytest.mark.parametrize("first", "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20'")
+def test_no_text_is_a_formula(first: str) -> None:
+    """An apostrophe goes before each character that begins one, and before an apostrophe, so that it can be removed."""
+    assert text_cell(f"{first}1") == f"'{first}1"
+    assert text_cell(f"1{first}") == f"1{first}"
+    assert text_cell("") == ""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +44,3 @@ def test_commands_are_understood(page: str) -> None:
             assert rest[0] in command.commands, f"no command {rest[0]}: {words}"
             command, rest = command.commands[rest[0]], rest[1:]
         assert command.make_context("quotascope", list(rest)).params
-
-
-def test_programs_run_as_files() -> None:
-    """As spark-submit starts them: by their path, in no package."""
-    texts = [(ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES]
-    paths = set(re.findall(r"pipeline/spark/\w+\.py", "".join(texts)))
-    named = set(re.findall(r"quotascope\.pipeline\.spark\.\w+ as it", "".join(texts)))
-    paths |= {f"pipeline/spark/{name.split('.')[3].split()[0]}.py" for name in named}
-    assert paths == {"pipeline/spark/whatif.py"}
-    for path in paths:
-        done = subprocess.run([sys.executable, ROOT / path, "--help"], capture_output=True, text=True, check=False)  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        assert "usage: " in done.stdout

@@ -10,7 +10,7 @@ from tests.spark.settling import settle
 
 from quotascope.clients.accounting import ThrottleAccount
 from quotascope.spark_listener import Listener
-from quotascope.spark_listener.task import Throttles
+from quotascope.spark_listener.task import JobThrottles
 
 
 class Told(NamedTuple):
@@ -71,7 +71,7 @@ class Watched(NamedTuple):
     listener: Listener
 
     @property
-    def throttles(self) -> Throttles:
+    def throttles(self) -> JobThrottles:
         """What tasks get."""
         assert self.listener.throttles is not None
         return self.listener.throttles

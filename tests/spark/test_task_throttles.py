@@ -15,11 +15,11 @@ from pyspark.sql.types import LongType
 from tests.spark.telling import Told, Watched, first_attempt, rows
 
 from quotascope.spark_listener import attach
-from quotascope.spark_listener.task import Throttles, throttle_scope
+from quotascope.spark_listener.task import JobThrottles, throttle_scope
 
 pytestmark = pytest.mark.real
 
-Work = Callable[[Told, Throttles], Iterable[int]]
+Work = Callable[[Told, JobThrottles], Iterable[int]]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def told(tmp_path: Path) -> Told:
     return Told(tmp_path, f"told-{uuid.uuid4().hex[:12]}")
 
 
-def fails_within(told: Told, throttles: Throttles) -> Iterable[int]:
+def fails_within(told: Told, throttles: JobThrottles) -> Iterable[int]:
     """The usual case."""
     with throttles.scope() as account:
         list(rows(told, account))
@@ -44,7 +44,7 @@ def fails_within(told: Told, throttles: Throttles) -> Iterable[int]:
     return []
 
 
-def fails_while_rows_are_made(told: Told, throttles: Throttles) -> Iterable[int]:
+def fails_while_rows_are_made(told: Told, throttles: JobThrottles) -> Iterable[int]:
     """A generator, which Spark runs."""
     with throttles.scope() as account:
         yield from rows(told, account)
@@ -52,7 +52,7 @@ def fails_while_rows_are_made(told: Told, throttles: Throttles) -> Iterable[int]
             raise KeyError("no")
 
 
-def is_wrapped_outside(told: Told, throttles: Throttles) -> Iterable[int]:
+def is_wrapped_outside(told: Told, throttles: JobThrottles) -> Iterable[int]:
     """The note is on the cause, and Python prints that, too."""
     try:
         return list(fails_within(told, throttles))
@@ -60,7 +60,7 @@ def is_wrapped_outside(told: Told, throttles: Throttles) -> Iterable[int]:
         raise RuntimeError("quotascope throttles: {}\nnot so") from error
 
 
-def fails_in_the_second_scope(told: Told, throttles: Throttles) -> Iterable[int]:
+def fails_in_the_second_scope(told: Told, throttles: JobThrottles) -> Iterable[int]:
     """Its note has what the first one counted, as does that of a scope around another."""
     with throttles.scope() as account:
         told.tell(account, 5)
@@ -69,14 +69,14 @@ def fails_in_the_second_scope(told: Told, throttles: Throttles) -> Iterable[int]
     return fails_within(told, throttles)
 
 
-def is_swallowed(told: Told, throttles: Throttles) -> Iterable[int]:
+def is_swallowed(told: Told, throttles: JobThrottles) -> Iterable[int]:
     """The task succeeds all the same."""
     with suppress(ValueError):
         fails_within(told, throttles)
     return []
 
 
-def is_told_late(told: Told, throttles: Throttles) -> Iterable[int]:
+def is_told_late(told: Told, throttles: JobThrottles) -> Iterable[int]:
     """After the scope, as by a flush."""
     with throttles.scope() as account:
         told.tell(account, 5)
@@ -84,7 +84,7 @@ def is_told_late(told: Told, throttles: Throttles) -> Iterable[int]:
     return []
 
 
-def leaves(told: Told, throttles: Throttles) -> Iterable[int]:
+def leaves(told: Told, throttles: JobThrottles) -> Iterable[int]:
     """With an exception that is none of the ordinary kind."""
     with throttles.scope() as account:
         told.tell(account, 5)
@@ -93,7 +93,7 @@ def leaves(told: Told, throttles: Throttles) -> Iterable[int]:
     return []
 
 
-def has_an_old_exception(told: Told, throttles: Throttles) -> Iterable[int]:
+def has_an_old_exception(told: Told, throttles: JobThrottles) -> Iterable[int]:
     """As on Pythons before 3.11, where exceptions have no notes."""
 
     class OldError(ValueError):
@@ -168,7 +168,7 @@ def test_what_is_evaluated_twice_waited_twice(watched: Watched, told: Told) -> N
     assert watched.counted(told.client_id).throttled_ms == sum(told.truth()) == 24
 
 
-def makes_rows(told: Told, throttles: Throttles) -> Iterable[int]:
+def makes_rows(told: Told, throttles: JobThrottles) -> Iterable[int]:
     """More than are wanted."""
     with throttles.scope() as account:
         yield from rows(told, account)
@@ -182,7 +182,7 @@ def test_rows_that_nobody_wants_were_still_waited_for(
     assert watched.counted(told.client_id).throttled_ms == sum(told.truth()) > 0
 
 
-def keeps_its_client(told: Told, throttles: Throttles) -> Iterable[int]:
+def keeps_its_client(told: Told, throttles: JobThrottles) -> Iterable[int]:
     """For the next task in its process."""
     kept = sys.__dict__
     with throttles.scope() as account:
@@ -201,7 +201,7 @@ def test_clients_may_be_kept_for_the_next_task(watched: Watched, told: Told) -> 
     assert watched.counted(told.client_id).throttled_ms == 8 * 7
 
 
-def dies(told: Told, throttles: Throttles) -> Iterable[int]:
+def dies(told: Told, throttles: JobThrottles) -> Iterable[int]:
     """As one that is killed for its memory."""
     with throttles.scope() as account:
         told.tell(account, 5)
@@ -210,7 +210,7 @@ def dies(told: Told, throttles: Throttles) -> Iterable[int]:
     return []
 
 
-def fails_elsewhere(told: Told, throttles: Throttles) -> Iterable[int]:
+def fails_elsewhere(told: Told, throttles: JobThrottles) -> Iterable[int]:
     """Where no scope is open."""
     with throttles.scope() as account:
         told.tell(account, 5)

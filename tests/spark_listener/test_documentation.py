@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from quotascope.metrics.catalog import Family, FamilyType, job_families
-from quotascope.spark_listener.events import Cause
+from quotascope.spark_listener.events import FailureCause
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -30,4 +30,4 @@ def test_every_family_is_told() -> None:
 def test_every_cause_is_told() -> None:
     """In the order of their evidence."""
     told = [line.split("`")[1] for line in rows("spark-report.md", "| `")]
-    assert told == [cause.value for cause in Cause]
+    assert told == [cause.value for cause in FailureCause]

@@ -40,8 +40,8 @@ def page(dashboard: Mapping[str, Any], prometheus: Prometheus) -> str:
         for each in dashboard["templating"]["list"]
         if each["name"] in prometheus.variables
     )
-    told = f"{chosen} last {prometheus.minutes} minutes; drawn without Grafana"
-    title = f"{escape(dashboard['title'])}<small>{escape(told)}</small>"
+    subtitle = f"{chosen} last {prometheus.minutes} minutes; drawn without Grafana"
+    title = f"{escape(dashboard['title'])}<small>{escape(subtitle)}</small>"
     return f'<!doctype html><meta charset="utf-8"><style>{_STYLE}</style><h1>{title}</h1>{panels}\n'
 
 

@@ -18,7 +18,7 @@ _LONGEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class EventBatch:
     """What one round trip brought."""
 
     texts: tuple[str, ...]
@@ -50,12 +50,12 @@ class Batches:
         self._nothing = jvm.java.util.ArrayList()
         self._take = self._composed(queue)
 
-    def take(self) -> Batch:
+    def take(self) -> EventBatch:
         """The oldest events that are there."""
         text: str = self._take.invokeWithArguments(self._nothing)
         lines = text.split("\n")
         events = len(lines) - len(self._counters)
-        return Batch(
+        return EventBatch(
             texts=tuple(lines[:events]), counts=tuple(map(int, lines[events:]))
         )
 

@@ -20,7 +20,7 @@ _PRIMITIVES = {BOOLEAN: "Boolean", INT: "Integer", LONG: "Long", VOID: "Void"}
 
 class Handles:
     """
-    Makes method handles (`java.lang.invoke`) by py4j: the JVM then runs them by itself.
+    Makes method handles (`java.lang.invoke`) by py4j: the JVM then runs them without Python.
 
     Classes are named as `Class.forName` wants them. Everything raises py4j's errors, such as for a method that this Spark does not have.
     """
@@ -110,7 +110,7 @@ class Handles:
         return self.method(CLASS, "isInstance", BOOLEAN, OBJECT).bindTo(self.kind(name))
 
     def interface(self, name: str, handle: Java) -> Java:
-        """An object of this interface of one method, whose method is the handle."""
+        """An object of this interface of one method, which calls the handle."""
         return self._lang.invoke.MethodHandleProxies.asInterfaceInstance(
             self.kind(name), handle
         )

@@ -18,7 +18,7 @@ class QueueingListener:
     """
     A `SparkListenerInterface` made of method handles.
 
-    For each event, on the thread of the bus: one that nobody wants is left alone; a task that succeeded and the first start of a task in the first attempt at its stage are counted
+    For each event, on the thread of the bus: an unwanted one is ignored; a task that succeeded and the first start of a task in the first attempt at its stage are counted
     and left out, when `thin`; the rest is offered to the queue, and counted as refused when that is full. It never waits and never throws.
     """
 

@@ -1,4 +1,4 @@
-"""Brings the events of a driver to its books, batch by batch."""
+"""Brings the events of a driver to its job, batch by batch."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable
 
 from ...errors import SourceUnusable, brief
 from ...foreign import Java, Spark
-from ...job import Books
-from .. import json_text
+from ...job import EventSink
 from ..bus import ListenerBus
-from ..timing import lateness
-from .batches import Batch, Batches
+from ..source import event_of, lateness
+from .batches import Batches, EventBatch
 from .counters import Counter
 from .handles import Handles
 from .listener import QueueingListener
@@ -28,7 +27,7 @@ class PullSource:
 
     Args:
         context: the SparkContext.
-        job: the books.
+        job: receives the events.
         wanted: JVM names of the classes of events to bring; one that this Spark does not have is left out.
         capacity: events that wait in the JVM at most; 5 kB of its heap each, more for long messages.
         thin: leave out successful tasks and first starts of tasks, but count them.
@@ -43,7 +42,7 @@ class PullSource:
     def __init__(
         self,
         context: Spark,
-        job: Books,
+        job: EventSink,
         *,
         wanted: Iterable[str],
         capacity: int,
@@ -60,7 +59,7 @@ class PullSource:
             raise SourceUnusable(self.name, brief(error)) from error
 
     def collect(self) -> float:
-        """As `Source.collect`. No more than the queue can hold, so that it ends even when Spark is faster."""
+        """As `EventSource.collect`. No more than the queue can hold, so that it ends even when Spark is faster."""
         with self._lock:
             latest = 0.0
             for _ in range(1 + self._capacity // _BATCH):
@@ -71,7 +70,7 @@ class PullSource:
             return latest
 
     def close(self) -> None:
-        """As `Source.close`; works after `spark.stop()`, too, when only the queue is left to be read."""
+        """As `EventSource.close`; works after `spark.stop()`, too, when only the queue is left to be read."""
         if not self.ended:
             self._bus.settle(_PATIENCE_SECONDS)
         self._bus.remove(self._listener.java)
@@ -100,13 +99,13 @@ class PullSource:
         self._counts = self._batches.take().counts
         self._bus.add(self._listener.java)
 
-    def _deliver(self, batch: Batch) -> float:
-        """To the books; the events of a full batch of text are parsed one by one, so that no more than one is held twice."""
+    def _deliver(self, batch: EventBatch) -> float:
+        """To the job; the events of a batch are parsed one by one, so that no more than one is held twice."""
         now = self._clock()
         latest = 0.0
         unreadable = 0
         for text in batch.texts:
-            event = json_text.event(text)
+            event = event_of(text)
             if event is None:
                 unreadable += 1
                 continue

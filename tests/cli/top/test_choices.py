@@ -11,8 +11,8 @@ from quotascope.cli.top.choices import (
     PAGE_UP,
     UP,
     Choices,
-    Kind,
-    Order,
+    TopOrder,
+    TopType,
 )
 
 
@@ -26,10 +26,10 @@ def after(*keys: str) -> Choices:
 
 def test_keys_go_through_orders_and_types() -> None:
     """And round again."""
-    assert after("s").order is Order.DELAY
-    assert after(*"ssss").order is Order.USED
-    assert after("t").kind is Kind.PRODUCE
-    assert after(*"ttttt").kind is Kind.ALL
+    assert after("s").order is TopOrder.DELAY
+    assert after(*"ssss").order is TopOrder.USED
+    assert after("t").kind is TopType.PRODUCE
+    assert after(*"ttttt").kind is TopType.ALL
 
 
 def test_a_filter_is_typed_kept_and_dropped() -> None:

@@ -1,10 +1,19 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.cli.usages import rendered, usage_of
 from tests.exporter.examples import health, snapshot
 
-from quotascope.cli.top.choices import Choices
-from quotascope.cli.top.screen import screen
-from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot, ThrottleCause
-from quotascope.exporter.trails import Trails
+from quotascope.cli.top.choices import Choices, TopOrder, TopType
+from quotascope.cli.top.screen import chosen, screen, sparkline
+from quotascope.exporter.diagnosis.trails import Trails
+from quotascope.exporter.snapshot import (
+    Columns,
+    EntityUsage,
+    NodeUsage,
+    Snapshot,
+    ThrottleCause,
+)
 from quotascope.metrics import QuotaType
 
 MANY = [
@@ -89,3 +98,41 @@ def test_hostile_names_stay_on_their_row() -> None:
     lines = shown(usage_of("[red]\x1b[2J\n", "x" * 5_000))
     assert sum("[red]" in line for line in lines) == 1
     assert not any("\x1b" in line for line in lines)
+
+
+FULL = usage_of("carol", "c", usage=990.0)
+SLOW = usage_of("bob", "b", usage=500.0, throttle_time_seconds=3.0)
+IDLE = usage_of("Alice", "", usage=1.0)
+FREE = usage_of("dave", "d", limit=None)
+HIDDEN = usage_of("eve", limit=None, throttle_time_seconds=1.0)
+
+
+@pytest.mark.parametrize(
+    ("choices", "users"),
+    [
+        (Choices(), ["carol", "bob", "Alice", "eve"]),
+        (Choices(order=TopOrder.DELAY), ["bob", "eve", "carol", "Alice"]),
+        (Choices(order=TopOrder.NAME), ["Alice", "bob", "carol", "eve"]),
+        (Choices(order=TopOrder.USAGE), ["carol", "bob", "eve", "Alice"]),
+        (Choices(kind=TopType.FETCH), []),
+        (Choices(kind=TopType.PRODUCE, text="ALI"), ["Alice"]),
+        (Choices(text="c"), ["carol", "Alice"]),
+    ],
+)
+def test_what_is_shown(choices: Choices, users: list[str]) -> None:
+    """Limited and throttled entities in each order, of a type or a name, ignoring case."""
+    everything = Columns.of([IDLE, FREE, FULL, SLOW, HIDDEN]).usages
+    assert [each.entity.user for each in chosen(everything, choices)] == users
+
+
+@given(st.lists(st.none() | st.floats(-1e9, 1e9)))
+def test_a_sparkline_has_a_character_for_each_ratio(parts: list[float | None]) -> None:
+    """Whatever the numbers are, on every terminal."""
+    assert len(sparkline(parts)) == len(parts)
+    assert sparkline(parts, ascii_only=True).isascii()
+
+
+def test_a_sparkline_is_full_from_one_on() -> None:
+    """An unknown ratio is a blank."""
+    assert sparkline([None, -1.0, 0.0, 0.3, 0.6, 0.9, 1.0, 9.0]) == " ▁▁▃▅▇██"
+    assert sparkline([0.0, 1.0], ascii_only=True) == "_#"

@@ -13,7 +13,8 @@ from tests.exporter.examples import snapshot
 from quotascope.cli.terminal import Draw
 from quotascope.cli.top import show
 from quotascope.cli.top.choices import Choices
-from quotascope.cli.top.sources import Read
+from quotascope.cli.top.show import Read
+from quotascope.exporter.api.client import Observed
 from quotascope.exporter.errors import LimitsError
 from quotascope.exporter.snapshot import Snapshot
 
@@ -40,20 +41,20 @@ class _Screen:
 async def _reading(*looks: Snapshot | Exception) -> AsyncIterator[Read]:
     coming = iter(looks)
 
-    async def read() -> Snapshot:
+    async def read() -> Observed:
         look = next(coming)
         if isinstance(look, Exception):
             raise look
-        return look
+        return look, ()
 
     yield read
 
 
 def test_a_defect_ends_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failed look is told on the screen, which goes on; what nobody expected ends it and is raised."""
+    """The screen shows why a read failed, and goes on; any other error ends it and is raised."""
     screen = _Screen(monkeypatch)
     looks = snapshot(), LimitsError("away"), snapshot(), TypeError("a defect")
     with pytest.raises(TypeError, match="a defect"):
         asyncio.run(show.watch(_reading(*looks), screen.console, Choices(), 0.0))
-    old = ["what is shown is old: away" in each for each in screen.drawn]
+    old = ["the figures are old: away" in each for each in screen.drawn]
     assert old == [False, True, False]

@@ -10,7 +10,7 @@ from quotascope.clients import (
     ClientError,
     MutationThrottled,
 )
-from quotascope.clients.throttled_admin.outcomes import Outcomes, QuotaExceeded
+from quotascope.clients.throttled_admin.outcomes import QuotaExceeded, TopicOutcomes
 from quotascope.clients.throttling import ApiError
 
 THROTTLED = MutationThrottled("CREATE_TOPICS", 1_340, None)
@@ -24,7 +24,7 @@ def entry(name: str | None, code: int = 0, **more: Any) -> dict[str, Any]:
 
 def test_each_topic_has_its_last_word() -> None:
     """In the order in which they were asked for, with what is left of the throttle."""
-    outcomes = Outcomes(["a", "b", "c"])
+    outcomes = TopicOutcomes(["a", "b", "c"])
     first = outcomes.answered([entry("c", 89), entry("a"), entry("b", 89)])
     assert first == {"a": None, "b": ApiError(89), "c": ApiError(89)}
     assert outcomes.answered([entry("b"), entry("c", 89)])["b"] is None
@@ -39,7 +39,7 @@ def test_each_topic_has_its_last_word() -> None:
 def test_a_topic_asked_for_by_id_is_known_by_it() -> None:
     """The response tells its name as well, or not when that is a secret."""
     known, secret = uuid4(), uuid4()
-    outcomes = Outcomes([known, secret])
+    outcomes = TopicOutcomes([known, secret])
     answer = [
         entry("b", topic_id=str(known)),
         entry(None, 29, topic_id=str(secret)),
@@ -49,7 +49,7 @@ def test_a_topic_asked_for_by_id_is_known_by_it() -> None:
 
 def test_a_topic_without_an_answer_has_an_entry() -> None:
     """It tells what happened instead."""
-    outcomes = Outcomes(["a", "b"])
+    outcomes = TopicOutcomes(["a", "b"])
     missing = AdminRequestFailed("CREATE_TOPICS", None, "the answer leaves it out")
     late, lost = outcomes.entries({"a": LATE, "b": missing}, raise_errors=False)
     assert (late["error_code"], lost["error_code"]) == (7, -1)
@@ -67,7 +67,7 @@ def test_a_topic_without_an_answer_has_an_entry() -> None:
 )  # fmt: skip
 def test_errors_are_the_librarys(error: ClientError, raised: type[Exception]) -> None:
     """Programs catch what they caught before, of the first topic that failed."""
-    outcomes = Outcomes(["a", "b"])
+    outcomes = TopicOutcomes(["a", "b"])
     with pytest.raises(raised) as caught:
         outcomes.entries({"a": None, "b": error}, raise_errors=True)
     assert caught.value.__cause__ is error
@@ -75,7 +75,7 @@ def test_errors_are_the_librarys(error: ClientError, raised: type[Exception]) ->
 
 def test_a_refusal_is_ours_as_well() -> None:
     """It tells how long to wait, and that it may be tried again."""
-    outcomes = Outcomes(["a"])
+    outcomes = TopicOutcomes(["a"])
     with pytest.raises(QuotaExceeded) as caught:
         outcomes.entries({"a": THROTTLED}, raise_errors=True)
     refusal = caught.value

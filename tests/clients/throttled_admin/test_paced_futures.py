@@ -12,7 +12,8 @@ from quotascope.clients.throttled_admin.paced_futures import (
     PacedFutures,
     QuotaExceeded,
 )
-from quotascope.clients.throttling import ApiKey, RetryOptions
+from quotascope.clients.throttling import RetryOptions
+from quotascope.metrics.protocol import ApiKey
 
 Codes = dict[str, int]
 REFUSED = KafkaError.THROTTLING_QUOTA_EXCEEDED

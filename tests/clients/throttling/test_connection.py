@@ -3,13 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotascope.clients.throttling import (
-    ApiKey,
     ClientConnection,
     ClientKind,
     least_loaded,
     throttle_time_sensor,
 )
 from quotascope.metrics import LONG_MAX, KafkaRelease, Registry
+from quotascope.metrics.protocol import ApiKey
 
 NOW_MS = 1_700_000_000_000
 

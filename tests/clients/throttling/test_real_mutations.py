@@ -21,11 +21,11 @@ from quotascope.clients import AdminUnreachable, MutationThrottled, SecurityProt
 from quotascope.clients.kafka_python import connect, private_send
 from quotascope.clients.throttling import (
     ApiError,
-    ApiKey,
     MutationAnswer,
     RetryOptions,
     mutate,
 )
+from quotascope.metrics.protocol import ApiKey
 
 pytestmark = pytest.mark.real
 

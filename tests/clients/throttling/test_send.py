@@ -14,11 +14,11 @@ from quotascope.clients import (
 )
 from quotascope.clients.throttling import (
     ApiError,
-    ApiKey,
     MutationAnswer,
     RetryOptions,
     mutate,
 )
+from quotascope.metrics.protocol import ApiKey
 
 NOW_MS = 1_700_000_000_000
 REFUSED = ApiError(89)

@@ -1,12 +1,12 @@
 import pytest
 
 from quotascope.clients.throttling import (
-    ApiKey,
     client_waits,
     first_waiting_version,
     has_throttle_time,
 )
 from quotascope.metrics import KafkaRelease
+from quotascope.metrics.protocol import ApiKey
 
 
 def test_only_what_has_the_field_makes_wait() -> None:

@@ -1,6 +1,5 @@
 """What real nodes answered, joined with the rules that were in force."""
 
-import json
 from array import array
 from dataclasses import replace
 
@@ -16,18 +15,15 @@ from tests.exporter.recorded import (
     table,
 )
 
+from quotascope.exporter.api.documents import entity_document
 from quotascope.exporter.beans import BeanLayout
 from quotascope.exporter.join import Join
-from quotascope.exporter.page.document import document
-from quotascope.exporter.page.query import read_query
-from quotascope.exporter.page.view import view_of
 from quotascope.exporter.snapshot import (
     EntityUsage,
     LimitsHealth,
     Snapshot,
     ThrottleCause,
 )
-from quotascope.exporter.trails import Trails
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 PRODUCE, FETCH, REQUEST = QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST
@@ -272,12 +268,10 @@ def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(
     for family in ("kafka_quota_throttle_time_seconds{", "kafka_quota_throttle_cause"):
         rows = [row for row in lines(before, family) if named not in row]
         assert lines(shown, family) == rows
-    answer = json.loads(document(view_of(shown, Trails(), read_query({"show": "all"}))))
+    entities = [entity_document(usage) for usage in shown.measured]
     seconds = {
         label: [
-            each["throttle_time_seconds"]
-            for each in answer["entities"]
-            if each["quota_type"] == label
+            each.throttle_time_seconds for each in entities if each.quota_type == label
         ]
         for label in (kind.label for kind in QuotaType)
     }

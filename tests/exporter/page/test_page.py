@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 import pytest
 from tests.exporter.examples import health, limits, snapshot, usage
 
-from quotascope.exporter.page.page import entity_page, first_page
-from quotascope.exporter.page.query import Query, read_query
-from quotascope.exporter.page.view import view_of
+from quotascope.exporter.diagnosis.trails import Trails
+from quotascope.exporter.page.page import entity_page
+from quotascope.exporter.page.query import EntityQuery, find_entities, read_query
 from quotascope.exporter.snapshot import (
     Folds,
     LimitsHealth,
@@ -15,7 +15,6 @@ from quotascope.exporter.snapshot import (
     Snapshot,
     ThrottleCause,
 )
-from quotascope.exporter.trails import Trails
 from quotascope.metrics import QuotaType
 
 ALONE = {"meta", "link", "input"}
@@ -47,8 +46,8 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Keep it."""
-        self.text += data
+        """Keep it, but for the ends of the template's lines."""
+        self.text += data if data.strip() else ""
 
     def values(self, tag: str, name: str) -> list[str]:
         """What an attribute says in all elements of a kind."""
@@ -59,7 +58,7 @@ def page(shown: Snapshot, cluster: str | None = None, **given: str) -> Page:
     """The page of a snapshot for a query."""
     trails = Trails()
     trails.note(shown)
-    view = view_of(shown, trails, read_query(given))
+    view = find_entities(shown, trails, read_query(given))
     return Page(entity_page(view, cluster))
 
 
@@ -197,6 +196,8 @@ def test_delay_queues_and_sources() -> None:
     idle = NodeUsage(broker="8", delay_queue_size={QuotaType.FETCH: 0.0})
     assert "connections muted now0" in page(snapshot(nodes=(idle,))).text
     assert "broker-1jolokiaup0.250 s12" in shown.text
+    states = page(snapshot(sources=(health(dialect="up"), health("up", up=False))))
+    assert states.values("span", "class") == ["fine", "over"]
 
 
 def test_limits_that_nobody_is_measured_under() -> None:
@@ -267,7 +268,7 @@ def test_hostile_query() -> None:
 
 def test_before_the_first_collection() -> None:
     """There is a page at once."""
-    assert "under way" in Page(first_page(None)).text
+    assert "under way" in Page(entity_page(None, None)).text
 
 
 def test_a_page_stays_small() -> None:
@@ -292,7 +293,7 @@ def test_a_page_stays_small() -> None:
 def test_problem_of_a_query_is_told() -> None:
     """With the entities that are shown without one."""
     many = snapshot(usage(limit=1.0))
-    view = view_of(many, Trails(), Query())
+    view = find_entities(many, Trails(), EntityQuery())
     shown = Page(entity_page(view, None, "sort=<b> is not known"))
     assert "sort=<b> is not known" in shown.text
     assert "1 to 1 of 1" in shown.text

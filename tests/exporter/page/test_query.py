@@ -1,11 +1,20 @@
-import pytest
+from __future__ import annotations
 
+import pytest
+from tests.exporter.examples import snapshot, usage
+
+from quotascope.exporter.diagnosis.selection import Order, Selection, Show
+from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import InvalidQuery
-from quotascope.exporter.page.query import Query, address_of, read_query
-from quotascope.exporter.selection import Order, Selection, Show
+from quotascope.exporter.page.query import (
+    EntityQuery,
+    address_of,
+    find_entities,
+    read_query,
+)
 from quotascope.metrics import QuotaType
 
-EVERYTHING = Query(
+EVERYTHING = EntityQuery(
     selection=Selection(
         order=Order.DELAY,
         backwards=True,
@@ -21,9 +30,9 @@ EVERYTHING = Query(
 
 def test_nothing_said() -> None:
     """The fullest of the limited, and what is unknown means nothing."""
-    assert read_query({}) == Query()
-    assert read_query({"utm": "x", "sort": "", "offset": "", "q": ""}) == Query()
-    assert address_of(Query()) == "?"
+    assert read_query({}) == EntityQuery()
+    assert read_query({"utm": "x", "sort": "", "offset": "", "q": ""}) == EntityQuery()
+    assert address_of(EntityQuery()) == "?"
 
 
 def test_everything_said() -> None:
@@ -75,3 +84,28 @@ def test_text_that_cannot_be_seen_is_dropped() -> None:
     query = read_query({"q": "a\n\x00\ud800b" + "c" * 9_999})
     assert query.selection.text.startswith("abc")
     assert len(query.selection.text) < 201
+
+
+@pytest.mark.parametrize(
+    ("offset", "size", "before", "following"),
+    [
+        (0, 10, None, "?show=all&offset=10&size=10"),
+        (4, 10, "?show=all&size=10", "?show=all&offset=14&size=10"),
+        (10, 10, "?show=all&size=10", "?show=all&offset=20&size=10"),
+        (25, 10, "?show=all&offset=15&size=10", None),
+        (19, 10, "?show=all&offset=9&size=10", "?show=all&offset=29&size=10"),
+        (20, 10, "?show=all&offset=10&size=10", None),
+        (0, 30, None, None),
+        (0, 29, None, "?show=all&offset=29&size=29"),
+    ],
+)
+def test_parts(
+    offset: int, size: int, before: str | None, following: str | None
+) -> None:
+    """Of thirty; the first has none before it, the last none after it, and none begins before the first."""
+    shown = snapshot(*(usage(user=f"user-{number:02}") for number in range(30)))
+    given = {"show": "all", "offset": str(offset), "size": str(size)}
+    view = find_entities(shown, Trails(), read_query(given))
+    assert view.total == 30
+    assert len(view.rows) == min(size, 30 - offset)
+    assert (view.before, view.following) == (before, following)

@@ -9,13 +9,14 @@ from aiohttp.test_utils import TestClient, TestServer
 from aiohttp.web import Application, Request, StreamResponse
 from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource, table
 
+from quotascope.exporter.api import Api
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import CollectionConfig
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.page import Pages
 from quotascope.exporter.page.serving import MAX_AGE_SECONDS
-from quotascope.exporter.web.load import WebSettings
-from quotascope.exporter.web.requests import Requests as Incoming
+from quotascope.exporter.web.access import AccessPolicy
+from quotascope.exporter.web.settings import WebSettings
 
 
 class Served:
@@ -36,6 +37,7 @@ class Served:
         app = Application()
         app.on_response_prepare.append(_headed)
         self.pages.add_to(app.router)
+        Api(self.pages).add_to(app.router)
         self.client: TestClient[Request, Application] = TestClient(TestServer(app))
 
     async def json(self, query: str = "") -> Any:
@@ -45,7 +47,7 @@ class Served:
 
 async def _headed(_: Request, answer: StreamResponse) -> None:
     """As the front does it."""
-    Incoming(WebSettings, 1, "localhost").put_headers(answer.headers)
+    AccessPolicy(WebSettings, 1, "localhost").put_headers(answer.headers)
 
 
 @pytest.fixture
@@ -68,6 +70,24 @@ async def test_before_the_first_collection(served: Served) -> None:
     assert served.source.reads == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("entities", "entities"),
+        ("rules", "rules"),
+        ("health", "findings"),
+        ("snapshot", "health"),
+    ],
+)
+async def test_every_document_is_served(served: Served, name: str, key: str) -> None:
+    """From one snapshot, as JSON."""
+    await served.collection.snapshot(5.0)
+    answer = await served.client.get(f"/api/v1/{name}")
+    assert (answer.status, answer.content_type) == (200, "application/json")
+    assert key in await answer.json()
+    assert (await served.client.get(f"/api/v1/{name}x")).status == 404
+
+
 async def test_looking_asks_no_broker_while_somebody_scrapes(served: Served) -> None:
     """The last snapshot serves, until it is old."""
     await served.collection.snapshot(5.0)
@@ -78,6 +98,15 @@ async def test_looking_asks_no_broker_while_somebody_scrapes(served: Served) -> 
     served.now += 60
     assert (await served.json())["taken_at"] == served.now
     assert served.source.reads == 2
+
+
+async def test_a_snapshot_for_the_command_line_is_read_now(served: Served) -> None:
+    """As a scrape is: `quotascope top` shows figures of this moment, also before the first scrape."""
+    for reads in (1, 2):
+        served.now += 1
+        answer = await served.client.get("/api/v1/snapshot")
+        assert (await answer.json())["health"]["taken_at"] == served.now
+        assert served.source.reads == reads
 
 
 @pytest.mark.parametrize("set_by", [-3600.0, 3600.0])

@@ -1,40 +1,63 @@
-"""A front before an application that says who it is, on real sockets of the loopback interface."""
+"""The server before a small application, on real sockets of the loopback interface."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import yaml
 from aiohttp import web
 from tests.cluster.certificates import Certificates
 
 from quotascope.exporter.config import ServerConfig
-from quotascope.exporter.web import Front
-from quotascope.exporter.web.limits import Limits
+from quotascope.exporter.web import HttpServer
+from quotascope.exporter.web.connection import ServerLimits
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
+ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+CLOSING = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+"""The same, of a client that wants no other answer."""
 PASSWORD = "correct horse"
 HASH = "$2b$04$QTfnLWl6HkaG1uAIHT.HGeHa1S8svqTvKrThjasWFEHsMIDT6MGvq"
 """Of that, at the lowest cost."""
 
 
+class Held:
+    """Answers that wait until the test lets them go, on all paths but ``free``."""
+
+    def __init__(self, free: str = "") -> None:
+        self.came = asyncio.Semaphore(0)
+        """One for each request that came."""
+        self.go = asyncio.Event()
+        self.requests: list[web.Request] = []
+        self._free = free
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Handle a request when allowed to."""
+        if request.path != self._free:
+            self.requests.append(request)
+            self.came.release()
+            await self.go.wait()
+        return web.Response(text="answered")
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A front that listens."""
+    """A server that listens."""
 
     url: str
-    front: Front
+    server: HttpServer
 
     async def empty(self) -> None:
-        """Wait until nobody is connected."""
-        while len(self.front._guests):  # noqa: ASYNC110 - it goes by itself
+        """Wait until no client is connected."""
+        while len(self.server._pool):  # noqa: ASYNC110 - it goes by itself
             await asyncio.sleep(0.001)
 
 
@@ -45,19 +68,19 @@ async def hello(_request: web.Request) -> web.Response:
 
 @asynccontextmanager
 async def serving(
-    handler: Handler = hello, limits: Limits | None = None, **server: Any
+    handler: Handler = hello, limits: ServerLimits | None = None, **server: Any
 ) -> AsyncIterator[Served]:
-    """A front on a free port."""
+    """A server on a free port."""
     given = {"address": "127.0.0.1", "port": 0, **server}
-    front = Front(ServerConfig.model_validate(given), limits)
+    http = HttpServer(ServerConfig.model_validate(given), limits)
     app = web.Application()
     app.router.add_get("/", handler)
     app.router.add_get("/metrics", handler)
     app.router.add_get("/-/healthy", hello)
     try:
-        yield Served(await front.open(app, 1.0), front)
+        yield Served(await http.open(app, 1.0), http)
     finally:
-        await front.close()
+        await http.close()
 
 
 def web_file(folder: Path, **content: Any) -> Path:
@@ -79,6 +102,17 @@ def trusting(made: Certificates, *, shown: bool = False) -> ssl.SSLContext:
     if shown:
         context.load_cert_chain(made.client, made.client_key)
     return context
+
+
+async def get(
+    url: str, headers: Mapping[str, str] | None = None
+) -> tuple[int, Mapping[str, str]]:
+    """Status and headers of an answer, on a connection of its own."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(url, headers=headers) as answer,
+    ):
+        return answer.status, answer.headers
 
 
 @asynccontextmanager

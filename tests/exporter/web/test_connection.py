@@ -1,15 +1,21 @@
+"""Deadlines of clients, and the places of connections."""
+
 from __future__ import annotations
 
 import asyncio
 import socket
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 from tests.cluster.certificates import Certificates
 from tests.exporter.web.serving import (
+    ASK,
+    CLOSING,
+    Held,
     Served,
     connected,
     exchange,
@@ -18,49 +24,70 @@ from tests.exporter.web.serving import (
     web_file,
 )
 
-from quotascope.exporter.web.connection import Connection
-from quotascope.exporter.web.limits import Limits
+from quotascope.exporter.web.connection import (
+    ConnectionPool,
+    HttpConnection,
+    ServerLimits,
+)
 
-ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 SOON = 0.2
-"""Seconds until somebody is cut off."""
+"""Seconds until a client is cut off."""
 LATER = 0.6
 """The same where something else has to be in time, on a busy machine, too."""
 
 
-async def drip(served: Served, head: bytes) -> None:
-    """Send one byte after the other until the other side has enough."""
-    async with connected(served.url) as (_, writer):
+async def large(_request: web.Request) -> web.Response:
+    """More than the buffers of sockets hold."""
+    return web.Response(body=bytes(16 << 20))
+
+
+async def answering(served: Served) -> None:
+    """Wait until a request is being answered."""
+    while not served.server._pool.answering:  # noqa: ASYNC110 - it comes by itself
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("limits", "sent", "received"),
+    [
+        (ServerLimits(head_seconds=SOON), b"", b""),
+        (ServerLimits(head_seconds=SOON), ASK[:-1], b""),
+        (ServerLimits(idle_seconds=SOON), ASK, b"hello"),
+    ],
+    ids=["nothing", "half a head", "idle"],
+)
+async def test_a_client_that_sends_nothing_is_cut_off(
+    limits: ServerLimits, sent: bytes, received: bytes
+) -> None:
+    """At the beginning, in the middle of a head, and after an answer."""
+    async with serving(limits=limits) as served:
+        assert (await exchange(served.url, sent))[-5:] == received
+
+
+async def test_a_head_that_comes_slowly_is_cut_off() -> None:
+    """However busy the client looks: the deadline is not extended by each byte."""
+    async with (
+        serving(limits=ServerLimits(head_seconds=SOON)) as served,
+        connected(served.url) as (_, writer),
+    ):
         with suppress(ConnectionError):
-            for byte in head:
+            for byte in b"GET / HTTP/1.1\r\nX: " + b"a" * 10_000:
                 writer.write(bytes([byte]))
                 await writer.drain()
                 await asyncio.sleep(SOON / 50)
             pytest.fail("it listened to the end")
 
 
-async def test_who_sends_nothing_is_cut_off() -> None:
-    """A connection is there to ask something."""
-    async with serving(limits=Limits(head_seconds=SOON)) as served:
-        assert await exchange(served.url, b"") == b""
-
-
-async def test_who_sends_a_head_slowly_is_cut_off() -> None:
-    """However busy it looks: each byte keeps no door open."""
-    async with serving(limits=Limits(head_seconds=SOON)) as served:
-        await drip(served, b"GET / HTTP/1.1\r\nX: " + b"a" * 10_000)
-
-
 async def test_a_second_request_has_no_more_time() -> None:
-    """It is counted from its first byte; between the two there is all the time of idle_seconds."""
-    connections: list[Connection] = []
+    """It counts from its first byte; between the two the client has all of idle_seconds."""
+    connections: list[HttpConnection] = []
 
     async def noted(request: web.Request) -> web.Response:
-        assert isinstance(request.protocol, Connection)
+        assert isinstance(request.protocol, HttpConnection)
         connections.append(request.protocol)
         return web.Response(text="hello")
 
-    limits = Limits(head_seconds=LATER, idle_seconds=60.0)
+    limits = ServerLimits(head_seconds=LATER, idle_seconds=60.0)
     async with (
         serving(noted, limits) as served,
         connected(served.url) as (read, write),
@@ -75,19 +102,9 @@ async def test_a_second_request_has_no_more_time() -> None:
         assert await read.read() == b""
 
 
-async def test_who_is_idle_is_cut_off() -> None:
-    """After its answer."""
-    async with serving(limits=Limits(idle_seconds=SOON)) as served:
-        assert (await exchange(served.url, ASK)).endswith(b"hello")
-
-
-async def test_who_does_not_take_the_answer_is_cut_off() -> None:
-    """What it does not read is not kept for it for ever."""
-
-    async def large(_request: web.Request) -> web.Response:
-        return web.Response(body=bytes(64 << 20))
-
-    async with serving(large, Limits(taking_seconds=SOON)) as served:
+async def test_a_client_that_does_not_take_the_answer_is_cut_off() -> None:
+    """The answer is not kept for ever."""
+    async with serving(large, ServerLimits(taking_seconds=SOON)) as served:
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.setblocking(False)  # noqa: FBT003 - socket's own
@@ -95,72 +112,64 @@ async def test_who_does_not_take_the_answer_is_cut_off() -> None:
             port = int(served.url.rpartition(":")[2])
             await loop.sock_connect(client, ("127.0.0.1", port))
             await loop.sock_sendall(client, ASK)
-            while not served.front._guests.asking:  # noqa: ASYNC110 - it goes by itself
-                await asyncio.sleep(0)
+            await answering(served)
             await served.empty()
 
 
-async def test_who_takes_the_answer_late_gets_all_of_it() -> None:
-    """Slowness alone is no offence; the next request is answered as well."""
-
-    async def large(_request: web.Request) -> web.Response:
-        return web.Response(body=bytes(16 << 20))
-
-    limits = Limits(taking_seconds=60.0)
+async def test_a_client_that_takes_the_answer_late_gets_all_of_it() -> None:
+    """The next request is answered as well."""
     async with (
-        serving(large, limits) as served,
+        serving(large, ServerLimits(taking_seconds=60.0)) as served,
         connected(served.url) as (read, write),
     ):
         for _ in range(2):
             write.write(ASK)
-            while not served.front._guests.asking:  # noqa: ASYNC110 - it goes by itself
-                await asyncio.sleep(0)
+            await answering(served)
             await read.readuntil(b"\r\n\r\n")
             assert len(await read.readexactly(16 << 20)) == 16 << 20
 
 
-async def test_a_slow_answer_is_no_fault_of_the_client() -> None:
-    """While a collection is under way, the deadlines of the client rest."""
+async def test_a_slow_answer_is_not_the_fault_of_the_client() -> None:
+    """While a collection is under way, the client has no deadline."""
 
     async def slow(request: web.Request) -> web.Response:
-        assert isinstance(request.protocol, Connection)
+        assert isinstance(request.protocol, HttpConnection)
         assert request.protocol._deadline is None
         assert request.protocol._taking is None
         return web.Response(text="at last")
 
-    async with serving(slow, Limits(idle_seconds=SOON)) as served:
+    async with serving(slow, ServerLimits(idle_seconds=SOON)) as served:
         assert (await exchange(served.url, ASK)).endswith(b"at last")
 
 
 async def test_a_handshake_has_a_deadline(
-    tmp_path: Path, certificates: Certificates
+    tmp_path: Path, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who connects to TLS and says nothing is cut off."""
+    """A client that connects to TLS and sends nothing is cut off, and not only by asyncio after a minute."""
+    monkeypatch.setattr("asyncio.constants.SSL_HANDSHAKE_TIMEOUT", 3600.0)
     file = web_file(tmp_path, **tls_section(certificates))
-    limits = Limits(handshake_seconds=SOON)
+    limits = ServerLimits(handshake_seconds=SOON)
     async with serving(limits=limits, web_config_file=file) as served:
         assert await exchange(served.url, b"") == b""
+        await served.empty()
 
 
 async def test_when_all_places_are_taken_the_newest_gets_in() -> None:
-    """Connections that wait for nothing keep no scrape out."""
+    """Idle connections keep no scrape out."""
     async with (
         serving(max_connections=3) as served,
         connected(served.url) as (first, _),
         connected(served.url),
         connected(served.url),
     ):
-        answer = await exchange(
-            served.url, ASK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-        )
-        assert answer.endswith(b"hello")
+        assert (await exchange(served.url, CLOSING)).endswith(b"hello")
         assert await first.read() == b""
 
 
 async def test_handshakes_take_places_and_lose_them(
     tmp_path: Path, certificates: Certificates
 ) -> None:
-    """So nobody keeps others out by beginning TLS and leaving it at that."""
+    """So beginning TLS and leaving it at that keeps no other client out."""
     file = web_file(tmp_path, **tls_section(certificates))
     async with (
         serving(max_connections=1, web_config_file=file) as served,
@@ -168,27 +177,21 @@ async def test_handshakes_take_places_and_lose_them(
         connected(served.url),
     ):
         assert await first.read() == b""
-        assert len(served.front._guests) == 1
+        assert len(served.server._pool) == 1
 
 
 async def test_when_all_are_being_answered_the_newest_is_refused() -> None:
     """A request that came in time is not given up for another one."""
-    came, go = asyncio.Event(), asyncio.Event()
-
-    async def held(_request: web.Request) -> web.Response:
-        came.set()
-        await go.wait()
-        return web.Response(text="answered")
-
+    held = Held()
     with capture_logs() as lines:
         async with (
-            serving(held, max_connections=1) as served,
+            serving(held.answer, max_connections=1) as served,
             connected(served.url) as (read, write),
         ):
             write.write(ASK)
-            await came.wait()
+            await held.came.acquire()
             assert await exchange(served.url, ASK) == b""
-            go.set()
+            held.go.set()
             assert await read.readuntil(b"answered")
     assert "connections were refused: all are in use" in [
         line["event"] for line in lines
@@ -196,7 +199,7 @@ async def test_when_all_are_being_answered_the_newest_is_refused() -> None:
 
 
 async def test_nonsense_leaves_no_traceback_in_the_log() -> None:
-    """Strangers cannot fill it."""
+    """Clients cannot fill it."""
     with capture_logs() as lines:
         async with serving() as served:
             for nonsense in (b"\x16\x03\x01", b"GET / HTTP/1.1\r\n: x\r\n\r\n"):
@@ -209,7 +212,7 @@ async def test_nonsense_leaves_no_traceback_in_the_log() -> None:
 async def test_a_defect_is_in_the_log_and_not_in_the_answer(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Even where nobody else catches it."""
+    """Even where nothing else catches it."""
 
     async def broken(_request: web.Request) -> web.Response:
         raise ZeroDivisionError("hunter2")
@@ -222,48 +225,82 @@ async def test_a_defect_is_in_the_log_and_not_in_the_answer(
     assert "ZeroDivisionError: hunter2" in caplog.text
 
 
-async def test_who_goes_before_the_answer_leaves_nothing() -> None:
+async def test_a_client_that_leaves_before_the_answer_leaves_nothing() -> None:
     """Neither a place nor a deadline."""
-    came, go = asyncio.Event(), asyncio.Event()
-    connections: list[Connection] = []
-
-    async def held(request: web.Request) -> web.Response:
-        assert isinstance(request.protocol, Connection)
-        connections.append(request.protocol)
-        came.set()
-        await go.wait()
-        return web.Response(text="too late")
-
-    async with serving(held) as served:
+    held = Held()
+    async with serving(held.answer) as served:
         async with connected(served.url) as (_, write):
             write.write(ASK)
-            await came.wait()
+            await held.came.acquire()
+            connection = held.requests[0].protocol
         await served.empty()
         handling = [
             each for each in asyncio.all_tasks() if "RequestHandler" in repr(each)
         ]
-        go.set()
+        held.go.set()
         await asyncio.gather(*handling, return_exceptions=True)
-    assert [each._deadline for each in connections] == [None]
+    assert isinstance(connection, HttpConnection)
+    assert connection._deadline is None
 
 
 async def test_the_end_loses_no_connection_that_was_just_accepted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One that nobody has looked at yet is closed, too."""
+    """A connection that asyncio has accepted and not yet handed over is closed, too."""
     accepted: list[socket.socket] = []
     accept = socket.socket.accept
+    closing: list[asyncio.Task[None]] = []
 
     def noted(self: socket.socket) -> tuple[socket.socket, object]:
         found = accept(self)
         accepted.append(found[0])
+        closing.append(asyncio.create_task(served.server.close()))
         return found
 
     monkeypatch.setattr(socket.socket, "accept", noted)
     async with serving() as served:
-        with socket.create_connection(
-            ("127.0.0.1", int(served.url.rpartition(":")[2]))
-        ):
-            served.front._accept(served.front._sockets[0])
-            await served.front.close()
+        async with connected(served.url) as (read, _):
+            assert await read.read() == b""
+        await asyncio.gather(*closing)
     assert [each.fileno() for each in accepted] == [-1]
+
+
+class Waiting:
+    """A connection that only notes that it was cut."""
+
+    def __init__(self, pool: ConnectionPool) -> None:
+        self.was_cut = False
+        self.seen = cast("HttpConnection", self)
+        """As the pool sees it."""
+        self.entered = pool.enter(self.seen)
+
+    def cut(self) -> None:
+        """Note it."""
+        self.was_cut = True
+
+
+def test_a_new_connection_replaces_the_one_that_waited_longest() -> None:
+    """How long it waits counts from its last answer."""
+    pool = ConnectionPool(2)
+    first, second, third = (Waiting(pool) for _ in range(3))
+    assert [each.was_cut for each in (first, second, third)] == [True, False, False]
+    pool.answer(second.seen)
+    pool.wait(second.seen)
+    assert Waiting(pool).entered
+    assert (second.was_cut, third.was_cut) == (False, True)
+    assert len(pool) == 2
+
+
+def test_a_connection_that_is_answered_is_not_replaced() -> None:
+    """Until it leaves, a new one is refused; what comes for one that left changes nothing."""
+    pool = ConnectionPool(1)
+    only = Waiting(pool)
+    pool.answer(only.seen)
+    assert pool.answering == 1
+    assert not Waiting(pool).entered
+    assert not only.was_cut
+    pool.leave(only.seen)
+    pool.answer(only.seen)
+    pool.wait(only.seen)
+    assert (len(pool), pool.answering) == (0, 0)
+    assert Waiting(pool).entered

@@ -3,26 +3,30 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import pytest
 from structlog.testing import capture_logs
 from tests.cluster.certificates import Certificates, make_certificates
 from tests.exporter.web.serving import (
+    ASK,
     Served,
     connected,
+    exchange,
     serving,
     tls_section,
     trusting,
     web_file,
 )
 
-MUTUAL = {"client_auth_type": "RequireAndVerifyClientCert"}
+MUTUAL = {"client_auth_type": "RequireAndVerifyClientCert", "client_ca_file": "ca.pem"}
+IF_GIVEN = {"client_auth_type": "VerifyClientCertIfGiven", "client_ca_file": "ca.pem"}
 
 
-async def get(url: str, context: ssl.SSLContext) -> str:
+async def body(url: str, context: ssl.SSLContext) -> str:
     """What is answered, on a connection of its own."""
     async with (
         aiohttp.ClientSession() as session,
@@ -35,79 +39,71 @@ async def get(url: str, context: ssl.SSLContext) -> str:
 async def refused(url: str, context: ssl.SSLContext) -> None:
     """There is no answer at all."""
     with pytest.raises(aiohttp.ClientConnectionError):
-        await get(url, context)
+        await body(url, context)
 
 
-async def test_tls(tmp_path: Path, certificates: Certificates) -> None:
-    """Who trusts the authority gets an answer; who speaks plain HTTP, none, and the URL says https."""
-    file = web_file(tmp_path, **tls_section(certificates))
-    async with serving(web_config_file=file) as served:
-        assert served.url.startswith("https://")
-        assert await get(served.url, trusting(certificates)) == "hello"
-        await refused(served.url, ssl.create_default_context())
-        async with connected(served.url) as (reader, writer):
-            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert await reader.read() == b""
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """Certificates of another authority."""
+    return make_certificates(tmp_path_factory.mktemp("others"))
 
 
-async def test_mutual_tls(tmp_path: Path, certificates: Certificates) -> None:
-    """Without a certificate of the right authority nobody gets as far as a page."""
-    other = tmp_path / "other"
-    other.mkdir()
-    stranger = make_certificates(other)
-    wrong = trusting(certificates)
-    wrong.load_cert_chain(stranger.client, stranger.client_key)
-    section = tls_section(certificates, client_ca_file=str(certificates.ca), **MUTUAL)
-    async with serving(web_config_file=web_file(tmp_path, **section)) as served:
-        assert await get(served.url, trusting(certificates, shown=True)) == "hello"
-        await refused(served.url, trusting(certificates))
-        await refused(served.url, wrong)
-
-
-async def test_a_certificate_if_there_is_one(
-    tmp_path: Path, certificates: Certificates
-) -> None:
-    """None will do, the text of the authority as well as its file; one of a stranger will not."""
-    other = tmp_path / "other"
-    other.mkdir()
-    stranger = make_certificates(other)
-    wrong = trusting(certificates)
-    wrong.load_cert_chain(stranger.client, stranger.client_key)
-    section = tls_section(
-        certificates,
-        client_ca=certificates.ca.read_text(),
-        client_auth_type="VerifyClientCertIfGiven",
-    )
-    async with serving(web_config_file=web_file(tmp_path, **section)) as served:
-        assert await get(served.url, trusting(certificates)) == "hello"
-        assert await get(served.url, trusting(certificates, shown=True)) == "hello"
-        await refused(served.url, wrong)
+@pytest.fixture(params=["bare", "known", "unknown", "wary", "old"])
+def client(
+    request: pytest.FixtureRequest, certificates: Certificates, others: Certificates
+) -> tuple[str, ssl.SSLContext]:
+    """Without certificate, with one of the right and of a wrong authority, one that does not trust the server, and one without TLS 1.3."""
+    kind = request.param
+    if kind == "wary":
+        return kind, ssl.create_default_context()
+    context = trusting(certificates, shown=kind == "known")
+    if kind == "unknown":
+        context.load_cert_chain(others.client, others.client_key)
+    if kind == "old":
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+    return kind, context
 
 
 @pytest.mark.parametrize(
-    ("names", "let_in"),
+    ("section", "accepted"),
     [
-        (["localhost"], True),
-        (["somebody.else", "127.0.0.1"], True),
-        (["somebody.else", "LOCALHOST."], False),
+        ({}, {"bare", "known", "unknown", "old"}),
+        ({"min_version": "TLS13"}, {"bare", "known", "unknown"}),
+        (MUTUAL, {"known"}),
+        (IF_GIVEN, {"bare", "known", "old"}),
+        ({**MUTUAL, "client_allowed_sans": ["localhost"]}, {"known"}),
+        ({**MUTUAL, "client_allowed_sans": ["another", "127.0.0.1"]}, {"known"}),
+        ({**MUTUAL, "client_allowed_sans": ["another", "LOCALHOST."]}, set()),
     ],
+    ids=["tls", "tls13", "mutual", "if given", "name", "address", "other names"],
 )
-async def test_only_certificates_of_some_names(
-    tmp_path: Path, certificates: Certificates, names: list[str], *, let_in: bool
+async def test_clients(
+    tmp_path: Path,
+    certificates: Certificates,
+    client: tuple[str, ssl.SSLContext],
+    section: dict[str, Any],
+    accepted: set[str],
 ) -> None:
-    """One of the subject alternative names must be as it is written."""
-    section = tls_section(
-        certificates,
-        client_ca_file=str(certificates.ca),
-        client_allowed_sans=names,
-        **MUTUAL,
-    )
-    async with serving(web_config_file=web_file(tmp_path, **section)) as served:
-        client = trusting(certificates, shown=True)
-        if let_in:
-            assert await get(served.url, client) == "hello"
+    """The version, the authority and the names of a client's certificate decide, as the file has them."""
+    (tmp_path / "ca.pem").symlink_to(certificates.ca)
+    file = web_file(tmp_path, **tls_section(certificates, **section))
+    kind, context = client
+    async with serving(web_config_file=file) as served:
+        if kind in accepted:
+            assert await body(served.url, context) == "hello"
         else:
-            await refused(served.url, client)
+            await refused(served.url, context)
+
+
+async def test_plain_http_to_tls(tmp_path: Path, certificates: Certificates) -> None:
+    """There is no answer, and the URL begins with https. The authority may be given as text."""
+    section = {**IF_GIVEN, "client_ca": certificates.ca.read_text()}
+    del section["client_ca_file"]
+    file = web_file(tmp_path, **tls_section(certificates, **section))
+    async with serving(web_config_file=file) as served:
+        assert served.url.startswith("https://")
+        assert await exchange(served.url, ASK) == b""
+        assert await body(served.url, trusting(certificates, shown=True)) == "hello"
 
 
 @pytest.mark.parametrize(
@@ -137,17 +133,6 @@ async def test_versions_and_suites(
         writer.close()
 
 
-async def test_older_tls_is_not_spoken(
-    tmp_path: Path, certificates: Certificates
-) -> None:
-    """min_version TLS13 refuses a client that has no more than TLS 1.2."""
-    file = web_file(tmp_path, **tls_section(certificates, min_version="TLS13"))
-    old = trusting(certificates)
-    old.maximum_version = ssl.TLSVersion.TLSv1_2
-    async with serving(web_config_file=file) as served:
-        await refused(served.url, old)
-
-
 async def serial(served: Served, authority: Path) -> str:
     """The serial number of the certificate that is shown."""
     context = ssl.create_default_context(cafile=authority)
@@ -165,12 +150,10 @@ def swap(link: Path, target: Path) -> None:
 
 
 async def test_certificates_are_rotated_without_a_restart(
-    tmp_path: Path, certificates: Certificates
+    tmp_path: Path, certificates: Certificates, others: Certificates
 ) -> None:
-    """The next connection gets the new one; between certificate and key, the old pair; who is connected stays so."""
-    other = tmp_path / "other"
-    other.mkdir()
-    new = make_certificates(other)
+    """The next connection gets the new one; between certificate and key, the old pair; open connections stay."""
+    new = others
     certificate, key = tmp_path / "tls.pem", tmp_path / "tls.key"
     swap(certificate, certificates.server)
     swap(key, certificates.server_key)
@@ -194,15 +177,45 @@ async def test_certificates_are_rotated_without_a_restart(
             assert await answer.text() == "hello"
 
 
+async def test_a_request_right_behind_the_handshake_is_answered(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """The client's last part of the handshake and its request may come in one packet."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = trusting(certificates).wrap_bio(
+        incoming, outgoing, server_hostname="localhost"
+    )
+    file = web_file(tmp_path, **tls_section(certificates))
+    async with (
+        serving(web_config_file=file) as served,
+        connected(served.url) as (read, write),
+    ):
+
+        async def until_done(step: Callable[[], object]) -> object:
+            while True:
+                try:
+                    return step()
+                except ssl.SSLWantReadError:
+                    write.write(outgoing.read())
+                    incoming.write(await read.read(1 << 16))
+
+        await until_done(tls.do_handshake)
+        tls.write(ASK)
+        answer = b""
+        while not answer.endswith(b"hello"):
+            answer += cast("bytes", await until_done(tls.read))
+
+
 async def test_tls_fails_in_one_line_of_the_log(
     tmp_path: Path, certificates: Certificates
 ) -> None:
-    """However often strangers try."""
+    """However often a client tries, with OpenSSL's reason."""
     file = web_file(tmp_path, **tls_section(certificates))
     with capture_logs() as lines:
         async with serving(web_config_file=file) as served:
             for _ in range(3):
-                await refused(served.url, ssl.create_default_context())
+                await exchange(served.url, ASK)
                 await served.empty()
-    told = [line for line in lines if "TLS failed" in line["event"]]
+    told = [line for line in lines if "TLS handshakes failed" in line["event"]]
     assert [line["times"] for line in told] == [1]
+    assert told[0]["reason"] == "HTTP_REQUEST"

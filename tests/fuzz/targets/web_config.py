@@ -9,7 +9,7 @@ from tests.fuzz.target import Target
 
 from quotascope.exporter.config.file import parse_document
 from quotascope.exporter.errors import ConfigError
-from quotascope.exporter.web.load import _config
+from quotascope.exporter.web.settings import checked
 
 _PATH = Path("fuzz.yaml")
 _HASH = b"$2y$10$" + b"a" * 53
@@ -20,7 +20,7 @@ def _read(data: bytes) -> None:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return
-    config = _config(_PATH, parse_document(text, str(_PATH), None))
+    config = checked(_PATH, parse_document(text, str(_PATH), None))
     users = config.basic_auth_users
     assert not any(":" in user for user in users)
     shown = repr(list(users.values()))

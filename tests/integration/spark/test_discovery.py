@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from tests.integration.eventually import eventually
 from tests.integration.prometheus import Prometheus
+from tests.spark_listener.exposition.jobs import reported
 
-from quotascope.spark_listener.exposition import Reporting, start_reporting
+from quotascope.spark_listener.exposition import Reporting
 from quotascope.spark_listener.exposition.discovery import DEAD_AFTER_SECONDS
 from quotascope.spark_listener.job import Job
 
@@ -49,7 +50,7 @@ def report(folder: str, app_id: str) -> Reporting:
         "spark.quotascope.fileSd.path": f"{folder}/{{app_id}}.json",
     }
     job = Job("nightly")
-    return start_reporting(properties, lambda: [job.snapshot()], app_id=app_id)
+    return reported(properties, lambda: [job.snapshot()], app_id)
 
 
 def targets(prometheus: Prometheus) -> dict[str, Mapping[str, Any]]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from quotascope.pipeline.history import WIDTHS, History
-from quotascope.pipeline.ingest import Options, Tables, ingest
+from quotascope.pipeline.history import History
+from quotascope.pipeline.ingest import IngestOptions, IngestTables, ingest
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 
@@ -41,9 +41,9 @@ def _expected(log: Path) -> Counter[Key]:
     return sums
 
 
-def _kept(history: History, name: str) -> Counter[Key]:
+def _kept(history: History) -> Counter[Key]:
     sums: Counter[Key] = Counter()
-    for row in history.rollups[name].read().to_pylist():
+    for row in history.seconds.read().to_pylist():
         if row["quota_type"] == "request":
             client = (row["user"], row["client_id"])
             sums[*client, "requests"] += row["requests"]
@@ -56,11 +56,10 @@ def _kept(history: History, name: str) -> Counter[Key]:
     "log", sorted(CAPTURES.glob("*.log.gz")), ids=lambda log: log.name
 )
 def test_sums_are_those_of_the_log(log: Path, tmp_path: Path) -> None:
-    """Requests, thread time and throttles of each client are those of the lines, to the last microsecond, in each roll-up."""
-    ingest([str(log)], str(tmp_path), Options(broker="1"))
+    """Requests, thread time and throttles of each client are those of the lines, to the last microsecond."""
+    ingest([str(log)], str(tmp_path), IngestOptions(broker="1"))
     history = History.create(str(tmp_path))
-    history.update(Tables.create(str(tmp_path)).requests)
+    history.update(IngestTables.create(str(tmp_path)).requests)
     expected = _expected(log)
     assert sum(expected.values()) > 0
-    for name in WIDTHS:
-        assert +_kept(history, name) == +expected
+    assert +_kept(history) == +expected

@@ -1,6 +1,5 @@
-"""Sums by second, minute and hour are those of the rows, to the last digit."""
+"""Sums by second are those of the rows, to the last digit."""
 
-import datetime as dt
 from collections import defaultdict
 from decimal import Decimal
 from typing import Any
@@ -11,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.pipeline.history.requests import START_MS, requests
 
-from quotascope.pipeline.history import ROLLUP, WIDTHS, history_of, rollup, totals
-from quotascope.pipeline.history.rollup import add_up
+from quotascope.pipeline.history import ROLLUP, history_of, rollup
 
 ms = st.integers(0, 200_000).map(lambda us: us / 1000)  # brokers log whole microseconds
 changes = st.lists(
@@ -39,7 +37,7 @@ changes = st.lists(
 Sums = dict[tuple[Any, ...], list[int]]
 
 
-def _slowly(rows: list[dict[str, Any]], width: int) -> Sums:
+def _slowly(rows: list[dict[str, Any]]) -> Sums:
     """The same sums in the plainest way, thread time in decimal digits."""
     sums: Sums = defaultdict(lambda: [0, 0, 0, 0])
 
@@ -52,7 +50,7 @@ def _slowly(rows: list[dict[str, Any]], width: int) -> Sums:
                 row["client_id"] or "",
                 row["broker"],
                 kind,
-                at // width * width,
+                at // 1_000 * 1_000,
             )
             wait = (row["throttle_ms"] or 0) * counts
             throttled = counts * (wait > 0 or row["quota_violated"])
@@ -87,40 +85,39 @@ def _slowly(rows: list[dict[str, Any]], width: int) -> Sums:
     return sums
 
 
-def _as_sums(table: pa.Table) -> Sums:
-    rows = table.to_pylist()
-    return {tuple(row.values())[:5]: list(row.values())[5:] for row in rows}
+def _as_sums(*tables: pa.Table) -> Sums:
+    """Sums by key; those of several tables add up."""
+    sums: Sums = defaultdict(lambda: [0, 0, 0, 0])
+    for row in pa.concat_tables(tables).to_pylist():
+        key, values = tuple(row.values())[:5], list(row.values())[5:]
+        sums[key] = [have + more for have, more in zip(sums[key], values, strict=True)]
+    return sums
 
 
-@given(changes, st.sampled_from(sorted(WIDTHS)), st.integers(0, 25))
+@given(changes, st.integers(0, 25))
 def test_sums_are_exact_wherever_rows_are_cut(
-    rows: list[dict[str, Any]], name: str, cut: int
+    rows: list[dict[str, Any]], cut: int
 ) -> None:
-    """Added up in one piece, in two, or through the seconds, sums are those of exact arithmetic."""
-    history = (
-        history_of(requests(*rows)) if rows else history_of(requests({})).slice(0, 0)
-    )
-    width = WIDTHS[name]
-    expected = _slowly(rows, width)
-    assert _as_sums(rollup(history, width)) == expected
-    halves = [rollup(history.slice(0, cut), width), rollup(history.slice(cut), width)]
-    assert _as_sums(totals(pa.concat_tables(halves))) == expected
-    assert _as_sums(add_up(rollup(history, 1_000), width)) == expected
+    """Added up in one piece or in two, sums are those of exact arithmetic; in one piece each key has one row."""
+    history = history_of(requests(*rows)) if rows else history_of(requests({})).slice(0, 0)  # fmt: skip
+    expected = _slowly(rows)
+    whole = rollup(history)
+    assert (len(whole), _as_sums(whole)) == (len(expected), expected)
+    halves = rollup(history.slice(0, cut)), rollup(history.slice(cut))
+    assert _as_sums(*halves) == expected
 
 
 def test_every_column_says_what_it_means() -> None:
     """The columns of a sum are documented."""
-    assert rollup(history_of(requests({})), 1_000).schema == ROLLUP
+    assert rollup(history_of(requests({}))).schema == ROLLUP
     assert all((column.metadata or {}).get(b"description") for column in ROLLUP)
 
 
 def test_network_time_counts_when_the_response_left() -> None:
     """A request that ends in the next second charges its handler's time in this one and the network thread's in that one."""
-    made = totals(
-        rollup(history_of(requests({"completed": START_MS + 1_000})), 1_000)
-    ).to_pylist()
-    found = [(row["start"] - START_MS, row["requests"], row["amount"]) for row in made]
-    assert found == [(0, 1, 500), (1_000, 0, 250)]
+    made = rollup(history_of(requests({"completed": START_MS + 1_000}))).to_pylist()
+    found = {(row["start"] - START_MS, row["requests"], row["amount"]) for row in made}
+    assert found == {(0, 1, 500), (1_000, 0, 250)}
 
 
 @pytest.mark.parametrize(
@@ -141,25 +138,7 @@ def test_any_wait_and_any_refusal_is_a_throttle(
     throttled: int,
     throttle_ms: int,
 ) -> None:
-    """One ms is one; a negative time, which Kafka sent when it did not fit, made nobody wait."""
+    """One ms is one; a negative time, which Kafka sent when it did not fit, throttled no client."""
     row = requests({"throttle_ms": told_ms, "quota_violated": refused})
-    (made,) = totals(rollup(history_of(row), 3_600_000)).to_pylist()
+    (made,) = rollup(history_of(row)).to_pylist()
     assert (made["throttled"], made["throttle_ms"]) == (throttled, throttle_ms)
-
-
-@pytest.mark.parametrize(
-    ("name", "begins"),
-    [
-        ("seconds", dt.datetime(2023, 11, 14, 22, 13, 20, tzinfo=dt.UTC)),
-        ("minutes", dt.datetime(2023, 11, 14, 22, 13, tzinfo=dt.UTC)),
-        ("hours", dt.datetime(2023, 11, 14, 22, tzinfo=dt.UTC)),
-    ],
-)
-def test_spans_are_those_of_clocks(name: str, begins: dt.datetime) -> None:
-    """Seconds, minutes and hours of UTC."""
-    at = dt.datetime(2023, 11, 14, 22, 13, 20, 999_000, dt.UTC)
-    ms = int(at.timestamp() * 1_000)
-    made = rollup(
-        history_of(requests({"timestamp": ms, "completed": ms})), WIDTHS[name]
-    )
-    assert {row["start"] for row in made.to_pylist()} == {begins.timestamp() * 1_000}

@@ -1,4 +1,4 @@
-"""A history on disk follows its requests, late ones included."""
+"""A history on disk follows its requests, late ones included; looking after its tables."""
 
 import datetime as dt
 from pathlib import Path
@@ -8,26 +8,28 @@ import pyarrow as pa
 import pytest
 from tests.pipeline.history.requests import START_MS, requests
 
-from quotascope.pipeline.errors import NoTable
-from quotascope.pipeline.history import (
-    ORDER,
-    WIDTHS,
-    History,
-    history_of,
-    rollup,
-    totals,
+from quotascope.pipeline.errors import NoTable, UnreadableTable
+from quotascope.pipeline.history import ORDER, History, history_of, rollup
+from quotascope.pipeline.history.store import (
+    DETAIL,
+    clean,
+    compact,
+    drop_before,
+    state_of,
+    tables_of,
 )
-from quotascope.pipeline.ingest import Tables
+from quotascope.pipeline.ingest import IngestTables
 from quotascope.pipeline.request_log.schema import REQUESTS
-from quotascope.pipeline.table import Layout, Table
+from quotascope.pipeline.table import Table, TableLayout
 
 DAY_MS = 86_400_000
+FIRST = dt.date(2023, 11, 14)
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Table:
     """An empty table of requests."""
-    layout = Layout(order=ORDER, bucket_of="user", buckets=4, day_of="timestamp")
+    layout = TableLayout(order=ORDER, bucket_of="user", buckets=4, day_of="timestamp")
     return Table.create(str(tmp_path / "requests"), REQUESTS, layout)
 
 
@@ -47,25 +49,32 @@ def _some(count: int, shift_ms: int = 0) -> pa.Table:
     )
 
 
-def test_a_history_lies_in_sixteen_buckets_unless_told_otherwise(
+def test_a_history_has_sixteen_buckets_by_default(
     tmp_path: Path,
 ) -> None:
     """As the requests that it is made of, so that it needs no shuffle; with other layouts older tables could not be opened."""
     history = History.create(str(tmp_path / "history"))
-    requests = Tables.create(str(tmp_path / "log")).requests
+    requests = IngestTables.create(str(tmp_path / "log")).requests
     of_log = ("user", "client_id", "broker", "timestamp")
-    assert requests.layout == Layout(
+    assert requests.layout == TableLayout(
         order=of_log, bucket_of="user", buckets=16, day_of="timestamp"
     )
     assert (history.detail.layout.buckets, history.detail.layout.day_of) == (16, "timestamp")  # fmt: skip
-    assert {*history.rollups} == {"seconds", "minutes", "hours"}
-    for sums in history.rollups.values():
-        assert (sums.layout.buckets, sums.layout.day_of) == (16, "start")
+    layout = history.seconds.layout
+    assert (layout.buckets, layout.day_of) == (16, "start")
+
+
+def _sums(table: pa.Table) -> list[dict[str, Any]]:
+    """One row for each key, in order."""
+    key, sums = table.column_names[:5], table.column_names[5:]
+    added = table.group_by(key).aggregate([(name, "sum") for name in sums])
+    return added.sort_by([(name, "ascending") for name in key]).to_pylist()
 
 
 def test_history_and_sums_follow_the_requests(source: Table, tmp_path: Path) -> None:
     """After each update the detail holds every request once and the sums are its sums, with compaction in between or not."""
     history = History.create(str(tmp_path / "history"), buckets=4)
+    tables = (history.detail, history.seconds)
     batches = [_some(300), _some(300, DAY_MS), _some(100, 350)]
     for number, rows in enumerate(batches):
         source.append(f"{number}", rows)
@@ -74,20 +83,14 @@ def test_history_and_sums_follow_the_requests(source: Table, tmp_path: Path) -> 
         if number == 1:
             source.append("late", _some(50, 20))
             assert history.update(source) == 50
-            assert history.compact() > 0
+            assert compact(tables) > 0
     everything = history_of(pa.concat_tables([*batches, _some(50, 20)]))
     assert history.detail.read().num_rows == 750
-    for name, width in WIDTHS.items():
-        expected = totals(rollup(everything, width))
-        assert totals(history.rollups[name].read()) == expected
-        history.compact()
-        assert (
-            history.rollups[name]
-            .read()
-            .sort_by([(c, "ascending") for c in expected.column_names])
-            .num_rows
-            == expected.num_rows
-        )
+    expected = _sums(rollup(everything))
+    assert _sums(history.seconds.read()) == expected
+    compact(tables)
+    assert history.seconds.read().num_rows == len(expected)
+    assert _sums(history.seconds.read()) == expected
 
 
 def test_each_bucket_reads_in_order_of_time(source: Table, tmp_path: Path) -> None:
@@ -103,29 +106,62 @@ def test_each_bucket_reads_in_order_of_time(source: Table, tmp_path: Path) -> No
         assert keys == sorted(keys)
 
 
-def test_old_days_go_and_their_sums_stay(source: Table, tmp_path: Path) -> None:
-    """Retention takes requests out of the detail by day; sums are kept."""
-    history = History.create(str(tmp_path / "history"), buckets=4)
-    source.append("two days", pa.concat_tables([_some(10), _some(10, DAY_MS)]))
-    history.update(source)
-    first = dt.datetime.fromtimestamp(START_MS / 1000, dt.UTC).date()
-    assert history.drop_before(first + dt.timedelta(days=1)) == 10
-    assert history.detail.read().num_rows == 10
-    drawn: list[Any] = history.rollups["seconds"].read()["requests"].to_pylist()
-    assert sum(drawn) == 20  # what is drawn is what is replayed
-    hours = totals(history.rollups["hours"].read())
-    counts: list[Any] = hours["requests"].to_pylist()
-    assert sum(counts) == 40  # each charges bytes and thread time
-    assert history.update(source) == 0
-
-
 def test_a_history_can_be_opened_again(tmp_path: Path) -> None:
     """A history that was made can be opened; a folder without one is an error that says what to do."""
     made = History.create(str(tmp_path / "history"), buckets=3)
     opened = History.open(str(tmp_path / "history"))
     assert opened.detail.layout.buckets == 3
-    assert [table.storage for table in opened.tables] == [
-        table.storage for table in made.tables
-    ]
+    assert opened.detail.storage == made.detail.storage
+    assert opened.seconds.storage == made.seconds.storage
     with pytest.raises(NoTable):
         History.open(str(tmp_path / "nothing"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    """A folder with two days of requests and their history, the second day in two pieces."""
+    tables = IngestTables.create(str(tmp_path))
+    history = History.create(str(tmp_path))
+    for number, shift in enumerate((0, DAY_MS, DAY_MS + 1_000)):
+        change = {"timestamp": START_MS + shift, "completed": START_MS + shift}
+        tables.requests.append(f"{number}", requests(change, change))
+        history.update(tables.requests)
+    return str(tmp_path)
+
+
+def test_what_a_folder_holds_is_known_from_its_logs(folder: str) -> None:
+    """Rows, files, days and what a compaction would leave, of each table that is there."""
+    states = {name: state_of(name, table) for name, table in tables_of(folder).items()}
+    assert list(states) == ["requests", "quarantine", "history", "seconds"]
+    history = states["history"]
+    assert (history.rows, history.files, history.smallest) == (6, 3, 2)
+    assert (history.first_day, history.last_day) == (FIRST, FIRST + dt.timedelta(days=1))  # fmt: skip
+    assert history.size > 0
+    assert states["quarantine"].first_day is None
+
+
+def test_files_are_merged_dropped_and_deleted(folder: str) -> None:
+    """A compaction merges every table's files, retention drops a day of the named ones, and a cleaning deletes what is left of them."""
+    tables = tables_of(folder)
+    assert compact(tables.values()) == 3 * 2
+    later = FIRST + dt.timedelta(days=1)
+    assert drop_before([tables["requests"], tables["history"]], later) == 2 + 2
+    assert state_of("history", tables["history"]).rows == 4
+    assert state_of("seconds", tables["seconds"]).first_day == FIRST
+    assert drop_before([tables[name] for name in DETAIL], later) == 1
+    assert state_of("seconds", tables["seconds"]).first_day == later
+    assert History.open(folder).update(tables["requests"]) == 0
+    assert clean(tables.values(), 24) == 0
+    assert clean(tables.values(), 0) == 3 * 2 + 3
+    assert state_of("history", tables["history"]).files == 1
+
+
+def test_a_folder_without_tables(tmp_path: Path) -> None:
+    """A folder that nothing was ingested into is an error that says so; a damaged table is not skipped."""
+    with pytest.raises(NoTable, match="ingest a request log"):
+        tables_of(str(tmp_path))
+    IngestTables.create(str(tmp_path))
+    for commit in (tmp_path / "requests" / "_delta_log").glob("*.json"):
+        commit.write_bytes(b"{")
+    with pytest.raises(UnreadableTable):
+        tables_of(str(tmp_path))

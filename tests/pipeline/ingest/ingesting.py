@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tests.pipeline.log_lines import captured, values
 
-from quotascope.pipeline.ingest import Options, Report, Tables, ingest
+from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables, ingest
 
 LINES = captured()
 PLAIN = [text for text in LINES if b'"isForwarded":false' in text]
@@ -21,7 +21,9 @@ def log(folder: Path, *lines: bytes, name: str = "a.log") -> str:
     return str(path)
 
 
-def read(folder: Path, *paths: str, options: Options | None = None) -> Report:
+def read(
+    folder: Path, *paths: str, options: IngestOptions | None = None
+) -> IngestReport:
     """Ingest into the tables of a test, whose counts must balance."""
     report = ingest(paths, str(folder / "tables"), options)
     assert report.balanced
@@ -31,7 +33,7 @@ def read(folder: Path, *paths: str, options: Options | None = None) -> Report:
 
 def tables(folder: Path) -> tuple[pa.Table, pa.Table]:
     """What the tables of a test hold; no request is there twice."""
-    requests, quarantine = (table.read() for table in Tables.create(str(folder / "tables")))  # fmt: skip
+    requests, quarantine = (table.read() for table in IngestTables.create(str(folder / "tables")))  # fmt: skip
     identities = requests["identity"].to_pylist()
     assert len(identities) == len(set(identities))
     return requests, quarantine

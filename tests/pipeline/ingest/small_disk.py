@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from quotascope.pipeline.errors import NotWritten
-from quotascope.pipeline.ingest import Tables, ingest, lines, local
+from quotascope.pipeline.ingest import IngestTables, ingest, lines, local
 
 SMALL_KB = 512
 
@@ -30,11 +30,11 @@ def main(folder: Path, log: str) -> None:
         ingest([log], into)
     except NotWritten as error:
         seen["told"] = str(error)
-    seen["rows"] = Tables.create(into).requests.read().num_rows
+    seen["rows"] = IngestTables.create(into).requests.read().num_rows
     _mount(folder, "remount,size=64m")
     report = ingest([log], into)
     seen["again"] = [report.duplicates, report.kept, report.balanced]
-    seen["all"] = Tables.create(into).requests.read().num_rows
+    seen["all"] = IngestTables.create(into).requests.read().num_rows
     sys.stdout.write(json.dumps(seen))
 
 

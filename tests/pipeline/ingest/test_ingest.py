@@ -21,13 +21,24 @@ from tests.pipeline.ingest.ingesting import LINES, PLAIN, log, read, tables, tol
 from tests.pipeline.log_lines import CAPTURE, line, mutation, topic
 from tests.strategies import examples
 
-from quotascope.pipeline import ingest as package
 from quotascope.pipeline.errors import BadSnapshot, UnreadableLog
-from quotascope.pipeline.history import History, totals, upkeep
-from quotascope.pipeline.ingest import Options, Tables, ingest, lines, local, seen
-from quotascope.pipeline.ingest.files import LINK_OUT, Found, as_private_as, log_files
+from quotascope.pipeline.history import History, store
+from quotascope.pipeline.ingest import (
+    IngestOptions,
+    IngestTables,
+    committing,
+    ingest,
+    lines,
+    local,
+)
+from quotascope.pipeline.ingest.files import (
+    LINK_OUT,
+    LogFiles,
+    as_private_as,
+    log_files,
+)
 from quotascope.pipeline.request_log import parsing
-from quotascope.pipeline.request_log.record import LineReader
+from quotascope.pipeline.request_log.line import LineReader
 from quotascope.pipeline.runs import ingest as runs
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.table.writing import Writer
@@ -88,7 +99,7 @@ def test_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small chunks make the same tables as large ones; twins and duplicates are found across them."""
     monkeypatch.setattr(local, "CHUNK", 300)
     monkeypatch.setattr(lines, "COMPRESSED_BLOCK", 2_000)
-    monkeypatch.setattr(seen, "REMEMBERED", 500)
+    monkeypatch.setattr(committing, "REMEMBERED", 500)
     twice = [text for number, text in enumerate(LINES[:2_000]) for _ in range(1 + (number % 7 == 0))]  # fmt: skip
     twice += LINES[:350]
     path = log(tmp_path, *twice, b"junk")
@@ -97,7 +108,7 @@ def test_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = read(tmp_path, str(packed))
     monkeypatch.undo()
     ingest([path], str(tmp_path / "whole"))
-    expected = Tables.create(str(tmp_path / "whole")).requests.read()
+    expected = IngestTables.create(str(tmp_path / "whole")).requests.read()
     assert (report.kept, report.forwarded) == (1_992, 8 + 7)
     assert told(tables(tmp_path)[0]) == told(expected)
 
@@ -143,10 +154,12 @@ def test_folder(tmp_path: Path) -> None:
     """A folder's files are read, of those below it, too; hidden ones and those of other names are not."""
     for number, name in enumerate(["x/1.log", "x/2.txt", "y.log", ".z.log", "_t/3.log"]):  # fmt: skip
         log(tmp_path / "logs", line(header={"correlationId": number}), name=name)
-    report = read(tmp_path, str(tmp_path / "logs"), options=Options(names="*.log"))
+    report = read(
+        tmp_path, str(tmp_path / "logs"), options=IngestOptions(names="*.log")
+    )
     assert report.kept == 2
     with pytest.raises(UnreadableLog, match=r"no file in this folder is called \*.gz"):
-        read(tmp_path, str(tmp_path / "logs"), options=Options(names="*.gz"))
+        read(tmp_path, str(tmp_path / "logs"), options=IngestOptions(names="*.gz"))
 
 
 def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,14 +185,14 @@ def test_dropped_days_stay_away(tmp_path: Path) -> None:
     path = log(tmp_path, *(text for day in days[:3] for text in day))
     assert read(tmp_path, path).kept == 6
     history = History.create(folder)
-    history.update(Tables.create(folder).requests)
-    sums = totals(history.rollups["seconds"].read())
-    upkeep.drop_before([Tables.create(folder).requests, history.detail], dt.date(2026, 11, 21))  # fmt: skip
+    history.update(IngestTables.create(folder).requests)
+    sums = history.seconds.read()
+    store.drop_before([IngestTables.create(folder).requests, history.detail], dt.date(2026, 11, 21))  # fmt: skip
     assert len(tables(tmp_path)[0]) == 2
     again = read(tmp_path, path)
     assert (again.kept, again.duplicates) == (0, 6)
-    assert history.update(Tables.create(folder).requests) == 0
-    assert totals(history.rollups["seconds"].read()) == sums
+    assert history.update(IngestTables.create(folder).requests) == 0
+    assert history.seconds.read() == sums
     more = read(tmp_path, log(tmp_path, *(text for day in days for text in day)))
     assert (more.kept, more.duplicates) == (2, 6)
 
@@ -188,7 +201,9 @@ def test_brokers_from_paths(tmp_path: Path) -> None:
     """A pattern tells the broker by the path; files that it does not fit have the address."""
     one = log(tmp_path / "broker-17", line())
     other = log(tmp_path / "x", line(header={"correlationId": 8}))
-    read(tmp_path, one, other, options=Options(broker_pattern="/broker-([0-9]+)/"))
+    read(
+        tmp_path, one, other, options=IngestOptions(broker_pattern="/broker-([0-9]+)/")
+    )
     assert set(tables(tmp_path)[0]["broker"].to_pylist()) == {"17", "10.0.0.1"}
 
 
@@ -202,12 +217,14 @@ def test_snapshot_and_earlier_runs(tmp_path: Path) -> None:
     ]
     snapshot = tmp_path / "topics.json"
     snapshot.write_text('{"old": 5}')
-    read(tmp_path, log(tmp_path, *deletes), options=Options(snapshot=str(snapshot)))
+    read(
+        tmp_path, log(tmp_path, *deletes), options=IngestOptions(snapshot=str(snapshot))
+    )
     rows = tables(tmp_path)[0].to_pylist()
     told = {row["correlation_id"]: (row["mutations"], row["mutations_known"]) for row in rows if row["api_key"] == 20}  # fmt: skip
     assert told == {0: (7, True), 1: (5, True), 2: (None, False)}
     with pytest.raises(BadSnapshot):
-        read(tmp_path, options=Options(snapshot=str(tmp_path / "a.log")))
+        read(tmp_path, options=IngestOptions(snapshot=str(tmp_path / "a.log")))
 
 
 def test_hostile_names_make_no_paths(tmp_path: Path) -> None:
@@ -299,7 +316,7 @@ def test_junk_that_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(parsing, "SHORT", 3)
     junk: set[bytes] = set()
     texts = [b"aaaa", b"aaa", b"b", b"c", b"aaa", b"c", None, b"aaaa"]
-    found = parsing.parse_lines(texts, range(8), parsing.Source(file="a"), junk)
+    found = parsing.parse_lines(texts, range(8), parsing.LogSource(file="a"), junk)
     assert junk == {b"aaa", b"b"}
     assert found.again == 1
     assert found.quarantine["line"].to_pylist() == [0, 1, 2, 3, 5, 6, 7]
@@ -323,12 +340,12 @@ def test_chunks_are_bounded_by_bytes(
     monkeypatch.setattr(Writer, "write", noted)
     texts = [line(header={"clientId": f"{n}{'x' * 32_000}", "correlationId": n}) for n in range(200)]  # fmt: skip
     assert read(tmp_path, log(tmp_path, *texts)).kept == 200
-    one = Tables.create(str(tmp_path / "tables")).requests
+    one = IngestTables.create(str(tmp_path / "tables")).requests
     history = History.create(str(tmp_path / "tables"))
     assert history.update(one) == 200
     assert max(held) < 1 << 20
     assert len(held) > 200 * 32_000 / (1 << 20)
-    for table in (one, *history.tables):
+    for table in (one, history.detail, history.seconds):
         for file in table.files():
             batches = list(table.storage.batches(file))
             assert max(batch.nbytes for batch in batches) < (1 << 19) + 70_000
@@ -373,15 +390,15 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
     (logs / "within.log").symlink_to("a.log")
     (logs / "nowhere.log").symlink_to("nothing")
     (logs / "loop.log").symlink_to("loop.log")
-    only = Options(names="*.log")
+    only = IngestOptions(names="*.log")
     report = read(tmp_path, str(logs), options=only)
     assert (report.kept, report.duplicates) == (1, 1)
     assert report.left_out == {str(logs / name): LINK_OUT for name in ("link.log", "folder")}  # fmt: skip
     with pytest.raises(UnreadableLog, match=r"no file in this folder is called \*\.txt; .*link\.txt: a link out"):  # fmt: skip
-        read(tmp_path, str(logs), options=Options(names="*.txt"))
+        read(tmp_path, str(logs), options=IngestOptions(names="*.txt"))
     by_uri = ingest_logs([f"file://{logs}"], str(tmp_path / "usage"), only)
     assert by_uri.left_out == report.left_out
-    wanted = read(tmp_path, str(logs), options=Options(names="*.log", follow_links=True))  # fmt: skip
+    wanted = read(tmp_path, str(logs), options=IngestOptions(names="*.log", follow_links=True))  # fmt: skip
     assert (wanted.read, wanted.kept, wanted.left_out) == (4, 1, {})
     named = log_files([str(logs / "link.txt"), str(logs / "folder")], "*.txt")
     assert named.files == [str(logs / "link.txt"), str(logs / "folder" / "c.txt")]
@@ -406,13 +423,13 @@ def test_tables_are_as_private_as_the_logs(
     into = str(tmp_path / "usage")
     before = os.umask(0o022)
     try:
-        ingest_logs(paths, into, Options())
+        ingest_logs(paths, into, IngestOptions())
         assert os.umask(0o022) == 0o022
-        ingest_logs([log(tmp_path, line(header={"correlationId": 1}), name="more.log")], into, Options())  # fmt: skip
-        upkeep.compact(upkeep.tables_of(into).values())
+        ingest_logs([log(tmp_path, line(header={"correlationId": 1}), name="more.log")], into, IngestOptions())  # fmt: skip
+        store.compact(store.tables_of(into).values())
     finally:
         os.umask(before)
-    found = upkeep.tables_of(into)["history"]
+    found = store.tables_of(into)["history"]
     assert len(found.files()) == 1
     places = [Path(found.storage.uri, found.files()[0].path), Path(into), Path(into, "history", "_delta_log", f"{0:020d}.json")]  # fmt: skip
     for place in places:
@@ -433,11 +450,11 @@ def test_what_a_killed_run_left_stays_private(
         with monkeypatch.context() as killed:
             killed.setattr(History, "update", _interrupted)
             with pytest.raises(KeyboardInterrupt):
-                ingest_logs([private], into, Options())
-        ingest_logs([public], into, Options())
+                ingest_logs([private], into, IngestOptions())
+        ingest_logs([public], into, IngestOptions())
     finally:
         os.umask(before)
-    for name, table in upkeep.tables_of(into).items():
+    for name, table in store.tables_of(into).items():
         for file in table.files() if name != "quarantine" else ():
             users = table.read(["user"], files=[file])["user"].to_pylist()
             mode = Path(table.storage.uri, file.path).stat().st_mode & 0o777
@@ -453,12 +470,12 @@ def test_a_log_that_is_rotated_away_meanwhile(
 ) -> None:
     """It is in the report, the others are read, and the umask is as before."""
     gone, there = str(tmp_path / "gone.log"), log(tmp_path, line())
-    listed = Found(files=[gone, there])
+    listed = LogFiles(files=[gone, there])
     monkeypatch.setattr(runs, "log_files", lambda *_, **__: listed)
     monkeypatch.setattr(local, "log_files", lambda *_, **__: listed)
     before = os.umask(0o022)
     try:
-        report = ingest_logs([str(tmp_path)], str(tmp_path / "usage"), Options())
+        report = ingest_logs([str(tmp_path)], str(tmp_path / "usage"), IngestOptions())
         assert os.umask(0o022) == 0o022
     finally:
         os.umask(before)
@@ -513,8 +530,3 @@ def test_groups_of_others_are_no_group_of_mine(tmp_path: Path) -> None:
     os.umask(before)
     own_group = path.stat().st_gid == os.getegid()
     assert inner == (0o027 if own_group else 0o077)
-
-
-def test_public_names() -> None:
-    """What other rooms use."""
-    assert package.__all__ == ["Options", "Report", "Tables", "ingest"]

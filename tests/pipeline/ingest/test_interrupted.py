@@ -14,7 +14,7 @@ from tests.pipeline.ingest.ingesting import LINES, PLAIN, log, read, tables, tol
 from tests.pipeline.log_lines import line
 
 from quotascope.pipeline.errors import LostCommit
-from quotascope.pipeline.ingest import Report, Tables, ingest, lines, local
+from quotascope.pipeline.ingest import IngestReport, IngestTables, ingest, lines, local
 from quotascope.pipeline.ingest.committing import next_run
 from quotascope.pipeline.table import Table
 
@@ -24,17 +24,17 @@ ROOT = Path(__file__).parents[3]
 def test_two_runs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When another run commits the same lines first, this one looks again and adds only what is left."""
     path, more = log(tmp_path, *PLAIN[:50]), log(tmp_path, *PLAIN[:80], name="more.log")
-    Tables.create(str(tmp_path / "tables"))
-    append = Table.append
-    others: list[Report] = []
+    IngestTables.create(str(tmp_path / "tables"))
+    commit = Table.commit
+    others: list[IngestReport] = []
 
     def late(table: Table, *arguments: Any) -> int:
         if not others and table.storage.uri.endswith("requests"):
-            monkeypatch.setattr(Table, "append", append)
+            monkeypatch.setattr(Table, "commit", commit)
             others.append(read(tmp_path, path))
-        return append(table, *arguments)
+        return commit(table, *arguments)
 
-    monkeypatch.setattr(Table, "append", late)
+    monkeypatch.setattr(Table, "commit", late)
     report = read(tmp_path, more)
     assert others[0].kept == 50
     assert (report.kept, report.duplicates) == (30, 50)
@@ -59,24 +59,24 @@ def test_twins_of_two_runs_at_once(
     into = str(tmp_path / "tables")
     if other_brings == "nothing":
         ingest([earlier], into)
-    append = Table.append
+    commit = Table.commit
 
     def late(table: Table, *arguments: Any) -> int:
         if not table.storage.uri.endswith("requests"):
-            return append(table, *arguments)
-        monkeypatch.setattr(Table, "append", append)
+            return commit(table, *arguments)
+        monkeypatch.setattr(Table, "commit", commit)
         if other_brings == "the twins":
             ingest([earlier], into)
         else:
             other = next_run(table)
             table.commit(other.name, [], other.epoch)
-        return append(table, *arguments)
+        return commit(table, *arguments)
 
-    monkeypatch.setattr(Table, "append", late)
+    monkeypatch.setattr(Table, "commit", late)
     ingest([later], into)
     monkeypatch.undo()
     ingest([log(tmp_path, *named, name="whole.log")], str(tmp_path / "whole"))
-    whole = Tables.create(str(tmp_path / "whole")).requests.read()
+    whole = IngestTables.create(str(tmp_path / "whole")).requests.read()
     assert told(tables(tmp_path)[0])[1:] == told(whole)[1:]
 
 
@@ -86,7 +86,7 @@ def _names_topics(text: bytes) -> bool:
 
 def test_always_too_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After many tries a run gives up, and says that it can be run again."""
-    monkeypatch.setattr(Table, "append", lambda *_: 0)
+    monkeypatch.setattr(Table, "commit", lambda *_: 0)
     with pytest.raises(LostCommit, match="run this again"):
         read(tmp_path, log(tmp_path, line()))
 

@@ -11,16 +11,17 @@ import pytest
 from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, values
 
 from quotascope.pipeline.errors import LostCommit
-from quotascope.pipeline.ingest import Options, Tables, ingest
+from quotascope.pipeline.ingest import IngestOptions, IngestTables, ingest
 from quotascope.pipeline.ingest.committing import (
-    Batch,
+    CommitId,
     Committer,
+    KnownTopics,
+    Seen,
+    Staged,
     next_run,
     repeated,
 )
-from quotascope.pipeline.ingest.known_topics import KnownTopics
-from quotascope.pipeline.ingest.parts import LINES, ROWS, Staged, parsed, staged
-from quotascope.pipeline.ingest.seen import Seen
+from quotascope.pipeline.ingest.parts import LINES, ROWS, parsed, staged
 from quotascope.pipeline.request_log.mutations import MutationLedger
 from quotascope.pipeline.table import File
 from quotascope.pipeline.table.storage import Storage
@@ -37,7 +38,7 @@ def batch(*rows: tuple[bytes | None, str, int | None, int | None]) -> pa.RecordB
 
 def rows(*batches: pa.RecordBatch) -> list[pa.RecordBatch]:
     """What a worker makes of lines."""
-    return list(parsed(Options(), iter(batches)))
+    return list(parsed(IngestOptions(), iter(batches)))
 
 
 def table(*batches: pa.RecordBatch) -> pa.Table:
@@ -93,7 +94,7 @@ def by_part(found: pa.Table) -> Iterator[pa.Table]:
 
 def added(folder: Path, *lines: bytes) -> Any:
     """The report on lines that workers staged part by part."""
-    tables = Tables.create(str(folder / "spread"))
+    tables = IngestTables.create(str(folder / "spread"))
     requests, quarantine = next_run(tables.requests), next_run(tables.quarantine)
     found = table(batch(*((text, "a", 0, None) for text in lines)))
     parts = [staged(tables, part.to_batches()) for part in by_part(found)]
@@ -109,7 +110,7 @@ def test_parts_make_the_tables_of_one_process(tmp_path: Path) -> None:
     path.write_bytes(b"\n".join(lines))
     report = added(tmp_path, *lines)
     assert report == ingest([str(path)], str(tmp_path / "here"))
-    spread, here = (Tables.create(str(tmp_path / name)).requests.read().drop_columns("file").sort_by("line") for name in ("spread", "here"))  # fmt: skip
+    spread, here = (IngestTables.create(str(tmp_path / name)).requests.read().drop_columns("file").sort_by("line") for name in ("spread", "here"))  # fmt: skip
     assert spread == here
     again = added(tmp_path, *lines)
     assert (again.kept, again.quarantined, again.read) == (0, 0, len(lines))
@@ -120,7 +121,7 @@ def test_a_worker_writes_part_after_part(
 ) -> None:
     """What it holds at once is a piece, or one part; lines are new once, wherever batches end."""
     monkeypatch.setattr("quotascope.pipeline.ingest.parts.PIECE", 50)
-    tables = Tables.create(str(tmp_path))
+    tables = IngestTables.create(str(tmp_path))
     held: list[int] = []
     fresh = Seen.fresh
 
@@ -135,7 +136,7 @@ def test_a_worker_writes_part_after_part(
     largest: Any = pc.max(found["part"].value_counts().field("counts")).as_py()
     done = staged(tables, found.to_batches(max_chunksize=7))
     assert max(held) <= 50 + largest < len(lines) / 2
-    assert (done.lines, done.duplicates, len(done.topics)) == (1203, 600, 1)
+    assert (done.lines, done.duplicates, len(done.unresolved)) == (1203, 600, 1)
     assert sum(file.rows for file in done.requests) == 600
     assert (sum(file.rows for file in done.quarantine), done.quarantined_before) == (
         1,
@@ -178,7 +179,7 @@ def test_lines_are_read_and_parts_are_cut_by_bytes(
     assert spread == whole
     assert (spread.kept, spread.duplicates, spread.quarantined, spread.quarantined_before) == (41, 18, 2, 2)  # fmt: skip
     assert max(held) < 20_000
-    found = Tables.create(str(tmp_path / "cut" / "spread")).requests
+    found = IngestTables.create(str(tmp_path / "cut" / "spread")).requests
     order: list[Any] = found.read()["correlation_id"].to_pylist()
     assert len(found.files()) > 5
     assert [number for number in order if number < 999] == list(range(40))
@@ -190,7 +191,7 @@ def test_topics_of_all_parts_come_together(tmp_path: Path) -> None:
     delete = mutation("delete", [{"name": "t"}], principal="User:bob")
     report = added(tmp_path, create, delete)
     assert report.kept == 2
-    requests = Tables.create(str(tmp_path / "spread")).requests.read()
+    requests = IngestTables.create(str(tmp_path / "spread")).requests.read()
     assert sorted(values(requests, "mutations")) == [4, 4]
 
 
@@ -199,14 +200,16 @@ def test_dropped_days_stay_away(tmp_path: Path) -> None:
     create = mutation("create", [topic("t", 4)], time="2026-11-20 08:00:00,000")
     old, new = line(time="2026-11-20 08:00:00,000"), line()
     assert added(tmp_path, create, old).kept == 2
-    Tables.create(str(tmp_path / "spread")).requests.drop_before(dt.date(2026, 11, 21))
+    IngestTables.create(str(tmp_path / "spread")).requests.drop_before(
+        dt.date(2026, 11, 21)
+    )
     report = added(tmp_path, create, old, new)
     assert (report.kept, report.duplicates) == (1, 2)
 
 
 def test_another_run_was_quicker(tmp_path: Path) -> None:
     """Of two runs that looked at the same time one fails and adds nothing; the rows of the other stay."""
-    tables = Tables.create(str(tmp_path))
+    tables = IngestTables.create(str(tmp_path))
     runs = [next_run(tables.requests) for _ in range(2)]
     parts = [[staged(tables, table(batch((line(), "a", 0, None))).to_batches())] for _ in runs]  # fmt: skip
     committer = Committer(tables, MutationLedger())
@@ -219,9 +222,9 @@ def test_another_run_was_quicker(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stream_first", [True, False])
 def test_a_stream_beside_an_ingest(tmp_path: Path, *, stream_first: bool) -> None:
     """Of a stream and an ingest that looked at the same time for what is new, the second fails, and adds nothing when it looks again."""
-    tables = Tables.create(str(tmp_path))
+    tables = IngestTables.create(str(tmp_path))
 
-    def looked(*, stream: bool) -> tuple[list[Staged], Batch]:
+    def looked(*, stream: bool) -> tuple[list[Staged], CommitId]:
         run = repeated(tables.requests, "stream 1", 0) if stream else next_run(tables.requests)  # fmt: skip
         return [staged(tables, table(batch((line(), "a", 0, None))).to_batches())], run
 
@@ -240,7 +243,7 @@ def test_topics_are_learned_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not again when files are compacted, and from what is there when the compacted ones were deleted."""
-    tables = Tables.create(str(tmp_path / "spread"))
+    tables = IngestTables.create(str(tmp_path / "spread"))
     topics = KnownTopics(tables.requests, MutationLedger())
     read: list[str] = []
     batches = Storage.batches
@@ -272,8 +275,8 @@ def test_topics_are_learned_once(
 
 def test_a_batch_that_comes_again(tmp_path: Path) -> None:
     """A batch of a stream that was committed already adds nothing, and is no error."""
-    tables = Tables.create(str(tmp_path))
-    same = Batch(name="stream 1", epoch=3, repeated=True)
+    tables = IngestTables.create(str(tmp_path))
+    same = CommitId(name="stream 1", epoch=3, repeated=True)
     kept = []
     for _ in range(2):
         rows_of = table(batch((line(), "a", 0, None))).to_batches()
@@ -289,7 +292,7 @@ def test_workers_keep_the_releases_that_a_log_names(tmp_path: Path) -> None:
     added(tmp_path, *lines, b"junk")
     added(tmp_path, *lines)
     ingest([str(path) for path in captures], str(tmp_path / "here"))
-    tables = [Tables.create(str(tmp_path / name)).requests for name in ("spread", "here")]  # fmt: skip
+    tables = [IngestTables.create(str(tmp_path / name)).requests for name in ("spread", "here")]  # fmt: skip
     kept = [{minor: each.last_epoch(f"quotascope.kafka 4.{minor}") for minor in (2, 3, 4)} for each in tables]  # fmt: skip
     assert kept[0] == kept[1]
     assert [minor for minor, time in kept[0].items() if time is not None] == [3, 4]

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.pipeline.followed import Followed
-from quotascope.pipeline.recommend.advice import Advice, Hit, changes
+from quotascope.pipeline.recommend.advice import Advice, Hit, Recommendation
 from quotascope.pipeline.recommend.coverage import Coverage, Logged
 from quotascope.pipeline.recommend.policy import Policy
-from quotascope.pipeline.recommend.recommendation import Recommendation
 from quotascope.quotas import QuotaSet
 
 MONDAY = 1_795_392_000_000
@@ -64,7 +63,7 @@ def advice(
     source: str = "usage",
     coverage: Coverage = WEEK,
 ) -> Advice:
-    """What is said about some limits."""
+    """A recommendation of some limits."""
     return Advice(
         source=source,
         coverage=coverage,
@@ -72,6 +71,5 @@ def advice(
         kafka=Followed(),
         now=now,
         recommended=made,
-        changes=changes(now, made),
         hits=hits,
     )

@@ -1,13 +1,14 @@
-"""Usage history, made by hand."""
+"""Usage history, made by hand: rows, and folders on disk."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from quotascope.pipeline.history.schema import HISTORY
+from quotascope.pipeline.history import HISTORY, History, rollup
 
 MONDAY = 1_795_392_000_000
 """2026-11-23 00:00:00 UTC"""
@@ -52,3 +53,12 @@ def mutated(at_ms: int, partitions: int, **values: Any) -> dict[str, Any]:
 def history(rows: Iterable[dict[str, Any]]) -> pa.Table:
     """Rows as history."""
     return pa.Table.from_pylist(list(rows), schema=HISTORY)
+
+
+def make_folder(folder: Path, rows: Iterable[dict[str, Any]]) -> str:
+    """What `quotascope ingest` would have made of logs with these requests."""
+    made = History.create(str(folder), buckets=4)
+    detail = history(rows)
+    made.detail.append("by hand", detail)
+    made.seconds.append("by hand", rollup(detail))
+    return str(folder)

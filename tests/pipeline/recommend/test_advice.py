@@ -10,25 +10,41 @@ import pytest
 import yaml
 from tests.pipeline.recommend.advices import MONDAY, advice, hit, recommendation
 from tests.pipeline.recommend.rows import history, produced, request
-from tests.pipeline.report.names import HOSTILE
 from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
-from tests.pipeline.report.results import result, seconds, table, throttled, usages
+from tests.pipeline.report.results import (
+    HOSTILE,
+    result,
+    seconds,
+    table,
+    throttled,
+    usages,
+)
 
 from quotascope.metrics import QuotaEntity, QuotaType
-from quotascope.pipeline.recommend.advice import NOW, RECOMMENDED, hits
+from quotascope.pipeline.recommend.advice import (
+    NOW,
+    RECOMMENDED,
+    hits,
+    recommendations,
+    target,
+)
 from quotascope.pipeline.recommend.coverage import (
     DAY_MS,
     Coverage,
     Logged,
+    RequestTally,
     ShortLog,
-    Tally,
     coverage_of,
     tally,
 )
-from quotascope.pipeline.recommend.documents import as_csv, as_json
-from quotascope.pipeline.recommend.manifest import manifests
-from quotascope.pipeline.recommend.policy import Shape
-from quotascope.pipeline.recommend.script import script_of
+from quotascope.pipeline.recommend.need import Need
+from quotascope.pipeline.recommend.policy import BadPolicy, Policy, RuleShape
+from quotascope.pipeline.report.documents import (
+    manifests,
+    recommend_csv,
+    recommend_json,
+    script_of,
+)
 from quotascope.pipeline.report.recommend_page import (
     caveats,
     charted,
@@ -44,6 +60,47 @@ CONFIGURED = QuotaSet(
         BOB: {"producer_byte_rate": 119_000.0},
     }
 )
+
+
+def need(steps: int, broker: str = "1", kind: QuotaType = QuotaType.PRODUCE, user: str = "alice") -> Need:  # fmt: skip
+    """What one user needs on one broker."""
+    return Need(broker=broker, entity=QuotaEntity(user), kind=kind, steps=steps, hour=5, requests=10)  # fmt: skip
+
+
+def test_neediest_broker_decides() -> None:
+    """All brokers get the same limit: what the neediest one needs, with headroom, rounded up."""
+    (made,) = recommendations([need(40_000), need(98_567, "2")], Policy(headroom=0.2))
+    assert (made.limit, made.lowest, made.broker) == (119_000.0, 98_567.0, "2")
+    assert made.requests == 20
+
+
+def test_limits_have_a_floor() -> None:
+    """The first unusual request of a quiet client must not run into its limit."""
+    made = recommendations([need(3), need(3, kind=QuotaType.REQUEST)], Policy())
+    assert [each.limit for each in made] == [10_000.0, 1.0]
+    assert [each.lowest for each in made] == [3.0, 0.03]
+    (own,) = recommendations([need(3)], Policy(floors={QuotaType.PRODUCE: 123_456.0}))
+    assert own.limit == 124_000.0
+
+
+def test_quotas_are_grouped_by_entity() -> None:
+    """As they are set."""
+    found = [need(50_000, user="bob"), need(70_000), need(200, kind=QuotaType.REQUEST)]
+    made = recommendations(found, Policy(headroom=0.0))
+    assert target(None, made) == {
+        QuotaEntity("alice"): {"producer_byte_rate": 70_000.0, "request_percentage": 2.0},
+        QuotaEntity("bob"): {"producer_byte_rate": 50_000.0},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"share": 1.0}, {"share": -0.1}, {"headroom": -1.0}, {"floors": {QuotaType.PRODUCE: 0.0}}, {"share": float("nan")}, {"headroom": 1e306}, {"floors": {QuotaType.PRODUCE: float("inf")}}, {"floors": {QuotaType.PRODUCE: 1e300}}],
+)  # fmt: skip
+def test_numbers_out_of_range(wrong: dict[str, object]) -> None:
+    """They are refused."""
+    with pytest.raises(BadPolicy):
+        Policy(**wrong)  # type: ignore[arg-type]
 
 
 def test_only_what_differs_is_a_change() -> None:
@@ -88,9 +145,9 @@ def test_what_is_unknown_is_not_zero() -> None:
         "not asked": advice(limits, None, [struck]),
     }.items():
         text = Reader(recommend_page(made, {}, [])).text
-        read = json.loads(as_json(made, kafka_configs(made.changes, bootstrap_servers="b")))  # fmt: skip
+        read = json.loads(recommend_json(made, kafka_configs(made.changes, bootstrap_servers="b")))  # fmt: skip
         states = [(each["now"], each["now_state"]) for each in read["recommended"]]
-        rows = csv.DictReader(io.StringIO(as_csv(made)))
+        rows = csv.DictReader(io.StringIO(recommend_csv(made)))
         assert [row["now_state"] for row in rows] == [state for _, state in states]
         olds = [(each["old"], each["old_state"]) for each in read["changes"]]
         shown[name] = (states, olds, read["hits"][0]["muted_now_ms"])
@@ -119,15 +176,14 @@ def test_coverage_is_stated_wherever_limits_are() -> None:
     page = Reader(recommend_page(made, {}, [])).text
     script = script_of(commands, caveats(made))
     for text in (page, script):
-        assert "1 min 54 s of log (2026-11-23 00:00:00 UTC to 2026-11-23 00:01:54 UTC)" in text  # fmt: skip
+        assert "The log covers 1 min 54 s (2026-11-23 00:00:00 UTC to 2026-11-23 00:01:54 UTC)" in text  # fmt: skip
         assert "requests in 1 of the 168 hours of a week" in text
         assert "250 of 1,000 requests (25 %) were throttled while it was written" in text  # fmt: skip
         assert "less than a day of log" in text
         assert "1 of 2 limits (marked *)" in text
     assert page.count("119 kB/s *") == 1
     assert "has only what clients sent while they were throttled" in page
-    assert "Nobody" not in page
-    read = json.loads(as_json(made, commands))
+    read = json.loads(recommend_json(made, commands))
     assert read["coverage"] == {
         "period_ms": 114_000,
         "hours_of_week_seen": 1,
@@ -142,7 +198,7 @@ def test_coverage_is_stated_wherever_limits_are() -> None:
     }
     marks = [(each["logged_requests"], each["logged_throttled"], each["demand_held_back"]) for each in read["recommended"]]  # fmt: skip
     assert marks == [(400, 250, True), (600, 0, False)]
-    rows = csv.DictReader(io.StringIO(as_csv(made)))
+    rows = csv.DictReader(io.StringIO(recommend_csv(made)))
     assert [row["demand_held_back"] for row in rows] == ["True", "False"]
 
 
@@ -183,17 +239,17 @@ def test_tally_of_parts_is_that_of_the_whole() -> None:
             produced(900_000, 1, user="bob", client_id=""),
         ]
     )
-    whole = tally(rows.to_batches(), Shape.PAIR)
-    parts = tally(rows.to_batches(max_chunksize=1), Shape.PAIR)
+    whole = tally(rows.to_batches(), RuleShape.PAIR)
+    parts = tally(rows.to_batches(max_chunksize=1), RuleShape.PAIR)
     assert whole == parts
     assert whole.all == Logged(4, 2)
     assert whole.entities[QuotaEntity("alice", "app1")] == Logged(2, 2)
     assert whole.entities[QuotaEntity("alice", "app2")] == Logged(1, 0)
-    assert tally(rows.to_batches(), Shape.CLIENT).entities[QuotaEntity(None, "app1")] == Logged(2, 2)  # fmt: skip
+    assert tally(rows.to_batches(), RuleShape.CLIENT).entities[QuotaEntity(None, "app1")] == Logged(2, 2)  # fmt: skip
     assert len(whole.quarters) == 2
     found = coverage_of(whole, (MONDAY, MONDAY + 901_000), UTC)
     assert (found.hours_of_week, found.clock_hours, found.period_ms) == (1, 1, 901_000)
-    later = coverage_of(Tally({}, {*whole.quarters, *(each + 7 * 96 for each in whole.quarters)}), (0, 1), UTC)  # fmt: skip
+    later = coverage_of(RequestTally({}, {*whole.quarters, *(each + 7 * 96 for each in whole.quarters)}), (0, 1), UTC)  # fmt: skip
     assert (later.hours_of_week, later.clock_hours) == (1, 2)
 
 
@@ -208,16 +264,18 @@ def test_unknown_throttles_are_not_counted_as_none() -> None:
             request(11, user="carol", throttle_ms=-1, refused=True),
         ]
     )
-    found = tally(rows.to_batches(), Shape.USER)
+    found = tally(rows.to_batches(), RuleShape.USER)
     assert found.entities[ALICE] == Logged(10, 1, 8)
     assert (found.entities[ALICE].share, found.entities[BOB].share) == (0.5, None)
     assert found.entities[QuotaEntity("carol")].share == 1.0
     held = replace(HELD, logged=found.all, entities=found.entities)
     made = advice([recommendation("alice"), recommendation("bob")], coverage=held)
     text = Reader(recommend_page(made, {}, [])).text
-    assert "2 of 3 requests (67 %) were throttled while it was written; of 9 more it does not say" in caveats(made)[0]  # fmt: skip
+    assert "2 of 3 requests (67 %) were throttled while it was written; for 9 more it is unknown" in caveats(made)[0]  # fmt: skip
     assert "unknown" in text.split("bob", 1)[1].split("Commands")[0]
-    read = json.loads(as_json(made, kafka_configs(made.changes, bootstrap_servers="b")))
+    read = json.loads(
+        recommend_json(made, kafka_configs(made.changes, bootstrap_servers="b"))
+    )
     assert read["coverage"]["requests_without_throttle_time"] == 9
     assert [each["logged_unknown"] for each in read["recommended"]] == [8, 1]
 
@@ -225,7 +283,7 @@ def test_unknown_throttles_are_not_counted_as_none() -> None:
 def test_names_in_csv_are_no_formulas() -> None:
     """A name that begins as one has an apostrophe before it, and is the same without; numbers stay numbers."""
     made = advice([recommendation("=1+1"), recommendation("'x"), recommendation("a=b")])
-    rows = list(csv.DictReader(io.StringIO(as_csv(made))))
+    rows = list(csv.DictReader(io.StringIO(recommend_csv(made))))
     assert [row["user"] for row in rows] == ["'=1+1", "''x", "a=b"]
     assert [float(row["limit"]) for row in rows] == [119_000.0] * 3
 
@@ -262,11 +320,11 @@ def test_script_tells_what_it_leaves_out() -> None:
 def test_csv_and_json_hold_all() -> None:
     """For programs: names as they are, and the configured value beside the new one."""
     made = advice([recommendation(HOSTILE), recommendation("alice")], CONFIGURED, [hit()])  # fmt: skip
-    rows = list(csv.DictReader(io.StringIO(as_csv(made), newline="")))
+    rows = list(csv.DictReader(io.StringIO(recommend_csv(made), newline="")))
     assert [row["user"].removeprefix("'") for row in rows] == [HOSTILE, "alice"]
     assert (rows[1]["now"], rows[1]["limit"]) == ("20000.0", "119000.0")
     commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
-    read = json.loads(as_json(made, commands))
+    read = json.loads(recommend_json(made, commands))
     assert read["recommended"][0]["user"] == HOSTILE
     assert read["hits"][0]["kind"] == "produce"
     assert len(read["commands"]) == 2
@@ -280,7 +338,7 @@ def test_page_tells_all() -> None:
     drawn = usages(seconds((n, 90_000) for n in range(60)), groups)
     text = Reader(recommend_page(made, drawn, ["kafka-configs.sh --alter"])).text
     for words in (
-        "2 limits for at most 1 % of the time throttled, with 20 % of headroom; 1 client would be throttled in the replay.",
+        "2 limits, chosen to throttle an entity for at most 1 % of its time, plus 20 % of headroom; the replay throttles 1 client.",
         "▲ 119 kB/s",
         "▼ 5 %",
         "Sun 19h",

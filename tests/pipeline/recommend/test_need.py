@@ -24,23 +24,29 @@ from quotascope.metrics import (
     QuotaEntity,
     QuotaType,
     Registry,
+    WindowConfig,
 )
-from quotascope.pipeline.recommend.need import Need, needs
-from quotascope.pipeline.recommend.policy import Policy, Shape
-from quotascope.pipeline.recommend.sensors import Windows
-from quotascope.pipeline.recommend.share import Seasons
-from quotascope.pipeline.recommend.steps import limit_of
+from quotascope.pipeline.recommend.need import Need, Seasons, lowest, needs
+from quotascope.pipeline.recommend.policy import (
+    ClusterWindows,
+    Policy,
+    RuleShape,
+    limit_of,
+    rounded_up,
+    steps_of,
+)
+from quotascope.pipeline.recommend.sensors import debt_sensor
 
 
 def needed(rows: pa.Table, **policy: object) -> dict[QuotaType, Need]:
     """What a single entity on a single broker needs, by quota type."""
     usual = {"share": 0.1, "by_hour": False}
     chosen = Policy(**{**usual, **policy})  # type: ignore[arg-type]
-    return {need.kind: need for need in needs(rows, chosen, Windows())}
+    return {need.kind: need for need in needs(rows, chosen, ClusterWindows())}
 
 
 def share_by_the_engine(sent: Sequence[tuple[int, int]], limit: float) -> float:
-    """For how much of the time the engine of Kafka's quotas throttles, when clients go on as if it did not."""
+    """For how much of the time the engine of Kafka's quotas throttles, when clients continue as if it did not."""
     manager = ClientQuotaManager(Registry(), QuotaType.PRODUCE, MONDAY)
     manager.update_quota(QuotaEntity("alice"), limit)
     throttles = [
@@ -51,7 +57,7 @@ def share_by_the_engine(sent: Sequence[tuple[int, int]], limit: float) -> float:
     ]
     times = np.array([at for at, _ in sent], np.int64)
     alone = np.zeros(len(sent), np.int64)
-    seasons = Seasons(times_ms=times, whose=alone, count=1, window_ms=1_000)
+    seasons = Seasons(times_ms=times, seasons=alone, count=1, window_ms=1_000)
     return float(seasons.shares(np.array(throttles, np.int64))[0])
 
 
@@ -73,7 +79,7 @@ def test_limit_is_the_lowest_by_the_engine_itself(
 
 
 def test_share_of_nothing_needs_the_highest_rate() -> None:
-    """Whoever may never be throttled needs what was measured at the worst moment."""
+    """An entity that may never be throttled needs what was measured at the worst moment."""
     rows = history([produced(0, 50_000), produced(500, 50_000)])
     assert needed(rows, share=0.0)[QuotaType.PRODUCE].steps == 9_524  # 100 kB in 10.5 s
 
@@ -81,23 +87,25 @@ def test_share_of_nothing_needs_the_highest_rate() -> None:
 def test_each_broker_counts_by_itself() -> None:
     """An entity has a need for each broker that it uses."""
     rows = history([produced(0, 10_000), produced(0, 90_000, broker="2")])
-    found = {need.broker: need.steps for need in needs(rows, Policy(share=0), Windows())}  # fmt: skip
+    found = {need.broker: need.steps for need in needs(rows, Policy(share=0), ClusterWindows())}  # fmt: skip
     assert found == {"1": 1_000, "2": 9_000}
 
 
 @pytest.mark.parametrize(
     ("shape", "expected"),
     [
-        (Shape.USER, {QuotaEntity("alice"): 3_000, QuotaEntity("bob"): 4_000}),
-        (Shape.CLIENT, {QuotaEntity(None, "app1"): 5_000, QuotaEntity(None, "app2"): 2_000}),
-        (Shape.PAIR, {
+        (RuleShape.USER, {QuotaEntity("alice"): 3_000, QuotaEntity("bob"): 4_000}),
+        (RuleShape.CLIENT, {QuotaEntity(None, "app1"): 5_000, QuotaEntity(None, "app2"): 2_000}),
+        (RuleShape.PAIR, {
             QuotaEntity("alice", "app1"): 1_000,
             QuotaEntity("alice", "app2"): 2_000,
             QuotaEntity("bob", "app1"): 4_000,
         }),
     ],
 )  # fmt: skip
-def test_shape_says_who_shares(shape: Shape, expected: dict[QuotaEntity, int]) -> None:
+def test_shape_names_the_entities(
+    shape: RuleShape, expected: dict[QuotaEntity, int]
+) -> None:
     """All clients of a user, a client-id of all users, or each pair; rows may come in any order."""
     rows = history(
         [
@@ -107,13 +115,13 @@ def test_shape_says_who_shares(shape: Shape, expected: dict[QuotaEntity, int]) -
         ]
     )
     chosen = Policy(share=0, shape=shape)
-    assert {need.entity: need.steps for need in needs(rows, chosen, Windows())} == expected  # fmt: skip
+    assert {need.entity: need.steps for need in needs(rows, chosen, ClusterWindows())} == expected  # fmt: skip
 
 
 def test_clients_without_an_id_have_no_rule_of_their_own() -> None:
     """Kafka stores no quota for an empty client-id."""
     rows = history([produced(0, 10_000, client_id="")])
-    assert list(needs(rows, Policy(shape=Shape.PAIR), Windows())) == []
+    assert list(needs(rows, Policy(shape=RuleShape.PAIR), ClusterWindows())) == []
 
 
 def test_nightly_peak_is_not_lost_in_a_quiet_week() -> None:
@@ -146,7 +154,7 @@ def test_request_time_is_percent_of_a_thread() -> None:
 def test_mutations_meet_on_the_controller() -> None:
     """They are added up over brokers, and a burst needs what it leaves in debt when the next one comes."""
     rows = history([mutated(0, 22, broker="1"), mutated(1_000, 1, broker="2")])
-    (found,) = (need for need in needs(rows, Policy(share=0), Windows()) if need.kind is QuotaType.CONTROLLER_MUTATION)  # fmt: skip
+    (found,) = (need for need in needs(rows, Policy(share=0), ClusterWindows()) if need.kind is QuotaType.CONTROLLER_MUTATION)  # fmt: skip
     assert found.broker == "controller"
     assert limit_of(found.kind, found.steps) == 1.84  # 22 - 1.84 < 11 * 1.84
 
@@ -168,4 +176,83 @@ def test_kinds_that_are_not_wanted_are_left_out() -> None:
 
 def test_empty_history_needs_nothing() -> None:
     """No request, no need."""
-    assert list(needs(history([]), Policy(), Windows())) == []
+    assert list(needs(history([]), Policy(), ClusterWindows())) == []
+
+
+def test_debt_is_rounded_up() -> None:
+    """The search must not take a throttle for none: a debt of 1/3 s is 334 ms, of none 0."""
+    times, permissive = np.array([0, 0], np.int64), np.array([False, False])
+    sensor = debt_sensor(times, np.array([34.0, 1.0]), permissive, WindowConfig())
+    assert sensor.throttles_ms(np.array([3.0, 4.0])).tolist() == [[0, 334], [0, 0]]
+
+
+@given(st.data())
+def test_finds_exactly_the_lowest(data: st.DataObject) -> None:
+    """Wherever it is, in as many passes as the range has hexadecimal digits, or one more."""
+    high = data.draw(st.integers(1, 10**12))
+    wanted = data.draw(st.integers(1, high))
+    passes = 0
+
+    def good(tried: Sequence[int]) -> list[bool]:
+        nonlocal passes
+        passes += 1
+        return [limit >= wanted for limit in tried]
+
+    assert lowest(good, high) == wanted
+    assert passes <= len(f"{high:x}") + 1
+
+
+@given(steps=st.integers(1, 10**12))
+def test_rounding_goes_up_and_not_far(steps: int) -> None:
+    """Three digits, and less than 1 % more."""
+    rounded = rounded_up(steps)
+    assert steps <= rounded < steps * 1.01 + 1
+    assert len(str(rounded).rstrip("0")) <= 3
+
+
+def test_steps_and_limits_are_two_sides() -> None:
+    """A limit of so many steps has so many steps."""
+    for kind in QuotaType:
+        for steps in (1, 29, 105, 123_457):
+            assert steps_of(kind, limit_of(kind, steps)) == steps
+
+
+def seasons(*times: int, numbered: list[int] | None = None) -> Seasons:
+    """Requests at such times, of one season unless given."""
+    numbers = np.array(numbered or [0] * len(times))
+    return Seasons(
+        times_ms=np.array(times), seasons=numbers, count=int(numbers.max()) + 1, window_ms=1_000
+    )  # fmt: skip
+
+
+def test_throttles_that_overlap_count_once() -> None:
+    """Two throttles of two seconds that begin one second apart are three seconds of four."""
+    found = seasons(0, 1_000, 3_000).shares(np.array([2_000, 2_000, 0]))
+    assert found.tolist() == [0.75]
+
+
+def test_throttle_ends_with_the_activity() -> None:
+    """What lasts longer than one window after the last request has no effect that is known."""
+    assert seasons(0).shares(np.array([60_000])).tolist() == [1.0]
+    assert seasons(0, 10_000).shares(np.array([0, 60_000])).tolist() == [0.5]
+
+
+def test_seasons_are_apart() -> None:
+    """Time belongs to the season of the request that it begins with."""
+    found = seasons(0, 5_000, numbered=[0, 1]).shares(np.array([500, 0]))
+    assert found.tolist() == [0.5, 0.0]
+
+
+@given(
+    times=st.lists(st.integers(0, 100_000), min_size=1, max_size=20).map(sorted),
+    throttles=st.lists(st.integers(-5, 50_000), min_size=20, max_size=20),
+    more=st.integers(1, 5_000),
+)
+def test_longer_throttles_are_never_a_smaller_share(
+    times: list[int], throttles: list[int], more: int
+) -> None:
+    """So that the lowest limit can be searched for; a share is from 0 to 1."""
+    given_ = np.array(throttles[: len(times)])
+    found = seasons(*times)
+    (less,), (longer,) = found.shares(given_), found.shares(given_ + more)
+    assert 0 <= less <= longer <= 1 or less == pytest.approx(longer)

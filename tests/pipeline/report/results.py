@@ -7,23 +7,24 @@ from datetime import UTC
 from typing import Any
 
 import pyarrow as pa
-from tests.pipeline.report.names import HOSTILE
 
 from quotascope.pipeline.followed import Followed
 from quotascope.pipeline.history.schema import ROLLUP
-from quotascope.pipeline.report.account import Account, account_of
-from quotascope.pipeline.report.rollups import Drawn, drawn
-from quotascope.pipeline.report.summary import Group
-from quotascope.pipeline.whatif.mode import Mode
-from quotascope.pipeline.whatif.results import RESULTS
+from quotascope.pipeline.replay import RESULTS, Mode
+from quotascope.pipeline.report.summary import LimitGroup, ReplaySummary, summary_of
+from quotascope.pipeline.report.usage import GroupUsage, usages_of
 
+HOSTILE = (
+    "<script>alert('hit')</script>\n\u202e\"&amp;<img src=x onerror=alert(1)>\x1b[2J"
+)
+"""A name that tries to be markup, and to move the cursor."""
 MONDAY = 1_795_392_000_000
 """2026-11-23 00:00:00 UTC"""
 _ZERO = dict.fromkeys(RESULTS.names, 0)
 
 
 def result(**values: Any) -> dict[str, Any]:
-    """One row of results; a client that is not throttled, unless told otherwise."""
+    """One row of results; a client that is not throttled unless values say so."""
     usual = {
         "candidate": "now",
         "broker": None,
@@ -40,8 +41,8 @@ def result(**values: Any) -> dict[str, Any]:
 
 
 def throttled(muted_ms: int, **values: Any) -> dict[str, Any]:
-    """One row of results; a client that is throttled for so long, a tenth of its time."""
-    told = {
+    """One row of results; a client that is throttled for a tenth of its time."""
+    values_ = {
         "throttled_requests": 3,
         "throttled_ms": muted_ms,
         "muted_ms": muted_ms,
@@ -50,7 +51,7 @@ def throttled(muted_ms: int, **values: Any) -> dict[str, Any]:
         "longest_throttle_ms": muted_ms // 2,
         "recovery_ms": muted_ms,
     }
-    return result(**{**told, **values})
+    return result(**{**values_, **values})
 
 
 def table(*rows: dict[str, Any]) -> pa.Table:
@@ -58,16 +59,16 @@ def table(*rows: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=RESULTS)
 
 
-def account(
+def replayed(
     *rows: dict[str, Any],
     names: Sequence[str] = ("now", "tight"),
     mode: Mode = Mode.OPEN_LOOP,
     source: str = "usage",
     kafka: Followed | None = None,
-) -> Account:
-    """An account of an hour."""
+) -> ReplaySummary:
+    """A replay of an hour."""
     span = (MONDAY, MONDAY + 3_600_000)
-    return account_of(table(*rows), names, source, span, mode, kafka or Followed())
+    return summary_of(table(*rows), names, source, span, mode, kafka or Followed())
 
 
 def seconds(amounts: Iterable[tuple[int, int]], **names: str) -> list[dict[str, Any]]:
@@ -81,16 +82,18 @@ def seconds(amounts: Iterable[tuple[int, int]], **names: str) -> list[dict[str, 
 
 
 def usages(
-    rows: Sequence[dict[str, Any]], groups: Sequence[Group], length_ms: int = 3_600_000
-) -> dict[Group, Drawn]:
+    rows: Sequence[dict[str, Any]],
+    groups: Sequence[LimitGroup],
+    length_ms: int = 3_600_000,
+) -> dict[LimitGroup, GroupUsage]:
     """What is drawn of a roll-up."""
     batches = pa.Table.from_pylist(list(rows), schema=ROLLUP).to_batches()
-    return drawn(batches, groups, (MONDAY, MONDAY + length_ms), UTC)
+    return usages_of(batches, groups, (MONDAY, MONDAY + length_ms), UTC)
 
 
-def hostile_account() -> Account:
+def hostile_replay() -> ReplaySummary:
     """Candidates, users, clients and places that try to be more than text."""
-    return account(
+    return replayed(
         throttled(5_000, candidate=HOSTILE, user=HOSTILE, client_id=HOSTILE),
         throttled(4_000, candidate=HOSTILE, user="x" * 10_000, client_id=""),
         result(candidate="now", user=HOSTILE, client_id=HOSTILE),

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from tests.chromium.browser import Browser, browser
 from tests.pipeline.recommend.advices import advice, hit, recommendation
-from tests.pipeline.report.names import HOSTILE
 from tests.pipeline.report.results import (
-    account,
-    hostile_account,
+    HOSTILE,
+    hostile_replay,
+    replayed,
     result,
     seconds,
     throttled,
@@ -22,7 +22,7 @@ from tests.pipeline.report.results import (
 
 from quotascope.metrics import QuotaType
 from quotascope.pipeline.report.recommend_page import charted, recommend_page
-from quotascope.pipeline.report.summary import Group
+from quotascope.pipeline.report.summary import LimitGroup
 from quotascope.pipeline.report.whatif_page import whatif_page
 from quotascope.quotas import kafka_configs
 
@@ -48,12 +48,16 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def whatif(*, hostile: bool) -> str:
     """The page of a replay."""
     if hostile:
-        told = hostile_account()
+        summary = hostile_replay()
         rows = seconds([(0, 5), (30, 7)], user=HOSTILE, client_id=HOSTILE, broker=HOSTILE)  # fmt: skip
-        return whatif_page(told, usages(rows, [each.group for each in told.groups]))
-    told = account(throttled(9_000, candidate="tight", limit=1_200.0), result(limit=1_500.0))  # fmt: skip
-    alice = Group(QuotaType.PRODUCE, "alice", "app1")
-    return whatif_page(told, usages(seconds((n, 1_000) for n in range(600)), [alice]))
+        return whatif_page(
+            summary, usages(rows, [each.group for each in summary.groups])
+        )
+    summary = replayed(throttled(9_000, candidate="tight", limit=1_200.0), result(limit=1_500.0))  # fmt: skip
+    alice = LimitGroup(QuotaType.PRODUCE, "alice", "app1")
+    return whatif_page(
+        summary, usages(seconds((n, 1_000) for n in range(600)), [alice])
+    )
 
 
 def recommended(*, hostile: bool) -> str:

@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from quotascope.pipeline.request_log.parsing import Parsed, Source, parse_lines
+from quotascope.pipeline.request_log.parsing import LogSource, Parsed, parse_lines
 
-SOURCE = Source(file="/logs/a.log")
+SOURCE = LogSource(file="/logs/a.log")
 AT = 1_795_251_720_655
 """2026-11-21 09:02:00,655 in UTC."""
 
 
-def parsed(*lines: bytes, source: Source = SOURCE) -> Parsed:
+def parsed(*lines: bytes, source: LogSource = SOURCE) -> Parsed:
     """What becomes of lines from the first of a file on."""
     return parse_lines(lines, range(1, len(lines) + 1), source)
 
 
-def request(*lines: bytes, source: Source = SOURCE) -> dict[str, Any]:
+def request(*lines: bytes, source: LogSource = SOURCE) -> dict[str, Any]:
     """The only request."""
     found = parsed(*lines, source=source)
     assert found.quarantine.to_pylist() == []

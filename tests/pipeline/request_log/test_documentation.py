@@ -4,16 +4,18 @@ from pathlib import Path
 
 from tests.pipeline.log_lines import CAPTURE, captured
 
-from quotascope.pipeline.request_log.layouts import LAYOUTS
-from quotascope.pipeline.request_log.reasons import Reason
-from quotascope.pipeline.request_log.schema import REQUESTS, description
+from quotascope.pipeline.request_log.releases import LAYOUTS
+from quotascope.pipeline.request_log.schema import REQUESTS, Reason
 
 PAGE = (Path(__file__).parents[3] / "docs" / "request-log.md").read_text()
 
 
 def test_columns() -> None:
     """Each column has its row, in the order of the table."""
-    rows = [f"| `{column.name}` | {description(column)} |" for column in REQUESTS]
+    rows = [
+        f"| `{column.name}` | {(column.metadata or {})[b'description'].decode()} |"
+        for column in REQUESTS
+    ]
     assert "\n".join(rows) in PAGE
 
 

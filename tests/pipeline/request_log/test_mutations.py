@@ -4,13 +4,15 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.pipeline.log_lines import captured, line, mutation, topic
 
-from quotascope.pipeline.request_log.mutations import MutationLedger
-from quotascope.pipeline.request_log.parsing import Source, parse_lines
-from quotascope.pipeline.request_log.twins import OneSide, Row
+from quotascope.pipeline.request_log.mutations import MutationLedger, OneSide, Row
+from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
 
-SOURCE = Source(file="a.log")
+SOURCE = LogSource(file="a.log")
 REFUSED = 89
 EXISTS = 36
 TIMED_OUT = 7
@@ -56,19 +58,76 @@ def test_real_log() -> None:
     assert pc.sum(found.requests["forwarded"]).as_py() == 0
 
 
-def test_create() -> None:
-    """Partitions are those that are asked for, those that are placed by hand, or those that the answer tells of the default."""
-    answers = [{"name": "c", "errorCode": 0, "numPartitions": 6, "topicId": "x"}]
-    assert resolved(
-        mutation("create", [topic("a", 3), topic("b", 2)]),
-        mutation("create", [topic("b2", assignments=4)]),
-        mutation("create", [topic("c")], answers=answers),
-    ) == [(5, 5, True), (4, 4, True), (6, 6, True)]
+def made(name: str, partitions: int, second: int, **more: Any) -> bytes:
+    """A topic is created."""
+    return mutation("create", [topic(name, partitions)], time=at(second), **more)
 
 
-def test_default_that_nobody_tells() -> None:
-    """An old answer does not tell the default number of partitions: unknown, not guessed."""
-    assert resolved(mutation("create", [topic("a", 3), topic("c")], version=4)) == [(None, None, False)]  # fmt: skip
+def enlarged(name: str, count: int, second: int) -> bytes:
+    """A topic gets more partitions."""
+    asked = [{"name": name, "count": count, "assignments": None}]
+    return mutation("enlarge", asked, time=at(second))
+
+
+def deleted(second: int, *names: str) -> bytes:
+    """Topics are deleted."""
+    return mutation("delete", [{"name": name} for name in names], time=at(second))
+
+
+UNKNOWN = (None, None, False)
+OLD_DELETE = line(
+    time=at(2),
+    header={"requestApiKey": 20, "requestApiVersion": 4},
+    request={"topicNames": ["t"]},
+    response={"throttleTimeMs": 0, "responses": [{"name": "t", "errorCode": 0}]},
+)
+BY_DEFAULT = [{"name": "c", "errorCode": 0, "numPartitions": 6, "topicId": "x"}]
+HOSTILE = '"],"errorCode":89,\n' + "é" * 249
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([mutation("create", [topic("a", 3), topic("b", 2)])], [(5, 5, True)]),
+        ([mutation("create", [topic("b2", assignments=4)])], [(4, 4, True)]),
+        ([mutation("create", [topic("c")], answers=BY_DEFAULT)], [(6, 6, True)]),
+        # an old response does not contain the default number of partitions: unknown, not guessed
+        ([mutation("create", [topic("a", 3), topic("c")], version=4)], [UNKNOWN]),
+        # after a time-out the controller may have done it
+        ([mutation("create", [topic("a", 3)], answers=[{"name": "a", "errorCode": TIMED_OUT}])], [UNKNOWN]),
+        ([made("t", 3, 1), enlarged("t", 10, 2), deleted(3, "t")], [(3, 3, True), (7, 7, True), (10, 10, True)]),
+        # DeleteTopics before version 6 has a list of names
+        ([made("t", 2, 1), OLD_DELETE], [(2, 2, True), (2, 2, True)]),
+        # a topic that was deleted is unknown until it is created again
+        (
+            [made("t", 3, 1), deleted(2, "t"), deleted(3, "t"), made("t", 5, 4), deleted(5, "t")],
+            [(3, 3, True), (3, 3, True), UNKNOWN, (5, 5, True), (5, 5, True)],
+        ),
+        # a dry run is charged, as KRaft does, and makes no topic
+        ([made("t", 3, 1, more={"validateOnly": True}), deleted(2, "t")], [(3, 3, True), UNKNOWN]),
+        ([made(HOSTILE, 2, 1), deleted(2, HOSTILE)], [(2, 2, True), (2, 2, True)]),
+    ],
+)  # fmt: skip
+def test_what_requests_mutate(lines: list[bytes], expected: list[Any]) -> None:
+    """Created, the new total less what was, and what was there at the end."""
+    assert resolved(*lines) == expected
+
+
+def test_unknown_topics() -> None:
+    """Topics that were there before the log count only with a snapshot."""
+    lines = [enlarged("t", 10, 1), deleted(2, "u", "t")]
+    assert resolved(*lines) == [UNKNOWN] * 2
+    assert resolved(*lines, snapshot={"t": 4, "u": 1}) == [(6, 6, True), (11, 11, True)]  # fmt: skip
+
+
+@given(st.permutations([made("t", 3, 1), enlarged("t", 5, 2), deleted(3, "t"), made("t", 7, 4), enlarged("t", 5, 2)]))  # fmt: skip
+def test_any_order(lines: list[bytes]) -> None:
+    """The order in which lines are learned changes nothing: what counts is the last one before a request."""
+    ledger = MutationLedger()
+    for each in lines:
+        ledger.resolve(requests(each))
+    found = [told(ledger.resolve(requests(deleted(second, "t"))).requests) for second in (1, 2, 3, 4, 5)]  # fmt: skip
+    assert [each[0][1] for each in found] == [None, 3, 5, None, 7]
 
 
 def test_refused_and_failed() -> None:
@@ -84,12 +143,6 @@ def test_refused_and_failed() -> None:
     assert table["quota_violated"].to_pylist() == [True]
 
 
-def test_timed_out() -> None:
-    """After a time-out the controller may have done it: unknown."""
-    answers = [{"name": "a", "errorCode": TIMED_OUT}]
-    assert resolved(mutation("create", [topic("a", 3)], answers=answers)) == [(None, None, False)]  # fmt: skip
-
-
 def test_no_answer() -> None:
     """Without an answer nobody knows what was done; without the request neither."""
     create = {"requestApiKey": 19, "requestApiVersion": 7}
@@ -103,63 +156,14 @@ def test_no_answer() -> None:
     assert resolved(*lines) == [(None, None, False)] * 4
 
 
-def test_enlarge_and_delete() -> None:
-    """The new total less what was, and what was there at the end."""
-    assert resolved(
-        mutation("create", [topic("t", 3)], time=at(1)),
-        mutation("enlarge", [{"name": "t", "count": 10, "assignments": None}], time=at(2)),
-        mutation("delete", [{"name": "t", "topicId": None}], time=at(3)),
-    ) == [(3, 3, True), (7, 7, True), (10, 10, True)]  # fmt: skip
-
-
-def test_unknown_topics() -> None:
-    """Topics that were there before the log count only with a snapshot."""
-    lines = [
-        mutation("enlarge", [{"name": "t", "count": 10, "assignments": None}], time=at(1)),
-        mutation("delete", [{"name": "u"}, {"name": "t"}], time=at(2)),
-    ]  # fmt: skip
-    assert resolved(*lines) == [(None, None, False)] * 2
-    assert resolved(*lines, snapshot={"t": 4, "u": 1}) == [(6, 6, True), (11, 11, True)]
-
-
-def test_old_delete_names_only() -> None:
-    """DeleteTopics before version 6 has a list of names."""
-    old = line(
-        time=at(2),
-        header={"requestApiKey": 20, "requestApiVersion": 4},
-        request={"topicNames": ["t"]},
-        response={"throttleTimeMs": 0, "responses": [{"name": "t", "errorCode": 0}]},
-    )
-    assert resolved(mutation("create", [topic("t", 2)], time=at(1)), old)[1] == (2, 2, True)  # fmt: skip
-
-
-def test_created_again() -> None:
-    """A topic that was deleted is unknown until it is created again, with another number."""
-    assert resolved(
-        mutation("create", [topic("t", 3)], time=at(1)),
-        mutation("delete", [{"name": "t"}], time=at(2)),
-        mutation("delete", [{"name": "t"}], time=at(3)),
-        mutation("create", [topic("t", 5)], time=at(4)),
-        mutation("delete", [{"name": "t"}], time=at(5)),
-    ) == [(3, 3, True), (3, 3, True), (None, None, False), (5, 5, True), (5, 5, True)]
-
-
-def test_validate_only() -> None:
-    """A dry run is charged, as KRaft does, and makes no topic."""
-    assert resolved(
-        mutation("create", [topic("t", 3)], time=at(1), more={"validateOnly": True}),
-        mutation("delete", [{"name": "t"}], time=at(2)),
-    ) == [(3, 3, True), (None, None, False)]
-
-
 def test_order_of_batches_does_not_matter() -> None:
     """A late line that tells of an earlier create is learned; what was already told stays as it is."""
     ledger = MutationLedger()
-    delete = requests(mutation("delete", [{"name": "t"}], time=at(3)))
+    delete = requests(deleted(3, "t"))
     assert told(ledger.resolve(delete).requests) == [(None, None, False)]
-    create = requests(mutation("create", [topic("t", 3)], time=at(1)))
+    create = requests(made("t", 3, 1))
     assert told(ledger.resolve(create).requests) == [(3, 3, True)]
-    enlarge = requests(mutation("enlarge", [{"name": "t", "count": 4, "assignments": None}], time=at(2)))  # fmt: skip
+    enlarge = requests(enlarged("t", 4, 2))
     assert told(ledger.resolve(enlarge).requests) == [(1, 1, True)]
 
 
@@ -191,25 +195,6 @@ def test_twins_at_once() -> None:
         assert row["mutation_timestamp"] == charged
 
 
-def test_twin_comes_later() -> None:
-    """When the client's line came before, the controller's is left out."""
-    client, controller = twins()
-    ledger = MutationLedger()
-    ledger.resolve(requests(client))
-    found = ledger.resolve(requests(controller))
-    assert (found.forwarded, len(found.requests)) == (1, 0)
-
-
-def test_twin_came_before() -> None:
-    """When the controller's line was kept before, the client's stays, too, and is not charged again."""
-    client, controller = twins()
-    ledger = MutationLedger()
-    assert told(ledger.resolve(requests(controller)).requests) == [(3, 3, True)]
-    found = ledger.resolve(requests(client))
-    assert told(found.requests) == [(None, None, True)]
-    assert found.forwarded == 0
-
-
 def test_a_second_line_comes_again() -> None:
     """A copy of the controller's line is left out as the line was, and takes no other request's client."""
     client, controller = twins()
@@ -238,15 +223,6 @@ def test_a_batch_that_is_tried_again() -> None:
             assert told(ledger.resolve(requests(*batch)).requests) == expected
 
 
-def test_twins_from_a_table() -> None:
-    """What was resolved in an earlier run and is remembered serves as well."""
-    client, controller = twins()
-    earlier = MutationLedger().resolve(requests(client)).requests
-    ledger = MutationLedger()
-    ledger.remember(earlier)
-    assert ledger.resolve(requests(controller)).forwarded == 1
-
-
 def test_same_number_another_time() -> None:
     """A client that counts from one again an hour later sends another request, not a twin."""
     client, _ = twins()
@@ -256,29 +232,12 @@ def test_same_number_another_time() -> None:
     assert (found.forwarded, len(found.requests)) == (0, 2)
 
 
-def test_topics_made_for_metadata() -> None:
-    """A broker creates topics for a client's Metadata: only the controller has a line of it, which is kept and charged to the client."""
-    _, controller = twins()
-    found = MutationLedger().resolve(requests(controller))
-    assert told(found.requests) == [(3, 3, True)]
-    assert found.requests["forwarded"].to_pylist() == [True]
-
-
 def test_other_forwarded_requests() -> None:
     """Of a forwarded change of configuration the client's line tells all: the controller's is left out."""
     header = {"requestApiKey": 44, "requestApiVersion": 1}
     lines = [line(header=header), line(header=header, isForwarded=True)]
     found = MutationLedger().resolve(requests(*lines))
     assert (found.forwarded, found.requests["line"].to_pylist()) == (1, [1])
-
-
-def test_hostile_topics() -> None:
-    """Names of topics are only looked up."""
-    name = '"],"errorCode":89,\n' + "é" * 249
-    assert resolved(
-        mutation("create", [topic(name, 2)], time=at(1)),
-        mutation("delete", [{"name": name}], time=at(2)),
-    ) == [(2, 2, True), (2, 2, True)]
 
 
 def test_nothing() -> None:
@@ -295,8 +254,8 @@ def test_a_side_holds_only_so_many_lines() -> None:
     for row in (*rows, rows[2]):
         side.add(row)
     assert [side.pair(_twin(row)) is not None for row in rows] == [False, True, True]
-    side.forget(rows[1])
-    side.forget(rows[1])
+    side.drop(rows[1]["identity"])
+    side.drop(rows[1]["identity"])
     side.add(rows[0])
     assert [side.pair(_twin(row)) is not None for row in rows] == [True, False, True]
 

@@ -7,7 +7,7 @@ from tests.pipeline.log_lines import captured, line, values
 from tests.pipeline.request_log.lines import AT, parsed, reason, request
 
 from quotascope.pipeline.request_log import parsing
-from quotascope.pipeline.request_log.parsing import KEPT_TEXT, LONGEST, Source
+from quotascope.pipeline.request_log.parsing import KEPT_TEXT, LONGEST, LogSource
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_bad_line_harms_no_other() -> None:
 def test_identity_of_quarantined_lines() -> None:
     """The same text is the same line, wherever it stands: a file that was renamed brings nothing new."""
     here = [*values(parsed(b"x", b"y").quarantine, "identity"), *values(parsed(b"x").quarantine, "identity")]  # fmt: skip
-    there = parsed(b"x", source=Source(file="b")).quarantine["identity"].to_pylist()
+    there = parsed(b"x", source=LogSource(file="b")).quarantine["identity"].to_pylist()
     assert here[0] == here[2]
     assert there == here[:1]
     assert len(set(here)) == 2

@@ -6,8 +6,8 @@ import pytest
 from tests.pipeline.log_lines import line
 
 from quotascope.metrics import KafkaRelease
-from quotascope.pipeline.history import upkeep
-from quotascope.pipeline.ingest import Options, Tables
+from quotascope.pipeline.history import store
+from quotascope.pipeline.ingest import IngestOptions, IngestTables
 from quotascope.pipeline.request_log.releases import level_of, releases_since
 from quotascope.pipeline.runs.ingest import ingest_logs
 
@@ -25,7 +25,7 @@ def answer(hour: int, level: int) -> bytes:
 
 def since(folder: Path, time: int) -> list[tuple[int, int]]:
     """What replays from a time on follow."""
-    requests = Tables.create(str(folder)).requests
+    requests = IngestTables.create(str(folder)).requests
     return [(each.major, each.minor) for each in releases_since(requests.last_epoch, time)]  # fmt: skip
 
 
@@ -34,8 +34,8 @@ def test_releases_are_kept_with_the_table(tmp_path: Path) -> None:
     log, folder = tmp_path / "a.log", tmp_path / "usage"
     for lines in ([answer(9, 33), answer(11, 30)], [answer(8, 33), answer(9, 33), answer(10, 29)], [line()]):  # fmt: skip
         log.write_bytes(b"\n".join(lines))
-        ingest_logs([str(log)], str(folder), Options())
-    upkeep.compact(upkeep.tables_of(str(folder)).values())
+        ingest_logs([str(log)], str(folder), IngestOptions())
+    store.compact(store.tables_of(str(folder)).values())
     assert since(folder, NINE - 1_000) == [(4, 4), (4, 3), (4, 2)]
     assert since(folder, NINE + HOUR) == [(4, 3)]
     assert since(folder, NINE + 5 * HOUR) == [(4, 3)]
@@ -45,7 +45,7 @@ def test_a_table_that_knows_no_release(tmp_path: Path) -> None:
     """No answer named one, or one before KRaft did."""
     log, folder = tmp_path / "a.log", tmp_path / "usage"
     log.write_bytes(b"\n".join([line(), answer(9, 3)]))
-    ingest_logs([str(log)], str(folder), Options())
+    ingest_logs([str(log)], str(folder), IngestOptions())
     assert since(folder, 0) == []
 
 

@@ -7,7 +7,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.tools import run_tool
 from tests.pipeline.log_lines import values
 
-from quotascope.pipeline.request_log.parsing import Source, parse_lines
+from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
 
 pytestmark = pytest.mark.real
 
@@ -25,7 +25,7 @@ def switch(kafka: Cluster, level: str) -> None:
 def requests(log: Path) -> list[str]:
     """The clients of the requests in a broker's log, which writes them by a pattern of its own."""
     lines = [text for text in log.read_bytes().splitlines() if b"Completed request:" in text]  # fmt: skip
-    found = parse_lines(lines, range(len(lines)), Source(file="kafka.log"))
+    found = parse_lines(lines, range(len(lines)), LogSource(file="kafka.log"))
     assert len(found.quarantine) == 0
     return values(found.requests, "client_id")
 

@@ -15,8 +15,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.node import java
 from tests.cluster.quotas import Quotas
 from tests.cluster.tools import CLASSES
-from tests.pipeline.recommend.rows import produced
-from tests.pipeline.runs.folders import make_folder
+from tests.pipeline.recommend.rows import make_folder, produced
 
 from quotascope.cli.main import main
 from quotascope.clients import open_quota_admin

@@ -5,24 +5,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.pipeline.recommend.rows import HOUR, MONDAY, produced
-from tests.pipeline.report.names import HOSTILE
-from tests.pipeline.runs.folders import make_folder
+from tests.pipeline.recommend.rows import HOUR, MONDAY, make_folder, produced
+from tests.pipeline.report.results import HOSTILE
 
 from quotascope.metrics import QuotaEntity, QuotaType, WindowConfig
 from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.errors import NoTable
 from quotascope.pipeline.history import History
 from quotascope.pipeline.recommend.coverage import Logged, ShortLog
-from quotascope.pipeline.recommend.policy import Policy, Shape
-from quotascope.pipeline.recommend.sensors import Windows
-from quotascope.pipeline.report.summary import Group
+from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape
+from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.report.summary import LimitGroup
+from quotascope.pipeline.report.usage import EmptyHistory, _span_of, span_ms
 from quotascope.pipeline.runs import engine
 from quotascope.pipeline.runs.engine import Engine, NoSpark, chosen, run_of
 from quotascope.pipeline.runs.recommend import advise, page
-from quotascope.pipeline.runs.usages import EmptyHistory, _span_of, span_ms
 from quotascope.pipeline.runs.whatif import what_if
-from quotascope.pipeline.whatif import Mode
 from quotascope.quotas import QuotaSet
 
 ALICE = QuotaEntity("alice")
@@ -34,15 +32,15 @@ def tight(entity: QuotaEntity = ALICE, limit: float = 1_000.0) -> Candidate:
 
 
 def test_replay_of_a_folder(tmp_path: Path) -> None:
-    """Results, their sums, and what is drawn, whatever the names; progress is told."""
+    """Results, their sums, and what is drawn, whatever the names; progress is reported."""
     users = ("alice", "bob", HOSTILE)
     rows = [produced(at, 20_000, user=user) for user in users for at in (0, 2 * HOUR)]
-    told: list[tuple[int, int]] = []
-    found = what_if(make_folder(tmp_path / "usage", rows), [tight()], Mode.OPEN_LOOP, progress=lambda done, count: told.append((done, count)))  # fmt: skip
-    assert found.account.span_ms == (MONDAY, MONDAY + 2 * HOUR + 1_000)
-    assert found.account.candidates[0].hit == 1
-    assert set(found.usages) == {Group(QuotaType.PRODUCE, "alice", None)}
-    assert told[-1][0] == told[-1][1] > 0
+    reported: list[tuple[int, int]] = []
+    found = what_if(make_folder(tmp_path / "usage", rows), [tight()], Mode.OPEN_LOOP, progress=lambda done, count: reported.append((done, count)))  # fmt: skip
+    assert found.summary.span_ms == (MONDAY, MONDAY + 2 * HOUR + 1_000)
+    assert found.summary.candidates[0].hit == 1
+    assert set(found.usages) == {LimitGroup(QuotaType.PRODUCE, "alice", None)}
+    assert reported[-1][0] == reported[-1][1] > 0
 
 
 def test_users_meet_under_a_rule_for_a_client(tmp_path: Path) -> None:
@@ -51,16 +49,16 @@ def test_users_meet_under_a_rule_for_a_client(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "usage", rows)
     shared = tight(QuotaEntity(None, "app1"), 7_000.0)
     found = what_if(folder, [shared], Mode.OPEN_LOOP)
-    assert found.account.candidates[0].hit > 0
-    advice = advise(folder, Policy(share=0.0, shape=Shape.CLIENT, short_log=True))
+    assert found.summary.candidates[0].hit > 0
+    advice = advise(folder, Policy(share=0.0, shape=RuleShape.CLIENT, short_log=True))
     assert [each.lowest for each in advice.recommended] == [8_000.0]
 
 
 def test_advice_is_for_the_windows_of_the_cluster(tmp_path: Path) -> None:
-    """A burst fits into fewer windows only under a higher limit, and with that limit nobody is hit in the replay of these windows."""
+    """A burst fits into fewer windows only under a higher limit, and with that limit no client is throttled in the replay of these windows."""
     rows = [produced(0, 100_000)]
     folder = make_folder(tmp_path / "usage", rows)
-    short = Windows(client=WindowConfig(samples=3))
+    short = ClusterWindows(client=WindowConfig(samples=3))
     policy = Policy(share=0.0, headroom=0.0, short_log=True)
     default, few = (advise(folder, policy, windows=each) for each in (None, short))
     lowest = [each.lowest for advice in (default, few) for each in advice.recommended]
@@ -101,19 +99,20 @@ def test_days_that_were_dropped_are_neither_named_nor_drawn(tmp_path: Path) -> N
     fresh = make_folder(tmp_path / "fresh", rows[60:])
     found, expected = (what_if(each, [tight()], Mode.OPEN_LOOP) for each in (part, fresh))  # fmt: skip
     begin = MONDAY + 3 * 24 * HOUR
-    assert found.account.span_ms == expected.account.span_ms == (begin, begin + 60_000)
+    assert found.summary.span_ms == expected.summary.span_ms == (begin, begin + 60_000)
     assert repr(found.usages) == repr(expected.usages)  # nan is not equal to itself
     policy = Policy(short_log=True)
     advices = [advise(each, policy) for each in (part, fresh)]
     assert [each.span_ms for each in advices] == [(begin, begin + 60_000)] * 2
     assert page(advices[0], []).replace(part, fresh) == page(advices[1], [])
-    History.open(whole).rollups["seconds"].drop_before(later)  # as by --table seconds
+    History.open(whole).seconds.drop_before(later)  # as by --table seconds
     both = what_if(whole, [tight()], Mode.OPEN_LOOP)
-    assert both.account.span_ms == (MONDAY, begin + 60_000)
+    assert both.summary.span_ms == (MONDAY, begin + 60_000)
     (drawn,) = both.usages.values()
     assert drawn.usage.times_ms[0] == MONDAY
     assert drawn.by_hour[0] == drawn.by_hour[72] > 0
-    History.open(part).drop_before(later + dt.timedelta(days=1))
+    for table in (History.open(part).detail, History.open(part).seconds):
+        table.drop_before(later + dt.timedelta(days=1))
     with pytest.raises(EmptyHistory):
         what_if(part, [tight()], Mode.OPEN_LOOP)
 

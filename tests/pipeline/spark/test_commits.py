@@ -17,13 +17,12 @@ from quotascope.pipeline.errors import (
     UnreadableLog,
 )
 from quotascope.pipeline.history import History
-from quotascope.pipeline.ingest import Options, Report, Tables
-from quotascope.pipeline.ingest.committing import next_run
-from quotascope.pipeline.ingest.parts import Staged
-from quotascope.pipeline.request_log.parsing import Source, parse_lines
-from quotascope.pipeline.spark import arrow, ingest, stream, whatif
+from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables
+from quotascope.pipeline.ingest.committing import Staged, next_run
+from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
+from quotascope.pipeline.spark import arrow, ingest, stream
 from quotascope.pipeline.table import Table, run_here
-from quotascope.pipeline.table.retrying import ATTEMPTS
+from quotascope.pipeline.table.table import ATTEMPTS
 
 FRAME: Any = None
 
@@ -39,14 +38,14 @@ class Others:
 
     """
 
-    def __init__(self, tables: Tables, table: Table, often: int) -> None:
+    def __init__(self, tables: IngestTables, table: Table, often: int) -> None:
         self.tables, self.table, self.often = tables, table, often
         self.looked = 0
 
     def stage(self, *_: object) -> list[Staged]:
         """As `staged_lines`."""
         self.looked += 1
-        found = parse_lines([line(), b"nonsense"], range(1, 3), Source(file="t-0"))
+        found = parse_lines([line(), b"nonsense"], range(1, 3), LogSource(file="t-0"))
         known = self.tables.requests.read().num_rows
         requests = found.requests.slice(known)
         quarantine = found.quarantine
@@ -74,8 +73,8 @@ def add(
 ) -> Any:
     """Adds what `Others` stage, in one of the two ways; returns the report."""
 
-    def added(others: Others) -> Report:
-        into, done = str(tmp_path), list[Report]()
+    def added(others: Others) -> IngestReport:
+        into, done = str(tmp_path), list[IngestReport]()
         if request.param == "an ingest":
             monkeypatch.setattr(ingest, "lines_of_files", lambda *_: FRAME)
             monkeypatch.setattr(ingest, "staged_lines", others.stage)
@@ -83,7 +82,7 @@ def add(
         monkeypatch.setattr(stream, "staged_lines", others.stage)
         monkeypatch.setattr(stream, "_query_id", lambda _: "q")
         monkeypatch.setattr(stream, "SparkRun", lambda _: run_here)
-        batches = stream._Batches(FRAME, into, Options(), 1, lambda _, report: done.append(report))  # fmt: skip
+        batches = stream._Batches(FRAME, into, IngestOptions(), 1, lambda _, report: done.append(report))  # fmt: skip
         batches.add(FRAME, 0)
         return done[0]
 
@@ -92,7 +91,7 @@ def add(
 
 def test_others_commit_first(add: Any, table: str, tmp_path: Path) -> None:
     """Each time it is found out again what is new; each line is in the report once, whichever of the two commits was lost."""
-    tables = Tables.create(str(tmp_path))
+    tables = IngestTables.create(str(tmp_path))
     others = Others(tables, getattr(tables, table), ATTEMPTS - 1)
     report = add(others)
     assert (report.read, report.kept, report.quarantined, report.duplicates) == (2, 1, 1, 0)  # fmt: skip
@@ -103,7 +102,7 @@ def test_others_commit_first(add: Any, table: str, tmp_path: Path) -> None:
 
 def test_others_always_commit_first(add: Any, table: str, tmp_path: Path) -> None:
     """After twenty times it ends with what to do."""
-    tables = Tables.create(str(tmp_path))
+    tables = IngestTables.create(str(tmp_path))
     others = Others(tables, getattr(tables, table), ATTEMPTS)
     with pytest.raises(LostCommit, match="run this again"):
         add(others)
@@ -114,15 +113,15 @@ def test_a_batch_that_comes_again_reaches_the_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stream that ended between its tables and the history goes on there; and what is in the history comes once."""
-    tables = Tables.create(str(tmp_path))
+    tables = IngestTables.create(str(tmp_path))
     others = Others(tables, tables.requests, 0)
     monkeypatch.setattr(stream, "staged_lines", others.stage)
     monkeypatch.setattr(stream, "_query_id", lambda _: "q")
     monkeypatch.setattr(stream, "SparkRun", lambda _: run_here)
-    reports: list[Report] = []
+    reports: list[IngestReport] = []
 
     def add() -> int:
-        batches = stream._Batches(FRAME, str(tmp_path), Options(), 1, lambda _, report: reports.append(report))  # fmt: skip
+        batches = stream._Batches(FRAME, str(tmp_path), IngestOptions(), 1, lambda _, report: reports.append(report))  # fmt: skip
         batches.add(FRAME, 0)
         return len(History.open(str(tmp_path)).detail.read())
 
@@ -132,33 +131,19 @@ def test_a_batch_that_comes_again_reaches_the_history(
             add()
     assert len(tables.requests.read()) == 1
     assert [add(), add()] == [1, 1]
-    assert reports == [Report(), Report()]
+    assert reports == [IngestReport(), IngestReport()]
 
 
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("default", ["file:///", "hdfs://name"])
-def test_links_out_of_a_folder_are_refused_in_uris_as_well(
-    tmp_path: Path, default: str
-) -> None:
-    """A folder of this machine by its URI, whatever the file system is that Spark takes paths for."""
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    (logs / "a.log").write_bytes(line())
-    (logs / "link.log").symlink_to(__file__)
-    spark: Any = SimpleNamespace(conf=SimpleNamespace(get=lambda *_: default))
-    with pytest.raises(UnreadableLog, match="link out of its folder"):
-        ingest.ingest(spark, [f"file://{logs}"], str(tmp_path / "usage"))
-
-
 def test_two_updates_of_a_history_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one that loses finds that there is nothing left to do."""
-    tables = Tables.create(str(tmp_path))
-    tables.requests.append("log", parse_lines([line()], range(1, 2), Source(file="a")).requests)  # fmt: skip
+    tables = IngestTables.create(str(tmp_path))
+    tables.requests.append("log", parse_lines([line()], range(1, 2), LogSource(file="a")).requests)  # fmt: skip
     one, other = (History.create(str(tmp_path), 1) for _ in range(2))
     advance = Table.advance
     went_before: list[int] = []
@@ -272,8 +257,10 @@ def test_how_a_stream_ends(
     assert told in str(raised.value)
 
 
-@pytest.mark.parametrize("scheme", ["", "file://"])
-@pytest.mark.parametrize("default", [None, "file:///"])
+@pytest.mark.parametrize(
+    ("scheme", "default"),
+    [("", None), ("", "file:///"), ("file://", None), ("file://", "hdfs://name")],
+)
 def test_links_out_of_a_folder_are_refused(
     tmp_path: Path, scheme: str, default: str | None
 ) -> None:
@@ -288,42 +275,8 @@ def test_links_out_of_a_folder_are_refused(
         ingest.ingest(spark, [f"{scheme}{folder}"], str(tmp_path / "usage"))
 
 
-def test_folders_elsewhere_are_not_looked_into_here(tmp_path: Path) -> None:
+def test_folders_elsewhere_are_not_checked_here(tmp_path: Path) -> None:
     """A path without a scheme is of the cluster's file system where one is set."""
     (tmp_path / "link.log").symlink_to("/etc/hostname")
     spark: Any = SimpleNamespace(conf={"spark.hadoop.fs.defaultFS": "hdfs://nn:8020"})
-    ingest._check_links(spark, [str(tmp_path)], Options())
-
-
-@pytest.mark.parametrize("missing", ["--history", "--candidates", "--into"])
-def test_what_if_as_a_program_needs_its_files(
-    capsys: pytest.CaptureFixture[str], missing: str
-) -> None:
-    """It says which is missing, and ends as programs do that were called wrongly."""
-    given = {"--history": "h", "--candidates": "c.yaml", "--into": "r.parquet"}
-    del given[missing]
-    with pytest.raises(SystemExit) as ended:
-        whatif.main([word for pair in given.items() for word in pair])
-    assert ended.value.code == 2
-    assert f"the following arguments are required: {missing}" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "error",
-    [PermissionError(13, "Permission denied", "r.parquet"), NotWritten("r", "full")],
-)
-def test_what_if_as_a_program_says_what_went_wrong(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    error: Exception,
-) -> None:
-    """In one line, with an exit code that scripts see."""
-
-    def refuse(_: Path) -> None:
-        raise error
-
-    monkeypatch.setattr(whatif, "read_candidates", refuse)
-    words = ["--history", "h", "--candidates", "c.yaml", "--into", "r.parquet"]
-    assert whatif.main(words) == 1
-    told = capsys.readouterr()
-    assert (told.out, told.err) == ("", f"{error}\n")
+    ingest._check_links(spark, [str(tmp_path)], IngestOptions())

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotascope.pipeline.table import Layout
+from quotascope.pipeline.table import TableLayout
 
 _COLUMNS: list[Any] = [
     pa.field("user", pa.string(), nullable=False),
@@ -14,7 +14,7 @@ _COLUMNS: list[Any] = [
     pa.field("amount", pa.int64(), nullable=False),
 ]
 SCHEMA = pa.schema(_COLUMNS)
-LAYOUT = Layout(
+LAYOUT = TableLayout(
     order=("user", "client_id", "timestamp"),
     bucket_of="user",
     buckets=4,

@@ -10,8 +10,8 @@ from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
 
 from quotascope.pipeline.errors import LostCommit
 from quotascope.pipeline.table import Table
-from quotascope.pipeline.table.compaction import compactable
 from quotascope.pipeline.table.log import Log
+from quotascope.pipeline.table.merging import compactable
 
 
 @pytest.fixture

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.pipeline.table.rows import LAYOUT, SCHEMA, rows
 
+from quotascope.pipeline.table.layout import partitions_of, sorted_by
 from quotascope.pipeline.table.merging import merged
-from quotascope.pipeline.table.order import sorted_by
-from quotascope.pipeline.table.partitions import partitions_of
 from quotascope.pipeline.table.writing import gathered
 
 Row = tuple[str, str | None, int, int]

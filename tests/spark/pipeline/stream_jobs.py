@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quotascope.cli.main import app
-from quotascope.pipeline.ingest import Report
+from quotascope.pipeline.ingest import IngestReport
 from quotascope.pipeline.spark.stream import stream
 from quotascope.pipeline.table import Table
 
@@ -33,7 +33,7 @@ def run(
     """
     reports: list[Any] = []
 
-    def done(number: int, report: Report) -> None:
+    def done(number: int, report: IngestReport) -> None:
         assert report.balanced
         reports.append([number, report.read, report.kept, report.quarantined, report.duplicates])  # fmt: skip
 

@@ -12,7 +12,7 @@ from tests.spark.versions import RUNNING
 
 from quotascope.pipeline.errors import UnreadableLog
 from quotascope.pipeline.history import History
-from quotascope.pipeline.ingest import Options, Report, Tables
+from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables
 from quotascope.pipeline.ingest import ingest as ingest_here
 from quotascope.pipeline.spark import stream
 from quotascope.pipeline.spark.arrow import map_in_arrow
@@ -37,7 +37,7 @@ def _logs(folder: Path) -> str:
 
 
 def _table(folder: Path, kind: str) -> pa.Table:
-    table: Table = Tables.create(str(folder))._asdict()[kind]
+    table: Table = IngestTables.create(str(folder))._asdict()[kind]
     return table.read().sort_by("identity")
 
 
@@ -52,7 +52,7 @@ def test_spark_makes_the_same_tables(spark: "SparkSession", tmp_path: Path) -> N
         one, other = (_table(tmp_path / name, kind) for name in ("spark", "here"))
         told_by = ["identity"] if kind == "requests" else one.column_names
         assert one.select(told_by) == other.select(told_by)
-    named = {Tables.create(str(tmp_path / name)).requests.last_epoch("quotascope.kafka 4.3") for name in ("spark", "here")}  # fmt: skip
+    named = {IngestTables.create(str(tmp_path / name)).requests.last_epoch("quotascope.kafka 4.3") for name in ("spark", "here")}  # fmt: skip
     assert len(named - {None}) == len(named) == 1
     for again in (ingest_here([logs], str(tmp_path / "spark")), ingest(spark, [logs], str(tmp_path / "here"))):  # fmt: skip
         assert (again.kept, again.quarantined, again.read) == (0, 0, 5_906)
@@ -93,19 +93,19 @@ def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
         [(bytearray(line()), "t", 1, 5), (None, "t", 1, 6), (bytearray(b"x"), "t", 1, 7)],
         "value binary, topic string, partition int, offset bigint",
     )  # fmt: skip
-    done: list[tuple[int, Report]] = []
+    done: list[tuple[int, IngestReport]] = []
 
-    def add(number: int) -> Report:
-        batches = stream._Batches(spark, folder, Options(), 2, lambda *each: done.append(each))  # fmt: skip
+    def add(number: int) -> IngestReport:
+        batches = stream._Batches(spark, folder, IngestOptions(), 2, lambda *each: done.append(each))  # fmt: skip
         batches.add(lines_of_topic(messages), number)
         assert done[-1][0] == number
         return done[-1][1]
 
     first, again, later = add(0), add(0), add(1)
     assert (first.read, first.kept, first.quarantined) == (3, 1, 2)
-    assert again == Report()
+    assert again == IngestReport()
     assert (later.duplicates, later.quarantined_before, later.kept) == (1, 2, 0)
-    (row,) = Tables.create(folder).requests.read().to_pylist()
+    (row,) = IngestTables.create(folder).requests.read().to_pylist()
     assert (row["file"], row["line"]) == ("t-1", 5)
     assert len(History.open(folder).detail.read()) == 1
 

@@ -9,10 +9,9 @@ from tests.pipeline.recommend.rows import history, mutated
 
 from quotascope.pipeline.history import History
 from quotascope.pipeline.recommend.need import needs
-from quotascope.pipeline.recommend.policy import Policy, Shape
-from quotascope.pipeline.recommend.sensors import Windows
+from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape
 from quotascope.pipeline.spark.recommend import needs_of_clients
-from quotascope.pipeline.table.partitions import bucket_of
+from quotascope.pipeline.table.layout import bucket_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,13 +40,13 @@ def test_requests_of_one_millisecond_stay_in_their_order(
             for client in CLIENTS
         ]
         table.append(f"{batch}", history(rows))
-    policy = Policy(share=0.0, shape=Shape.CLIENT)
+    policy = Policy(share=0.0, shape=RuleShape.CLIENT)
     ordered = pa.Table.from_batches(list(table.batches(table.files())))
-    here = {need.entity: need for need in needs(ordered, policy, Windows())}
+    here = {need.entity: need for need in needs(ordered, policy, ClusterWindows())}
     backwards = ordered.take(list(range(len(ordered)))[::-1])
-    assert {need.steps for need in needs(backwards, policy, Windows())}.isdisjoint(
-        need.steps for need in here.values()
-    )
-    found = needs_of_clients(table, policy, Windows(), spark)
+    assert {
+        need.steps for need in needs(backwards, policy, ClusterWindows())
+    }.isdisjoint(need.steps for need in here.values())
+    found = needs_of_clients(table, policy, ClusterWindows(), spark)
     assert {need.entity: need for need in found} == here
     assert len(found) == len(CLIENTS)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
+from tests.pipeline.table.rows import LAYOUT, SCHEMA, batch
 
 from quotascope.pipeline.errors import DamagedFile, SparkFailed
-from quotascope.pipeline.spark.run import SparkRun, append
+from quotascope.pipeline.spark.run import SparkRun
 from quotascope.pipeline.spark.session import session
 from quotascope.pipeline.table import File, Table
 
@@ -25,7 +25,7 @@ def _rows_of(table: Table, files: Sequence[File]) -> list[Any]:
 
 
 def test_session_that_is_there_is_taken_as_it_is(spark: "SparkSession") -> None:
-    """Its application is not renamed: whoever watches the job would take it for another one."""
+    """Its application is not renamed: in a monitor it would look like another one."""
     with ThreadPoolExecutor(1) as another:  # where no session is the active one
         there = another.submit(session).result()
     assert there.sparkContext is session().sparkContext is spark.sparkContext
@@ -50,17 +50,6 @@ def test_workers_read_and_merge_a_table(spark: "SparkSession", tmp_path: Path) -
     with pytest.raises(DamagedFile, match="it has 4 bytes") as raised:
         list(run(partial(_rows_of, table), [[damaged]]))
     assert raised.value.file == damaged.path
-
-
-def test_a_frame_is_appended_once(spark: "SparkSession", tmp_path: Path) -> None:
-    """A frame's rows are added by one commit, whatever its partitions, and a batch that was seen adds nothing."""
-    table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
-    frame = spark.createDataFrame(batch(0)).repartition(3)
-    assert append(table, "stream", frame, epoch=0) == 1_000
-    assert append(table, "stream", frame, epoch=0) == 0
-    assert append(table, "stream", frame, epoch=1) == 1_000
-    assert table.version == 2
-    assert amounts(table.read()) == sorted([*range(1_000), *range(1_000)])
 
 
 def _fails_after_writing(table: Table, number: int) -> list[File]:

@@ -28,12 +28,12 @@ from tests.spark.versions import CONNECTOR
 
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.candidates import Candidate
-from quotascope.pipeline.ingest import Options, Tables
-from quotascope.pipeline.report.account import Account
+from quotascope.pipeline.ingest import IngestOptions, IngestTables
+from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.report.summary import ReplaySummary
 from quotascope.pipeline.runs.engine import Engine
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.whatif import what_if
-from quotascope.pipeline.whatif import Mode
 from quotascope.quotas import QuotaSet
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
@@ -98,13 +98,15 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
     with spark_process(tmp_path / "last", version=CONNECTOR, conf=CONF) as driver:
         printed = driver.call(stream_jobs.command, *where, str(tmp_path))
         again = driver.call(stream_jobs.run, *where, str(tmp_path))
-    tables = Tables.create(str(tmp_path / "tables"))
+    tables = IngestTables.create(str(tmp_path / "tables"))
     requests, quarantine = (table.read() for table in tables)
     assert len(requests) == len(set(requests["identity"].to_pylist()))
     log = tmp_path / "same.log"
     log.write_bytes(b"\n".join(MESSAGES))
-    ingest_logs([str(log)], str(tmp_path / "here"), Options(), engine=Engine.LOCAL)
-    assert _told(requests) == _told(Tables.create(str(tmp_path / "here")).requests.read())  # fmt: skip
+    ingest_logs(
+        [str(log)], str(tmp_path / "here"), IngestOptions(), engine=Engine.LOCAL
+    )
+    assert _told(requests) == _told(IngestTables.create(str(tmp_path / "here")).requests.read())  # fmt: skip
     assert Counter(quarantine["text"].to_pylist()) == Counter(NONSENSE)
     batches = [line for line in printed if line.startswith("batch ")]
     assert [line.split(":")[0] for line in batches] == ["batch 1", "batch 2"]
@@ -115,11 +117,11 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
     assert (streamed.candidates, streamed.groups) == (read.candidates, read.groups)
 
 
-def _what_if(folder: Path) -> Account:
+def _what_if(folder: Path) -> ReplaySummary:
     """The answer under quotas that throttle somebody of each kind."""
     limits = {"producer_byte_rate": 5_000.0, "consumer_byte_rate": 5_000.0, "request_percentage": 0.1}  # fmt: skip
     tried = [Candidate(name="tight", quotas=QuotaSet({QuotaEntity(DEFAULT, None): limits}))]  # fmt: skip
-    return what_if(str(folder), tried, Mode.CLOSED_LOOP, engine=Engine.LOCAL).account
+    return what_if(str(folder), tried, Mode.CLOSED_LOOP, engine=Engine.LOCAL).summary
 
 
 def _told(requests: pa.Table) -> list[Any]:

@@ -10,21 +10,20 @@ from typing import Final
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.pipeline.recommend.rows import mutated, produced
-from tests.pipeline.runs.folders import make_folder
+from tests.pipeline.recommend.rows import make_folder, mutated, produced
 from tests.spark.process import variables
 from tests.spark.sessions import CLUSTER, QUIET
 from tests.spark.versions import RUNNING
 
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.candidates import Candidate
-from quotascope.pipeline.ingest import Options
-from quotascope.pipeline.recommend.policy import Policy, Shape
+from quotascope.pipeline.ingest import IngestOptions
+from quotascope.pipeline.recommend.policy import Policy, RuleShape
+from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.runs.engine import Engine
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.recommend import advise
 from quotascope.pipeline.runs.whatif import what_if
-from quotascope.pipeline.whatif import Mode
 from quotascope.quotas import QuotaSet
 
 pytestmark = pytest.mark.real
@@ -38,11 +37,11 @@ ROWS: Final = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", [Shape.USER, Shape.CLIENT])
+@pytest.mark.parametrize("shape", [RuleShape.USER, RuleShape.CLIENT])
 def test_spark_recommends_the_same(
-    shape: Shape, spark: SparkSession, tmp_path: Path
+    shape: RuleShape, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Whoever does the work, also where users share a client-id."""
+    """Whatever engine does the work, also where users share a client-id."""
     assert spark.version
     folder = make_folder(tmp_path / "usage", ROWS)
     policy = Policy(share=0.05, shape=shape, short_log=True)
@@ -62,8 +61,8 @@ def test_spark_replays_the_same(
     tried = [Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": 20_000.0}}))]  # fmt: skip
     for mode in Mode:
         here, there = (what_if(folder, tried, mode, engine=engine) for engine in (Engine.LOCAL, Engine.SPARK))  # fmt: skip
-        assert here.account.candidates[0].hit
-        assert there.account == here.account
+        assert here.summary.candidates[0].hit
+        assert there.summary == here.summary
 
 
 def submit(master: str, folder: Path, *arguments: str) -> str:
@@ -87,7 +86,7 @@ def submit(master: str, folder: Path, *arguments: str) -> str:
 def test_submitted_command(spark: SparkSession, tmp_path: Path) -> None:
     """A log is read by the session that is there, limits are looked for by an executor in a process of its own."""
     assert spark.version
-    usage, options = f"{tmp_path}/usage", Options(broker="1")
+    usage, options = f"{tmp_path}/usage", IngestOptions(broker="1")
     report = ingest_logs([str(CAPTURE)], usage, options, engine=Engine.SPARK)
     assert (report.read, report.kept) == (5_403, 5_395)
     told = submit(CLUSTER, tmp_path, "recommend", usage, "--short-log", "--json")

@@ -5,18 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from tests.pipeline.whatif.histories import candidate
-from tests.pipeline.whatif.test_replay import CROWD, crowd, sorted_rows
+from tests.pipeline.replay.histories import CROWD, candidate, crowd, sorted_rows
 
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.errors import DamagedFile
 from quotascope.pipeline.history import History
-from quotascope.pipeline.recommend.policy import Policy, Shape
-from quotascope.pipeline.recommend.sensors import Windows
+from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape
+from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
 from quotascope.pipeline.spark.recommend import needs_of_clients
 from quotascope.pipeline.spark.whatif import replay_frame, replay_table, rows_of
 from quotascope.pipeline.table import Table
-from quotascope.pipeline.whatif import RESULTS, Mode, Settings, replay
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,7 +54,7 @@ def test_table(
 
 def test_frame(spark: "SparkSession", stored: Table) -> None:
     """Any frame with the columns of a history is replayed, groups carried over batches, and brokers kept apart on demand."""
-    apart = Settings(per_broker=True, rows_at_once=50)
+    apart = ReplaySettings(per_broker=True, rows_at_once=50)
     frame = rows_of(stored, spark).orderBy("timestamp")
     found = replay_frame(frame, CROWD, settings=apart)
     rows = pa.Table.from_pylist([row.asDict() for row in found.collect()], RESULTS)
@@ -69,7 +67,9 @@ def _replayed(table: Table, spark: "SparkSession") -> object:
 
 
 def _needed(table: Table, spark: "SparkSession") -> object:
-    return needs_of_clients(table, Policy(shape=Shape.CLIENT), Windows(), spark)
+    return needs_of_clients(
+        table, Policy(shape=RuleShape.CLIENT), ClusterWindows(), spark
+    )
 
 
 @pytest.mark.parametrize("work", [_replayed, _needed])
@@ -85,30 +85,3 @@ def test_damage_where_users_share_a_limit(
         work(table, spark)
     assert raised.value.file == damaged.path
     assert str(raised.value).startswith(f"table {table.storage.uri}: its file ")
-
-
-def test_program(
-    spark: "SparkSession",
-    stored: Table,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Under spark-submit the program takes a history and a file of candidates, and writes the results."""
-    from pyarrow import parquet  # noqa: PLC0415 - here only
-
-    from quotascope.pipeline.spark.whatif import main  # noqa: PLC0415
-
-    file = tmp_path / "candidates.yaml"
-    file.write_text("quotas: [{user: <default>, producer_byte_rate: 20000}]")
-    into = tmp_path / "results.parquet"
-    folder = str(Path(stored.storage.uri).parent)
-    options = ["--history", folder, "--candidates", str(file), "--into", str(into)]
-    assert main(options) == 0
-    count = len(parquet.read_table(into))
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == f"{count} results in {into}"
-    assert printed[1].startswith("Throttle times follow Kafka 4.4, the newest, ")
-    file.write_text("quotas: 3")
-    assert main(options) == 1
-    assert "expected a list of quotas" in capsys.readouterr().err
-    assert spark is not None

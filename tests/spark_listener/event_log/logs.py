@@ -10,7 +10,7 @@ from typing import Any
 from tests.spark_listener.recordings import QUOTA, ended, python_failure
 
 from quotascope.spark_listener.event_log import EventLog
-from quotascope.spark_listener.events import Cause
+from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job
 
 START = {"Event": "SparkListenerApplicationStart", "App Name": "a", "Timestamp": 1}
@@ -53,4 +53,4 @@ class Followed:
     def read(self) -> tuple[int, int]:
         """How many failures are known after what is new was read, and how many lines that was."""
         lines = self.log.feed(self.job)
-        return self.job.snapshot().failures[Cause.KAFKA_QUOTA], lines
+        return self.job.snapshot().failures[FailureCause.KAFKA_QUOTA], lines

@@ -21,9 +21,9 @@ from quotascope.spark_listener.event_log import (
     CodecUnusable,
     EventLogDamaged,
     NoEventLog,
-    codec,
+    files,
 )
-from quotascope.spark_listener.events import Cause
+from quotascope.spark_listener.events import FailureCause
 
 
 @pytest.mark.parametrize("suffix", [".lz4", ".snappy", ".lzf", ".gz"])
@@ -56,14 +56,14 @@ def test_damaged_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_log: Open
 ) -> None:
     """One bit in the middle is enough; what was read before it stays known."""
-    monkeypatch.setattr(codec, "_ZSTD_AT_ONCE", 64)
+    monkeypatch.setattr(files, "_ZSTD_AT_ONCE", 64)
     damaged = bytearray(_checked(failures(2_000)))
     damaged[len(damaged) // 2] ^= 0x01
     path = add(tmp_path / "app-1.zstd", zstandard.compress(failures(3)) + damaged)
     followed = Followed(open_log(path))
     with pytest.raises(EventLogDamaged, match=r"app-1\.zstd"):
         followed.read()
-    assert followed.job.snapshot().failures[Cause.KAFKA_QUOTA] >= 3
+    assert followed.job.snapshot().failures[FailureCause.KAFKA_QUOTA] >= 3
 
 
 def _checked(data: bytes) -> bytes:
@@ -75,9 +75,9 @@ def test_zstd_is_decompressed_piece_by_piece(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A few bytes may stand for more than the memory holds."""
-    monkeypatch.setattr(codec, "_ZSTD_AT_ONCE", 64)
+    monkeypatch.setattr(files, "_ZSTD_AT_ONCE", 64)
     data = zstandard.compress(bytes(20_000_000))
-    pieces = list(codec.decoder(add(tmp_path / "a", data), ".zstd")(data))
+    pieces = list(files.decoder(add(tmp_path / "a", data), ".zstd")(data))
     assert sum(map(len, pieces)) == 20_000_000
     assert max(map(len, pieces)) < 4_000_000
 
@@ -134,7 +134,7 @@ def test_event_of_an_extension_may_come_first(tmp_path: Path, open_log: Open) ->
 def _endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A log with a line that is too long to be read, and a good one on either side."""
     monkeypatch.setattr(
-        "quotascope.spark_listener.event_log.reading._LONGEST_LINE", 1_000_000
+        "quotascope.spark_listener.event_log.log._LONGEST_LINE", 1_000_000
     )
     path = add(tmp_path / "a", written([START]) + b"{" + b" " * 3_000_000 + b"\n")
     return add(path, failures(1))
@@ -164,4 +164,4 @@ def test_endless_line_is_lost_once(
     second.read()
     books = [each.job.snapshot() for each in (first, second)]
     assert [each.lost_events for each in books] == lost
-    assert sum(each.failures[Cause.KAFKA_QUOTA] for each in books) == 1
+    assert sum(each.failures[FailureCause.KAFKA_QUOTA] for each in books) == 1

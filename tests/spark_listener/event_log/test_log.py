@@ -18,7 +18,7 @@ from tests.spark_listener.event_log.logs import (
 from tests.spark_listener.recordings import VERSIONS, ended, log_of, started
 
 from quotascope.spark_listener.event_log import NoEventLog
-from quotascope.spark_listener.events import Cause
+from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job
 
 
@@ -30,9 +30,9 @@ def test_recorded_log(version: str, kind: str, open_log: Open) -> None:
     job = Job("a")
     lines = log.feed(job)
     snapshot = job.snapshot()
-    assert snapshot.failures[Cause.KAFKA_QUOTA] == 1
-    assert snapshot.failures[Cause.OTHER] == 1
-    assert snapshot.retries[Cause.KAFKA_QUOTA] == 1
+    assert snapshot.failures[FailureCause.KAFKA_QUOTA] == 1
+    assert snapshot.failures[FailureCause.OTHER] == 1
+    assert snapshot.retries[FailureCause.KAFKA_QUOTA] == 1
     assert (snapshot.events, snapshot.lost_events) == (lines, 0)
     assert log.finished
     assert not log.compacted
@@ -111,6 +111,7 @@ def test_compacted_log(tmp_path: Path, open_log: Open) -> None:
     folder = tmp_path / "eventlog_v2_app-1"
     add(folder / "appstatus_app-1", b"")
     add(folder / "events_1_app-1", failures(5))
+    add(folder / "events_1_app-1.compact", failures(5))
     add(folder / "events_2_app-1.compact", written([START]) + failures(1, first=2))
     add(folder / "events_2_app-1", failures(5))
     add(folder / "events_3_app-1", failures(1, first=3))

@@ -12,35 +12,40 @@ from tests.spark_listener.recordings import (
     recorded,
 )
 
-from quotascope.spark_listener.events import Cause, classify
-from quotascope.spark_listener.events.chain import Raised, python_chain
+from quotascope.spark_listener.events import Failure, FailureCause, classify
+from quotascope.spark_listener.events.failure import Raised, python_chain
 
 PYTHON = "org.apache.spark.api.python.PythonException"
 CASES = {  # the causes of the failed attempts, as tests/spark_listener/recorded/README.md tells them
-    "python_exception": [Cause.OTHER],
-    "gives_up": [Cause.OTHER] * 4,
-    "confluent_quota": [Cause.KAFKA_QUOTA],
-    "kafka_python_quota": [Cause.KAFKA_QUOTA],
-    "chained_quota": [Cause.KAFKA_QUOTA],
-    "handled_quota": [Cause.KAFKA_QUOTA],
-    "confluent_timeout": [Cause.KAFKA_TIMEOUT],
-    "kafka_python_timeout": [Cause.KAFKA_TIMEOUT],
-    "confluent_throttled": [Cause.KAFKA_TIMEOUT],  # that it was throttled its note says
-    "kafka_python_throttled": [Cause.KAFKA_TIMEOUT],
-    "confluent_other": [Cause.KAFKA_OTHER],
-    "quoted_source": [Cause.OTHER],
-    "quoted_message": [Cause.OTHER],
-    "exception_group": [Cause.KAFKA_QUOTA],
-    "worker_exit": [Cause.PYTHON_WORKER_DIED],
-    "jvm_quota": [Cause.KAFKA_QUOTA],
-    "jvm_timeout": [Cause.KAFKA_TIMEOUT],
-    "executor_killed": [Cause.EXECUTOR_LOST] * 2,
-    "shuffle_lost": [Cause.FETCH_FAILED],
-    "shuffle_lost_with_executor": [Cause.EXECUTOR_LOST, Cause.FETCH_FAILED],
+    "python_exception": [FailureCause.OTHER],
+    "gives_up": [FailureCause.OTHER] * 4,
+    "confluent_quota": [FailureCause.KAFKA_QUOTA],
+    "kafka_python_quota": [FailureCause.KAFKA_QUOTA],
+    "chained_quota": [FailureCause.KAFKA_QUOTA],
+    "handled_quota": [FailureCause.KAFKA_QUOTA],
+    "confluent_timeout": [FailureCause.KAFKA_TIMEOUT],
+    "kafka_python_timeout": [FailureCause.KAFKA_TIMEOUT],
+    "confluent_throttled": [
+        FailureCause.KAFKA_TIMEOUT
+    ],  # that it was throttled its note says
+    "kafka_python_throttled": [FailureCause.KAFKA_TIMEOUT],
+    "confluent_other": [FailureCause.KAFKA_OTHER],
+    "quoted_source": [FailureCause.OTHER],
+    "quoted_message": [FailureCause.OTHER],
+    "exception_group": [FailureCause.KAFKA_QUOTA],
+    "worker_exit": [FailureCause.PYTHON_WORKER_DIED],
+    "jvm_quota": [FailureCause.KAFKA_QUOTA],
+    "jvm_timeout": [FailureCause.KAFKA_TIMEOUT],
+    "executor_killed": [FailureCause.EXECUTOR_LOST] * 2,
+    "shuffle_lost": [FailureCause.FETCH_FAILED],
+    "shuffle_lost_with_executor": [
+        FailureCause.EXECUTOR_LOST,
+        FailureCause.FETCH_FAILED,
+    ],
     "cancelled": [],
-    "killed": [Cause.KILLED],
+    "killed": [FailureCause.KILLED],
     "speculated": [],
-    "restarted": [Cause.KAFKA_QUOTA] * 4,
+    "restarted": [FailureCause.KAFKA_QUOTA] * 4,
 }
 
 
@@ -65,144 +70,91 @@ def test_causes_of_real_failures(version: str, case: str) -> None:
 @pytest.mark.parametrize(
     ("line", "cause"),
     [
-        (QUOTA, Cause.KAFKA_QUOTA),
-        ("kafka.errors.ThrottlingQuotaExceededError: [Error 89] no", Cause.KAFKA_QUOTA),
-        ("kafka.errors.KafkaError: [Error 89] no", Cause.KAFKA_QUOTA),
-        (
-            "quotascope.clients.throttled_admin.outcomes.QuotaExceeded: no",
-            Cause.KAFKA_QUOTA,
-        ),
-        (
-            "quotascope.clients.throttled_admin.paced_futures.QuotaExceeded: no",
-            Cause.KAFKA_QUOTA,
-        ),
-        (TIMEOUT, Cause.KAFKA_TIMEOUT),
-        (
-            'cimpl.KafkaException: KafkaError{code=REQUEST_TIMED_OUT,val=7,str="x"}',
-            Cause.KAFKA_TIMEOUT,
-        ),
-        ("kafka.errors.KafkaTimeoutError: timeout", Cause.KAFKA_TIMEOUT),
-        (
-            "cimpl.KafkaException: KafkaError{code=_ALL_BROKERS_DOWN,val=-187}",
-            Cause.KAFKA_OTHER,
-        ),
-        ("kafka.errors.NoBrokersAvailable: none", Cause.KAFKA_OTHER),
-        ("MemoryError", Cause.OTHER),
-        ("job.THROTTLING_QUOTA_EXCEEDED: [Error 89]", Cause.OTHER),
-        ("ValueError: KafkaError{code=THROTTLING_QUOTA_EXCEEDED,val=89}", Cause.OTHER),
-        ("builtins.TimeoutError: [Error 89] no", Cause.OTHER),
-        (
-            "cimpl.KafkaException: said KafkaError{code=THROTTLING_QUOTA_EXCEEDED,",
-            Cause.KAFKA_OTHER,
-        ),
+        (QUOTA, FailureCause.KAFKA_QUOTA),
+        ("kafka.errors.ThrottlingQuotaExceededError: [Error 89] no", FailureCause.KAFKA_QUOTA),
+        ("kafka.errors.KafkaError: [Error 89] no", FailureCause.KAFKA_QUOTA),
+        ("quotascope.clients.throttled_admin.outcomes.QuotaExceeded: no", FailureCause.KAFKA_QUOTA),
+        ("quotascope.clients.throttled_admin.paced_futures.QuotaExceeded: no", FailureCause.KAFKA_QUOTA),
+        (TIMEOUT, FailureCause.KAFKA_TIMEOUT),
+        ('cimpl.KafkaException: KafkaError{code=REQUEST_TIMED_OUT,val=7,str="x"}', FailureCause.KAFKA_TIMEOUT),
+        ("kafka.errors.KafkaTimeoutError: timeout", FailureCause.KAFKA_TIMEOUT),
+        ("cimpl.KafkaException: KafkaError{code=_ALL_BROKERS_DOWN,val=-187}", FailureCause.KAFKA_OTHER),
+        ("kafka.errors.NoBrokersAvailable: none", FailureCause.KAFKA_OTHER),
+        ("MemoryError", FailureCause.OTHER),
+        ("job.THROTTLING_QUOTA_EXCEEDED: [Error 89]", FailureCause.OTHER),
+        ("ValueError: KafkaError{code=THROTTLING_QUOTA_EXCEEDED,val=89}", FailureCause.OTHER),
+        ("builtins.TimeoutError: [Error 89] no", FailureCause.OTHER),
+        ("cimpl.KafkaException: said KafkaError{code=THROTTLING_QUOTA_EXCEEDED,", FailureCause.KAFKA_OTHER),
     ],
-)
-def test_cause_of_a_python_exception(line: str, cause: Cause) -> None:
+)  # fmt: skip
+def test_cause_of_a_python_exception(line: str, cause: FailureCause) -> None:
     """The class and the beginning of its message decide, not words that occur somewhere."""
-    failure = classify(python_failure(line))
+    assert _failure(python_failure(line)).cause is cause
+
+
+def _failure(reason: dict[str, object]) -> Failure:
+    failure = classify(reason)
     assert failure is not None
-    assert failure.cause is cause
+    return failure
 
 
 @pytest.mark.parametrize(
     ("raised", "cause"),
     [
-        (
-            "org.apache.kafka.common.errors.ThrottlingQuotaExceededException: x",
-            Cause.KAFKA_QUOTA,
-        ),
-        ("org.apache.kafka.common.errors.TimeoutException: x", Cause.KAFKA_TIMEOUT),
-        (
-            "org.apache.kafka.clients.producer.BufferExhaustedException: x",
-            Cause.KAFKA_TIMEOUT,
-        ),
-        (
-            "java.util.concurrent.TimeoutException: Cannot fetch record for offset 5 in 100 milliseconds",
-            Cause.KAFKA_TIMEOUT,
-        ),
-        ("java.util.concurrent.TimeoutException: Futures timed out", Cause.OTHER),
-        (
-            "org.apache.kafka.common.errors.TopicAuthorizationException: x",
-            Cause.KAFKA_OTHER,
-        ),
-        (
-            "java.io.IOException: org.apache.kafka.common.errors.TimeoutException: x",
-            Cause.OTHER,
-        ),
+        ("org.apache.kafka.common.errors.ThrottlingQuotaExceededException: x", FailureCause.KAFKA_QUOTA),
+        ("org.apache.kafka.common.errors.TimeoutException: x", FailureCause.KAFKA_TIMEOUT),
+        ("org.apache.kafka.clients.producer.BufferExhaustedException: x", FailureCause.KAFKA_TIMEOUT),
+        ("java.util.concurrent.TimeoutException: Cannot fetch record for offset 5 in 100 milliseconds", FailureCause.KAFKA_TIMEOUT),
+        ("java.util.concurrent.TimeoutException: Futures timed out", FailureCause.OTHER),
+        ("org.apache.kafka.common.errors.TopicAuthorizationException: x", FailureCause.KAFKA_OTHER),
+        ("java.io.IOException: org.apache.kafka.common.errors.TimeoutException: x", FailureCause.OTHER),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("prefix", ["Caused by: ", "\tSuppressed: ", "\tCaused by: "])
-def test_cause_within_a_stack_trace(raised: str, cause: Cause, prefix: str) -> None:
+def test_cause_within_a_stack_trace(
+    raised: str, cause: FailureCause, prefix: str
+) -> None:
     """Causes and suppressed exceptions count; Spark's own is but the outermost."""
     trace = f"org.apache.spark.SparkException: Job aborted.\n\tat a.B.c(B.java:1)\n{prefix}{raised}\n\tat d.E.f(E.java:2)\n\t... 5 more\n"
-    failure = classify(java_failure(trace))
-    assert failure is not None
+    failure = _failure(java_failure(trace))
     assert failure.cause is cause
-    assert failure.chain == (
-        "org.apache.spark.SparkException",
-        raised.partition(": ")[0],
-    )
+    assert failure.chain == ("org.apache.spark.SparkException", raised.partition(": ")[0])  # fmt: skip
 
 
-def test_chain_of_exceptions_without_frames() -> None:
-    """Kafka's exceptions have no stack trace: the cause of one follows at once."""
-    trace = "a.B: x\n\tat a.B.c(B.java:1)\nCaused by: org.apache.kafka.common.KafkaException: x\nCaused by: org.apache.kafka.common.errors.TimeoutException: y\n"
-    failure = classify(java_failure(trace))
-    assert failure is not None
-    assert failure.cause is Cause.KAFKA_TIMEOUT
+TIMED_OUT = "org.apache.kafka.common.errors.TimeoutException"
+REFUSED = "org.apache.kafka.common.errors.ThrottlingQuotaExceededException"
+AGAIN = ("", "During …", "", "Traceback (most recent call last):", "  File")
 
 
-def test_message_that_looks_like_a_stack_trace() -> None:
-    """Lines of a message are none of a stack trace."""
-    trace = "a.B: hello\nCaused by: org.apache.kafka.common.errors.TimeoutException: no\norg.apache.kafka.x.Y: z\n\tat a.B.c(B.java:1)\n"
-    failure = classify(java_failure(trace))
-    assert failure is not None
-    assert failure.cause is Cause.OTHER
-    assert failure.chain == ("a.B",)
-
-
-def test_message_that_holds_frames() -> None:
-    """A line after the frames that a message quotes is no cause, unless it says so."""
-    trace = "a.B: of a log\n\tat a.B.c(B.java:1)\norg.apache.kafka.common.errors.ThrottlingQuotaExceededException: no\n\tat d.E.f(E.java:2)\n"
-    failure = classify(java_failure(trace))
-    assert failure is not None
-    assert failure.cause is Cause.OTHER
-    assert failure.chain == ("a.B",)
-
-
-def test_python_exception_within_a_stack_trace() -> None:
-    """A failed write wraps the exception of the Python function that makes its rows."""
-    python = python_failure(
-        "ValueError: x",
-        "",
-        "During …",
-        "",
-        "Traceback (most recent call last):",
-        "  File",
-        QUOTA,
-    )
-    trace = f"org.apache.spark.SparkException: [TASK_WRITE_FAILED] x\n\tat a.B.c(B.java:1)\nCaused by: {PYTHON}: {python['Description']}\n\tat d.E.f(E.java:2)\n"
-    failure = classify(java_failure(trace))
-    assert failure is not None
-    assert failure.cause is Cause.KAFKA_QUOTA
-    assert failure.chain[1:] == (PYTHON, "cimpl.KafkaException", "ValueError")
+@pytest.mark.parametrize(
+    ("trace", "cause", "chain"),
+    [
+        pytest.param(
+            f"a.B: x\n\tat a.B.c(B.java:1)\nCaused by: org.apache.kafka.common.KafkaException: x\nCaused by: {TIMED_OUT}: y\n",
+            FailureCause.KAFKA_TIMEOUT, ("a.B", "org.apache.kafka.common.KafkaException", TIMED_OUT), id="Kafka's have no frames"),
+        pytest.param(
+            f"a.B: hello\nCaused by: {TIMED_OUT}: no\norg.apache.kafka.x.Y: z\n\tat a.B.c(B.java:1)\n",
+            FailureCause.OTHER, ("a.B",), id="a message that looks like a stack trace"),
+        pytest.param(
+            f"a.B: of a log\n\tat a.B.c(B.java:1)\n{REFUSED}: no\n\tat d.E.f(E.java:2)\n",
+            FailureCause.OTHER, ("a.B",), id="a message that holds frames"),
+        pytest.param(
+            f"a.B: [TASK_WRITE_FAILED] x\n\tat a.B.c(B.java:1)\nCaused by: {PYTHON}: {python_failure('ValueError: x', *AGAIN, QUOTA)['Description']}\n\tat d.E.f(E.java:2)\n",
+            FailureCause.KAFKA_QUOTA, ("a.B", PYTHON, "cimpl.KafkaException", "ValueError"), id="Python's within a failed write"),
+    ],
+)  # fmt: skip
+def test_exceptions_of_a_stack_trace(
+    trace: str, cause: FailureCause, chain: tuple[str, ...]
+) -> None:
+    """A line is an exception where the frames of another one have just ended, or where it says that it is a cause."""
+    failure = _failure(java_failure(trace))
+    assert (failure.cause, failure.chain) == (cause, chain)
 
 
 def test_strongest_evidence_of_a_chain_decides() -> None:
     """Quota beats timeout beats other, wherever in the chain it is."""
-    failure = classify(
-        python_failure(
-            QUOTA,
-            "",
-            "The above exception was the direct cause of the following exception:",
-            "",
-            "Traceback (most recent call last):",
-            '  File "job.py", line 9, in work',
-            TIMEOUT,
-        )
-    )
-    assert failure is not None
-    assert failure.cause is Cause.KAFKA_QUOTA
+    failure = _failure(python_failure(QUOTA, *AGAIN, TIMEOUT))
+    assert failure.cause is FailureCause.KAFKA_QUOTA
 
 
 @pytest.mark.parametrize(
@@ -218,9 +170,7 @@ def test_strongest_evidence_of_a_chain_decides() -> None:
 )
 def test_what_is_quoted_does_not_count(lines: tuple[str, ...]) -> None:
     """Messages of several lines, notes and source lines are no exceptions."""
-    failure = classify(python_failure(*lines))
-    assert failure is not None
-    assert failure.cause is Cause.OTHER
+    assert _failure(python_failure(*lines)).cause is FailureCause.OTHER
 
 
 @pytest.mark.parametrize(
@@ -229,43 +179,25 @@ def test_what_is_quoted_does_not_count(lines: tuple[str, ...]) -> None:
         ({"Reason": "Success"}, None),
         ({"Reason": "TaskCommitDenied"}, None),
         ({"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded"}, None),
-        (
-            {
-                "Reason": "TaskKilled",
-                "Kill Reason": "Finish but did not commit due to another attempt succeeded",
-            },
-            None,
-        ),
-        (
-            {"Reason": "TaskKilled", "Kill Reason": "Stage cancelled: Job 3 cancelled"},
-            None,
-        ),
+        ({"Reason": "TaskKilled", "Kill Reason": "Finish but did not commit due to another attempt succeeded"}, None),
+        ({"Reason": "TaskKilled", "Kill Reason": "Stage cancelled: Job 3 cancelled"}, None),
         ({"Reason": "TaskKilled", "Kill Reason": "Stage cancelled"}, None),
         ({"Reason": "TaskKilled", "Kill Reason": "Stage finished"}, None),
-        (
-            {
-                "Reason": "TaskKilled",
-                "Kill Reason": "killed via SparkContext.killTaskAttempt",
-            },
-            Cause.KILLED,
-        ),
-        ({"Reason": "TaskKilled"}, Cause.KILLED),
-        ({"Reason": "ExecutorLostFailure"}, Cause.EXECUTOR_LOST),
-        ({"Reason": "Resubmitted"}, Cause.EXECUTOR_LOST),
-        ({"Reason": "FetchFailed"}, Cause.FETCH_FAILED),
-        ({"Reason": "TaskResultLost"}, Cause.OTHER),
-        ({"Reason": "UnknownReason"}, Cause.UNKNOWN),
-        ({"Reason": "OfTheFuture"}, Cause.UNKNOWN),
-        ({}, Cause.UNKNOWN),
-        ({"Reason": "ExceptionFailure"}, Cause.OTHER),
-        (
-            {"Reason": "ExceptionFailure", "Class Name": 7, "Full Stack Trace": []},
-            Cause.OTHER,
-        ),
+        ({"Reason": "TaskKilled", "Kill Reason": "killed via SparkContext.killTaskAttempt"}, FailureCause.KILLED),
+        ({"Reason": "TaskKilled"}, FailureCause.KILLED),
+        ({"Reason": "ExecutorLostFailure"}, FailureCause.EXECUTOR_LOST),
+        ({"Reason": "Resubmitted"}, FailureCause.EXECUTOR_LOST),
+        ({"Reason": "FetchFailed"}, FailureCause.FETCH_FAILED),
+        ({"Reason": "TaskResultLost"}, FailureCause.OTHER),
+        ({"Reason": "UnknownReason"}, FailureCause.UNKNOWN),
+        ({"Reason": "OfTheFuture"}, FailureCause.UNKNOWN),
+        ({}, FailureCause.UNKNOWN),
+        ({"Reason": "ExceptionFailure"}, FailureCause.OTHER),
+        ({"Reason": "ExceptionFailure", "Class Name": 7, "Full Stack Trace": []}, FailureCause.OTHER),
     ],
-)
-def test_other_reasons(reason: dict[str, object], cause: Cause | None) -> None:
-    """What is no failure to Spark is none here; what nobody knows is not guessed."""
+)  # fmt: skip
+def test_other_reasons(reason: dict[str, object], cause: FailureCause | None) -> None:
+    """What is no failure to Spark is none here; an unknown reason is not guessed."""
     failure = classify(reason)
     assert (failure and failure.cause) is cause
 
@@ -319,26 +251,22 @@ TEXTS = st.text(st.sampled_from("\n\t :.$+|aA\u2028\ud800"), max_size=200) | st.
 ).map("".join)
 
 
+def _exception(kind: str, text: str) -> dict[str, object]:
+    texts = {"Description": text, "Full Stack Trace": text}
+    return {"Reason": "ExceptionFailure", "Class Name": kind, **texts}
+
+
 @given(TEXTS, st.sampled_from([PYTHON, "a.B"]))
 def test_any_text_has_a_cause(text: str, kind: str) -> None:
     """Whatever a failure's text is, it is classified."""
-    reason = {
-        "Reason": "ExceptionFailure",
-        "Class Name": kind,
-        "Description": text,
-        "Full Stack Trace": text,
-    }
-    failure = classify(reason)
-    assert failure is not None
-    assert len(failure.chain) <= 20
+    assert len(_failure(_exception(kind, text)).chain) <= 20
 
 
 @given(st.text(max_size=300))
 def test_message_never_makes_a_kafka_error_of_another(message: str) -> None:
     """Further lines of a message are no exceptions, whatever they hold but a whole traceback."""
-    failure = classify(python_failure(f"ValueError: {message}\n{QUOTA}\n{message}"))
-    assert failure is not None
-    assert failure.cause is Cause.OTHER
+    failure = _failure(python_failure(f"ValueError: {message}\n{QUOTA}\n{message}"))
+    assert failure.cause is FailureCause.OTHER
 
 
 @pytest.mark.parametrize(
@@ -360,23 +288,10 @@ def test_huge_text(unit: str) -> None:
     """Ten megabytes of anything are looked at once, at both ends: a quadratic expression would not come to an end."""
     text = unit * (10_000_000 // len(unit)) + "\n" + QUOTA
     for kind in (PYTHON, "a.B"):
-        reason = {
-            "Reason": "ExceptionFailure",
-            "Class Name": kind,
-            "Description": text,
-            "Full Stack Trace": text,
-        }
-        failure = classify(reason)
-        assert failure is not None
+        assert classify(_exception(kind, text)) is not None
 
 
 def test_cause_at_the_end_of_a_huge_text() -> None:
     """The last exception of a chain decides, even when there are megabytes before it."""
-    before = (
-        "ValueError: x\n"
-        + "y" * 3_000_000
-        + "\n\nTraceback (most recent call last):\n  File\n"
-    )
-    failure = classify(python_failure(before + QUOTA))
-    assert failure is not None
-    assert failure.cause is Cause.KAFKA_QUOTA
+    before = f"ValueError: x\n{'y' * 3_000_000}\n\nTraceback (most recent call last):\n  File\n"
+    assert _failure(python_failure(before + QUOTA)).cause is FailureCause.KAFKA_QUOTA

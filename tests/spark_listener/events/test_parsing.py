@@ -31,7 +31,7 @@ from quotascope.spark_listener.events import (
     UnreadableEvent,
     parse,
 )
-from quotascope.spark_listener.events.progress import phases
+from quotascope.spark_listener.events.parsing import _phases
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -216,6 +216,6 @@ def test_odd_event(data: st.DataObject) -> None:
 def test_phases_are_seconds_by_name() -> None:
     """Spark tells ms. A name is kept up to 100 characters, of at most 50 phases; what is no number is none."""
     told = {"x" * 200: 1_500, "addBatch": 250, "planning": None, "late": float("inf")}
-    assert phases({"durationMs": told}) == {"x" * 100: 1.5, "addBatch": 0.25}
+    assert _phases({"durationMs": told}) == {"x" * 100: 1.5, "addBatch": 0.25}
     many = {str(number): 1_000 for number in range(60)}
-    assert [*phases({"durationMs": many})] == [str(number) for number in range(50)]
+    assert [*_phases({"durationMs": many})] == [str(number) for number in range(50)]

@@ -7,9 +7,15 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry
 
 from quotascope.clients.accounting import Client, ClientTotals
-from quotascope.spark_listener.events import Cause
-from quotascope.spark_listener.exposition import JobCollector
+from quotascope.spark_listener.events import FailureCause
+from quotascope.spark_listener.exposition import (
+    JobCollector,
+    Reporting,
+    start_reporting,
+)
+from quotascope.spark_listener.exposition.collector import Snapshots
 from quotascope.spark_listener.job import JobSnapshot, QuerySnapshot
+from quotascope.spark_listener.settings import resolve
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """Name and labels, the empty ones left out."""
@@ -25,8 +31,9 @@ def job(app: str = "nightly", query: str = "clicks") -> JobSnapshot:
     admin = Client("alice", "topics", "admin")
     return JobSnapshot(
         app=app,
-        failures=dict.fromkeys(Cause, 0) | {Cause.KAFKA_QUOTA: 3, Cause.OTHER: 1},
-        retries=dict.fromkeys(Cause, 0) | {Cause.KAFKA_QUOTA: 2},
+        failures=dict.fromkeys(FailureCause, 0)
+        | {FailureCause.KAFKA_QUOTA: 3, FailureCause.OTHER: 1},
+        retries=dict.fromkeys(FailureCause, 0) | {FailureCause.KAFKA_QUOTA: 2},
         stage_retries=1,
         executors_lost=1,
         queries=(
@@ -73,6 +80,15 @@ def scraped(*jobs: JobSnapshot, cluster: str | None = None) -> dict[Key, float]:
             assert key not in found
             found[key] = sample.value
     return found
+
+
+def reported(
+    properties: dict[str, str], snapshots: Snapshots, app_id: str = "app-1"
+) -> Reporting:
+    """Report jobs under these properties of Spark."""
+    settings, problems = resolve(properties, {})
+    assert problems == ()
+    return start_reporting(settings, properties, snapshots, app_id=app_id)
 
 
 def value(series: dict[Key, float], name: str, **labels: str) -> float:

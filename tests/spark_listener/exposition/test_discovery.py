@@ -4,12 +4,17 @@ from pathlib import Path
 
 from tests.spark_listener.exposition.jobs import HOSTILE
 
-from quotascope.spark_listener.exposition.discovery import DEAD_AFTER_SECONDS, Entry
+from quotascope.spark_listener.exposition.discovery import (
+    DEAD_AFTER_SECONDS,
+    DriverEntry,
+)
 
 
-def entry(folder: Path, app_id: str = "app-1", name: str = "{app_id}.json") -> Entry:
+def entry(
+    folder: Path, app_id: str = "app-1", name: str = "{app_id}.json"
+) -> DriverEntry:
     """The entry of a driver."""
-    return Entry(str(folder / "spark" / name), app="nightly", app_id=app_id)
+    return DriverEntry(str(folder / "spark" / name), app="nightly", app_id=app_id)
 
 
 def age(file: Path, seconds: float) -> None:
@@ -32,7 +37,9 @@ def test_the_file_is_as_prometheus_reads_it(tmp_path: Path) -> None:
 
 def test_names_that_are_no_file_names(tmp_path: Path) -> None:
     """An id cannot lead out of the folder, and a name holds what it likes."""
-    ours = Entry(str(tmp_path / "{app_id}.json"), app=HOSTILE, app_id="../../etc/x\n")
+    ours = DriverEntry(
+        str(tmp_path / "{app_id}.json"), app=HOSTILE, app_id="../../etc/x\n"
+    )
     ours.write("driver-1:4567")
     (file,) = tmp_path.iterdir()
     assert file == ours.path

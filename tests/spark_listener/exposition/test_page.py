@@ -15,21 +15,21 @@ from tests.spark_listener.exposition.jobs import job
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.exposition import JobCollector
 from quotascope.spark_listener.exposition import page as module
-from quotascope.spark_listener.exposition.page import Page
+from quotascope.spark_listener.exposition.page import DriverPage
 from quotascope.spark_listener.job import JobSnapshot
 
 
 @pytest.fixture
-def page() -> Iterator[Page]:
+def page() -> Iterator[DriverPage]:
     """The page of a job on a free port."""
-    page = Page(JobCollector(lambda: [job()]), "127.0.0.1", 0)
+    page = DriverPage(JobCollector(lambda: [job()]), "127.0.0.1", 0)
     try:
         yield page
     finally:
         page.close()
 
 
-def test_it_shows_the_job(page: Page) -> None:
+def test_it_shows_the_job(page: DriverPage) -> None:
     """Prometheus's text format at /metrics, and elsewhere the way there."""
     answer = web.ask(f"http://127.0.0.1:{page.port}/metrics?x=1")
     assert answer.status == 200
@@ -40,7 +40,7 @@ def test_it_shows_the_job(page: Page) -> None:
     assert "/metrics" in elsewhere.text
 
 
-def test_it_answers_many_at_once(page: Page) -> None:
+def test_it_answers_many_at_once(page: DriverPage) -> None:
     """Scrapes that overlap all get the whole page."""
     url = f"http://127.0.0.1:{page.port}/metrics"
     with ThreadPoolExecutor(8) as pool:
@@ -48,7 +48,7 @@ def test_it_answers_many_at_once(page: Page) -> None:
     assert len(sizes) == 1
 
 
-def opened(page: Page, count: int) -> list[socket.socket]:
+def opened(page: DriverPage, count: int) -> list[socket.socket]:
     """Connections to a page, with buffers that hold little."""
     connections = []
     for _ in range(count):
@@ -60,7 +60,7 @@ def opened(page: Page, count: int) -> list[socket.socket]:
     return connections
 
 
-def scrapes(page: Page, drip: Callable[[], None]) -> list[int]:
+def scrapes(page: DriverPage, drip: Callable[[], None]) -> list[int]:
     """The statuses of scrapes, between which others go on."""
     url = f"http://127.0.0.1:{page.port}/metrics"
     statuses = []
@@ -75,7 +75,7 @@ def test_slow_clients_do_not_keep_scrapes_out(request_: str) -> None:
     """Clients that say nothing, that send a byte now and then, or that take no answer, twice as many as there are places."""
     clients = [ClientTotals(Client("u" * 20_000, str(number), "read")) for number in range(100)]  # fmt: skip
     large = replace(job(), throttles=tuple(("", each) for each in clients))
-    slow = Page(JobCollector(lambda: [large]), "127.0.0.1", 0)
+    slow = DriverPage(JobCollector(lambda: [large]), "127.0.0.1", 0)
     connections = opened(slow, 32)
     for connection in connections:
         connection.sendall(request_.encode())
@@ -94,7 +94,7 @@ def test_slow_clients_do_not_keep_scrapes_out(request_: str) -> None:
 
 
 def test_a_client_that_takes_too_long_is_ended(
-    page: Page, monkeypatch: pytest.MonkeyPatch
+    page: DriverPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many bytes it sends, though nobody needs its place."""
     monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.2)
@@ -121,7 +121,7 @@ def test_an_answer_that_is_being_made_keeps_its_place(
         assert go_on.wait(60)
         return [job()]
 
-    page = Page(JobCollector(snapshots), "127.0.0.1", 0)
+    page = DriverPage(JobCollector(snapshots), "127.0.0.1", 0)
     url = f"http://127.0.0.1:{page.port}/metrics"
     with ThreadPoolExecutor(16) as pool:
         first = [pool.submit(web.ask, url) for _ in range(15)]
@@ -159,7 +159,7 @@ def test_a_scrape_waits_while_all_places_have_an_answer_being_made(
         return [job()]
 
     monkeypatch.setattr(module._Server, "_end", ended)
-    page = Page(JobCollector(snapshots), "127.0.0.1", 0)
+    page = DriverPage(JobCollector(snapshots), "127.0.0.1", 0)
     url = f"http://127.0.0.1:{page.port}/metrics"
     with ThreadPoolExecutor(17) as pool:
         first = [pool.submit(web.ask, url) for _ in range(16)]
@@ -185,7 +185,7 @@ def are_closed(connections: list[socket.socket]) -> None:
             continue
 
 
-def test_driver_without_threads_to_spare_answers_later(page: Page) -> None:
+def test_driver_without_threads_to_spare_answers_later(page: DriverPage) -> None:
     """A scrape for which no thread could be started takes nobody's place."""
     url = f"http://127.0.0.1:{page.port}/metrics"
     with pytest.MonkeyPatch.context() as patched:
@@ -202,12 +202,12 @@ def _no_thread(_: threading.Thread) -> None:
 
 def test_closed_it_leaves_nothing() -> None:
     """Its threads end, its port is free again, and a second page can take it."""
-    page = Page(JobCollector(lambda: [job()]), "127.0.0.1", 0)
+    page = DriverPage(JobCollector(lambda: [job()]), "127.0.0.1", 0)
     web.ask(f"http://127.0.0.1:{page.port}/metrics")
     page.close()
     names = [thread.name for thread in threading.enumerate()]
     assert "quotascope-page" not in names
-    again = Page(JobCollector(lambda: [job()]), "127.0.0.1", page.port)
+    again = DriverPage(JobCollector(lambda: [job()]), "127.0.0.1", page.port)
     again.close()
 
 
@@ -222,7 +222,7 @@ def test_books_that_cannot_be_read_are_an_error_of_that_scrape_only(
             raise RuntimeError("geheim")
         return [job()]
 
-    page = Page(JobCollector(snapshots), "127.0.0.1", 0)
+    page = DriverPage(JobCollector(snapshots), "127.0.0.1", 0)
     url = f"http://127.0.0.1:{page.port}/metrics"
     answer = web.ask(url)
     good = True
@@ -235,15 +235,15 @@ def test_books_that_cannot_be_read_are_an_error_of_that_scrape_only(
 def test_a_port_that_is_taken() -> None:
     """Is told at once."""
     with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(OSError):
-        Page(JobCollector(list), "127.0.0.1", other.getsockname()[1])
+        DriverPage(JobCollector(list), "127.0.0.1", other.getsockname()[1])
 
 
 def test_all_addresses_and_ipv6() -> None:
     """An empty address is every address, and one of IPv6 works as well."""
-    everywhere = Page(JobCollector(list), "", 0)
+    everywhere = DriverPage(JobCollector(list), "", 0)
     web.ask(f"http://127.0.0.1:{everywhere.port}/metrics")
     everywhere.close()
-    six = Page(JobCollector(list), "::1", 0)
+    six = DriverPage(JobCollector(list), "::1", 0)
     assert web.ask(f"http://[::1]:{six.port}/metrics").status == 200
     six.close()
 
@@ -255,7 +255,7 @@ def test_a_slow_answer_is_not_its_clients_delay(
     now = [0.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     ours, theirs = socket.socketpair()
-    with ours, theirs, module._Server(("127.0.0.1", 0), module._Handler) as server:
+    with ours, theirs, module._Server("127.0.0.1", 0) as server:
         server._open[ours] = module._Connection(since=0.0)
         with server.computing(ours):
             now[0] = 60.0

@@ -10,14 +10,12 @@ from tests.exporter.otlp.receivers import Receiver, grpc_receiver, http_receiver
 from tests.integration.eventually import eventually
 from tests.spark_listener.exposition.jobs import hostile, job, scraped
 
-from quotascope.spark_listener.exposition.otlp.push import Push
-from quotascope.spark_listener.exposition.otlp.quiet import LOGGERS
-from quotascope.spark_listener.exposition.settings import push_settings
-from quotascope.spark_listener.job import JobSnapshot
+from quotascope.spark_listener.exposition.collector import Snapshots
+from quotascope.spark_listener.exposition.otlp import LOGGERS, JobPush, _with_path
+from quotascope.spark_listener.settings import resolve
 
 Opened = Callable[[], AbstractContextManager[Receiver]]
 PROTOCOLS = {"http/protobuf": http_receiver, "grpc": grpc_receiver}
-LONG = "3600"
 
 
 @pytest.fixture(autouse=True)
@@ -39,8 +37,8 @@ def _heard() -> Iterator[None]:
 @pytest.fixture
 def _brief_end(monkeypatch: pytest.MonkeyPatch) -> None:
     room = "quotascope.spark_listener.exposition.otlp"
-    monkeypatch.setattr(f"{room}.push.FLUSH_SECONDS", 0.2)
-    monkeypatch.setattr(f"{room}.exporters.TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(f"{room}.FLUSH_SECONDS", 0.2)
+    monkeypatch.setattr(f"{room}.TIMEOUT_SECONDS", 0.5)
 
 
 @pytest.fixture(params=sorted(PROTOCOLS))
@@ -57,46 +55,35 @@ def receiver(protocol: str) -> Iterator[Receiver]:
 
 
 def push(
-    url: str, protocol: str, *jobs: JobSnapshot, interval: str = LONG, headers: str = ""
-) -> Push:
+    snapshots: Snapshots,
+    *,
+    interval: float | None = 3_600,
+    cluster: str = "prod",
+    **otlp: str,
+) -> JobPush:
     """Push jobs to a receiver, at once and at the end."""
-    properties = {
-        "endpoint": url,
-        "protocol": protocol,
-        "intervalSeconds": interval,
-        "secretHeaders": headers,
-    }
-    named = {f"spark.quotascope.otlp.{key}": text for key, text in properties.items()}
-    settings = push_settings(named, {})
-    assert settings is not None
-    return Push(settings, lambda: jobs, app_id="app-1", cluster="prod")
+    options: dict[str, object] = {f"otlp_{name}": text for name, text in otlp.items()}
+    options |= {} if interval is None else {"otlp_interval_seconds": interval}
+    settings, problems = resolve({}, {"cluster": cluster or None, **options})
+    assert problems == ()
+    return JobPush(settings, snapshots, app_id="app-1")
 
 
 def test_it_holds_what_a_scrape_shows(receiver: Receiver, protocol: str) -> None:
     """Series by series, whatever the names hold."""
     jobs = (job(), hostile())
-    push(receiver.url, protocol, *jobs).close()
+    push(lambda: jobs, endpoint=receiver.url, protocol=protocol).close()
     assert pushed(receiver.requests[-1:]) == scraped(*jobs, cluster="prod")
 
 
 def test_a_short_job_is_flushed(receiver: Receiver, protocol: str) -> None:
-    """What happened after the first push comes with the last one."""
+    """What happened after the first push comes with the last one; without a cluster, there is no label of that name."""
     numbers = iter([job(), job("renamed")])
-    sent = push(receiver.url, protocol, *[])
+    sent = push(lambda: [next(numbers)], endpoint=receiver.url, protocol=protocol, cluster="")  # fmt: skip
+    eventually(lambda: came(receiver, 1))
     sent.close()
-    before = len(receiver.requests)
-    properties = {
-        "spark.quotascope.otlp.endpoint": receiver.url,
-        "spark.quotascope.otlp.protocol": protocol,
-        "spark.quotascope.otlp.intervalSeconds": LONG,
-    }
-    settings = push_settings(properties, {})
-    assert settings is not None
-    late = Push(settings, lambda: [next(numbers)], app_id="app-1", cluster=None)
-    eventually(lambda: came(receiver, before + 1))
-    late.close()
     assert pushed(receiver.requests[-1:]) == scraped(job("renamed"))
-    assert len(receiver.requests) == before + 2
+    assert len(receiver.requests) == 2
 
 
 def came(receiver: Receiver, requests: int) -> None:
@@ -106,7 +93,7 @@ def came(receiver: Receiver, requests: int) -> None:
 
 def test_counts_begin_with_the_job(receiver: Receiver, protocol: str) -> None:
     """Every counter is a cumulative sum that began before the first push, and the driver is the instance."""
-    push(receiver.url, protocol, job()).close()
+    push(lambda: [job()], endpoint=receiver.url, protocol=protocol).close()
     for metric in metrics(receiver.requests):
         for point in points(metric):
             if metric.HasField("sum"):
@@ -118,27 +105,38 @@ def test_counts_begin_with_the_job(receiver: Receiver, protocol: str) -> None:
     assert told["service.name"] == "quotascope-spark"
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "url"),
+    [
+        ("http://collector:4318", "http://collector:4318/v1/metrics"),
+        ("http://collector:4318/?key=x", "http://collector:4318/v1/metrics?key=x"),
+        ("http://collector:4318/otlp", "http://collector:4318/otlp"),
+    ],
+)
+def test_a_url_without_a_path_is_completed(endpoint: str, url: str) -> None:
+    """As OpenTelemetry's specification says of an endpoint for all signals."""
+    assert _with_path(endpoint) == url
+
+
 def test_headers_are_sent(receiver: Receiver, protocol: str) -> None:
     """With their values as they are meant."""
     headers = "Authorization=Bearer%20geheim"
-    push(receiver.url, protocol, job(), headers=headers).close()
+    push(lambda: [job()], endpoint=receiver.url, protocol=protocol, secret_headers=headers).close()  # fmt: skip
     assert receiver.headers[0]["authorization"] == "Bearer geheim"
 
 
 def test_the_environment_says_where(
     receiver: Receiver, protocol: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Endpoint and headers of OpenTelemetry's variables are taken where no property says otherwise."""
+    """Endpoint, headers, protocol and interval of OpenTelemetry's variables are used where they are not set otherwise."""
     base = receiver.url.removesuffix("/v1/metrics")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", base)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=geheim")
-    properties = {
-        "spark.quotascope.otlp.enabled": "true",
-        "spark.quotascope.otlp.protocol": protocol,
-    }
-    settings = push_settings(properties, {})
-    assert settings is not None
-    Push(settings, lambda: [job()], app_id="app-1", cluster=None).close()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
+    monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "10")
+    sent = push(lambda: [job()], interval=None)
+    eventually(lambda: came(receiver, 3))
+    sent.close()
     assert receiver.headers[0]["x-key"] == "geheim"
 
 
@@ -151,7 +149,7 @@ def test_a_refusal_is_one_line_without_secrets(
     caplog.set_level(logging.INFO)
     receiver.status, receiver.code = 401, grpc.StatusCode.UNAUTHENTICATED
     url = receiver.url if protocol == "grpc" else f"{receiver.url}?key=geheim"
-    sent = push(url, protocol, job(), interval="0.01", headers="key=geheim")
+    sent = push(lambda: [job()], endpoint=url, protocol=protocol, interval=0.05, secret_headers="key=geheim")  # fmt: skip
     eventually(lambda: came(receiver, 5))
     receiver.status, receiver.code = 200, grpc.StatusCode.OK
     eventually(lambda: said(caplog, "again"))
@@ -171,7 +169,7 @@ def said(caplog: pytest.LogCaptureFixture, word: str) -> None:
 @pytest.mark.usefixtures("_brief_end")
 def test_nobody_there(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
     """Neither attempts nor reasons show a key in the URL, and what is under way is given up at the end."""
-    sent = push("http://127.0.0.1:1/x?key=geheim", protocol, job(), interval="0.01")
+    sent = push(lambda: [job()], endpoint="http://127.0.0.1:1/x?key=geheim", protocol=protocol, interval=0.05)  # fmt: skip
     eventually(lambda: some_line(caplog))
     sent.close()
     assert "geheim" not in caplog.text
@@ -191,7 +189,7 @@ def test_a_receiver_that_does_not_answer_is_given_up(
 ) -> None:
     """The end of the job does not wait for it longer than it may."""
     receiver.released.clear()
-    sent = push(receiver.url, protocol, job())
+    sent = push(lambda: [job()], endpoint=receiver.url, protocol=protocol)
     sent.close()
     receiver.released.set()
     eventually(lambda: ended("quotascope-otlp"))
@@ -206,7 +204,7 @@ def ended(name: str) -> None:
 @pytest.mark.usefixtures("_brief_end")
 def test_others_may_use_the_same_exporters(caplog: pytest.LogCaptureFixture) -> None:
     """What the SDK logs for the job's own metrics stays."""
-    sent = push("http://127.0.0.1:1/", "grpc", job(), interval="0.01")
+    sent = push(lambda: [job()], endpoint="http://127.0.0.1:1/", protocol="grpc", interval=0.05)  # fmt: skip
     for name in LOGGERS:
         logging.getLogger(name).error("of the job")
     sent.close()

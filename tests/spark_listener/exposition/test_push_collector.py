@@ -8,9 +8,7 @@ from tests.collector.collector import Collector, collecting
 from tests.exporter.otlp.collected import received
 from tests.integration import web
 from tests.integration.eventually import eventually
-from tests.spark_listener.exposition.jobs import Key, hostile, job
-
-from quotascope.spark_listener.exposition import start_reporting
+from tests.spark_listener.exposition.jobs import Key, hostile, job, reported
 
 pytestmark = pytest.mark.real
 
@@ -40,7 +38,7 @@ def test_prometheus_sees_the_same_behind_it(
         "spark.quotascope.otlp.protocol": protocol,
     }
     jobs = [job(), hostile()]
-    reporting = start_reporting(properties, lambda: jobs, app_id="app-1")
+    reporting = reported(properties, lambda: jobs)
     assert reporting.url is not None
     scraped = series(web.ask(reporting.url).text)
     reporting.close()
@@ -77,7 +75,7 @@ def test_it_understands_the_driver(collector: Collector) -> None:
         "spark.driver.host": "127.0.0.1",
         "spark.quotascope.otlp.endpoint": collector.http,
     }
-    start_reporting(properties, lambda: [job()], app_id="app-1").close()
+    reported(properties, lambda: [job()]).close()
     named = {metric["name"]: metric for metric in received(collector)}
     throttled = named["spark.kafka_throttled"]
     assert throttled["unit"] == "s"

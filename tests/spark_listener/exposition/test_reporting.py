@@ -5,15 +5,19 @@ import socket
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.exporter.otlp.messages import pushed
 from tests.exporter.otlp.receivers import http_receiver
 from tests.integration import web
-from tests.spark_listener.exposition.jobs import job, scraped
+from tests.spark_listener.exposition.jobs import job, reported, scraped
 
-from quotascope.spark_listener.exposition import KEYS, Reporting, keys, start_reporting
+from quotascope.spark_listener.exposition import Reporting, otlp, start_reporting
+from quotascope.spark_listener.exposition import reporting as reporting_module
 from quotascope.spark_listener.job import JobSnapshot
+from quotascope.spark_listener.settings import ListenerSettings
 
 OTLP = "quotascope.spark_listener.exposition.otlp"
 DRIVER = {"spark.driver.host": "127.0.0.1", "spark.app.name": "nightly"}
@@ -25,7 +29,7 @@ def start(**properties: object) -> Reporting:
         f"spark.quotascope.{name.replace('__', '.')}": str(text)
         for name, text in properties.items()
     }
-    return start_reporting({**DRIVER, **named}, lambda: [job()], app_id="app-1")
+    return reported({**DRIVER, **named}, lambda: [job()])
 
 
 def test_a_driver_has_a_page() -> None:
@@ -68,23 +72,96 @@ def test_switched_off() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("http__port", "x", "there is no page for Prometheus: .*http.port"),
         ("http__bindAddress", "no.such.host.invalid", "there is no page"),
         ("fileSd__path", "/proc/nowhere/{app_id}.json", "cannot find the driver by"),
-        ("otlp__endpoint", "collector", "metrics are not pushed: .*otlp.endpoint"),
-        ("otlp__protocol", "smoke", "metrics are not pushed: .*otlp.protocol"),
     ],
 )
 def test_mistakes_are_told_and_nothing_more(
     name: str, text: str, sentence: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The job goes on; what can be shown is shown."""
-    more = {"otlp__enabled": "true"} if name == "otlp__protocol" else {}
-    reporting = start(**{name: text}, **more)
+    reporting = start(**{name: text})
     reporting.close()
     (problem,) = reporting.problems
     assert problem in caplog.messages
     assert re.search(sentence, problem)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("OTEL_EXPORTER_OTLP_PROTOCOL", "smoke"), ("OTEL_METRIC_EXPORT_INTERVAL", "soon"), ("OTEL_METRIC_EXPORT_INTERVAL", "0")],
+)  # fmt: skip
+def test_mistakes_of_the_environment(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are reported by the name of the variable; without a push, it is not looked at."""
+    monkeypatch.setenv(name, value)
+    reporting = start(otlp__enabled="true")
+    reporting.close()
+    (problem,) = reporting.problems
+    assert problem.startswith(f"metrics are not pushed: {name}: expected ")
+    reporting = start()
+    reporting.close()
+    assert reporting.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("properties", "pushes"),
+    [
+        ({}, False),
+        ({"otlp__enabled": "false", "otlp__endpoint": "http://127.0.0.1:1"}, False),
+        ({"otlp__endpoint": "http://127.0.0.1:1"}, True),
+        ({"otlp__enabled": "true"}, True),
+    ],
+)
+def test_an_endpoint_or_a_property_switches_the_push_on(
+    properties: dict[str, str],
+    pushes: bool,  # noqa: FBT001 - a case
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """OpenTelemetry's variables are in every container; they alone switch nothing on."""
+    made: list[object] = []
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318")
+
+    def push(settings: ListenerSettings, *_: object, **__: object) -> SimpleNamespace:
+        made.append(settings)
+        return SimpleNamespace(close=list)
+
+    monkeypatch.setattr(otlp, "JobPush", push)
+    start(**properties).close()
+    assert bool(made) == pushes
+
+
+@pytest.mark.parametrize(
+    ("settings", "driver", "address", "url"),
+    [
+        ({}, {"host": "127.0.0.2", "bindAddress": "127.0.0.1"}, "127.0.0.1", "http://127.0.0.2:"),
+        ({}, {"host": "127.0.0.1"}, "127.0.0.1", "http://127.0.0.1:"),
+        ({}, {}, "localhost", "http://localhost:"),
+        ({"http_bind_address": "127.0.0.3", "http_host": "proxy"}, {"host": "127.0.0.1"}, "127.0.0.3", "http://proxy:"),
+        ({"http_host": "::1"}, {}, "localhost", "http://[::1]:"),
+    ],
+)  # fmt: skip
+def test_the_page_is_where_the_driver_is(
+    settings: dict[str, Any],
+    driver: dict[str, str],
+    address: str,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It listens where the driver's own ports do, and is called what the driver is called, unless settings differ."""
+    opened: list[tuple[str, int]] = []
+
+    def page(_collector: object, bind_address: str, port: int) -> Any:
+        opened.append((bind_address, port))
+        return SimpleNamespace(port=4567, close=list)
+
+    monkeypatch.setattr(reporting_module, "DriverPage", page)
+    properties = {f"spark.driver.{name}": text for name, text in driver.items()}
+    made = start_reporting(ListenerSettings(**settings), properties, list, app_id="a")
+    made.close()
+    assert opened == [(address, 0)]
+    assert made.url == f"{url}4567/metrics"
 
 
 def test_a_port_that_is_taken_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
@@ -95,7 +172,7 @@ def test_a_port_that_is_taken_is_replaced(caplog: pytest.LogCaptureFixture) -> N
         assert reporting.url is not None
         assert web.ask(reporting.url).status == 200
         reporting.close()
-    assert f"port {port} is not to be had" in caplog.text
+    assert f"port {port} is in use" in caplog.text
 
 
 def test_without_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,9 +195,9 @@ def test_books_that_cannot_be_read_do_not_hurt(
     def broken() -> list[JobSnapshot]:
         raise RuntimeError
 
-    monkeypatch.setattr(f"{OTLP}.push.FLUSH_SECONDS", 0.2)
+    monkeypatch.setattr(f"{OTLP}.FLUSH_SECONDS", 0.2)
     properties = {**DRIVER, "spark.quotascope.otlp.endpoint": "http://127.0.0.1:1"}
-    reporting = start_reporting(properties, broken, app_id="app-1")
+    reporting = reported(properties, broken)
     assert reporting.url is not None
     assert web.ask(reporting.url).status == 500
     reporting.close()
@@ -138,13 +215,3 @@ def test_a_forked_process_ends_nothing() -> None:
     assert reporting.url is not None
     assert web.ask(reporting.url).status == 200
     reporting.close()
-
-
-def test_every_property_is_known() -> None:
-    """The list holds all names that are defined beside it."""
-    defined = {
-        value
-        for name, value in vars(keys).items()
-        if name.isupper() and isinstance(value, str) and name != "PREFIX"
-    }
-    assert defined == KEYS

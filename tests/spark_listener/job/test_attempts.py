@@ -8,6 +8,7 @@ from tests.spark_listener.events.test_failure import CASES
 from tests.spark_listener.recordings import (
     QUOTA,
     VERSIONS,
+    Event,
     ended,
     python_failure,
     recorded,
@@ -16,41 +17,41 @@ from tests.spark_listener.recordings import (
     started,
 )
 
-from quotascope.spark_listener.events import Cause
+from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job, JobSnapshot
 from quotascope.spark_listener.job.recent import Recent
 
 FAILED = python_failure("ValueError: x")
 LOSER = {"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded"}
 NOTED = {  # the causes that notes on the failures make of those
-    "confluent_throttled": [Cause.KAFKA_TIMEOUT_THROTTLED],
-    "kafka_python_throttled": [Cause.KAFKA_TIMEOUT_THROTTLED],
+    "confluent_throttled": [FailureCause.KAFKA_TIMEOUT_THROTTLED],
+    "kafka_python_throttled": [FailureCause.KAFKA_TIMEOUT_THROTTLED],
 }
 FAILED_BY = {**CASES, **NOTED}
 RETRIED = {  # the causes that are repeated; what is not here repeats each failure
-    "gives_up": [Cause.OTHER] * 3,
-    "restarted": [Cause.KAFKA_QUOTA] * 3,
+    "gives_up": [FailureCause.OTHER] * 3,
+    "restarted": [FailureCause.KAFKA_QUOTA] * 3,
 }
 STAGE_RETRIES = {"shuffle_lost": 2, "shuffle_lost_with_executor": 2}
 
 
-def told(events: Iterable[Mapping[str, Any]]) -> JobSnapshot:
-    """The books after these events."""
+def after(events: Iterable[Mapping[str, Any]]) -> JobSnapshot:
+    """The state after these events."""
     job = Job("app")
     for event in events:
         job.handle(event)
     return job.snapshot()
 
 
-def counts(of: Mapping[Cause, int]) -> dict[Cause, int]:
+def counts(of: Mapping[FailureCause, int]) -> dict[FailureCause, int]:
     """Those above 0."""
     return {cause: count for cause, count in of.items() if count}
 
 
-def counted(causes: Iterable[Cause]) -> dict[Cause, int]:
+def counted(causes: Iterable[FailureCause]) -> dict[FailureCause, int]:
     """How often each occurs."""
     found = list(causes)
-    return {cause: found.count(cause) for cause in Cause if cause in found}
+    return {cause: found.count(cause) for cause in FailureCause if cause in found}
 
 
 def filtered(events: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
@@ -81,149 +82,88 @@ def without_successes(
 @pytest.mark.parametrize("source", [list, filtered, without_successes])
 def test_real_failures_and_retries(version: str, case: str, source: Any) -> None:
     """What failed and what was repeated is the same in all versions, and whether or not a source filters."""
-    snapshot = told(source(recorded(version, case)))
+    snapshot = after(source(recorded(version, case)))
     assert counts(snapshot.failures) == counted(FAILED_BY[case])
     assert counts(snapshot.retries) == counted(RETRIED.get(case, FAILED_BY[case]))
     assert snapshot.stage_retries == STAGE_RETRIES.get(case, 0)
     assert snapshot.lost_events == 0
 
 
-def test_every_cause_is_told() -> None:
+def test_every_cause_is_there() -> None:
     """Series begin at 0, so that a first failure is seen as growth."""
     snapshot = Job("app").snapshot()
-    assert set(snapshot.failures) == set(snapshot.retries) == set(Cause)
+    assert set(snapshot.failures) == set(snapshot.retries) == set(FailureCause)
 
 
-def test_retry_in_a_new_attempt_of_the_stage() -> None:
-    """There numbers begin at 0 again; a partition that was lost, but not failed, is no retry."""
-    snapshot = told(
-        [
-            stage_submitted(1),
-            ended({"Reason": "FetchFailed"}, stage=1, partition=0, task=1),
-            stage_completed(1, failed="lost"),
-            stage_submitted(1, 1),
-            started(stage=1, stage_attempt=1, partition=0, task=2),
-            started(stage=1, stage_attempt=1, partition=1, task=3),
-        ]
-    )
-    assert counts(snapshot.retries) == {Cause.FETCH_FAILED: 1}
-    assert snapshot.stage_retries == 1
+OTHER, LOST = FailureCause.OTHER, FailureCause.EXECUTOR_LOST
+CANCELLED = {"Reason": "TaskKilled", "Kill Reason": "Stage cancelled"}
+JOB_FAILED = {"Event": "SparkListenerJobEnd", "Job ID": 1, "Completion Time": 1, "Job Result": {"Result": "JobFailed"}}  # fmt: skip
+NEXT = (stage_completed(1, failed="lost"), stage_submitted(1, 1))
+"""The stage fails, and its second attempt begins; there numbers of attempts begin at 0 again."""
 
 
-def test_lost_output_of_a_retry() -> None:
-    """The attempt that made it is told to have failed after its end, and is not counted as a retry again."""
-    snapshot = told(
-        [
-            ended(FAILED, stage=1, partition=0, task=1),
-            started(stage=1, partition=0, number=1, task=2),
-            ended({"Reason": "Success"}, stage=1, partition=0, number=1, task=2),
-            ended({"Reason": "Resubmitted"}, stage=1, partition=0, number=1, task=2),
-        ]
-    )
-    assert counts(snapshot.failures) == {Cause.OTHER: 1, Cause.EXECUTOR_LOST: 1}
-    assert counts(snapshot.retries) == {Cause.OTHER: 1}
-
-
-def test_losers_of_a_speculation() -> None:
-    """An attempt that races another one is no retry, and one that loses no failure."""
-    snapshot = told(
-        [
-            started(number=1, task=2, speculative=True),
-            ended("Success", number=1, task=2, speculative=True),
-            ended(LOSER, number=0, task=1),
-        ]
-    )
-    assert not counts(snapshot.failures)
-    assert not counts(snapshot.retries)
-
-
-def test_retry_after_a_denied_commit() -> None:
-    """That attempt did not fail, so what follows repeats no failure."""
-    snapshot = told([ended("TaskCommitDenied", task=1), started(number=1, task=2)])
-    assert not counts(snapshot.failures)
-    assert not counts(snapshot.retries)
-
-
-def test_retry_of_a_failure_that_was_not_seen() -> None:
-    """It is counted, and its cause is not guessed."""
-    snapshot = told([started(number=1, task=2)])
-    assert counts(snapshot.retries) == {Cause.UNKNOWN: 1}
+@pytest.mark.parametrize(
+    ("events", "failures", "retries"),
+    [
+        pytest.param(
+            [stage_submitted(1), ended({"Reason": "FetchFailed"}, stage=1, partition=0, task=1), *NEXT,
+             started(stage=1, stage_attempt=1, partition=0, task=2), started(stage=1, stage_attempt=1, partition=1, task=3)],
+            {FailureCause.FETCH_FAILED: 1}, {FailureCause.FETCH_FAILED: 1}, id="a partition that was lost but did not fail is no retry"),
+        pytest.param(
+            [ended(FAILED, stage=1, partition=0, task=1), started(stage=1, partition=0, number=1, task=2),
+             ended("Success", stage=1, partition=0, number=1, task=2), ended("Resubmitted", stage=1, partition=0, number=1, task=2)],
+            {OTHER: 1, LOST: 1}, {OTHER: 1}, id="a retry whose output is lost is not counted as a retry again"),
+        pytest.param(
+            [ended("Success", task=1), ended("Resubmitted", task=1), started(number=1, task=2)],
+            {LOST: 1}, {LOST: 1}, id="output that is lost with its executor is repeated"),
+        pytest.param(
+            [started(number=1, task=2, speculative=True), ended("Success", number=1, task=2, speculative=True), ended(LOSER, number=0, task=1)],
+            {}, {}, id="a racing attempt is no retry, and one that loses no failure"),
+        pytest.param([ended("TaskCommitDenied", task=1), started(number=1, task=2)], {}, {}, id="a denied commit is no failure"),
+        pytest.param([started(number=1, task=2)], {}, {FailureCause.UNKNOWN: 1}, id="the cause of a failure that was not seen is not guessed"),
+        pytest.param(
+            [stage_submitted(1), stage_completed(1, failed="cancelled"), JOB_FAILED, ended(python_failure(QUOTA), stage=1, task=1), ended(CANCELLED, stage=1, task=2)],
+            {FailureCause.KAFKA_QUOTA: 1}, {}, id="a task that fails after its cancelled stage counts"),
+        pytest.param(
+            [ended(FAILED, stage=1, task=1), ended("Success", stage=1, task=2, number=1, speculative=True), ended(LOSER, stage=1, partition=1, task=3),
+             stage_completed(1), stage_submitted(1, 1), started(stage=1, stage_attempt=1, partition=0, task=4), started(stage=1, stage_attempt=1, partition=1, task=5)],
+            {OTHER: 1}, {}, id="tasks of a stage that succeeded repeat a success"),
+        pytest.param(
+            [ended(FAILED, stage=1, task=1), stage_completed(1), stage_submitted(1, 1), started(stage=1, stage_attempt=1, task=2)],
+            {OTHER: 1}, {}, id="also where a source leaves successes out"),
+        pytest.param(
+            [ended(FAILED, stage=1, task=1), started(stage=1, task=2, number=1), *NEXT, started(stage=1, stage_attempt=1, task=3)],
+            {OTHER: 1}, {OTHER: 1}, id="a failure is repeated once"),
+        *(
+            pytest.param(
+                [ended(FAILED, stage=1, partition=0, task=1), started(stage=1, partition=0, task=2, number=1, speculative=racing),
+                 ended("Success", stage=1, partition=0, task=2, number=1, speculative=racing), ended(FAILED, stage=1, partition=1, task=3), *NEXT,
+                 started(stage=1, stage_attempt=1, partition=0, task=4), started(stage=1, stage_attempt=1, partition=1, task=5)],
+                {OTHER: 2}, {OTHER: 1 if racing else 2}, id=f"a success clears the failure before it, racing {racing}")
+            for racing in (False, True)
+        ),
+    ],
+)  # fmt: skip
+def test_failures_and_retries(
+    events: list[Event],
+    failures: dict[FailureCause, int],
+    retries: dict[FailureCause, int],
+) -> None:
+    """A retry repeats the partition of an attempt that failed, once, in this attempt of the stage or in a later one."""
+    snapshot = after(events)
+    assert counts(snapshot.failures) == failures
+    assert counts(snapshot.retries) == retries
+    assert snapshot.stage_retries == events.count(stage_submitted(1, 1))
 
 
 @pytest.mark.parametrize("reason", ["Success", FAILED])
 def test_retry_whose_start_was_not_seen(reason: Any) -> None:
     """Its end is enough, and counts once."""
     first = [ended(FAILED, task=1)]
-    unseen = told([*first, ended(reason, number=1, task=2)])
-    seen = told([*first, started(number=1, task=2), ended(reason, number=1, task=2)])
+    unseen = after([*first, ended(reason, number=1, task=2)])
+    seen = after([*first, started(number=1, task=2), ended(reason, number=1, task=2)])
     assert unseen.retries == seen.retries
-    assert counts(seen.retries) == {Cause.OTHER: 1}
-
-
-def test_task_that_ends_after_its_stage() -> None:
-    """A cancelled stage has completed before its tasks end; one that fails then still counts."""
-    snapshot = told(
-        [
-            stage_submitted(1),
-            stage_completed(1, failed="cancelled"),
-            {
-                "Event": "SparkListenerJobEnd",
-                "Job ID": 1,
-                "Completion Time": 1,
-                "Job Result": {"Result": "JobFailed"},
-            },
-            ended(python_failure(QUOTA), stage=1, task=1),
-            ended(
-                {"Reason": "TaskKilled", "Kill Reason": "Stage cancelled"},
-                stage=1,
-                task=2,
-            ),
-        ]
-    )
-    assert counts(snapshot.failures) == {Cause.KAFKA_QUOTA: 1}
-
-
-def test_stage_that_succeeded_is_forgotten() -> None:
-    """When its output is lost later, its tasks repeat a success, whatever failed before that."""
-    snapshot = told(
-        [
-            ended(FAILED, stage=1, task=1),
-            ended("Success", stage=1, task=2, number=1, speculative=True),
-            ended(LOSER, stage=1, partition=1, task=3),
-            stage_completed(1),
-            stage_submitted(1, 1),
-            started(stage=1, stage_attempt=1, partition=0, task=4),
-            started(stage=1, stage_attempt=1, partition=1, task=5),
-        ]
-    )
-    assert not counts(snapshot.retries)
-
-
-def test_stage_that_succeeded_clears_failures_whose_repetition_was_not_seen() -> None:
-    """A source may leave successes out: the stage's own is enough."""
-    snapshot = told(
-        [
-            ended(FAILED, stage=1, task=1),
-            stage_completed(1),
-            stage_submitted(1, 1),
-            started(stage=1, stage_attempt=1, task=2),
-        ]
-    )
-    assert not counts(snapshot.retries)
-
-
-def test_a_failure_is_repeated_once() -> None:
-    """An attempt whose end is not known stands for it: what the next attempt of the stage repeats did not fail."""
-    snapshot = told(
-        [
-            ended(FAILED, stage=1, task=1),
-            started(stage=1, task=2, number=1),
-            stage_completed(1, failed="lost"),
-            stage_submitted(1, 1),
-            started(stage=1, stage_attempt=1, task=3),
-        ]
-    )
-    assert counts(snapshot.retries) == {Cause.OTHER: 1}
+    assert counts(seen.retries) == {FailureCause.OTHER: 1}
 
 
 def test_what_is_remembered_is_what_came_last() -> None:
@@ -234,38 +174,6 @@ def test_what_is_remembered_is_what_came_last() -> None:
     assert dict(recent) == {"a": 2, "c": 3}
 
 
-@pytest.mark.parametrize("speculative", [False, True])
-def test_a_success_clears_the_failure_before_it(speculative: bool) -> None:  # noqa: FBT001 - a case
-    """In a stage that then fails: what its next attempt repeats of that partition is a success, whichever attempt it was."""
-    snapshot = told(
-        [
-            ended(FAILED, stage=1, partition=0, task=1),
-            started(stage=1, partition=0, task=2, number=1, speculative=speculative),
-            ended("Success", stage=1, partition=0, task=2, number=1, speculative=speculative),
-            ended(FAILED, stage=1, partition=1, task=3),
-            stage_completed(1, failed="lost"),
-            stage_submitted(1, 1),
-            started(stage=1, stage_attempt=1, partition=0, task=4),
-            started(stage=1, stage_attempt=1, partition=1, task=5),
-        ]
-    )  # fmt: skip
-    retries = 1 if speculative else 2  # a racing attempt repeats nothing
-    assert counts(snapshot.retries) == {Cause.OTHER: retries}
-
-
-def test_output_that_is_lost_with_its_executor() -> None:
-    """The attempt had succeeded; it is told of again, counts as lost, and is repeated."""
-    snapshot = told(
-        [
-            ended("Success", task=1),
-            ended("Resubmitted", task=1),
-            started(number=1, task=2),
-        ]
-    )
-    assert counts(snapshot.failures) == {Cause.EXECUTOR_LOST: 1}
-    assert counts(snapshot.retries) == {Cause.EXECUTOR_LOST: 1}
-
-
 def test_space_is_bounded() -> None:
     """An application that fails for years does not fill the driver: what is repeated after ages has an unknown cause."""
     job = Job("app")
@@ -274,6 +182,6 @@ def test_space_is_bounded() -> None:
     job.handle(started(stage=0, number=1, task=40_000))
     job.handle(started(stage=29_999, number=1, task=40_001))
     snapshot = job.snapshot()
-    assert counts(snapshot.failures) == {Cause.OTHER: 30_000}
-    assert counts(snapshot.retries) == {Cause.UNKNOWN: 1, Cause.OTHER: 1}
-    assert len(job._ledger.attempts._to_repeat) <= 20_000
+    assert counts(snapshot.failures) == {FailureCause.OTHER: 30_000}
+    assert counts(snapshot.retries) == {FailureCause.UNKNOWN: 1, FailureCause.OTHER: 1}
+    assert len(job._attempts._to_repeat) <= 20_000

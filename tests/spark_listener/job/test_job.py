@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import threading
 from collections.abc import Container, Iterable
 from typing import Any
 
@@ -17,9 +16,10 @@ from tests.spark_listener.recordings import (
     stage_submitted,
     started,
 )
+from tests.spark_listener.threads import in_threads
 
 from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals
-from quotascope.spark_listener.events import Cause
+from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job, QueryTotals
 from quotascope.spark_listener.task import note
 
@@ -44,7 +44,7 @@ def noted(
 ) -> dict[str, Any]:
     """The end of an attempt that left a note."""
     ids = {"stage": 0, "number": 0, "task": 0, **numbers}
-    attempt = note.Attempt(ids["stage"], ids["number"], ids["task"])
+    attempt = note.AttemptKey(ids["stage"], ids["number"], ids["task"])
     text = note.text_of(attempt, note.Note(query, (totals,)))
     return ended(python_failure(*lines, text), **numbers)
 
@@ -82,7 +82,7 @@ def test_events_are_counted() -> None:
 
 
 def test_sources() -> None:
-    """Which are live is told, in the order in which they began."""
+    """Those that are live, in the order in which they began."""
     job = Job("app")
     assert job.snapshot().sources == ()
     for name in ("streaming", "event_log", "streaming"):
@@ -106,20 +106,20 @@ def test_problems() -> None:
 
 
 def test_note_of_a_timeout() -> None:
-    """A timeout of an attempt that was told throttle times may have come by them; of another one that is not known."""
+    """A timeout of an attempt with throttle times may have come by them; of another one that is not known."""
     job = Job("app")
     job.handle(noted(TIMEOUT, task=1))
     job.handle(noted(TIMEOUT, task=2, totals=ClientTotals(WRITER)))
     job.handle(ended(python_failure(TIMEOUT), task=3))
     failures = job.snapshot().failures
-    assert failures[Cause.KAFKA_TIMEOUT_THROTTLED] == 1
-    assert failures[Cause.KAFKA_TIMEOUT] == 2
+    assert failures[FailureCause.KAFKA_TIMEOUT_THROTTLED] == 1
+    assert failures[FailureCause.KAFKA_TIMEOUT] == 2
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("case", ["confluent_throttled", "kafka_python_throttled"])
 def test_recorded_timeout_while_throttled(version: str, case: str) -> None:
-    """A real client gave up after three seconds; the one throttle that its attempt was told is longer."""
+    """A real client gave up after three seconds; the one throttle of its attempt is longer."""
     job = Job("app")
     for event in recorded(version, case):
         job.handle(event)
@@ -129,14 +129,14 @@ def test_recorded_timeout_while_throttled(version: str, case: str) -> None:
     assert totals.longest_ms > 3_000
 
 
-def test_note_of_a_stranger() -> None:
+def test_note_of_another_attempt() -> None:
     """A note that names another attempt is not counted."""
     job = Job("app")
     stranger = noted(TIMEOUT, task=1)
     stranger["Task Info"]["Task ID"] = 2
     job.handle(stranger)
     assert job.snapshot().throttles == ()
-    assert job.snapshot().failures[Cause.KAFKA_TIMEOUT] == 1
+    assert job.snapshot().failures[FailureCause.KAFKA_TIMEOUT] == 1
 
 
 def test_throttles_are_summed() -> None:
@@ -157,7 +157,7 @@ def test_throttles_are_summed() -> None:
 
 
 def test_reader_that_fails() -> None:
-    """What it told last stands, for counts never go down; the failure is counted."""
+    """Its last numbers stay, for counts never go down; the failure is counted."""
     job = Job("app")
     answers: list[Iterable[QueryTotals]] = [[("", TOTALS)]]
 
@@ -181,17 +181,18 @@ def test_too_many_queries() -> None:
     assert dict(throttles)[OVERFLOW].throttled_ms == 100 * 600
 
 
-def test_attempts_that_tell_nothing() -> None:
-    """They count in stages whose attempts do tell: by a note, or because a reader says so, now or later."""
+def test_attempts_without_a_report() -> None:
+    """They count in stages whose attempts do report: by a note, or by a reader, now or later."""
     job = Job("app")
     lost = {"Reason": "ExecutorLostFailure"}
-    told: Container[int] = {2}
+    scoped: Container[int] = {2}
     job.handle(ended(lost, stage=1, task=1))
     job.handle(ended(lost, stage=2, task=2))
     job.handle(ended(lost, stage=3, task=3))
     job.handle(ended("Success", stage=2, task=4))
+    job.handle(ended("Resubmitted", stage=2, task=4))
     assert job.snapshot().unknown_attempts == 0
-    job.add_scoped_stages(lambda: told)
+    job.add_scoped_stages(lambda: scoped)
     assert job.snapshot().unknown_attempts == 1
     job.handle(noted(TIMEOUT, stage=1, task=5))
     job.handle(ended(lost, stage=1, task=6))
@@ -229,7 +230,7 @@ def test_age_of_the_progress() -> None:
     def age() -> float | None:
         return job.snapshot().queries[0].progress_age_seconds
 
-    job.handle(query_started())
+    job.handle(query_started(name="clicks"))
     assert age() == NOW - 100
     behind = {"metrics": {"maxOffsetsBehindLatest": "7", "avgOffsetsBehindLatest": "2"}}
     job.handle(query_progressed(behind))
@@ -248,6 +249,7 @@ def test_age_of_the_progress() -> None:
         }
     )
     assert age() == NOW + 60 - 120
+    assert [each.name for each in job.snapshot().queries] == ["clicks"]
     job.handle(query_terminated())
     assert age() is None
 
@@ -347,11 +349,7 @@ def test_threads() -> None:
             if number % 50 == 0:
                 job.snapshot()
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work)
     snapshot = job.snapshot()
-    assert snapshot.failures[Cause.OTHER] == 2_000
+    assert snapshot.failures[FailureCause.OTHER] == 2_000
     assert snapshot.events == 4_000

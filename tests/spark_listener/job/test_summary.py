@@ -7,9 +7,9 @@ import pytest
 from tests.spark_listener.recordings import ended
 
 from quotascope.clients.accounting import Client, ClientTotals
+from quotascope.spark_listener.errors import UnreadableSummary
 from quotascope.spark_listener.job import (
     Job,
-    UnreadableSummary,
     read_summary,
     write_summary,
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.cluster.provision import libs
 
-from quotascope.spark_listener.jvm import JarUnavailable, building, jar, write_jar
+from quotascope.spark_listener.jvm import JarUnavailable, building, plugin, write_jar
 
 pytestmark = pytest.mark.java
 
@@ -51,7 +51,7 @@ def test_jar_of_the_wheel_comes_first(
 ) -> None:
     """What the wheel carries is copied, without a compiler."""
     (tmp_path / building.JAR).write_bytes(b"carried")
-    monkeypatch.setattr(jar, "__file__", str(tmp_path / "jar.py"))
+    monkeypatch.setattr(plugin, "__file__", str(tmp_path / "jar.py"))
     monkeypatch.setenv("PATH", "")
     write_jar(tmp_path / "copy.jar")
     assert (tmp_path / "copy.jar").read_bytes() == b"carried"

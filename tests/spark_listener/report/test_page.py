@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,61 +12,31 @@ from hypothesis import strategies as st
 from tests.spark_listener.report.throttled import HOSTILE, log
 from tests.strategies import examples
 
-from quotascope.spark_listener.report import page, read_account, story
-from quotascope.spark_listener.report.document import document
+from quotascope.pages.charts import Span
+from quotascope.spark_listener.report import (
+    application as module,
+)
+from quotascope.spark_listener.report import (
+    document,
+    image,
+    page,
+    read_application,
+)
+from quotascope.spark_listener.report.page import (
+    CAUSES,
+    THROTTLED,
+    _place,
+    timeline,
+)
 
 KNOWN = {
-    "html",
-    "head",
-    "meta",
-    "title",
-    "style",
-    "body",
-    "main",
-    "h1",
-    "h2",
-    "p",
-    "span",
-    "div",
-    "ul",
-    "li",
-    "table",
-    "thead",
-    "tbody",
-    "tr",
-    "th",
-    "td",
-    "caption",
-    "svg",
-    "g",
-    "rect",
-    "line",
-    "text",
-}
+    "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p", "span", "div", "ul", "li",
+    "table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "text",
+}  # fmt: skip
 HARMLESS = {
-    "lang",
-    "charset",
-    "http-equiv",
-    "content",
-    "name",
-    "class",
-    "viewBox",
-    "viewbox",
-    "xmlns",
-    "role",
-    "aria-label",
-    "x",
-    "y",
-    "x1",
-    "x2",
-    "y1",
-    "y2",
-    "width",
-    "height",
-    "fill",
-    "rx",
-    "preserveaspectratio",
-}
+    "lang", "charset", "http-equiv", "content", "name", "class", "viewBox", "viewbox", "xmlns", "role", "x", "y", "x1", "x2", "y1", "y2",
+    "width", "height", "fill", "rx", "preserveaspectratio",
+}  # fmt: skip
 
 
 class Reader(HTMLParser):
@@ -113,7 +84,7 @@ def read(text: str) -> Reader:
 @pytest.mark.parametrize("name", ["", HOSTILE, "x" * 10_000])
 def test_page_holds_nothing_that_runs(tmp_path: Path, name: str) -> None:
     """No script, no address, no handler: whatever names are, they are text."""
-    text = page(read_account(log(tmp_path / "app-1", name)))
+    text = page(read_application(log(tmp_path / "app-1", name)))
     found = read(text)
     assert found.kinds <= KNOWN
     assert found.attributes <= HARMLESS
@@ -123,37 +94,21 @@ def test_page_holds_nothing_that_runs(tmp_path: Path, name: str) -> None:
     assert len(text.encode()) < 100_000
 
 
-def test_page_tells_all(tmp_path: Path) -> None:
-    """Tables and timeline are there, with what the tables of the terminal say."""
-    found = read(page(read_account(log(tmp_path / "app-1"))))
-    told = "|".join(found.told)
-    for words in (
-        "nightly",
-        "billing",
-        "clicks-reader",
-        "kafka_timeout_throttled",
-        "stage 0: foreachPartition",
-        "Longest waits",
-        "9,000",
-        "Throttled at least 5.50 s",
-    ):
-        assert words in told
-
-
 def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
-    """What each attempt noted, how long it took, and the sums of that; ms are told as seconds."""
-    found = read(page(read_account(log(tmp_path / "app-1"))))
+    """What each attempt noted, how long it took, and the sums of that, in seconds; below a timeline with a bar for each span."""
+    found = read(page(read_application(log(tmp_path / "app-1"))))
+    assert {"stage 0: foreachPartition", "query clicks", "nightly"} <= {*found.told}
     assert [row for row in found.rows if row] == [
-        ["", "alice", "billing", "write", "", "4 s", "4", "2 s", "1"],
-        ["clicks", "alice", "clicks-reader", "read", "", "1.50 s", "4", "0.75 s", "1"],
+        ["", "alice", "billing", "write", "4 s", "4", "2 s", "1", ""],
+        ["clicks", "alice", "clicks-reader", "read", "1.50 s", "4", "0.75 s", "1", ""],
         ["kafka_quota", "1", "0"],
         ["kafka_timeout_throttled", "2", "1"],
         ["executor_lost", "1", "0"],
         ["0.0", "foreachPartition", "", "1 kafka_timeout_throttled, 1 kafka_quota, 1 executor_lost", "4 s", "3"],
         ["2.0", "start", "clicks", "1 kafka_timeout_throttled", "1.50 s", "1"],
         ["clicks", "0", "8 s", "9,000", "2,500"],
-        ["0.0", "0", "0", "kafka_timeout_throttled", "cimpl.KafkaException", "", "4 s", "2 s", "7 s"],
-        ["2.0", "0", "0", "kafka_timeout_throttled", "cimpl.KafkaException", "clicks", "1.50 s", "0.75 s", "5 s"],
+        ["0.0", "0, 0", "kafka_timeout_throttled", "cimpl.KafkaException", "", "4 s", "2 s", "7 s"],
+        ["2.0", "0, 0", "kafka_timeout_throttled", "cimpl.KafkaException", "clicks", "1.50 s", "0.75 s", "5 s"],
     ]  # fmt: skip
 
 
@@ -162,7 +117,7 @@ def test_page_of_an_application_without_trouble(tmp_path: Path) -> None:
     path = log(tmp_path / "app-1")
     lines = path.read_text().splitlines()
     path.write_text(f"{lines[0]}\n{lines[-1]}\n")
-    text = page(read_account(path))
+    text = page(read_application(path))
     assert "No attempt of a task failed." in text
     assert "Throttle time unknown: no failed attempt noted any" in text
     assert "Throttled 0 s" not in text
@@ -175,13 +130,13 @@ def test_page_of_an_application_without_trouble(tmp_path: Path) -> None:
 @given(name=st.text(st.characters(codec=None, exclude_categories=()), max_size=40))
 def test_any_name(tmp_path: Path, name: str) -> None:
     """Names of any characters make a page that can be written and read."""
-    text = page(read_account(log(tmp_path / "app-1", name)))
+    text = page(read_application(log(tmp_path / "app-1", name)))
     assert read(text.encode().decode()).kinds <= KNOWN
 
 
 def test_programs_get_the_same_figures(tmp_path: Path) -> None:
     """In seconds, none of them rounded."""
-    told = json.loads(document(read_account(log(tmp_path / "app-1"))))
+    told = json.loads(document(read_application(log(tmp_path / "app-1"))))
     span = (told["began"], told["ended"], told["finished"])
     assert span == (1_700_000_000, 1_700_000_060, True)
     assert (told["throttled_seconds"], told["throttled_complete"]) == (5.5, False)
@@ -209,7 +164,7 @@ def test_programs_get_the_same_figures(tmp_path: Path) -> None:
 
 def test_bars_are_shares_of_the_longest_wait(tmp_path: Path) -> None:
     """4 s fill theirs, 1.5 s are 37.5 % of it."""
-    text = page(read_account(log(tmp_path / "app-1")))
+    text = page(read_application(log(tmp_path / "app-1")))
     bars = re.findall(r'class="share"[^>]*><rect[^>]*?\bwidth="([^"]+)"', text)
     assert [*map(float, bars)] == [100, 37.5]
 
@@ -220,8 +175,72 @@ def test_what_is_not_listed_is_counted(
     """Of four failed attempts two are listed; sums are of all, and where nothing is left out nothing is said."""
     said = "are counted but not listed one by one"
     path = log(tmp_path / "app-1")
-    assert said not in page(read_account(path))
-    monkeypatch.setattr(story, "_MOST_ATTEMPTS", 2)
-    account = read_account(path)
-    assert f"2 stages, attempts or batches {said}" in page(account)
-    assert account.throttled_ms == 5_500
+    assert said not in page(read_application(path))
+    monkeypatch.setattr(module, "_MOST_ATTEMPTS", 2)
+    application = read_application(path)
+    assert f"2 stages, attempts or batches {said}" in page(application)
+    assert application.throttled_ms == 5_500
+
+
+@pytest.mark.parametrize("name", ["", HOSTILE, "x" * 10_000])
+def test_image_has_title_timeline_and_legend(tmp_path: Path, name: str) -> None:
+    """It is XML that needs nothing else; its bars are those of the page, and names are text."""
+    application = read_application(log(tmp_path / "app-1", name))
+    drawn = ET.fromstring(image(application))  # noqa: S314 - of ours
+    svg = "{http://www.w3.org/2000/svg}"
+    assert {each.tag.removeprefix(svg) for each in drawn.iter()} <= {*KNOWN, "title"}
+    (chart,) = drawn.findall(f"{svg}svg")
+    assert len([*chart.iter(f"{svg}rect")]) == page(application).count('rx="1"') + 2
+    texts = [each.text or "" for each in drawn.findall(f"{svg}text")]
+    assert texts[0].startswith("nightly")
+    assert texts[2].startswith("Throttled at least 5.50 s, 4 failed attempts")
+    assert texts[3:] == ["stage or batch", "failed stage", "kafka_quota", "kafka_timeout_throttled", "executor_lost", "throttle time, as noted"]  # fmt: skip
+    _, _, width, height = map(float, drawn.attrib["viewBox"].split())
+    for rect in drawn.findall(f"{svg}rect"):
+        assert float(rect.attrib["x"]) + 22 < width
+        assert float(rect.attrib["y"]) + 10 < height
+    assert float(chart.attrib["y"]) + float(chart.attrib["height"]) <= min(
+        float(rect.attrib["y"]) for rect in drawn.findall(f"{svg}rect")
+    )
+    assert {rect.get("fill") for rect in drawn.findall(f"{svg}rect")} >= {THROTTLED}
+
+
+def test_lanes(tmp_path: Path) -> None:
+    """A stage has one, and a streaming query one for all of its stages; attempts that overlap are in rows of their own."""
+    lanes, left_out = timeline(read_application(log(tmp_path / "app-1")))
+    assert left_out == 0
+    assert [lane.label for lane in lanes] == ["stage 0: foreachPartition", "query clicks"]  # fmt: skip
+    assert [[(span.began, span.ended) for span in row] for row in lanes[0].rows] == [[(1, 20)], [(2, 9)], [(3, 5)], [(4, 6)]]  # fmt: skip
+    assert [[span.began for span in row] for row in lanes[1].rows] == [[22, 32, 42], [33]]  # fmt: skip
+
+
+def test_throttle_time_of_an_attempt(tmp_path: Path) -> None:
+    """It is drawn as long as it is noted, and never longer than the attempt took."""
+    path = log(tmp_path / "app-1")
+    span = timeline(read_application(path))[0][0].rows[1][0]
+    assert span.marked == 4.0
+    assert "throttled for 4 s" in span.title
+    path.write_text(path.read_text().replace("4000", "999000"))
+    assert timeline(read_application(path))[0][0].rows[1][0].marked == 7.0
+
+
+def test_lanes_for_which_there_is_no_room(tmp_path: Path) -> None:
+    """Those with the longest throttle times are drawn."""
+    lanes, left_out = timeline(read_application(log(tmp_path / "app-1")), most=1)
+    assert [lane.label for lane in lanes] == ["stage 0: foreachPartition"]
+    assert left_out == 1
+
+
+def test_overlaps_are_in_rows_up_to_eight() -> None:
+    """What ends before another begins shares its row; beyond eight, the last row takes the rest."""
+    spans = [Span(began=0, ended=10 + number, color="", title=str(number)) for number in range(11)]  # fmt: skip
+    rows: list[list[Span]] = [[]]
+    for span in (*spans, Span(began=12.5, ended=20, color="", title="after")):
+        _place(rows, span)
+    titles = [[span.title for span in row] for row in rows]
+    assert titles == [[], ["0", "after"], *([str(n)] for n in range(1, 7)), ["7", "8", "9", "10"]]  # fmt: skip
+
+
+def test_each_cause_has_its_color() -> None:
+    """None is taken for another."""
+    assert len(set(CAUSES.values())) == len(CAUSES) == 10

@@ -68,7 +68,7 @@ def launched(begin: float, **numbers: Any) -> Event:
     return event
 
 
-def noted(line: str, client: Client, throttled_ms: int, ids: note.Attempt) -> Event:
+def noted(line: str, client: Client, throttled_ms: int, ids: note.AttemptKey) -> Event:
     """The reason of an attempt that left a note."""
     totals = ClientTotals(client, throttled_ms, 4, throttled_ms // 2, 0, 1)
     return python_failure(line, note.text_of(ids, note.Note("", (totals,))))
@@ -85,7 +85,7 @@ def throttled(name: str = "") -> Iterator[Event]:
     }
     submitted, completed = stage(0, 0, 1, 20, f"foreachPartition{name}")
     yield submitted
-    yield attempt(noted(TIMEOUT, client, 4_000, note.Attempt(0, 0, 1)), 2, 9, task=1)
+    yield attempt(noted(TIMEOUT, client, 4_000, note.AttemptKey(0, 0, 1)), 2, 9, task=1)
     yield launched(9, task=2, number=1)
     yield attempt("Success", 9, 12, number=1, task=2)
     yield attempt(python_failure(QUOTA), 3, 5, partition=1, task=3)
@@ -103,7 +103,7 @@ def throttled(name: str = "") -> Iterator[Event]:
         yield from stage(batch + 1, 0, begin, begin + 8, "start", QUERY)
         yield progress(batch, begin, f"clicks{name}")
     reader = Client("alice", "clicks-reader", "read")
-    ids = note.Attempt(2, 0, 9)
+    ids = note.AttemptKey(2, 0, 9)
     yield attempt(noted(TIMEOUT, reader, 1_500, ids), 33, 38, stage=2, task=9)
     yield {"Event": "SparkListenerApplicationEnd", "Timestamp": (BEGAN + 60) * 1_000}
 

@@ -7,9 +7,9 @@ from tests.spark_listener.recordings import STREAMING, log_of
 
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.job import Job
-from quotascope.spark_listener.properties import Settings
+from quotascope.spark_listener.settings import ListenerSettings
 from quotascope.spark_listener.sources import choice
-from quotascope.spark_listener.sources.choice import Choice
+from quotascope.spark_listener.sources.choice import open_sources
 from quotascope.spark_listener.sources.event_log import LogPlace
 
 STREAMS = SimpleNamespace(addListener=lambda _: None, removeListener=lambda _: None)
@@ -29,15 +29,14 @@ def _opened(
 ) -> tuple[list[str], list[str]]:
     """The names of what was opened, and of what could not be."""
     unusable: list[SourceUnusable] = []
-    made = Choice(
+    opened = open_sources(
         context=context,
         session=session,
         log=log,
         job=job or Job("app"),
-        settings=Settings(source=source),
+        settings=ListenerSettings(source=source),
         report=unusable.append,
     )
-    opened = made.open()
     for each in opened:
         each.close()
     return [each.name for each in opened], [each.source for each in unusable]
@@ -68,6 +67,14 @@ def test_queries_are_told_once(tmp_path: Path, session: Any, told: int) -> None:
     job = Job("app")
     _opened(session=session, log=LogPlace(path=log), job=job)
     assert len(job.snapshot().queries) == told
+
+
+@pytest.mark.parametrize("source", ["pull", "callbacks"])
+def test_no_source_is_tried_twice(source: str) -> None:
+    """The one of the settings comes first, and each is reported once."""
+    _, unusable = _opened(source, context=REFUSES)
+    assert unusable[0] == source
+    assert sorted(unusable) == ["callbacks", "pull"]
 
 
 def test_log_alone_is_better_than_nothing() -> None:
@@ -105,12 +112,14 @@ def test_successes_are_fetched_when_it_is_asked_for(
         return SimpleNamespace(name="pull", close=lambda: None)
 
     monkeypatch.setattr(choice, "PullSource", pull)
-    Choice(
+    open_sources(
         context=SimpleNamespace(),
         session=SESSION,
         log=None,
         job=Job("app"),
-        settings=Settings(source="pull", successes=successes, queue_capacity=123),
+        settings=ListenerSettings(
+            source="pull", successes=successes, queue_capacity=123
+        ),
         report=lambda _: None,
-    ).open()
+    )
     assert [(each["thin"], each["capacity"]) for each in given] == [(not successes, 123)]  # fmt: skip

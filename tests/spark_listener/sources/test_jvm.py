@@ -14,7 +14,7 @@ from tests.spark_listener.books import Remembered
 
 from quotascope.spark_listener.sources.callbacks import CallbackSource
 from quotascope.spark_listener.sources.pull import source as pull
-from quotascope.spark_listener.sources.pull.batches import Batch
+from quotascope.spark_listener.sources.pull.batches import EventBatch
 from quotascope.spark_listener.sources.pull.handles import Handles
 from quotascope.spark_listener.sources.pull.listener import QueueingListener
 
@@ -37,15 +37,15 @@ class _Bus:
 class _Queue:
     """Gives batches: of each the texts, and how much was skipped, refused and dropped so far."""
 
-    def __init__(self, *batches: Batch) -> None:
-        self._batches = [Batch(texts=(), counts=(0, 0, 0)), *batches]
+    def __init__(self, *batches: EventBatch) -> None:
+        self._batches = [EventBatch(texts=(), counts=(0, 0, 0)), *batches]
 
-    def take(self) -> Batch:
+    def take(self) -> EventBatch:
         return self._batches.pop(0)
 
 
 def _pulling(
-    monkeypatch: pytest.MonkeyPatch, *batches: Batch
+    monkeypatch: pytest.MonkeyPatch, *batches: EventBatch
 ) -> tuple[pull.PullSource, Remembered, list[str]]:
     calls: list[str] = []
     books, queue = Remembered(), _Queue(*batches)
@@ -65,7 +65,7 @@ def test_what_is_in_the_queue_at_the_end_is_fetched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """All that Spark has posted first; then the listener leaves the bus."""
-    last = Batch(texts=(_text("SparkListenerJobEnd"),), counts=(5, 1, 2))
+    last = EventBatch(texts=(_text("SparkListenerJobEnd"),), counts=(5, 1, 2))
     source, books, calls = _pulling(monkeypatch, last)
     source.close()
     assert calls == ["add", "settle", "remove"]
@@ -77,8 +77,8 @@ def test_a_bus_that_has_ended_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After the event with which an application ends there is no other."""
-    end = Batch(texts=(_text("SparkListenerApplicationEnd"),), counts=(5, 1, 2))
-    rest = Batch(texts=(), counts=(7, 1, 2))
+    end = EventBatch(texts=(_text("SparkListenerApplicationEnd"),), counts=(5, 1, 2))
+    rest = EventBatch(texts=(), counts=(7, 1, 2))
     source, books, calls = _pulling(monkeypatch, end, rest)
     source.collect()
     assert source.ended
@@ -214,7 +214,7 @@ def test_the_queue_holds_what_is_worth_it(
     skipped: int,
     refused: int,
 ) -> None:
-    """First starts and successes are only counted when `thin`, what nobody wants not at all, and what finds no place is lost."""
+    """First starts and successes are only counted when `thin`, unwanted events not at all, and what finds no place is lost."""
     monkeypatch.setattr(QueueingListener, "_handler", lambda _self, _jvm, made: made)
     jvm, functions = MagicMock(), _Functions()
     jvm.java.util.concurrent.LinkedBlockingQueue = _Places
@@ -254,11 +254,11 @@ def test_only_first_starts_of_tasks_are_passed(
     number: int,
     fetched: bool,  # noqa: FBT001 - a case
 ) -> None:
-    """Of a task in the first attempt at its stage; a repetition of either is what the books are about."""
+    """Of a task in the first attempt at its stage; a repetition of either counts as a retry."""
     source, books = _calling(monkeypatch)
     task = SimpleNamespace(attemptNumber=lambda: number)
     event = _event(TASK_START, stageAttemptId=lambda: stage_attempt, taskInfo=lambda: task)  # fmt: skip
-    source._on_task_start(event)
+    source._on_event(event)
     assert (books.kinds, books.passed_events) == (([TASK_START], 0) if fetched else ([], 1))  # fmt: skip
 
 
@@ -270,12 +270,12 @@ def test_successful_tasks_are_passed(
     """Failed ones are fetched."""
     source, books = _calling(monkeypatch)
     task = SimpleNamespace(successful=lambda: successful)
-    source._on_task_end(_event(TASK_END, taskInfo=lambda: task))
+    source._on_event(_event(TASK_END, taskInfo=lambda: task))
     assert (books.kinds, books.passed_events) == (([], 1) if successful else ([TASK_END], 0))  # fmt: skip
 
 
 def test_an_event_that_cannot_be_read_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And counted; what nobody wants is not."""
+    """And counted; an unwanted one is not."""
     source, books = _calling(monkeypatch)
     source._on_event(object())
     source._on_event(_event("org.apache.spark.Other"))

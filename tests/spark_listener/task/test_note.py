@@ -1,14 +1,23 @@
 import json
+import traceback
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals, Side
-from quotascope.spark_listener.task.names import clipped
-from quotascope.spark_listener.task.note import PREFIX, Attempt, Note, read, text_of
+from quotascope.spark_listener.task.note import (
+    PREFIX,
+    AttemptKey,
+    Note,
+    put,
+    read,
+    text_of,
+)
+from quotascope.spark_listener.task.rows import clipped
 
-ATTEMPT = Attempt(stage=3, number=1, task=17)
+ATTEMPT = AttemptKey(stage=3, number=1, task=17)
 ALICE = ClientTotals(Client("alice", "etl", "write"), 880, 4, 250, quota_retries=2)
 NOTE = Note("", (ALICE,))
 LINE = text_of(ATTEMPT, NOTE)
@@ -49,8 +58,8 @@ def test_the_driver_reads_what_the_task_wrote() -> None:
 
 
 @given(st.lists(TOTALS, max_size=12, unique_by=lambda each: each.client), NAMES)
-def test_any_names_come_home(totals: list[ClientTotals], query: str) -> None:
-    """Whatever strangers call themselves, the note is one line of ASCII."""
+def test_any_names_arrive(totals: list[ClientTotals], query: str) -> None:
+    """Whatever names clients have, the note is one line of ASCII."""
     note = Note(query[:100], tuple(totals))
     text = text_of(ATTEMPT, note)
     assert text.isascii()
@@ -62,8 +71,8 @@ def test_any_names_come_home(totals: list[ClientTotals], query: str) -> None:
 
 
 def test_a_note_of_another_attempt_is_not_this_ones() -> None:
-    """Texts that are handed on, or made up, name other numbers."""
-    for other in (Attempt(3, 1, 18), Attempt(3, 0, 17), Attempt(4, 1, 17)):
+    """Texts that are passed on, or made up, name other numbers."""
+    for other in (AttemptKey(3, 1, 18), AttemptKey(3, 0, 17), AttemptKey(4, 1, 17)):
         assert read(TRACEBACK, other) is None
 
 
@@ -129,7 +138,7 @@ def test_a_note_within_an_exception_group_counts() -> None:
 
 
 def test_a_note_is_of_bounded_length_and_its_sums_are_true() -> None:
-    """Those that waited least are counted together, by side."""
+    """Those throttled shortest are counted together, by side."""
     names = [f"client-{number}-" + "\U0001f600" * 150 for number in range(100)]
     totals = tuple(
         ClientTotals(Client("", clipped(name), "read"), number, 1, number)
@@ -173,13 +182,131 @@ def test_counted_together_means_added_up() -> None:
 
 
 def test_a_flood_does_not_hide_the_note_after_it() -> None:
-    """A huge message of a stranger, full of guesses, stands before the note on its exception."""
-    guesses = [text_of(Attempt(3, 1, task), NOTE) for task in range(1_000, 2_000)]
+    """A huge message, full of guesses, stands before the note on its exception."""
+    guesses = [text_of(AttemptKey(3, 1, task), NOTE) for task in range(1_000, 2_000)]
     text = "\n".join(["ValueError: ", *guesses, "x" * 1_000_000, LINE])
     assert read(text, ATTEMPT) == NOTE
 
 
 def test_too_many_guesses_are_not_tried() -> None:
-    """Who writes a line for each number that an attempt may have is not believed."""
-    guesses = [text_of(Attempt(3, 1, task), NOTE) for task in range(1_000)]
+    """A line for each number that an attempt may have proves nothing."""
+    guesses = [text_of(AttemptKey(3, 1, task), NOTE) for task in range(1_000)]
     assert read("\n".join(guesses), ATTEMPT) is None
+
+
+class Old:
+    """Hides the notes of newer Pythons, as before 3.11."""
+
+    @property
+    def add_note(self) -> object:
+        """There is none."""
+        raise AttributeError
+
+
+class OldValue(Old, ValueError):  # type: ignore[misc]  # on purpose
+    """Shows its arguments."""
+
+
+class OldKey(Old, KeyError):  # type: ignore[misc]  # on purpose
+    """Shows them in its own way."""
+
+
+class OldFile(Old, FileNotFoundError):  # type: ignore[misc]  # on purpose
+    """Shows others."""
+
+
+class OldMute(Old, Exception):  # type: ignore[misc]  # on purpose
+    """Cannot be shown."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def printed(error: BaseException) -> str:
+    """As a worker prints it."""
+    return "".join(traceback.format_exception(error))
+
+
+def fail(error: Exception) -> None:
+    """Raise it."""
+    raise error
+
+
+def raised(error: Exception, before: Exception | None = None) -> Exception:
+    """An exception with a traceback, and perhaps with another one that was handled when it came."""
+    try:
+        try:
+            fail(before or error)
+        except Exception:  # noqa: BLE001 - of any class
+            fail(error)
+    except Exception as caught:  # noqa: BLE001
+        return caught
+    raise AssertionError
+
+
+ERRORS: dict[str, Callable[[], Exception]] = {
+    "plain": lambda: raised(ValueError("no")),
+    "several lines": lambda: raised(ValueError("no\nat\nall")),
+    "chained": lambda: raised(ValueError("no"), KeyError("before")),
+    "old": lambda: raised(OldValue("no")),
+    "old and empty": lambda: raised(OldValue()),
+    "old with two arguments": lambda: raised(OldValue("no", {"of": "two"})),
+    "old key": lambda: raised(OldKey("no")),
+    "old file": lambda: raised(OldFile(2, "No such file", "x")),
+    "old and chained": lambda: raised(OldFile(2, "No", "x"), OldFile(13, "Denied")),
+    "old and mute": lambda: raised(OldMute("no")),
+}
+
+
+@pytest.mark.parametrize("make", ERRORS.values(), ids=ERRORS)
+def test_the_traceback_has_the_newest_note(make: Callable[[], Exception]) -> None:
+    """On every Python, whatever the exception shows of itself; its type and its first arguments stay, as programs look at them."""
+    error = make()
+    before = error.args
+    for _ in range(3):  # scopes that are nested each write one
+        put(error, lambda: LINE)
+    assert read(printed(error), ATTEMPT) == NOTE
+    assert printed(error).count(LINE) == 1
+    assert error.args[: len(before)] == before
+
+
+def test_other_notes_stay() -> None:
+    """They are the program's."""
+    error = ValueError("no")
+    error.add_note("look here")
+    put(error, lambda: LINE)
+    put(error, lambda: LINE)
+    assert error.__notes__ == ["look here", LINE]
+
+
+def test_an_exception_that_hides_what_was_before_has_the_note() -> None:
+    """With `from None`, and with a cause."""
+    for cause in (None, OldFile(13, "Denied")):
+        error = OldFile(2, "No such file")
+        error.__context__ = KeyError("hidden")
+        error.__cause__ = cause
+        put(error, lambda: LINE)
+        text = printed(error)
+        assert read(text, ATTEMPT) == NOTE
+        assert "hidden" not in text
+
+
+def test_a_chain_that_has_no_end_is_left_alone() -> None:
+    """Such as a program can make."""
+    first, second = OldMute("one"), OldMute("two")
+    first.__context__, second.__context__ = second, first
+    put(first, lambda: LINE)
+    assert (first.__context__, second.__context__) == (second, first)
+
+
+def test_nothing_takes_the_place_of_the_programs_exception() -> None:
+    """A note that cannot be written, or put there, is none."""
+
+    def write() -> str:
+        raise MemoryError
+
+    put(ValueError("no"), write)
+    strange = ValueError("no")
+    strange.__notes__ = "no list"  # type: ignore[assignment]
+    put(strange, lambda: LINE)
+    assert strange.__notes__ == "no list"  # type: ignore[comparison-overlap]

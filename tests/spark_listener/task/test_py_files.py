@@ -24,8 +24,8 @@ import sys
 sys.path.insert(1, sys.argv[1])
 from quotascope.clients.accounting import ThrottleAccount, confluent_kafka_config
 from quotascope.spark_listener.task import throttle_scope
-from quotascope.spark_listener.task import note, noting, tally, worker
-from quotascope.spark_listener.task.scope import TaskScope
+from quotascope.spark_listener.task import note, worker
+from quotascope.spark_listener.task.worker import TaskScope
 import pickle, traceback
 
 
@@ -36,16 +36,16 @@ class Task:
 
 with throttle_scope() as account:
     account.client("alice", "etl", "write").throttled(1)
-here = worker.Worker(None)
+here = worker.PythonWorker(None)
 try:
     with TaskScope(here, Task()) as account:
         confluent_kafka_config({}, account, side="write")
         account.client("alice", "etl", "write").throttled(7)
         raise KeyError("no")
 except KeyError:
-    found = note.read(traceback.format_exc(), note.Attempt(5, 5, 5))
+    found = note.read(traceback.format_exc(), note.AttemptKey(5, 5, 5))
 assert [each.throttled_ms for each in found.totals] == [7, 0], found
-assert pickle.loads(pickle.dumps(here._tally))[0] == 1
+assert pickle.loads(pickle.dumps(here._counter))[0] == 1
 ours = {name: sys.modules[name].__file__ for name in sys.modules if name.startswith("quotascope.")}
 print(sorted(name for name, file in ours.items() if file and file.startswith(sys.argv[1])))
 """

@@ -6,13 +6,22 @@ from typing import Any
 
 import pytest
 from pyspark import accumulators
+from tests.spark_listener.threads import in_threads
 
-from quotascope.clients.accounting import ThrottleAccount
-from quotascope.spark_listener.task import Throttles, attempt, throttle_scope, throttles
+from quotascope.clients.accounting import OVERFLOW, Client, ThrottleAccount
+from quotascope.spark_listener.task import (
+    JobThrottles,
+    attempt,
+    throttle_scope,
+    throttles,
+)
+from quotascope.spark_listener.task.throttles import Adding, ThrottleLedger
+
+ROW = ("alice", "etl", "write", 250, 2, 200, 1)
 
 
 class Context:
-    """As far as `Throttles` looks, a `SparkContext`."""
+    """As far as `JobThrottles` looks, a `SparkContext`."""
 
     numbers = itertools.count(1)  # a process of PySpark gives none twice
 
@@ -54,35 +63,35 @@ def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_application_has_one() -> None:
-    """Whoever asks, and the modules are sent once."""
+    """For all its sessions, and the modules are sent once."""
     context = Context()
-    one, other = (Throttles.of(Session(context)) for _ in range(2))
+    one, other = (JobThrottles.of(Session(context)) for _ in range(2))
     assert one is other
     assert one.carries_successes
     assert [each.rpartition("/")[2] for each in context.files] == ["quotascope_tasks.zip"]  # fmt: skip
-    assert Throttles.of(Session(Context())) is not one
+    assert JobThrottles.of(Session(Context())) is not one
 
 
 def test_files_are_sent_only_if_wanted() -> None:
     """A cluster may have them already."""
     context = Context()
-    Throttles.of(Session(context), ship_task_files=False)
+    JobThrottles.of(Session(context), ship_task_files=False)
     assert context.files == []
 
 
 def test_what_arrives_in_a_task_knows_its_driver() -> None:
     """It is a number, whatever was counted so far; back in the driver it is itself."""
     context = Context()
-    made = Throttles.of(Session(context))
+    made = JobThrottles.of(Session(context))
     assert pickle.loads(pickle.dumps(made)) is made  # noqa: S301 - as Spark does
     del context
-    stranger = pickle.loads(pickle.dumps(Throttles(5)))  # noqa: S301
+    stranger = pickle.loads(pickle.dumps(JobThrottles(5)))  # noqa: S301
     assert (stranger.accumulator, stranger.totals()) == (5, ())
 
 
 def test_the_driver_counts_at_once() -> None:
     """Nothing is lost there when something fails."""
-    made = Throttles.of(Session(context := Context()))
+    made = JobThrottles.of(Session(context := Context()))
     error = ValueError("no")
     with pytest.raises(ValueError, match="no"), made.scope() as account:
         raise _retried(account, error)
@@ -97,13 +106,13 @@ def _retried(account: ThrottleAccount, error: ValueError) -> ValueError:
     return error
 
 
-def test_under_connect_only_failures_tell(caplog: pytest.LogCaptureFixture) -> None:
+def test_under_connect_only_failures_report(caplog: pytest.LogCaptureFixture) -> None:
     """A warning says so, and the modules are sent all the same."""
     session = Connected()
     with caplog.at_level(logging.WARNING):
-        made = Throttles.of(session)
+        made = JobThrottles.of(session)
     assert not made.carries_successes
-    assert "only tasks that fail will tell" in caplog.text
+    assert "only attempts that fail report" in caplog.text
     assert len(session.artifacts) == 1
 
 
@@ -112,14 +121,14 @@ def test_a_session_that_refuses_is_left_alone(
 ) -> None:
     """Whatever it is."""
     with caplog.at_level(logging.WARNING):
-        assert not Throttles.of(object()).carries_successes
+        assert not JobThrottles.of(object()).carries_successes
     assert "could not be sent" in caplog.text
 
 
 def test_without_spark_a_scope_still_counts(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The program runs as it would with one, and a warning says that nobody listens."""
+    """The program runs as it would with one, and a warning says that no listener is attached."""
     monkeypatch.setattr(throttles, "active_context", lambda: None)
     with caplog.at_level(logging.WARNING), throttle_scope() as account:
         account.client("alice", "etl", "write").throttled(7)
@@ -136,7 +145,7 @@ def test_driver_that_has_lost_its_jvm_still_counts(
         raise ConnectionRefusedError("of py4j")
 
     monkeypatch.setattr(throttles, "query_of_thread", refuse)
-    made = Throttles()
+    made = JobThrottles()
     with caplog.at_level(logging.WARNING), made.scope() as account:
         account.client("alice", "etl", "write").throttled(7)
     assert [(query, each.throttled_ms) for query, each in made.totals()] == [("", 7)]
@@ -160,3 +169,85 @@ def test_no_streaming_query_without_spark(monkeypatch: pytest.MonkeyPatch) -> No
     """And no error either."""
     monkeypatch.setattr(attempt, "active_context", lambda: None)
     assert attempt.query_of_thread() == ""
+
+
+def test_tasks_are_summed_by_query_and_client() -> None:
+    """The longest is the longest of all, and counts as recent when it arrives."""
+    ledger = ThrottleLedger()
+    for query, throttled_ms in (("", 250), ("q", 30), ("", 70)):
+        ledger.add((1, 3, query, ((*ROW[:3], throttled_ms, 2, throttled_ms, 1),)))
+    (none, outside), (query, inside) = ledger.totals()
+    assert (none, query) == ("", "q")
+    assert outside.client == Client("alice", "etl", "write")
+    assert (outside.throttled_ms, outside.responses, outside.quota_retries) == (320, 4, 2)  # fmt: skip
+    assert (outside.longest_ms, outside.recent_longest_ms) == (250, 250)
+    assert inside.throttled_ms == 30
+
+
+def test_stages_are_remembered() -> None:
+    """Those in which a scope was open, so that attempts without a report can be counted; in bounded space."""
+    ledger = ThrottleLedger()
+    for stage in range(10_001):
+        ledger.add((1, stage, "", ()))
+    assert 0 not in ledger.stages()
+    assert 1 in ledger.stages()
+    assert 10_000 in ledger.stages()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        None,
+        5,
+        (2, 3, "", ()),
+        (1, 3, ""),
+        (1, "3", "", ()),
+        (1, 3, None, ()),
+        (1, 3, "", (ROW[:-1],)),
+        (1, 3, "", ((*ROW[:3], -1, 2, 3, 4),)),
+        (1, 3, "", 7),
+    ],
+)
+def test_what_cannot_be_read_is_left_out(
+    sent: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An exception would end the thread that receives all accumulators of the job."""
+    ledger = ThrottleLedger()
+    with caplog.at_level(logging.WARNING):
+        assert Adding().addInPlace(ledger, sent) is ledger
+    assert ledger.totals() == ()
+    assert "not counted" in caplog.text
+
+
+def test_what_is_empty_is_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """A task without a scope sends what it began with."""
+    ledger = ThrottleLedger()
+    Adding().addInPlace(ledger, Adding().zero(ledger))
+    assert ledger.totals() == ()
+    assert caplog.text == ""
+
+
+def test_too_many_queries_are_counted_as_one() -> None:
+    """Memory is bounded, and sums stay true."""
+    ledger = ThrottleLedger()
+    for number in range(150):
+        ledger.add((1, 3, f"query-{number:03}", (ROW,)))
+    ledger.add((1, 3, "query-000", (ROW,)))
+    totals = dict(ledger.totals())
+    assert len(totals) == 101
+    assert totals[OVERFLOW].throttled_ms == 50 * 250
+    assert totals["query-000"].throttled_ms == 2 * 250
+
+
+def test_threads_do_not_lose_counts() -> None:
+    """The accumulators' server and the driver's own scopes count at the same time."""
+    ledger = ThrottleLedger()
+
+    def work() -> None:
+        for _ in range(500):
+            ledger.add((1, 3, "", (ROW,)))
+            ledger.account("").client("alice", "etl", "write").throttled(1)
+
+    in_threads(work)
+    ((_, totals),) = ledger.totals()
+    assert totals.throttled_ms == 4 * 500 * 251

@@ -1,17 +1,24 @@
-"""What a worker's process does for the tasks that it runs, one after the other."""
+"""Counting in a worker's process, which runs tasks one after the other."""
 
 import logging
 import pickle
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, cast
 
 import pytest
 from pyspark import accumulators
 
+from quotascope.clients.accounting import Client, ClientTotals, Side, ThrottleAccount
 from quotascope.spark_listener.task import note, worker
-from quotascope.spark_listener.task.scope import TaskScope
-from quotascope.spark_listener.task.worker import Worker, worker_of
+from quotascope.spark_listener.task.rows import clipped
+from quotascope.spark_listener.task.worker import (
+    PythonWorker,
+    RoutedAccount,
+    TaskScope,
+    worker_of,
+)
 
 NUMBER = 4711
 
@@ -62,8 +69,8 @@ def sent(registry: dict[int, Any]) -> Any:
     return update
 
 
-def test_a_task_sends_all_that_it_was_told(registry: dict[int, Any]) -> None:
-    """From scopes that follow each other, that are nested, and after them."""
+def test_a_task_sends_all_its_throttle_times(registry: dict[int, Any]) -> None:
+    """From scopes that follow each other, that are nested, and after them; as plain tuples, for which the driver needs no class of ours."""
     with scope_of(5, "a-query") as account:
         client = account.client("alice", "etl", "write")
         client.throttled(1)
@@ -77,16 +84,30 @@ def test_a_task_sends_all_that_it_was_told(registry: dict[int, Any]) -> None:
 
 
 def test_a_kept_client_counts_in_the_task_that_runs(registry: dict[int, Any]) -> None:
-    """And what it is told between two tasks, in the second."""
+    """And what comes between two tasks, in the second; also of a client that the first never used."""
     with scope_of(5) as account:
         client = account.client("alice", "etl", "write")
+        idle = account.client("alice", "idle", "read")
         client.throttled(1)
     first = sent(registry)
     client.throttled(2)
-    with scope_of(6):
+    idle.retried()
+    account.client("alice", "late", "read").throttled(7)
+    with scope_of(6) as later:
         client.throttled(4)
     second = sent(registry)
-    assert [each[3][0][3] for each in (first, second)] == [1, 6]
+    assert first[3] == (("alice", "etl", "write", 1, 1, 1, 0), ("alice", "idle", "read", 0, 0, 0, 0))  # fmt: skip
+    assert [(row[1], row[3], row[4], row[6]) for row in second[3]] == [("etl", 6, 2, 0), ("idle", 0, 0, 1), ("late", 7, 1, 0)]  # fmt: skip
+    assert client.totals == later.totals()[0]
+
+
+def test_numbers_of_others_become_pythons_own(registry: dict[int, Any]) -> None:
+    """The driver may lack the library of the numbers that a task counts with."""
+    throttle_ms: Any = Fraction(250)
+    with scope_of(5) as account:
+        account.client("alice", "etl", "write").throttled(throttle_ms)
+    ((*_, throttled_ms, _responses, longest_ms, _retries),) = sent(registry)[3]
+    assert [type(throttled_ms), type(longest_ms)] == [int, int]
 
 
 def test_a_task_without_a_scope_sends_nothing(registry: dict[int, Any]) -> None:
@@ -99,7 +120,7 @@ def test_a_task_without_a_scope_sends_nothing(registry: dict[int, Any]) -> None:
 
 
 def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
-    """Each scope that the exception leaves puts it there anew."""
+    """Each scope that the exception leaves writes it again."""
     error = ValueError("no")
 
     def work() -> None:
@@ -115,7 +136,7 @@ def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
     with pytest.raises(ValueError, match="no"):
         work()
     (text,) = error.__notes__
-    found = note.read(text, note.Attempt(3, 0, 5))
+    found = note.read(text, note.AttemptKey(3, 0, 5))
     assert found is not None
     assert found.query == "a-query"
     assert [each.throttled_ms for each in found.totals] == [3]
@@ -156,13 +177,38 @@ def test_a_worker_without_an_accumulator_says_so(
             with pytest.raises(ValueError, match="no"), scope:
                 raise error
     assert len(caplog.records) == 1
-    assert "only notes on failed attempts" in caplog.text
+    assert "only failed attempts report" in caplog.text
     assert registry == {}
-    assert note.read(error.__notes__[0], note.Attempt(3, 0, 5)) is not None
+    assert note.read(error.__notes__[0], note.AttemptKey(3, 0, 5)) is not None
 
 
-def test_a_task_that_cannot_be_asked_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_task_without_numbers_runs(caplog: pytest.LogCaptureFixture) -> None:
     """The program matters more than its counts."""
-    with TaskScope(Worker(NUMBER), cast("Any", object())) as account:
+    with TaskScope(PythonWorker(NUMBER), cast("Any", object())) as account:
         account.client("alice", "etl", "write").throttled(1)
-    assert "will not be counted" in caplog.text
+    assert "are not counted" in caplog.text
+
+
+def test_a_routed_account_is_like_any_other() -> None:
+    """A client is there before it is throttled, totals of others are added, and an unknown side is refused."""
+    account = ThrottleAccount()
+    routed = RoutedAccount(lambda: account)
+    routed.client("alice", "etl", "read")
+    assert account.totals() == (ClientTotals(Client("alice", "etl", "read")),)
+    more = ClientTotals(Client("alice", "etl", "read"), 7, 1, 7, 0, 2)
+    routed.add(more)
+    assert account.totals() == (more._replace(recent_longest_ms=7),)
+    with pytest.raises(ValueError, match="side is one of"):
+        routed.client("", "etl", cast("Side", "w"))
+
+
+def test_long_names_are_cut_and_stay_apart() -> None:
+    """Kafka accepts client ids of 32 kB; an accumulator and a note should not."""
+    account = ThrottleAccount()
+    routed = RoutedAccount(lambda: account)
+    for end in "ab":
+        routed.client("alice", "x" * 10_000 + end, "read").throttled(1)
+    names = [each.client.client_id for each in account.totals()]
+    assert len(set(names)) == 2
+    assert [len(name) for name in names] == [200, 200]
+    assert [clipped(name) for name in names] == names

@@ -132,7 +132,9 @@ async def test_a_failed_handshake_asks_for_https() -> None:
         await writer.drain()
 
     async with serving(plain) as url:
-        with pytest.raises(SourceUnreadable, match="speak https"):
+        with pytest.raises(
+            SourceUnreadable, match=r"\(WRONG_VERSION_NUMBER\): .*speak https"
+        ):
             await fetched(HttpTarget(url=url.replace("http://", "https://")))
 
 

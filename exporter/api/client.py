@@ -1,0 +1,282 @@
+"""Asks a running exporter for its snapshot: with its usage and its findings, no broker needs to be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import TypeAdapter, ValidationError
+
+from quotascope.clients.security import Tls
+from quotascope.metrics import (
+    DEFAULT,
+    NO_RULE,
+    Level,
+    QuotaEntity,
+    QuotaRules,
+    QuotaType,
+    Resolution,
+)
+from quotascope.metrics.entities import Name
+
+from ..config import secret
+from ..diagnosis import Catalog, Finding
+from ..errors import ConfigError, SourceDenied, SourceUnreadable
+from ..exposition.rows import in_base_unit
+from ..join.limiting import deciding
+from ..limits import Limits
+from ..snapshot import (
+    Columns,
+    ConnectionUsage,
+    Entity,
+    EntityUsage,
+    LimitedRate,
+    LimitState,
+    NodeUsage,
+    Snapshot,
+    ThrottleCause,
+)
+from ..sources.fetch import MEBIBYTE, HttpFetch, HttpTarget
+from ..untrusted import shown
+from .documents import EntityDocument, SnapshotDocument
+
+Observed: TypeAlias = tuple[Snapshot, Sequence[Finding]]
+"""A snapshot, and what is wrong or missing."""
+
+_PATH: Final = "/api/v1/snapshot"
+_FLAG: Final = "--exporter"
+_MOST_BYTES: Final = 256 * MEBIBYTE
+_HINT: Final = (
+    "give the address of `quotascope serve`, such as http://quotascope:9749; an exporter of a release without the JSON API "
+    "has to be upgraded"
+)
+_LOGIN: Final = "for this exporter: --exporter-user, --exporter-password-file, --exporter-ca-file, --exporter-cert-file"
+_DOCUMENT: Final = TypeAdapter(SnapshotDocument)
+_TYPES: Final = {kind.label: kind for kind in QuotaType}
+_DEFAULT_USER: Final = {
+    Level.DEFAULT_USER_CLIENT,
+    Level.DEFAULT_USER_DEFAULT_CLIENT,
+    Level.DEFAULT_USER,
+}
+_DEFAULT_CLIENT: Final = {
+    Level.USER_DEFAULT_CLIENT,
+    Level.DEFAULT_USER_DEFAULT_CLIENT,
+    Level.DEFAULT_CLIENT,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExporterLogin:
+    """User and password for an exporter that wants them."""
+
+    user: str
+    password: str | None = field(default=None, repr=False)
+    password_file: Path | None = None
+    """Takes precedence over ``password``."""
+
+    def secret(self) -> str:
+        """The password. Raises ``ConfigError`` where there is none, or it cannot be read."""
+        if ":" in self.user:
+            raise ConfigError("--exporter-user", ["must not contain a colon"])
+        if self.password_file is None and self.password is None:
+            raise ConfigError("--exporter-user", ["needs --exporter-password-file"])
+        if self.password_file is None:
+            return self.password or ""
+        try:
+            return secret(None, self.password_file) or ""
+        except OSError as error:
+            reason = error.strerror or error
+            problem = f"{self.password_file} cannot be read: {reason}"
+        except ValueError as error:
+            problem = str(error)
+        raise ConfigError("--exporter-password-file", [problem])
+
+
+def snapshot_url(text: str) -> str:
+    """
+    The address of an exporter's snapshot; the path to it can be left out, or be that of ``/metrics``.
+
+    >>> snapshot_url("http://quotascope:9749")
+    'http://quotascope:9749/api/v1/snapshot'
+
+    Raises ``ConfigError`` when it is no http or https address, or holds a password, which others could see.
+    """
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConfigError(_FLAG, ["expected an address such as http://quotascope:9749"])
+    if parts.username is not None or parts.password is not None:
+        problem = "takes no user or password in the address: give --exporter-user and --exporter-password-file"
+        raise ConfigError(_FLAG, [problem])
+    base = parts.path.rstrip("/").removesuffix(_PATH).removesuffix("/metrics")
+    return parts._replace(path=f"{base}{_PATH}", query="", fragment="").geturl()
+
+
+def exporter_target(
+    url: str,
+    login: ExporterLogin | None = None,
+    tls: Tls | None = None,
+    timeout_seconds: float = 10.0,
+) -> HttpTarget:
+    """Where and how to ask. Raises ``ConfigError``, and ``InvalidConnection`` for files of TLS that cannot be used."""
+    return HttpTarget(
+        url=snapshot_url(url),
+        timeout_seconds=timeout_seconds,
+        username=None if login is None else login.user,
+        password="" if login is None else login.secret(),
+        tls=None if tls is None else tls.context(),
+        max_bytes=_MOST_BYTES,
+    )
+
+
+async def read_exporter(target: HttpTarget, limits: Limits | None = None) -> Observed:
+    """
+    What an exporter shows now. Raises ``SourceError``.
+
+    Args:
+        target: Where it answers.
+        limits: The configured quotas, where they are known better; else the exporter's.
+
+    """
+    fetch = HttpFetch(target, _HINT)
+    try:
+        answer = await fetch.read()
+    except SourceDenied as error:
+        raise SourceDenied(f"{target.url}: {error} ({_LOGIN})") from error
+    finally:
+        await fetch.close()
+    return observed(answer, limits)
+
+
+def observed(answer: bytes, limits: Limits | None = None) -> Observed:
+    """The answer of ``/api/v1/snapshot`` as a snapshot. Raises ``SourceUnreadable`` when it is something else."""
+    try:
+        # not by pydantic's own parser, which refuses halves of surrogate pairs
+        document = _DOCUMENT.validate_python(json.loads(answer))
+        return _snapshot(document, limits)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    except (ValueError, KeyError, RecursionError) as error:
+        reason = str(error)
+    raise SourceUnreadable(
+        f"the answer is no snapshot of this release of quotascope ({shown(reason)}); {_HINT}"
+    )
+
+
+def _snapshot(document: SnapshotDocument, known: Limits | None) -> Observed:
+    health, limits, findings = document.health, known, list(document.health.findings)
+    count, total = len(document.entities), document.entities_total
+    if count < total:
+        findings.append(Catalog.API_ENTITIES_CUT.found(count=count, total=total))
+    if known is None and health.limits_known:
+        if len(document.rules) == document.rules_total:
+            limits = _limits(document)
+        else:
+            findings.append(Catalog.API_RULES_CUT.found(total=document.rules_total))
+    callback = any(node.quota_callback for node in health.nodes)
+    tables = deciding(known, callback_seen=callback)
+    usages = (_usage(entity) for entity in document.entities)
+    if known is not None:
+        usages = (_under(usage, tables) for usage in usages)
+    snapshot = Snapshot(
+        taken_at=health.taken_at,
+        shown=Columns.of(usages),
+        nodes=tuple(
+            NodeUsage(
+                broker=node.broker,
+                quota_callback=node.quota_callback,
+                delay_queue_size={
+                    _TYPES[label]: size
+                    for label, size in node.delay_queue_size.items()
+                    if size is not None
+                },
+                connections=ConnectionUsage(
+                    ips={
+                        ip: LimitedRate(rate=rate)
+                        for ip, rate in document.connections.get(
+                            node.broker, {}
+                        ).items()
+                    }
+                ),
+            )
+            for node in health.nodes
+        ),
+        sources=tuple(health.sources),
+        limits=limits,
+        limits_health=health.limits,
+    )
+    return snapshot, findings
+
+
+def _usage(given: EntityDocument) -> EntityUsage:
+    kind, rule = _TYPES[given.quota_type], None
+    if given.rule is not None:
+        level = Level(given.rule["level"])
+        entity = _entity(level, given.rule["user"], given.rule["client_id"])
+        percent = 100 if kind is QuotaType.REQUEST else 1
+        bound = None if given.limit is None else given.limit * percent
+        rule = Resolution(level=level, entity=entity, bound=bound)
+    elif LimitState(given.limit_state) is LimitState.UNLIMITED:
+        rule = NO_RULE
+    throttle_time = given.throttle_time_seconds
+    return EntityUsage(
+        entity=Entity(
+            broker=given.broker,
+            quota_type=kind,
+            user=given.user,
+            client_id=given.client_id,
+            resolution=rule,
+            limit=given.limit,
+            burst_tokens=given.burst_tokens,
+        ),
+        usage=given.usage,
+        throttle_time_seconds=throttle_time or 0.0,
+        throttle_known=throttle_time is not None,
+        tokens=given.tokens,
+        cause=None if given.cause is None else ThrottleCause(given.cause),
+    )
+
+
+def _under(usage: EntityUsage, limits: Limits | None) -> EntityUsage:
+    """The usage under limits that are known better than the exporter knows them."""
+    entity, rule, limit = usage.entity, None, None
+    if limits is not None:
+        rules = limits.rules.get(entity.quota_type, QuotaRules())
+        rule = rules.limit(entity.user, entity.client_id) or NO_RULE
+        if rule.bound is not None:
+            limit = in_base_unit(entity.quota_type, rule.bound)
+    return replace(usage, entity=replace(entity, resolution=rule, limit=limit))
+
+
+def _limits(document: SnapshotDocument) -> Limits:
+    health = document.health
+    rules = {kind: QuotaRules() for kind in QuotaType}
+    connections: dict[str, float] = {}
+    for rule in document.rules:
+        kind = QuotaType.of_quota_key(rule.key)
+        if kind is None:
+            connections[rule.ip] = rule.value
+        else:
+            entity = _entity(Level(rule.level), rule.user, rule.client_id)
+            rules[kind].set(entity, rule.value)
+    return Limits(
+        rules=rules,
+        connection_limits=connections,
+        nodes=health.settings,
+        read_at=health.limits.read_at or health.taken_at,
+    )
+
+
+def _entity(level: Level, user: str, client_id: str) -> QuotaEntity:
+    """The level separates a default from an entity that has its name."""
+    of_user: Name | None = DEFAULT if level in _DEFAULT_USER else user or None
+    of_client: Name | None = DEFAULT if level in _DEFAULT_CLIENT else client_id or None
+    return QuotaEntity(of_user, of_client)

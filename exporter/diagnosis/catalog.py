@@ -1,0 +1,262 @@
+"""
+Everything that quotascope finds wrong, missing or in order: one table for the doctor, ``status``, ``top``, the page, the JSON API and the log.
+
+A text is a sentence that names what it is about; the advice says what to do. Both are templates of `str.format`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, StrEnum, unique
+from typing import Final
+
+
+class FindingSeverity(StrEnum):
+    """How bad a finding is, from good to bad."""
+
+    OK = "ok"
+    NOTE = "note"
+    """Worth knowing; nothing needs to be done."""
+    WARNING = "warning"
+    """It works, but shows less than it could, or will stop working soon."""
+    ERROR = "error"
+    """It does not work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was checked, and the result."""
+
+    code: str
+    """What was found: the name of the catalog's entry in lower case, such as ``source_unreadable``. Never translated or reworded."""
+    severity: FindingSeverity
+    check: str
+    """The part that was checked, such as ``agents``."""
+    subject: str = ""
+    """Which one, such as the name of a source; empty where there is only one."""
+    text: str
+    """The evidence, in a sentence that also names the subject."""
+    advice: str = ""
+    """What to do; empty where there is nothing to do, or the text says it."""
+
+
+def worst(findings: Iterable[Finding]) -> FindingSeverity:
+    """The worst severity, ``OK`` without any finding."""
+    order = list(FindingSeverity)
+    severities = (finding.severity for finding in findings)
+    return max(severities, key=order.index, default=FindingSeverity.OK)
+
+
+_OK: Final = FindingSeverity.OK
+_NOTE: Final = FindingSeverity.NOTE
+_WARNING: Final = FindingSeverity.WARNING
+_ERROR: Final = FindingSeverity.ERROR
+
+
+# fmt: off
+@unique
+class Catalog(Enum):
+    """The severity, the check, the text and the advice of each finding."""
+
+    # any check of the doctor
+    CHECK_TIMED_OUT = _ERROR, "", "The check {subject} did not end within {seconds:g} s.", "Raise --timeout."
+    CHECK_FAILED = _ERROR, "", "{error}", ""
+    CHECK_DEFECT = (_ERROR, "",
+        "The check {subject} itself failed: {error}",
+        "This is a defect of quotascope: please report it.")
+
+    # configuration and the exporter itself
+    CONFIG_INVALID = (_ERROR, "configuration",
+        "{subject}: {problem}",
+        "`quotascope config example` prints every key with what it means.")
+    RELOAD_FAILED = (_ERROR, "configuration",
+        "The configuration cannot be used, so the previous one stays in force: {error}",
+        "Correct it and send SIGHUP again; `quotascope config check` shows whether it is valid.")
+    RESTART_NEEDED = (_WARNING, "configuration",
+        "These fields have changed, but take effect only after a restart: {fields}.",
+        "Restart the exporter.")
+    TASK_RESTARTED = (_WARNING, "exporter",
+        "The exporter's background task {subject!r} failed and was restarted {times} since the exporter started: what it keeps up to date may be out of date.",
+        "This is a defect of quotascope: please report it with the traceback in the exporter's log.")
+
+    # what a command reads of a running exporter
+    API_ENTITIES_CUT = (_WARNING, "exporter",
+        "The exporter sends {count} of its {total} entities, those with the highest utilization.",
+        "Read /api/v1/entities for the others, or the brokers with --source or --discover.")
+    API_RULES_CUT = (_WARNING, "exporter",
+        "The exporter has {total} configured quotas, which is more than it sends: limits and rules are unknown here.",
+        "Give --bootstrap-servers to read them from Kafka.")
+
+    # agents
+    NO_SOURCE = (_ERROR, "agents",
+        "No source is configured.",
+        "Name the agents of your brokers and controllers under `sources`, or let `discovery` find them.")
+    NO_SOURCE_FOUND = _ERROR, "agents", "No source was found.", "Check `discovery`."
+    SOURCE_UNREADABLE = _ERROR, "agents", "Source {subject!r} ({dialect}) cannot be read: {error}", ""
+    SOURCE_LATE = (_WARNING, "agents",
+        "Source {subject!r} ({dialect}) has not answered yet: its values are {age:.0f} s old.",
+        "Reduce what its agent writes, for example with the rules of `quotascope rules jmx-exporter`, or raise Prometheus's scrape_timeout.")
+    SOURCE_INCOMPLETE = _WARNING, "agents", "Source {subject!r} ({dialect}) gives less than it could.", "{remark}"
+    SOURCE_WITHOUT_ENTITIES = (_WARNING, "agents",
+        "Source {subject!r} ({dialect}) reports no client under a quota.",
+        "If there is traffic, {hint}.")
+    SOURCE_WITHOUT_QUEUES = (_WARNING, "agents",
+        "Source {subject!r} reports no delay queue of {types}, which every node has.",
+        "The agent's filter is too narrow: widen its policy (Jolokia), its rules or includeObjectNames (jmx_exporter) or its allowList (Strimzi); docs/dialects.md lists what is needed.")
+    SOURCE_READ = (_OK, "agents",
+        "Source {subject!r}: node {node} speaks {dialect}, {count} values in {seconds:.3f} s.",
+        "")
+    SOURCE_STANDS_BY = (_OK, "agents",
+        "Source {subject!r} stands by for node {node}, which is read through another source.",
+        "")
+    DIALECT_GAPS = (_NOTE, "agents",
+        "Source {subject!r}: {dialect} exports {missing}.",
+        "Use `quotascope rules jmx-exporter`, or Jolokia.")
+    DIALECT_GAPS_MATTER = (_WARNING, "agents",
+        "Source {subject!r}: {dialect} exports {missing}, though {count} mutation quotas are configured.",
+        "Use `quotascope rules jmx-exporter`, or Jolokia.")
+
+    # discovery
+    DISCOVERY_FAILED = (_ERROR, "discovery",
+        "Discovery ({subject}): {error}",
+        "The {count} nodes that it found last are still read; docs/discovery.md lists what it needs.")
+    DISCOVERY_WORKS = _OK, "discovery", "Discovery ({subject}) finds {count} nodes.", ""
+
+    # Kafka
+    NO_ADMIN_API = (_WARNING, "kafka",
+        "No Admin API is configured: limits, rules and utilization are unknown, and stale beans are shown as well.",
+        "Set kafka.bootstrap_servers.")
+    LIMITS_DENIED = _ERROR, "kafka", "The configured quotas may not be read: {error}{age}", ""
+    LIMITS_UNREACHABLE = (_ERROR, "kafka",
+        "The Admin API cannot be reached: {error}{age}",
+        "Check kafka.bootstrap_servers, security_protocol and the network.")
+    LIMITS_INCOMPLETE = (_WARNING, "kafka",
+        "Unknown: {subject}: {reason}",
+        "Limits and rules of clients are right; capacity, bursts, the usage of mutation quotas or the limits of connections, replication and remote storage may be missing.")
+    KAFKA_UNREACHABLE = _ERROR, "kafka", "{error}", "{hint}"
+    KAFKA_ANSWERS = _OK, "kafka", "Cluster {cluster} answers: {count} brokers{release}.", ""
+    KAFKA_TOO_OLD = (_WARNING, "kafka",
+        "Kafka {release} is older than every release that quotascope was tested with: it has no quota on controller mutations and IP addresses.",
+        "Expect fewer figures than the documentation lists.")
+    PERMISSION_GRANTED = _OK, "permissions", "{subject}: may read {what}.", ""
+    PERMISSION_MISSING = _ERROR, "permissions", "{subject}: may not read {what}; without them {lost}.", "{grant}"
+    PERMISSION_UNKNOWN = (_ERROR, "permissions",
+        "{subject}: could not read {what}: {error}",
+        "Check the brokers' logs and the network, then run this again.")
+
+    # quotas and entities
+    NO_QUOTA = (_WARNING, "quotas",
+        "No client quota is configured: Kafka measures no client until there is one.",
+        "Measure without limiting any client: `quotascope quotas set --measure-only` shows limits that no client reaches, and sets them with --apply.")
+    ONLY_STALE_BEANS = (_WARNING, "quotas",
+        "All {count} quota beans are left over from earlier rules.",
+        "They disappear an hour after their last request; current ones come with the next requests.")
+    NO_TRAFFIC = (_WARNING, "quotas",
+        "No traffic yet: no broker has measured a client under a quota{rules}.",
+        "A broker measures a client from its first request on, where a quota of that type exists.")
+    ENTITIES_FOLDED = (_WARNING, "quotas",
+        "There are more pairs of user and client-id than the metrics show one by one: {counts}. The {most} that matter most are shown, the rest together as {overflow}.",
+        "Raise cardinality.max_entities, or choose with include_users, exclude_client_ids and so on.")
+    ENTITIES_LEFT_OUT = (_WARNING, "quotas",
+        "All {count} quota entities are left out of the metrics: {excluded} by name, {idle} as idle.",
+        "Check the section cardinality of the configuration.")
+    CALLBACK_ENTITIES_FOLDED = (_WARNING, "quotas",
+        "Custom callbacks have more entities than the metrics show one by one: {counts}. The {most} that matter most are shown, the rest together as {overflow}.",
+        "Raise cardinality.max_entities, or let the callback use fewer tags.")
+    CALLBACK_DECIDES = (_WARNING, "quotas",
+        "Node {subject} leaves quotas to {callback}: limits, rules and utilization are unknown.",
+        "Usage and throttle times are shown; where the callback has tags of its own, in families that begin with kafka_quota_callback_.")
+    CALLBACK_TAGS_LEFT_OUT = (_WARNING, "quotas",
+        "Custom callbacks have too many tags; these are not shown: {tags}.",
+        "Entities that differ only in these tags are shown as one.")
+    CONTROLLER_NOT_READ = (_WARNING, "quotas",
+        "Node {subject}, the active controller, is not read: only it measures the usage of mutation quotas.",
+        "Add all controllers to `sources`.")
+    UTILIZATION_DIFFERS = (_WARNING, "quotas",
+        "Node {subject} reports another utilization (quota-utilization) for {count} entities than follows from the configured limits.",
+        "A limit was changed moments ago, or one side has missed a change: if this outlasts kafka.refresh_interval_seconds, compare `quotascope explain` with what the broker enforces.")
+    QUOTAS_MEASURED = _OK, "quotas", "{count} entities are measured; {limits}.", ""
+    RULES_DECIDE = _OK, "quotas", "Kafka's own rules decide: no broker has a client.quota.callback.class.", ""
+    LIMITS_OVERRULED = (_NOTE, "quotas",
+        "{count} of {total} limits have no effect on clients that send a client-id: {examples}.",
+        "Remove them, or the rule that overrules them: `quotascope explain` shows which of the eight levels decides.")
+    LIMITS_UNUSED = (_NOTE, "quotas",
+        "No client is measured under {count} of {total} limits now: {examples}.",
+        "Their clients send no requests now, or a name is misspelled: `quotascope quotas list` shows all limits.")
+
+    # windows and clocks
+    WINDOWS_DIFFER = (_WARNING, "windows",
+        "Brokers measure in windows of different length, so the same load looks different on them.",
+        "Set quota.window.num and quota.window.size.seconds to the same values on all brokers.")
+    WINDOW_NOT_COMPARED = (_NOTE, "windows",
+        "Brokers measure over the last {window:g} s: reads that are further apart miss bursts, and only scrapes read.",
+        "Scrape every {window:g} s or more often, or sample; give --scrape-interval for this check to compare.")
+    WINDOW_MISSED = (_WARNING, "windows",
+        "Brokers measure over the last {window:g} s, but are read every {every:g} s: bursts in between are not seen.",
+        "Set collection.sample_every_seconds to 5s, or scrape more often: docs/scrape-interval.md.")
+    WINDOW_COVERED = _OK, "windows", "Brokers measure over the last {window:g} s, and are read every {every:g} s.", ""
+    CLOCK_UNREADABLE = (_WARNING, "clocks",
+        "The clock of source {subject!r} could not be read: {problem}.",
+        "Check tls of this source.")
+    CLOCK_OFF = (_WARNING, "clocks",
+        "The clock of source {subject!r} is {off} {direction} this machine's.",
+        "Synchronize the clocks (NTP); otherwise logs, graphs and throttle times of the two do not line up.")
+    CLOCK_AGREES = _OK, "clocks", "The clock of source {subject!r} agrees with this machine's.", ""
+
+    # certificates and files
+    CERTIFICATE_UNREADABLE = (_WARNING, "certificates",
+        "{subject} presents something that is not a certificate.",
+        "Check which program listens there.")
+    CERTIFICATE_ENDED = _ERROR, "certificates", "The certificate of {subject} expired {days:.0f} days ago.", "Renew it."
+    CERTIFICATE_ENDS = (_WARNING, "certificates",
+        "The certificate of {subject} expires in {days:.0f} days.",
+        "Renew it in time.")
+    CERTIFICATE_VALID = _OK, "certificates", "The certificate of {subject} is valid for {days:.0f} more days.", ""
+    SECRET_READABLE = _WARNING, "secrets", "Every user of this machine can read {subject}.", "chmod o-rwx {subject}"
+
+    # where the exporter listens
+    PORT_ANY = _OK, "listening", "Any free port of {address} will be used.", ""
+    PORT_FREE = _OK, "listening", "{subject} is free.", ""
+    PORT_SERVED = _OK, "listening", "An exporter already runs on {subject}.", ""
+    PORT_SERVED_PROBABLY = (_NOTE, "listening",
+        "A server that wants a password answers on {subject}: probably this exporter.",
+        "")
+    PORT_TAKEN_PERHAPS = (_NOTE, "listening",
+        "{subject} is taken, perhaps by this exporter: a server that wants a client certificate cannot be asked.",
+        "")
+    PORT_TAKEN = _ERROR, "listening", "Another program listens on {subject}.", "Set server.port, or stop that program."
+    CANNOT_LISTEN = _ERROR, "listening", "Cannot listen on {subject}: {reason}.", "Check server.address."
+    TOO_FEW_FILES = (_WARNING, "listening",
+        "Only {most} connections can be open at once instead of {wanted} (server.max_connections): a process that is started like this one may open too few files.",
+        "{hint}")
+
+    # the OTLP receiver
+    PUSH_ACCEPTED = _OK, "otlp", "{subject} accepts pushes.", ""
+    PUSH_CONNECTS = _OK, "otlp", "{subject} accepts connections; the first push shows whether it accepts metrics.", ""
+    PUSH_DENIED = _ERROR, "otlp", "{subject} refuses the credentials: HTTP {status}.", "Check otlp.headers."
+    PUSH_REFUSED = (_ERROR, "otlp",
+        "{subject} answers HTTP {status} instead of 200.",
+        "Check otlp.endpoint and otlp.protocol: port 4318 with /v1/metrics is HTTP, 4317 is gRPC.")
+    PUSH_UNREACHABLE = (_ERROR, "otlp",
+        "{subject} cannot be reached: {reason}.",
+        "Check otlp.endpoint, and that the receiver runs.")
+
+    def __init__(self, severity: FindingSeverity, check: str, text: str, advice: str) -> None:
+        self.severity = severity
+        self.check = check
+        self.text = text
+        self.advice = advice
+
+    def found(self, subject: object = "", *, check: str = "", **evidence: object) -> Finding:
+        """A finding about a subject, with the evidence that its text and advice name; ``check`` is for entries of any check."""
+        given = {"subject": str(subject), **evidence}
+        return Finding(
+            code=self.name.lower(),
+            severity=self.severity,
+            check=self.check or check,
+            subject=str(subject),
+            text=self.text.format_map(given),
+            advice=self.advice.format_map(given),
+        )
+# fmt: on

@@ -1,0 +1,241 @@
+"""The doctor: everything that a configuration names is tried once, in checks that run side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar
+
+import structlog
+
+from quotascope.clients.errors import ClientError
+from quotascope.clients.quota_admin import QuotaAdmin
+
+from ..cardinality import Cardinality
+from ..collection.reads import Reads
+from ..config import Config, KafkaConfig, SourceConfig
+from ..discovery.discovery import build_roster
+from ..errors import ConfigError, ExporterError
+from ..join import Join
+from ..snapshot import LimitsHealth, Snapshot, SourceRead
+from ..threads import BlockingCalls
+from ..untrusted import shown
+from .catalog import Catalog, Finding
+from .certificates import certificates, secrets
+from .cluster import ClusterAnswers, ask, permissions, reachability, windows
+from .findings import agent_findings, discovery_findings, quota_findings
+from .probes import clocks, listening, receiver
+
+log = structlog.get_logger()
+
+Look: TypeAlias = Callable[[], Awaitable[Iterable[Finding]]]
+"""Makes the findings of one check. Raises ``ExporterError`` or ``ClientError`` when there can be none."""
+Progress: TypeAlias = Callable[[Sequence[str]], None]
+"""Is called with the checks that have not ended yet."""
+_Value = TypeVar("_Value")
+_PATIENCE_SECONDS: Final = 5.0
+"""For the slowest source, where collection.timeout_seconds allows it no more."""
+
+
+async def examine(
+    checks: Mapping[str, Look], seconds: float, progress: Progress = lambda _: None
+) -> list[Finding]:
+    """The findings of all checks, in their order; a check that takes longer than ``seconds`` is given up, and breaks no other."""
+    left = list(checks)
+
+    def ended(name: str, _: object) -> None:
+        left.remove(name)
+        progress(left)
+
+    progress(left)
+    tasks = []
+    for name, look in checks.items():
+        task = asyncio.create_task(_findings(name, look, seconds))
+        task.add_done_callback(partial(ended, name))
+        tasks.append(task)
+    return [finding for found in await asyncio.gather(*tasks) for finding in found]
+
+
+async def _findings(check: str, look: Look, seconds: float) -> list[Finding]:
+    try:
+        async with asyncio.timeout(seconds):
+            return list(await look())
+    except TimeoutError:
+        return [Catalog.CHECK_TIMED_OUT.found(check, check=check, seconds=seconds)]
+    except (ExporterError, ClientError) as error:
+        return [Catalog.CHECK_FAILED.found(check=check, error=shown(error))]
+    except Exception as error:
+        log.debug("a check failed unexpectedly", check=check, exc_info=True)
+        text = f"{type(error).__name__}: {shown(error)}"
+        return [Catalog.CHECK_DEFECT.found(check, check=check, error=text)]
+
+
+def checks_of(
+    evidence: Evidence,
+    environ: Mapping[str, str],
+    scraped_every_seconds: float | None = None,
+) -> dict[str, Look]:
+    """
+    All checks of a configuration by name, in the order in which they are shown.
+
+    Args:
+        evidence: What several of them share.
+        environ: The environment, which can name the receiver of pushes.
+        scraped_every_seconds: How often Prometheus scrapes, where that is known.
+
+    """
+    config = evidence.config
+
+    async def kafka() -> Iterable[Finding]:
+        answers = await evidence.cluster()
+        return [Catalog.NO_ADMIN_API.found()] if not answers else reachability(answers)
+
+    async def of_cluster(
+        view: Callable[[ClusterAnswers], Iterable[Finding]],
+    ) -> Iterable[Finding]:
+        answers = await evidence.answers()
+        return () if answers is None else view(answers)
+
+    async def discovery() -> Iterable[Finding]:
+        wanted = config.discovery.wanted
+        return discovery_findings(await evidence.snapshot()) if wanted else ()
+
+    async def agents() -> Iterable[Finding]:
+        snapshot = await evidence.snapshot()
+        return agent_findings(evidence.reads, snapshot.limits)
+
+    async def quotas() -> Iterable[Finding]:
+        return quota_findings(await evidence.snapshot())
+
+    async def of_nodes() -> Iterable[Finding]:
+        return await clocks([*config.sources, *await evidence.nodes()])
+
+    async def of_certificates() -> Iterable[Finding]:
+        return await certificates(config, await evidence.nodes())
+
+    async def of_files() -> Iterable[Finding]:
+        return secrets(config)
+
+    checks: dict[str, Look] = {
+        "kafka": kafka,
+        "permissions": lambda: of_cluster(permissions),
+        "discovery": discovery,
+        "agents": agents,
+        "quotas": quotas,
+        "windows": lambda: of_cluster(
+            lambda answers: windows(answers, config.collection, scraped_every_seconds)
+        ),
+        "clocks": of_nodes,
+        "certificates": of_certificates,
+        "secrets": of_files,
+        "listening": lambda: listening(config.server),
+    }
+    if config.otlp is not None:
+        checks["otlp"] = partial(receiver, config.otlp, environ)
+    return checks
+
+
+class Evidence:
+    """
+    What several checks look at: the cluster's answers, and one snapshot of everything.
+
+    Each is made when a check first needs it, also when that check is given up meanwhile, and all checks share it.
+
+    Args:
+        config: What to read.
+        open_admin: Opens the Admin API, which connects with its first call.
+        clock: Gives Unix time in seconds.
+
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        open_admin: Callable[[KafkaConfig], QuotaAdmin],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.config = config
+        self._open_admin = open_admin
+        self._clock = clock
+        self._tasks: dict[str, asyncio.Task[Any]] = {}
+        self._closing: list[Callable[[], Coroutine[object, object, object]]] = []
+        self.reads: Sequence[SourceRead] = ()
+        """What the snapshot was made of, once there is one."""
+        self._found: Sequence[SourceConfig] = ()
+
+    async def cluster(self) -> ClusterAnswers | None:
+        """The answers of the Admin API, None when none is configured. Raises ``ConfigError`` and ``ClientError``."""
+        return await self._once("cluster", self._ask)
+
+    async def answers(self) -> ClusterAnswers | None:
+        """The same, None as well when asking failed, which the check of Kafka reports."""
+        try:
+            return await self.cluster()
+        except (ClientError, ConfigError):
+            return None
+
+    async def nodes(self) -> Sequence[SourceConfig]:
+        """How the sources that discovery finds are read; none when it cannot look."""
+        if self.config.discovery.wanted:
+            try:
+                await self.snapshot()
+            except (ClientError, ConfigError):
+                return ()
+        return self._found
+
+    async def snapshot(self) -> Snapshot:
+        """Every source read once, joined with the limits. Raises ``ConfigError`` and ``ClientError``."""
+        return await self._once("snapshot", self._look)
+
+    async def close(self) -> None:
+        """Give up on what is under way, and release all connections."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        for close in self._closing:
+            await close()
+
+    async def _once(
+        self, name: str, make: Callable[[], Coroutine[object, object, _Value]]
+    ) -> _Value:
+        if name not in self._tasks:
+            self._tasks[name] = asyncio.create_task(make())
+        value: _Value = await asyncio.shield(self._tasks[name])
+        return value
+
+    async def _ask(self) -> ClusterAnswers | None:
+        if self.config.kafka is None:
+            return None
+        admin = self._open_admin(self.config.kafka)
+        calls = BlockingCalls("quotascope-doctor")
+        self._closing.append(lambda: calls.close(admin.close))
+        return await calls.run(lambda: ask(admin))
+
+    async def _look(self) -> Snapshot:
+        roster, discovery = build_roster(self.config, self._open_admin)
+        self._closing.append(roster.close)
+        if discovery is not None:
+            self._closing.append(discovery.close)
+            await discovery.refresh()
+        self._found = roster.found
+        async with roster.reading() as sources:
+            reads = Reads(self._clock)
+            self._closing.insert(0, lambda: reads.keep_only(()))
+            timeout = self.config.collection.timeout_seconds
+            reads.begin(sources, max(_PATIENCE_SECONDS, timeout))
+            await reads.done()
+        now = self._clock()
+        answers = await self.answers()
+        limits = answers.limits(now) if answers else None
+        health = LimitsHealth(
+            configured=self.config.kafka is not None,
+            read_at=None if limits is None else now,
+        )
+        self.reads = roster.once_each(reads.so_far())
+        joined = Join().snapshot(self.reads, limits, health, now)
+        capped = Cardinality(self.config.cardinality).apply(joined)
+        found = () if discovery is None else (*discovery.health.values(),)
+        return replace(capped, discoveries=found)

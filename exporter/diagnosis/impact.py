@@ -1,0 +1,198 @@
+"""Which entities and addresses are affected when the configured quotas change, as far as they are measured."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Final
+
+from quotascope.metrics import NO_RULE, QuotaType, Resolution, RuleTable
+from quotascope.quotas import IpEntity, QuotaSet, RuleChange, number_text
+
+from ..exposition.rows import in_base_unit
+from ..join.limiting import IpLimits
+from ..limits import CONNECTION_KEY
+from ..limits.model import DEFAULT_IP
+from ..snapshot import EntityUsage, NodeUsage
+from .units import measured as measured_text
+
+_FAR_BELOW: Final = 100
+_Tags = tuple[str, str]
+"""User and client-id as a broker measures them; empty for a dimension that it does not separate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impact:
+    """A new limit of one entity."""
+
+    quota_type: QuotaType
+    user: str
+    """Empty for a sum over users."""
+    client_id: str
+    """Empty for a sum over client-ids."""
+    usage: float | None
+    """The greatest of all brokers, in bytes/s, threads or mutations/s; None when it is not measured separately."""
+    before: Resolution | None
+    """None when brokers do not measure it separately: it is a part or a sum of entities that rules apply to."""
+    after: Resolution | None
+    """As ``before``."""
+    window_restarts: bool
+    """Whether brokers measure it under another name after the change, which begins with an empty window or a full bucket."""
+
+    @property
+    def utilization_after(self) -> float | None:
+        """Today's usage divided by the new limit; None without either."""
+        if self.usage is None or self.after is None or self.after.bound is None:
+            return None
+        return self.usage / in_base_unit(self.quota_type, self.after.bound)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IpImpact:
+    """A new limit of one address."""
+
+    ip: str
+    usage: float | None
+    """New connections/s, the greatest of all brokers; None when no broker reports any."""
+    before: float | None
+    """Connections/s per broker, infinite when unlimited; None when unknown, as a rule for the name of a host makes it."""
+    after: float | None
+    """As ``before``."""
+
+    @property
+    def utilization_after(self) -> float | None:
+        """Today's usage divided by the new limit; None without either."""
+        if self.usage is None or self.after is None:
+            return None
+        return self.usage / self.after if isfinite(self.after) else None
+
+
+def impacts(
+    old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]
+) -> list[Impact]:
+    """
+    All entities that get another rule, or another value of the same rule; the highest utilization after the change first.
+
+    Only entities that are measured under some quota are known: a client that no quota measures is not among them.
+    """
+    before, after = old.tables(), new.tables()
+    known = {(usage.entity.user, usage.entity.client_id) for usage in measured}
+    found = [
+        impact
+        for kind in QuotaType
+        if dict(before[kind]) != dict(after[kind])
+        for impact in _of_type(kind, before[kind], after[kind], known, measured)
+    ]
+    return sorted(
+        found, key=lambda each: (-(each.utilization_after or 0.0), each.after is None)
+    )
+
+
+def ip_impacts(
+    old: QuotaSet, new: QuotaSet, nodes: Sequence[NodeUsage]
+) -> list[IpImpact]:
+    """All measured addresses that get another limit. Brokers measure only addresses that already have a limit."""
+    rates: dict[str, list[float]] = defaultdict(list)
+    for node in nodes:
+        for ip, usage in node.connections.ips.items():
+            rates[ip] += [] if usage.rate is None else [usage.rate]
+    before, after = IpLimits(connection_rules(old)), IpLimits(connection_rules(new))
+    found = [
+        IpImpact(
+            ip=ip,
+            usage=max(rates[ip], default=None),
+            before=_ip_limit(before, ip),
+            after=_ip_limit(after, ip),
+        )
+        for ip in sorted(rates)
+        if _ip_limit(before, ip) != _ip_limit(after, ip)
+    ]
+    return sorted(found, key=lambda impact: -(impact.utilization_after or 0.0))
+
+
+def reaching(
+    changes: Iterable[RuleChange], measured: Sequence[EntityUsage]
+) -> list[str]:
+    """
+    New limits of clients that today's usage is not far below, a sentence for each.
+
+    They are compared with the sum of what one broker measures: a rule may measure together what is measured separately now.
+    """
+    used: dict[tuple[QuotaType, str], float] = defaultdict(float)
+    for usage in measured:
+        used[usage.entity.quota_type, usage.entity.broker] += max(0.0, usage.usage or 0)
+    return [
+        f"{change.key} {number_text(change.new)}: broker {broker} measures {measured_text(kind, amount)} now, more than a hundredth of it"
+        for change in changes
+        for (kind, broker), amount in used.items()
+        if kind.quota_key == change.key
+        and change.new is not None
+        and amount > in_base_unit(kind, change.new) / _FAR_BELOW
+    ]
+
+
+def connection_rules(quotas: QuotaSet) -> Mapping[str, float]:
+    """New connections/s by address; the default reads ``<default>``."""
+    return {
+        entity.ip if isinstance(entity.ip, str) else DEFAULT_IP: value
+        for entity, key, value in quotas.items_by_key()
+        if isinstance(entity, IpEntity) and key == CONNECTION_KEY
+    }
+
+
+def _of_type(
+    kind: QuotaType,
+    before: RuleTable,
+    after: RuleTable,
+    known: set[_Tags],
+    measured: Sequence[EntityUsage],
+) -> Iterator[Impact]:
+    greatest: dict[_Tags, float] = {}
+    for usage in measured:
+        entity, value = usage.entity, usage.usage
+        if entity.quota_type is kind and value is not None:
+            tags = entity.user, entity.client_id
+            greatest[tags] = max(value, greatest.get(tags, value))
+    decided = {
+        tags: (*_decided(before, tags), *_decided(after, tags))
+        for tags in sorted(known)
+    }
+    pairs_become = {each[2] for tags, each in decided.items() if all(tags)}
+    for tags, (old_tags, old, new_tags, new) in decided.items():
+        if (old_tags, old) == (new_tags, new) or old == new == NO_RULE:
+            continue
+        if old_tags == new_tags != tags and old_tags in known:
+            continue  # a part of another entity, which is listed
+        if old is None and (new is None or tags in pairs_become):
+            continue  # a sum of pairs, which are listed
+        yield Impact(
+            quota_type=kind,
+            user=tags[0],
+            client_id=tags[1],
+            usage=greatest.get(tags) if old_tags == tags else None,
+            before=old,
+            after=new,
+            window_restarts=old_tags != new_tags,
+        )
+
+
+def _decided(rules: RuleTable, known: _Tags) -> tuple[_Tags | None, Resolution | None]:
+    """
+    The tags under which a broker measures this, and the rule that applies.
+
+    No tags when it is not measured separately; no rule when that depends on the exact user and client-id.
+    """
+    if not rules.enabled:
+        return None, NO_RULE
+    user, client_id = known
+    tags = rules.metric_tags(user, client_id) if user and client_id else known
+    if not rules.would_record(*tags):
+        return None, None
+    return tags, rules.limit(*tags) or NO_RULE
+
+
+def _ip_limit(rules: IpLimits, ip: str) -> float | None:
+    limit = rules.limit(ip)
+    return inf if limit is None and not rules.may_limit(ip) else limit

@@ -1,0 +1,215 @@
+"""What the doctor tries over the network: the agents' clocks, the exporter's own address, and the OTLP receiver."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Final
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from quotascope.clients.errors import ClientError
+
+from ..config import OtlpConfig, OtlpProtocol, ServerConfig, SourceConfig
+from ..errors import ConfigError
+from ..os_reason import os_reason
+from ..otlp.push import OtlpReceiver
+from ..otlp.settings import receiver_of
+from ..tls import tls_of
+from ..untrusted import shown
+from ..web.connection import advice_of_files, most_connections
+from ..web.settings import load_web_settings
+from .catalog import Catalog, Finding
+from .units import seconds
+
+_TOLERANCE_SECONDS: Final = 2.0
+"""``Date`` has whole seconds, and an answer takes a moment."""
+_SECONDS: Final = 3.0
+_HTTPS: Final = 443
+_OK: Final = 200
+_DENIED: Final = (401, 403)
+_REFUSALS: Final = (*_DENIED, 421)
+
+
+async def clocks(
+    configs: Iterable[SourceConfig], clock: Callable[[], float] = time.time
+) -> list[Finding]:
+    """Compare each agent's clock, which is its node's, with this machine's. Agents that send no time are left out."""
+    found = await asyncio.gather(*(_clock(config, clock) for config in configs))
+    return [finding for finding in found if finding is not None]
+
+
+async def _clock(config: SourceConfig, clock: Callable[[], float]) -> Finding | None:
+    try:
+        tls = tls_of(config.tls).context() if config.tls else True
+    except (ClientError, OSError, ValueError) as error:
+        return Catalog.CLOCK_UNREADABLE.found(config.label, problem=error)
+    timeout = aiohttp.ClientTimeout(total=config.timeout_seconds)
+    asked_at = clock()
+    try:
+        # without credentials: an answer that refuses has the time as well
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.head(config.url, ssl=tls, allow_redirects=False) as answer,
+        ):
+            date = answer.headers.get("Date")
+    except (aiohttp.ClientError, OSError, ValueError):
+        return None  # the check of the agents gives the reason
+    return clock_compared(config.label, date, asked_at, clock())
+
+
+def clock_compared(
+    source: str, date: str | None, asked_at: float, answered_at: float
+) -> Finding | None:
+    """
+    Whether two clocks agree; None when the agent sent no time.
+
+    Args:
+        source: the agent's source.
+        date: the header ``Date`` of its answer.
+        asked_at: Unix time in seconds here, before the answer.
+        answered_at: the same after it.
+
+    """
+    try:
+        at = parsedate_to_datetime(date or "").timestamp()
+    except (ValueError, OverflowError):  # the latter of a year of twenty digits
+        return None
+    behind, ahead = asked_at - 1 - at, at - answered_at
+    off = max(behind, ahead)
+    if off <= _TOLERANCE_SECONDS:
+        return Catalog.CLOCK_AGREES.found(source)
+    direction = "behind" if behind > ahead else "ahead of"
+    return Catalog.CLOCK_OFF.found(source, off=seconds(off), direction=direction)
+
+
+async def listening(server: ServerConfig) -> list[Finding]:
+    """
+    Whether the exporter can listen, or already does, and whether enough connections can be open at once.
+
+    Raises ``ConfigError`` for mistakes in the web config file.
+    """
+    if server.web_config_file is not None:
+        load_web_settings(server.web_config_file)
+    findings = [await _address(server)]
+    wanted = server.max_connections
+    most = most_connections(wanted)
+    if most < wanted:
+        advice = advice_of_files(wanted)
+        hint = f"{advice[0].upper()}{advice[1:]}."
+        findings.append(
+            Catalog.TOO_FEW_FILES.found(most=most, wanted=wanted, hint=hint)
+        )
+    return findings
+
+
+async def _address(server: ServerConfig) -> Finding:  # noqa: PLR0911 - one for each finding
+    if server.port == 0:
+        return Catalog.PORT_ANY.found(address=server.address)
+    place = f"{server.address} port {server.port}"
+    error = await asyncio.to_thread(_bind_error, server.address, server.port)
+    if error is None:
+        return Catalog.PORT_FREE.found(place)
+    if error.errno != errno.EADDRINUSE:
+        return Catalog.CANNOT_LISTEN.found(place, reason=os_reason(error))
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.address, server.address)  # noqa: S104 - compared, not bound
+    host = f"[{host}]" if ":" in host else host
+    for scheme in ("http", "https"):
+        status, text = await _get(f"{scheme}://{host}:{server.port}/-/healthy")
+        if text == "healthy\n":
+            return Catalog.PORT_SERVED.found(place)
+        if status in _REFUSALS:
+            return Catalog.PORT_SERVED_PROBABLY.found(place)
+    if server.web_config_file is not None:
+        return Catalog.PORT_TAKEN_PERHAPS.found(place)
+    return Catalog.PORT_TAKEN.found(place)
+
+
+def _bind_error(address: str, port: int) -> OSError | None:
+    try:
+        family, kind, protocol, _, at = socket.getaddrinfo(
+            address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(at)
+            tried.listen()
+    except OSError as error:
+        return error
+    return None
+
+
+async def _get(url: str) -> tuple[int, str]:
+    """Status and beginning of an answer of this machine; 0 without one."""
+    trusting = ssl.create_default_context()  # only the kind of answer matters
+    trusting.check_hostname = False
+    trusting.verify_mode = ssl.CERT_NONE
+    timeout = aiohttp.ClientTimeout(total=_SECONDS)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.get(url, ssl=trusting, allow_redirects=False) as answer,
+        ):
+            return answer.status, (await answer.content.read(100)).decode("latin-1")
+    except (aiohttp.ClientError, OSError, ValueError):
+        return 0, ""
+
+
+async def receiver(config: OtlpConfig, environ: Mapping[str, str]) -> list[Finding]:
+    """
+    Whether the OpenTelemetry receiver accepts a request without metrics, as it would accept others; over gRPC, connect only.
+
+    Raises ``ConfigError`` when a file or a variable cannot be used.
+    """
+    try:
+        target = receiver_of(config, environ)
+        tls = None
+        if target.endpoint.startswith("https"):
+            tls = ssl.create_default_context(cafile=target.tls.ca_file)
+            if target.tls.cert_file is not None:
+                tls.load_cert_chain(target.tls.cert_file, target.tls.key_file)
+    except (OSError, ValueError) as error:
+        raise ConfigError("otlp", [shown(error)]) from None
+    try:
+        async with asyncio.timeout(target.timeout_seconds):
+            if target.protocol is OtlpProtocol.GRPC:
+                parts = urlsplit(target.endpoint)
+                port = parts.port or (_HTTPS if tls else 80)
+                _, writer = await asyncio.open_connection(parts.hostname, port, ssl=tls)
+                writer.close()
+                return [Catalog.PUSH_CONNECTS.found(target.place)]
+            return [await _posted(target, tls)]
+    except TimeoutError:
+        reason = f"no answer within {target.timeout_seconds:g} s"
+    except aiohttp.ClientConnectorError as error:
+        reason = shown(os_reason(error.os_error))
+    except OSError as error:
+        reason = shown(os_reason(error))
+    except aiohttp.ClientError as error:
+        reason = shown(error)
+    return [Catalog.PUSH_UNREACHABLE.found(target.place, reason=reason)]
+
+
+async def _posted(target: OtlpReceiver, tls: ssl.SSLContext | None) -> Finding:
+    headers = {**target.headers, "Content-Type": "application/x-protobuf"}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(
+            target.endpoint,
+            data=b"",
+            headers=headers,
+            ssl=True if tls is None else tls,
+            allow_redirects=False,
+        ) as answer,
+    ):
+        status = answer.status
+    if status == _OK:
+        return Catalog.PUSH_ACCEPTED.found(target.place)
+    entry = Catalog.PUSH_DENIED if status in _DENIED else Catalog.PUSH_REFUSED
+    return entry.found(target.place, status=status)

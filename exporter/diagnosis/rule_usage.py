@@ -1,0 +1,139 @@
+"""The configured rules, each with the entities that it applies to now, and how close they are to the limit."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import TypeAlias
+
+import numpy as np
+
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, host_address, is_address
+from quotascope.quotas import Entity, IpEntity, overruling_rules
+
+from ..join.limiting import NO_RULES
+from ..limits import CONNECTION_KEY, Limits
+from ..limits.model import DEFAULT_IP
+from ..snapshot import EntityUsage, NodeUsage, Snapshot, Usages
+from .trails import used_part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IpUsage:
+    """New connections of one address to one broker."""
+
+    broker: str
+    ip: str
+    rate: float | None
+    """Connections/s; None when the node reports none."""
+    limit: float
+
+    @property
+    def utilization(self) -> float | None:
+        """Usage divided by limit; None without usage."""
+        return None if self.rate is None else self.rate / self.limit
+
+
+Hit: TypeAlias = EntityUsage | IpUsage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleUsage:
+    """One configured quota, and the entities that it applies to now."""
+
+    entity: Entity
+    key: str
+    """Such as ``producer_byte_rate``."""
+    value: float
+    """In Kafka's unit, per broker."""
+    hits: Sequence[Hit] | None = ()
+    """
+    What is measured under it, by broker; the highest utilization first.
+
+    None when that is unknown: nothing was measured, a custom quota callback decides, or the rule is for the name of a host.
+    """
+    overruled_by: QuotaEntity | None = None
+    """The rule that applies in its place to every client that sends a client-id; None when it applies to some."""
+
+    @property
+    def fullest(self) -> float | None:
+        """The greatest known utilization of the limit, or of the burst, among the hits; None when there is none, or it is unknown."""
+        hits = self.hits or ()
+        if isinstance(hits, Usages):
+            greatest = float(np.fmax.reduce(hits.columns.used[hits.rows]))
+            return None if isnan(greatest) else greatest
+        used = (_used(hit) for hit in hits)
+        return max((part for part in used if part is not None), default=None)
+
+
+def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
+    """Every rule, by quota type; without a snapshot, hits are unknown."""
+    nodes = None if snapshot is None else snapshot.nodes
+    hits = None
+    if snapshot is not None and not any(n.quota_callback for n in snapshot.nodes):
+        hits = _client_hits(snapshot.measured)
+    rules = []
+    for kind in QuotaType:
+        table = limits.rules.get(kind, NO_RULES)
+        overruling = overruling_rules(table)
+        rules += [
+            RuleUsage(
+                entity=entity,
+                key=kind.quota_key,
+                value=bound,
+                hits=None if hits is None else hits.get((kind, entity), ()),
+                overruled_by=overruling.get(entity),
+            )
+            for entity, bound in table.items()
+        ]
+    return rules + _connection_rules(limits.connection_limits, nodes)
+
+
+def _client_hits(usages: Usages) -> Mapping[tuple[QuotaType, QuotaEntity], Usages]:
+    """What is measured under each rule, the highest utilization first."""
+    columns, entities = usages.columns, usages.columns.layout.entities
+    rows_of: dict[tuple[QuotaType, QuotaEntity], list[int]] = defaultdict(list)
+    for row in usages.rows:
+        rule = entities[row].resolution
+        if rule is not None and rule.entity is not None:
+            rows_of[entities[row].quota_type, rule.entity].append(row)
+    used = np.nan_to_num(columns.used, nan=0.0)
+    hits: dict[tuple[QuotaType, QuotaEntity], Usages] = {}
+    for key, rows in rows_of.items():
+        fullest_first = np.argsort(-used[rows], kind="stable")
+        hits[key] = Usages(columns, np.array(rows)[fullest_first])
+    return hits
+
+
+def _connection_rules(
+    rules: Mapping[str, float], nodes: Sequence[NodeUsage] | None
+) -> list[RuleUsage]:
+    """Rules for addresses. A broker looks up a rule for the name of a host itself, so its hits are unknown."""
+    owners = {host_address(name): name for name in rules if is_address(name)}
+    hits: dict[str, list[IpUsage]] = defaultdict(list)
+    for node in nodes or ():
+        for ip, usage in node.connections.ips.items():
+            name = owners.get(ip, DEFAULT_IP)
+            if name in rules:
+                hits[name].append(
+                    IpUsage(
+                        broker=node.broker, ip=ip, rate=usage.rate, limit=rules[name]
+                    )
+                )
+    return [
+        RuleUsage(
+            entity=IpEntity(DEFAULT if name == DEFAULT_IP else name),
+            key=CONNECTION_KEY,
+            value=rate,
+            hits=None
+            if nodes is None or not (name == DEFAULT_IP or is_address(name))
+            else tuple(sorted(hits[name], key=lambda hit: -(_used(hit) or 0.0))),
+        )
+        for name, rate in rules.items()
+    ]
+
+
+def _used(hit: Hit) -> float | None:
+    return hit.utilization if isinstance(hit, IpUsage) else used_part(hit)

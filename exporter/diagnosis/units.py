@@ -1,0 +1,263 @@
+"""
+Numbers, names and counts of quotas as a person reads them.
+
+Four things are never written alike: what is unknown (``?`` among numbers, ``unknown`` among words), what is ``unlimited``,
+zero (``0 s``), and what does not apply (``-``), such as the used part of no limit.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from quotascope.metrics import DefaultType, Level, QuotaType, Resolution
+
+from ..snapshot import (
+    TYPES,
+    Entity,
+    EntityUsage,
+    LimitState,
+    Snapshot,
+    ThrottleCause,
+    Usages,
+)
+from ..untrusted import one_line
+
+UNKNOWN_NUMBER: Final = "?"
+UNKNOWN: Final = "unknown"
+UNLIMITED: Final = "unlimited"
+NOT_APPLICABLE: Final = "-"
+
+_UNITS = {
+    QuotaType.PRODUCE: "B/s",
+    QuotaType.FETCH: "B/s",
+    QuotaType.REQUEST: "thr",
+    QuotaType.CONTROLLER_MUTATION: "mut/s",
+}
+_SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+_LEVELS = list(Level)
+_MOST = 9.995
+_TEN = 9.995
+_HUNDRED = 99.95
+
+
+def usage_of_limit(usage: EntityUsage) -> str:
+    """
+    Usage and limit in one unit, the larger one's; bytes/s, threads (``thr``) or mutations/s by quota type.
+
+    ``2.10 / 2.00 MB/s``, ``? / 1.00 MB/s`` where the broker gave no usage, ``0.08 / ? thr`` where the limit is unknown, and
+    ``0.08 thr unlimited``.
+    """
+    entity, amount_used = usage.entity, usage.usage
+    limit, kind = entity.limit, entity.quota_type
+    factor, prefix = _scale(kind, max(abs(amount_used or 0.0), limit or 0.0))
+    used = UNKNOWN_NUMBER if amount_used is None else digits(amount_used / factor)
+    unit = f"{prefix}{_UNITS[kind]}"
+    if entity.limit_state is LimitState.UNLIMITED:
+        return f"{used} {unit} {UNLIMITED}"
+    allowed = UNKNOWN_NUMBER if limit is None else digits(limit / factor)
+    return f"{used} / {allowed} {unit}"
+
+
+def limit_name(entity: Entity) -> str:
+    """The limit of an entity alone: ``250 kB/s``, ``unlimited`` or ``unknown``."""
+    if entity.limit is not None:
+        return measured(entity.quota_type, entity.limit)
+    unknown = entity.limit_state is LimitState.UNKNOWN
+    return UNKNOWN if unknown else UNLIMITED
+
+
+def used_name(entity: Entity, used: float | None) -> str:
+    """
+    The used part of an entity's limit, in percent.
+
+    ``-`` where there is no limit to use a part of, ``?`` where the limit or the usage is unknown.
+    """
+    if used is not None:
+        return percent(used)
+    unlimited = entity.limit_state is LimitState.UNLIMITED
+    return NOT_APPLICABLE if unlimited else UNKNOWN_NUMBER
+
+
+def amount(quota_type: QuotaType | None, value: float) -> str:
+    """
+    A configured value in a readable unit.
+
+    >>> amount(QuotaType.FETCH, 250_000.0), amount(QuotaType.REQUEST, 20.0), amount(None, 5.0)
+    ('250 kB/s', '0.20 thr', '5.00 conn/s')
+
+    Args:
+        quota_type: says what `value` is: bytes/s, percent of a thread, mutations/s; connections/s when None.
+        value: in Kafka's unit.
+
+    """
+    if quota_type is None:
+        return f"{digits(value)} conn/s"
+    return measured(
+        quota_type, value / 100 if quota_type is QuotaType.REQUEST else value
+    )
+
+
+def measured(quota_type: QuotaType, value: float) -> str:
+    """
+    A measured amount, or a limit as it is compared with such.
+
+    >>> measured(QuotaType.REQUEST, 0.2), measured(QuotaType.PRODUCE, 2_104_000.0)
+    ('0.20 thr', '2.10 MB/s')
+
+    Args:
+        quota_type: gives the unit: bytes/s, threads or mutations/s.
+        value: in that unit.
+
+    """
+    factor, prefix = _scale(quota_type, abs(value))
+    return f"{digits(value / factor)} {prefix}{_UNITS[quota_type]}"
+
+
+def percent(ratio: float | None) -> str:
+    """
+    A ratio in percent, in four characters at most.
+
+    >>> percent(0.984), percent(123.0), percent(-40.0), percent(None)
+    ('98%', '999+', '<0%', '')
+    """
+    if ratio is None:
+        return ""
+    if ratio < 0:
+        return "<0%"
+    return f"{ratio:.0%}" if ratio < _MOST else "999+"
+
+
+def seconds(value: float | None) -> str:
+    """
+    A duration in s; None when unknown.
+
+    >>> seconds(0.2), seconds(135.0), seconds(0.0), seconds(None)
+    ('0.20 s', '135 s', '0 s', '?')
+    """
+    if value is None:
+        return UNKNOWN_NUMBER
+    return f"{digits(value)} s" if value else "0 s"
+
+
+def entity_name(
+    user: str | DefaultType | None, client_id: str | DefaultType | None
+) -> str:
+    """
+    A quota entity, measured or configured; None and "" stand for a dimension that it does not have.
+
+    Measured without either, it is that of the clients that send no client-id.
+
+    >>> from quotascope.metrics import DEFAULT
+    >>> entity_name("etl", "spark"), entity_name("etl", ""), entity_name(None, DEFAULT)
+    ('etl / spark', 'user etl', 'client <default>')
+    """
+    if user and client_id:
+        return f"{_name(user)} / {_name(client_id)}"
+    if user:
+        return f"user {_name(user)}"
+    return f"client {_name(client_id)}" if client_id else "empty client-id"
+
+
+def rule_name(resolution: Resolution | None) -> str:
+    """The rule that decides: its place among Kafka's eight levels, 1 being the strongest, and its entity; None when unknown."""
+    if resolution is None:
+        return UNKNOWN
+    if resolution.entity is None:
+        return "no rule"
+    place = level_place(resolution.level)
+    return f"{place} {entity_name(resolution.entity.user, resolution.entity.client_id)}"
+
+
+def rule_or_cause(usage: EntityUsage) -> str:
+    """The rule that applies to an entity, or the other quota that it is throttled by."""
+    if usage.cause is ThrottleCause.CONTROLLER_MUTATION:
+        return "throttled by a mutation quota"
+    if usage.cause is ThrottleCause.UNKNOWN:
+        return "unknown: its own quota or a mutation quota"
+    return rule_name(usage.entity.resolution)
+
+
+def throttle_name(usage: EntityUsage) -> str:
+    """The throttle time of an entity: ``0.20 s``, ``0 s`` or ``unknown``."""
+    known = usage.throttle_known
+    return seconds(usage.throttle_time_seconds) if known else UNKNOWN
+
+
+def level_place(level: Level) -> int:
+    """The place of a level among Kafka's eight, 1 being the strongest."""
+    return _LEVELS.index(level) + 1
+
+
+def level_name(resolution: Resolution | None) -> str:
+    """The level of the rule that decides, as the label `level` has it; None when unknown."""
+    return UNKNOWN if resolution is None else resolution.level.value
+
+
+def short_type(quota_type: QuotaType) -> str:
+    """The quota type as the label `quota_type` has it, but in one word."""
+    mutation = quota_type is QuotaType.CONTROLLER_MUTATION
+    return "mutation" if mutation else quota_type.label
+
+
+def digits(value: float) -> str:
+    """
+    Three digits of a number, or all of its whole ones.
+
+    >>> digits(0.125), digits(12.345), digits(2383.9)
+    ('0.12', '12.3', '2384')
+    """
+    size = abs(value)
+    decimals = 2 if size < _TEN else 1 if size < _HUNDRED else 0
+    return f"{value:.{decimals}f}"
+
+
+def left_out(snapshot: Snapshot) -> str:
+    """How many and why, such as ``200 folded, 30 idle``; empty when all are shown."""
+    folds = snapshot.folds
+    counts = (
+        (folds.overflow + snapshot.callbacks.folded, "folded"),
+        (folds.excluded, "excluded"),
+        (folds.idle, "idle"),
+    )
+    return ", ".join(f"{count} {what}" for count, what in counts if count)
+
+
+def limits_unknown(usages: Usages) -> int:
+    """How many entities may have a limit that is not known, so that their utilization is not known either."""
+    return len(usages.where(usages.columns.layout.limits_unknown))
+
+
+def throttles_unknown(usages: Usages) -> int:
+    """How many entities may be throttled although no agent reports it; without mutations, since their delays count as request throttles."""
+    columns = usages.columns
+    mutation = TYPES.index(QuotaType.CONTROLLER_MUTATION)
+    reported_here = columns.layout.types != mutation
+    return len(usages.where(reported_here & np.isnan(columns.throttle_time)))
+
+
+def muted(snapshot: Snapshot) -> str:
+    """
+    How many connections no node reads from at this moment.
+
+    ``unknown`` when no node reports its delay queues, and ``3 (1 of 2 nodes report it)`` when only some do, which not every
+    dialect exports.
+    """
+    reporting = [node for node in snapshot.nodes if node.delay_queue_size]
+    if not reporting:
+        return UNKNOWN
+    total = f"{sum(sum(node.delay_queue_size.values()) for node in reporting):.0f}"
+    if len(reporting) == len(snapshot.nodes):
+        return total
+    return f"{total} ({len(reporting)} of {len(snapshot.nodes)} nodes report it)"
+
+
+def _name(name: str | DefaultType) -> str:
+    return one_line(name) if isinstance(name, str) else "<default>"
+
+
+def _scale(quota_type: QuotaType, value: float) -> tuple[float, str]:
+    if _UNITS[quota_type] != "B/s":
+        return 1.0, ""
+    return next((scale for scale in _SCALES if value >= scale[0]), (1.0, ""))

@@ -1,0 +1,219 @@
+"""Which requests are answered: by host name, user, number at once and rate; and the headers of every answer."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import ipaddress
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from multidict import CIMultiDict
+
+from ..logs import RateLimitedLog
+from .connection import HttpConnection
+from .passwords import Passwords, TooManyLogins
+from .settings import WebSettings
+from .web_config import RateLimitConfig
+
+ALWAYS: Final = frozenset({"/-/healthy", "/-/ready"})
+"""Health checks, which are cheap and decide on restarts: no limit applies to them."""
+SCRAPES: Final = frozenset({"/metrics"})
+"""They have a limit of their own, so that readers of pages keep no scraper out."""
+DEFAULTS: Final = {
+    "Server": "quotascope",  # and not which version of what
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "deny",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+"""Headers of every answer that does not set its own; the page's policy allows its own style and script."""
+_CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="quotascope", charset="UTF-8"'}
+_MOMENTS_LATER: Final = {"Retry-After": "1"}
+
+
+class AccessPolicy:
+    """
+    Passes requests on to the application, or refuses them.
+
+    A page that a browser loaded from another site can point its own host name to this address (DNS rebinding) and read
+    the answers as its own. It cannot choose the ``Host`` header, which is checked for that reason.
+
+    Args:
+        settings: Returns the current settings of the web config file.
+        most: How many scrapes are answered at once, and how many other requests.
+        listening: The address that is listened on. On a loopback address only ``localhost`` and IP addresses
+            are answered, unless ``allowed_hosts`` names others; elsewhere any host name is answered.
+        allowed_hosts: Host names that are answered besides IP addresses and ``localhost``; empty for the default.
+        clock: Steady seconds.
+
+    """
+
+    def __init__(
+        self,
+        settings: Callable[[], WebSettings],
+        most: int,
+        listening: str,
+        allowed_hosts: Sequence[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        found = _address(listening)
+        loopback = listening == "localhost" if found is None else found.is_loopback
+        self._any_host = not allowed_hosts and not loopback
+        # "" is HTTP/1.0 without a Host header, which no browser speaks
+        self._hosts = {"", "localhost", *(n.lower().rstrip(".") for n in allowed_hosts)}
+        self._passwords = Passwords()
+        self._clock = clock
+        self._tokens: float | None = None
+        """Of the rate limit, at ``_counted_at``; None while there is no limit."""
+        self._counted_at = 0.0
+        self._most = most
+        self._scrapes, self._pages = asyncio.Semaphore(most), asyncio.Semaphore(most)
+        self._other_host = RateLimitedLog("requests for another host were refused")
+        self._wrong_login = RateLimitedLog("logins were refused")
+        self._busy = RateLimitedLog("too many passwords to check at once")
+
+    async def answer(
+        self, request: web.Request, handler: Handler
+    ) -> web.StreamResponse:
+        """What ``handler`` answers, or a refusal; either with the headers of every answer."""
+        try:
+            response = (
+                self._wrong_form(request)
+                or await self._not_logged_in(request)
+                or await self._within_limits(request, handler)
+            )
+        except web.HTTPException as error:
+            self.put_headers(error.headers)
+            raise
+        self.put_headers(response.headers)
+        return response
+
+    def put_headers(self, headers: CIMultiDict[str]) -> None:
+        """Complete the headers of an answer; those of the web config file take precedence."""
+        for name, value in DEFAULTS.items():
+            headers.setdefault(name, value)
+        configured = self._settings().config.http_server_config.headers
+        for name, value in configured.items():
+            if value:
+                headers[name] = value
+
+    def _wrong_form(self, request: web.Request) -> web.Response | None:
+        """Refuse a request with a body, or for another host; it has cost nothing but its head until then."""
+        if isinstance(request.protocol, HttpConnection):
+            request.protocol.head_received(body=request.body_exists)
+        if request.body_exists:
+            return refusal(413, "nothing here takes a body")
+        host = host_name(request.headers.get("Host", ""))
+        if self._any_host or host in self._hosts or _address(host) is not None:
+            return None
+        self._other_host.add(address=request.remote, host=host)
+        return refusal(
+            421,
+            "this host name is not served; server.allowed_hosts lists those that are",
+        )
+
+    async def _not_logged_in(self, request: web.Request) -> web.Response | None:
+        """Refuse a request without a valid user and password, if there are users."""
+        users = self._settings().config.basic_auth_users
+        if not users:
+            return None
+        given = credentials(request.headers.get("Authorization", ""))
+        address = request.remote or ""
+        try:
+            if given is not None:
+                if await self._passwords.accept(users, *given, address):
+                    return None
+                # without the user's name: it may be a password typed into the wrong field
+                self._wrong_login.add(address=address)
+        except TooManyLogins:
+            self._busy.add(address=address)
+            return refusal(503, "too many passwords to check at once", _MOMENTS_LATER)
+        return refusal(401, "user and password, please", _CHALLENGE)
+
+    async def _within_limits(
+        self, request: web.Request, handler: Handler
+    ) -> web.StreamResponse:
+        """What ``handler`` answers; a refusal when there are too many requests."""
+        if request.path in ALWAYS:
+            return await handler(request)
+        if not self._take_token(self._settings().config.rate_limit):
+            return refusal(429, "the rate limit is reached", _MOMENTS_LATER)
+        places = self._scrapes if request.path in SCRAPES else self._pages
+        if places.locked():
+            text = f"{self._most} such requests are being answered already"
+            return refusal(503, text, _MOMENTS_LATER)
+        await places.acquire()  # at once, for one is free
+        try:
+            return await handler(request)
+        finally:  # an answer is made to its end, though its client hung up
+            if isinstance(request.protocol, HttpConnection):
+                request.protocol.until_taken(places.release)
+            else:
+                places.release()
+
+    def _take_token(self, limit: RateLimitConfig) -> bool:
+        """Whether the rate limit allows one more request (token bucket)."""
+        if limit.interval is None:
+            self._tokens = None
+            return True
+        at = self._clock()
+        if self._tokens is None:
+            self._tokens, self._counted_at = limit.burst, at
+        grown = self._tokens + (at - self._counted_at) / limit.interval
+        self._tokens, self._counted_at = min(limit.burst, grown), at
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+
+def refusal(
+    status: int, text: str, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    """
+    The answer to a request that is refused, after which the connection ends.
+
+    Else its client could send hundreds of requests at once and take no answer: the connection, and what is counted as
+    under way with it, would be held until the deadline for taking an answer.
+    """
+    answer = web.Response(status=status, text=f"{status}: {text}\n", headers=headers)
+    answer.force_close()
+    return answer
+
+
+def host_name(header: str) -> str:
+    """The host of a ``Host`` header, without its port, in lower case."""
+    text = header.strip().lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0].rstrip(".")
+
+
+def credentials(header: str) -> tuple[str, bytes] | None:
+    """User and password of an ``Authorization`` header (RFC 7617); None when it has none."""
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        decoded = base64.b64decode(token.strip(), validate=True)
+        user, colon, password = decoded.partition(b":")
+        return (user.decode(), password) if colon else None
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _address(
+    host: str,
+) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None

@@ -1,0 +1,138 @@
+"""The HTTP server: listens, and gives every connection and request the limits and rules of this room."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any, Final, cast
+
+import structlog
+from aiohttp import web
+
+from ..config import ServerConfig
+from ..errors import CannotListen
+from ..logs import RateLimitedLog
+from ..os_reason import os_reason
+from .access import AccessPolicy
+from .connection import (
+    ConnectionPool,
+    HttpConnection,
+    ServerLimits,
+    connections_within,
+)
+from .settings import settings_of
+
+log = structlog.get_logger()
+
+_BACKLOG: Final = 128
+"""Connections that the kernel queues, and that asyncio accepts in one turn of its loop."""
+
+
+class HttpServer:
+    """
+    Serves an application on one address.
+
+    asyncio accepts the connections and aiohttp speaks HTTP; the places, deadlines, certificates and access rules are
+    ours. Raises ``ConfigError`` when the web config file cannot be used.
+    """
+
+    def __init__(
+        self, config: ServerConfig, limits: ServerLimits | None = None
+    ) -> None:
+        self._config = config
+        self._limits = limits or ServerLimits(
+            connections=connections_within(config.max_connections),
+            requests=config.max_requests,
+        )
+        self._settings = settings_of(config)
+        self._pool = ConnectionPool(self._limits.connections)
+        self._access = AccessPolicy(
+            self._settings, self._limits.requests, config.address, config.allowed_hosts
+        )
+        self._runner: web.AppRunner | None = None
+        self._listener: asyncio.Server | None = None
+        self._cannot_accept = RateLimitedLog("connections cannot be accepted", "error")
+
+    async def open(self, app: web.Application, grace_seconds: float) -> str:
+        """
+        Listen, and answer with ``app``; returns the URL for a program on this machine. Raises ``CannotListen``.
+
+        ``grace_seconds`` is how long ``close`` waits for requests in progress.
+        """
+        self._runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=grace_seconds
+        )
+        await self._runner.setup()
+        http = cast("web.Server", self._runner.server)
+        # around the application and not as its middlewares: it answers `Expect` before those
+        http.request_handler = partial(
+            self._access.answer, handler=http.request_handler
+        )
+        self._listener = await self._listen(http)
+        host, port = self._listener.sockets[0].getsockname()[:2]
+        url = url_of("http" if self._settings().tls is None else "https", host, port)
+        users = len(self._settings().config.basic_auth_users)
+        log.info("listening", url=url, users=users or "anybody")
+        return url
+
+    async def close(self) -> None:
+        """Accept no more connections, and wait for requests in progress."""
+        loop = asyncio.get_running_loop()
+        if self._listener is not None:
+            for each in self._listener.sockets:
+                loop.remove_reader(each.fileno())
+            await asyncio.sleep(0)  # else asyncio loses what it has just accepted
+            self._listener.close()
+            loop.set_exception_handler(None)
+        await self._pool.end_handshakes()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _listen(self, http: web.Server) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        address, port = self._config.address, self._config.port
+        try:
+            listener = await loop.create_server(
+                lambda: HttpConnection(
+                    http,
+                    self._pool,
+                    self._access.put_headers,
+                    self._limits,
+                    self._settings,
+                ),
+                address,
+                port,
+                backlog=_BACKLOG,
+            )
+        except (OSError, ValueError) as error:  # ValueError: not a valid host name
+            reason = os_reason(error) if isinstance(error, OSError) else str(error)
+            raise CannotListen(
+                f"cannot listen on {address} port {port}: {reason}"
+            ) from None
+        loop.set_exception_handler(self._on_loop_error)
+        return listener
+
+    def _on_loop_error(
+        self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]
+    ) -> None:
+        """
+        Handle what asyncio reports about its loop: that it cannot accept, because no file descriptor is left.
+
+        asyncio tries again after a second; until then the connection that has waited longest is closed.
+        """
+        error = context.get("exception")
+        if "socket.accept()" not in context["message"] or not isinstance(
+            error, OSError
+        ):
+            loop.default_exception_handler(context)
+            return
+        self._cannot_accept.add(reason=os_reason(error), connections=len(self._pool))
+        self._pool.make_room()
+
+
+def url_of(scheme: str, host: str, port: int) -> str:
+    """The URL that a program on this machine can open, for an address that is listened on."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host)  # noqa: S104 - compared, not bound
+    if shown is None:
+        shown = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{shown}:{port}"

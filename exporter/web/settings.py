@@ -1,0 +1,248 @@
+"""The settings of a web config file, which are read again when it, or a file that it names, changes."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import ssl
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+from pydantic import ValidationError
+
+from ..config import ServerConfig
+from ..config.file import ConfigDocument, read_document
+from ..config.load import Origins, problems
+from ..errors import ConfigError
+from ..os_reason import os_reason
+from .web_config import (
+    CLIENT_AUTH,
+    OPENSSL_SUITES,
+    REQUIRE_AND_VERIFY,
+    TLS13,
+    VERIFY_IF_GIVEN,
+    TlsServerConfig,
+    WebConfig,
+)
+
+log = structlog.get_logger()
+
+_VERIFICATION: Final = {
+    VERIFY_IF_GIVEN: ssl.CERT_OPTIONAL,
+    REQUIRE_AND_VERIFY: ssl.CERT_REQUIRED,
+}
+_VERSIONS: Final = {"TLS12": ssl.TLSVersion.TLSv1_2, TLS13: ssl.TLSVersion.TLSv1_3}
+_NAMES: Final = {"DNS", "email", "IP Address", "URI"}
+"""Kinds of subject alternative names that ``client_allowed_sans`` compares."""
+_SWITCHED: Final = (
+    "tls_server_config was added or removed: turning TLS on or off needs a restart"
+)
+_OPENED: Final = "{field} {what}: to allow more clients, restart the exporter; a file that is half written looks the same"
+_AGAIN_AFTER_SECONDS: Final = 5.0
+
+_Signature = tuple[tuple[int, int, int] | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSettings:
+    """A web config file that was read without mistakes."""
+
+    config: WebConfig = field(default_factory=WebConfig)
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    """None for plain HTTP."""
+    files: tuple[Path, ...] = ()
+    """The file and those that it names."""
+
+
+def settings_of(config: ServerConfig) -> Callable[[], WebSettings]:
+    """A function that returns the current settings of the web config file. Raises ``ConfigError``."""
+    if config.web_config_file is None:
+        settings = WebSettings()
+        return lambda: settings
+    return WatchedSettings(config.web_config_file).now
+
+
+def load_web_settings(path: Path) -> WebSettings:
+    """The settings of a web config file. Raises ``ConfigError`` with all mistakes at once."""
+    config = checked(path, read_document(path, None))
+    tls = config.tls_server_config
+    if tls is None:
+        return WebSettings(config=config, files=(path,))
+    try:
+        context = server_context(tls)
+    except ValueError as error:
+        raise ConfigError(str(path), [str(error)]) from None
+    named = (tls.cert_file, tls.key_file, tls.client_ca_file)
+    files = (path, *(each for each in named if each is not None))
+    return WebSettings(config=config, tls=context, files=files)
+
+
+def checked(path: Path, document: ConfigDocument) -> WebConfig:
+    """The content of the file, without reading the files that it names. Raises ``ConfigError``."""
+    found = [(line, f"line {line}: {text}") for line, text in document.problems]
+    try:
+        config = WebConfig.model_validate(
+            document.data, context={"folder": path.parent}
+        )
+    except ValidationError as error:
+        origins = Origins(lines=document.lines, root=WebConfig)
+        found.extend(problems(error, origins))
+    if found:
+        in_order = sorted(found, key=lambda problem: problem[0])
+        raise ConfigError(str(path), [text for _, text in in_order]) from None
+    return config
+
+
+def server_context(config: TlsServerConfig) -> ssl.SSLContext:
+    """The context for the server's side. Raises ``ValueError``, which names the key, when a file or suite cannot be used."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = _VERSIONS[config.min_version]
+    context.maximum_version = _VERSIONS[config.max_version]
+    if not config.prefer_server_cipher_suites:
+        context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
+    else:
+        context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    suites = ":".join(
+        OPENSSL_SUITES[name] for name in config.cipher_suites if name in OPENSSL_SUITES
+    )
+    if suites:
+        context.set_ciphers(suites)
+    elif config.cipher_suites:  # none that TLS 1.2 knows
+        if config.max_version != TLS13:
+            raise ValueError(
+                "tls_server_config.cipher_suites has none for max_version TLS12"
+            )
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+    try:
+        # an empty password instead of None: OpenSSL would ask on the terminal
+        context.load_cert_chain(config.cert_file, config.key_file, "")
+    except OSError as error:
+        raise ValueError(
+            f"tls_server_config.cert_file and key_file: {config.cert_file} with {config.key_file} cannot be used"
+            f" ({os_reason(error)}): both must be PEM, belong together, and the key have no password"
+        ) from None
+    verification = _VERIFICATION.get(config.client_auth_type)
+    if verification is not None:
+        context.verify_mode = verification
+        file = config.client_ca_file
+        try:
+            context.load_verify_locations(file, cadata=config.client_ca)
+        except OSError as error:
+            raise ValueError(
+                f"tls_server_config.client_ca_file: {file or 'client_ca'} cannot be used ({os_reason(error)})"
+            ) from None
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def is_allowed(transport: asyncio.BaseTransport, allowed: tuple[str, ...]) -> bool:
+    """
+    Whether ``client_allowed_sans`` allows the client of a connection.
+
+    It does when it is empty, when the client showed no certificate (then none was required), or when it has one of the
+    subject alternative names of the client's certificate.
+    """
+    if not allowed:
+        return True
+    certificate = transport.get_extra_info("peercert")
+    return not certificate or bool(alternative_names(certificate) & set(allowed))
+
+
+def alternative_names(certificate: Mapping[str, Any]) -> set[str]:
+    """The DNS names, e-mail and IP addresses and URIs of a certificate as Python's ssl returns it."""
+    names = set()
+    for kind, name in certificate.get("subjectAltName", ()):
+        if kind == "IP Address":
+            try:
+                names.add(str(ipaddress.ip_address(name.strip())))
+            except ValueError:
+                names.add(name)
+        elif kind in _NAMES:
+            names.add(name)
+    return names
+
+
+class WatchedSettings:
+    """
+    The current settings of a web config file.
+
+    When the file cannot be used any more, that is logged once, and the last valid settings stay: neither a certificate
+    that does not match its key yet nor a typing error changes who can connect. Raises ``ConfigError`` when it cannot
+    be used at first. ``clock`` returns steady seconds.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
+        self._clock = clock
+        self._settings, self._seen = _loaded(path)
+        self._problem: str | None = None
+        self._again_at = float("inf")
+
+    def now(self) -> WebSettings:
+        """The settings; looks at the files, and reads them when they changed."""
+        seen = _signature(self._settings.files)
+        if seen != self._seen or self._clock() >= self._again_at:
+            self._seen = seen
+            self._read()
+        return self._settings
+
+    def _read(self) -> None:
+        try:
+            settings, seen = _loaded(self._path)
+            _refuse_loosened(self._path, settings, self._settings)
+        except ConfigError as error:
+            problem = str(error)
+        else:
+            self._settings, self._seen = settings, seen
+            self._problem, self._again_at = None, float("inf")
+            log.info("the web config file was read again", path=str(self._path))
+            return
+        if problem != self._problem:
+            log.error("the web config file cannot be used any more: the last good one stays", error=problem)  # fmt: skip
+        self._problem = problem
+        # a file that it names may come later, and is not looked at yet
+        self._again_at = self._clock() + _AGAIN_AFTER_SECONDS
+
+
+def _loaded(path: Path) -> tuple[WebSettings, _Signature]:
+    """The settings, and the signature of their files before they were read, so that no change is missed."""
+    before = _signature(load_web_settings(path).files)
+    return load_web_settings(path), before
+
+
+def _refuse_loosened(path: Path, new: WebSettings, old: WebSettings) -> None:
+    """Raise ``ConfigError`` for changes that need a restart: TLS on or off, and all that allows more clients."""
+    if (new.tls is None) is not (old.tls is None):
+        raise ConfigError(str(path), [_SWITCHED])
+    loosened: list[tuple[str, str]] = []
+    if old.config.basic_auth_users and not new.config.basic_auth_users:
+        loosened.append(("basic_auth_users", "is empty"))
+    now, before = new.config.tls_server_config, old.config.tls_server_config
+    if now is not None and before is not None:
+        kind = now.client_auth_type
+        if CLIENT_AUTH.index(kind) < CLIENT_AUTH.index(before.client_auth_type):
+            loosened.append(("client_auth_type", f"is {kind} now"))
+        if before.client_allowed_sans and not now.client_allowed_sans:
+            loosened.append(("client_allowed_sans", "is empty"))
+    if loosened:
+        texts = [_OPENED.format(field=field, what=what) for field, what in loosened]
+        raise ConfigError(str(path), texts)
+
+
+def _signature(files: Iterable[Path]) -> _Signature:
+    """Differs once a file, or what a link leads to, is another one."""
+    found: list[tuple[int, int, int] | None] = []
+    for file in files:
+        try:
+            state = os.stat(file)  # noqa: PTH116 - half the price, for each request
+        except OSError:
+            found.append(None)
+        else:
+            found.append((state.st_mtime_ns, state.st_size, state.st_ino))
+    return tuple(found)

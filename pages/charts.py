@@ -1,0 +1,303 @@
+"""
+Charts as SVG: usage against limits, bars, hours of the week, and a timeline.
+
+Their colors and lines are those of `STYLE` in `style.py`. Names in them are untrusted; `element` escapes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from .markup import element
+from .scales import LinearScale, clock, round_seconds, round_times, round_values
+from .style import SERIES
+from .words import moment, seconds, shown
+
+Format = Callable[[float], str]
+"""Writes a value with its unit."""
+_WIDTH: Final = 1150
+
+
+def key(name: str, mark: Element) -> Element:
+    """An entry of a legend; the mark has 22 times 10 pixels."""
+    svg = element("svg", mark, class_="key", viewBox="0 0 22 10")
+    return element("span", svg, f" {name}")
+
+
+def swatch(color: str) -> Element:
+    """A mark of a legend in one color."""
+    return element("rect", width=22, height=10, fill=color)
+
+
+def share_bar(part: float, color: str) -> Element:
+    """A small bar within a table, 0 to 1 of its width."""
+    bar = element("rect", width=100 * part, height=10, fill=color)
+    return element("svg", bar, class_="share", viewBox="0 0 100 10", preserveAspectRatio="none")  # fmt: skip
+
+
+def _chart(width: float, height: float, title: str, kind: str = "chart") -> Element:
+    svg = element("svg", class_=kind, viewBox=f"0 0 {width} {height}", role="img")
+    svg.append(element("title", title))
+    return svg
+
+
+# Lines
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 86, 1130, 12, 250
+_LINE_HEIGHT: Final = 276
+_ABOVE_PEAK: Final = 1.08
+_TOUCHING: Final = 0.01
+_FAR_ABOVE: Final = 3.0
+"""A limit more than this many times the peak is left out: it would flatten the usage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """Rates over time, in pieces of equal length."""
+
+    begin_ms: int
+    """ms since 1970, UTC."""
+    end_ms: int
+    piece_ms: int
+    times_ms: Sequence[int]
+    """When each piece begins; pieces without usage are missing."""
+    mean: Sequence[float]
+    """Empty where pieces are shorter than the window that a peak is the mean of."""
+    peak: Sequence[float]
+    """The highest rate in each piece."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitLine:
+    """A horizontal line across a line chart."""
+
+    name: str
+    value: float
+    """In the unit of the curve."""
+    color: int
+    """Number of its color; from the ninth on, colors repeat with dashes."""
+
+    def mark(self, **place: float | str) -> Element:
+        """A line or path with its color and dashes."""
+        dashes = "" if self.color < SERIES else "6 4"
+        kind = "path" if "d" in place else "line"
+        return element(kind, class_=f"limit s{self.color % SERIES}", stroke_dasharray=dashes, **place)  # fmt: skip
+
+
+def line_chart(
+    curve: Curve, limits: Sequence[LimitLine], unit: Format, zone: tzinfo = UTC
+) -> tuple[Element, Sequence[LimitLine]]:
+    """
+    Draw the mean and the peak of each piece, and a line for each limit.
+
+    Args:
+        curve: the usage.
+        limits: one for each candidate.
+        unit: writes rates beside the axis.
+        zone: time zone of the labels below the axis.
+
+    Returns:
+        The drawing, and the limits that are too far above the peak to be on it.
+
+    """
+    peak = max(curve.peak, default=0.0)
+    drawn = [each for each in limits if each.value <= _FAR_ABOVE * peak or peak <= 0]
+    top = max([peak, *(each.value for each in drawn)], default=0.0) * _ABOVE_PEAK or 1.0
+    begin, end = curve.begin_ms, max(curve.end_ms, curve.begin_ms + 1)
+    times = LinearScale(begin, end, _LEFT, _RIGHT)
+    heights = LinearScale(0.0, top, _BOTTOM, _TOP)
+    title = f"Usage from {moment(begin, zone)} to {moment(end, zone)}"
+    svg = _chart(_WIDTH, _LINE_HEIGHT, title)
+    for value in round_values(top):
+        y = heights(value)
+        svg.append(element("line", class_="grid", x1=_LEFT, x2=_RIGHT, y1=y, y2=y))
+        svg.append(element("text", unit(value), class_="tick end", x=_LEFT - 8, y=y + 4))  # fmt: skip
+    for time in round_times(begin, end):
+        x, label = times(time), clock(time, end - begin, zone)
+        svg.append(element("line", class_="grid", x1=x, x2=x, y1=_BOTTOM, y2=_BOTTOM + 5))  # fmt: skip
+        svg.append(element("text", label, class_="tick middle", x=x, y=_BOTTOM + 20))
+    svg.extend(_usage(curve, times, heights))
+    for limit in drawn:
+        y = heights(limit.value)
+        title = f"{shown(limit.name)}: {unit(limit.value)}"
+        line = limit.mark(x1=_LEFT, x2=_RIGHT, y1=y, y2=y)
+        svg.append(element("g", element("title", title), line))
+    return svg, [limit for limit in limits if limit not in drawn]
+
+
+def _usage(curve: Curve, times: LinearScale, heights: LinearScale) -> Iterator[Element]:
+    """The peaks as areas with flat tops, and the means as a line that breaks where a piece is missing."""
+    floor = heights(0.0)
+    spans = [(times(time), times(time + curve.piece_ms)) for time in curve.times_ms]
+    areas = (
+        f"M{left:.1f} {floor:.1f}V{heights(value):.1f}H{right:.1f}V{floor:.1f}Z"
+        for (left, right), value in zip(spans, curve.peak, strict=True)
+        if value > 0
+    )
+    yield element("path", class_="peak", d="".join(areas))
+    if not curve.mean:
+        return
+    steps, end = [], -1.0
+    for (left, right), value in zip(spans, curve.mean, strict=True):
+        move = "L" if abs(left - end) < _TOUCHING else "M"
+        steps.append(f"{move}{left:.1f} {heights(value):.1f}H{right:.1f}")
+        end = right
+    yield element("path", class_="mean", d="".join(steps))
+
+
+# Bars
+
+_BAR_ROW: Final = 24
+_BAR_LEFT, _BAR_WIDTH = 340, 640
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartBar:
+    """A bar with a name at its left and its value at its right."""
+
+    name: str
+    value: float
+    text: str
+    """The value with its unit."""
+    color: int
+
+
+def bar_chart(bars: Sequence[ChartBar], title: str) -> Element:
+    """Draw bars below each other, the longest across the whole width; a value of 0 or below has no length."""
+    most = max((bar.value for bar in bars), default=0.0) or 1.0
+    svg = _chart(_WIDTH, len(bars) * _BAR_ROW + 4, title)
+    for row, bar in enumerate(bars):
+        top = row * _BAR_ROW
+        width = max(0.0, bar.value / most) * _BAR_WIDTH
+        svg.append(
+            element(
+                "g",
+                element("title", f"{shown(bar.name, 200)}: {bar.text}"),
+                element("text", shown(bar.name, 50), class_="end", x=_BAR_LEFT - 10, y=top + 16),
+                element("rect", class_=f"f{bar.color % SERIES}", x=_BAR_LEFT, y=top + 4, width=width, height=_BAR_ROW - 8, rx=2),
+                element("text", bar.text, x=_BAR_LEFT + width + 8, y=top + 16),
+            )
+        )  # fmt: skip
+    return svg
+
+
+# Hours of the week
+
+DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+HOURS: Final = 24
+_CELL_LEFT, _CELL_TOP, _CELL_WIDTH, _CELL_HEIGHT = 44, 20, 33, 22
+_FAINTEST: Final = 0.08
+
+
+def heat_map(values: Sequence[float], unit: Format, title: str) -> Element:
+    """
+    Draw the 168 hours of a week, the darker the higher the value.
+
+    Args:
+        values: Monday 00h first; NaN for an hour without data, which is not drawn as 0.
+        unit: writes a value in the tooltip of its hour.
+        title: of the drawing.
+
+    """
+    width = _CELL_LEFT + HOURS * _CELL_WIDTH + 4
+    svg = _chart(width, _CELL_TOP + len(DAYS) * _CELL_HEIGHT + 4, title, "heat")
+    for hour in range(0, HOURS, 3):
+        x = _CELL_LEFT + hour * _CELL_WIDTH + _CELL_WIDTH / 2
+        svg.append(element("text", f"{hour:02}h", class_="tick middle", x=x, y=13))
+    most = max((value for value in values if math.isfinite(value)), default=0.0) or 1.0
+    for day, name in enumerate(DAYS):
+        y = _CELL_TOP + day * _CELL_HEIGHT
+        svg.append(element("text", name, class_="tick end", x=_CELL_LEFT - 8, y=y + 15))
+        for hour in range(HOURS):
+            value = values[day * HOURS + hour]
+            cell = element("rect", x=_CELL_LEFT + hour * _CELL_WIDTH, y=y, width=_CELL_WIDTH, height=_CELL_HEIGHT)  # fmt: skip
+            if math.isnan(value):
+                cell.set("class", "blank")
+                about = "no data"
+            else:
+                part = min(1.0, max(0.0, value / most))
+                cell.set("class", "cell")
+                cell.set("fill-opacity", f"{_FAINTEST + (1 - _FAINTEST) * part:.3f}")
+                about = unit(value)
+            svg.append(element("g", element("title", f"{name} {hour:02}h: {about}"), cell))  # fmt: skip
+    return svg
+
+
+# Timeline
+
+_LANE_LEFT, _LANE_WIDTH, _LANE_RIGHT = 250, 870, 30
+_AXIS: Final = 26
+_ROW, _GAP = 14, 8
+_THINNEST: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A bar of a timeline. Times are seconds since its beginning."""
+
+    began: float
+    ended: float
+    color: str
+    title: str
+    """Shown as the tooltip."""
+    marked: float = 0.0
+    """Seconds of it that are marked, at most all; drawn from its beginning, as it is not known when they were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """Rows of spans with a name at the left."""
+
+    label: str
+    rows: list[list[Span]]
+
+    @property
+    def height(self) -> int:
+        """In pixels, with the gap below it."""
+        return len(self.rows) * _ROW + _GAP
+
+
+def timeline_chart(lanes: Iterable[Lane], length: float, mark: str) -> Element:
+    """
+    Draw lanes below an axis of seconds.
+
+    Args:
+        lanes: from top to bottom.
+        length: seconds of the axis, above 0.
+        mark: color of the marked part of spans.
+
+    """
+    lanes = tuple(lanes)
+    height = _AXIS + sum(lane.height for lane in lanes) + _GAP
+    svg = _chart(_LANE_LEFT + _LANE_WIDTH + _LANE_RIGHT, height, "Timeline")
+    times = LinearScale(0.0, length, _LANE_LEFT, _LANE_LEFT + _LANE_WIDTH)
+    for time in round_seconds(length):
+        x, label = times(time), f"+{seconds(time)}" if time else "0"
+        svg.append(element("line", class_="grid", x1=x, x2=x, y1=_AXIS, y2=height))
+        svg.append(element("text", label, class_="tick middle", x=x, y=_AXIS - 8))
+    top = _AXIS + _GAP
+    for lane in lanes:
+        svg.append(element("text", lane.label, class_="end", x=_LANE_LEFT - 10, y=top + _ROW - 3))  # fmt: skip
+        for row, spans in enumerate(lane.rows):
+            svg.extend(_span(span, times, top + row * _ROW, mark) for span in spans)
+        top += lane.height
+    return svg
+
+
+def _span(span: Span, times: LinearScale, top: int, mark: str) -> Element:
+    x = times(span.began)
+    width = max(_THINNEST, times(span.ended) - x)
+    group = element(
+        "g",
+        element("title", span.title),
+        element("rect", x=x, y=top, width=width, height=_ROW - 2, fill=span.color, rx=1),
+    )  # fmt: skip
+    if span.marked:
+        width = max(_THINNEST, times(span.began + span.marked) - x)
+        group.append(element("rect", x=x, y=top + _ROW - 7, width=width, height=5, fill=mark))  # fmt: skip
+    return group

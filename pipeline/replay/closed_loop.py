@@ -1,0 +1,419 @@
+"""
+Closed loop: a throttled connection's next request comes later, and is measured later (`plan.Mode.CLOSED_LOOP`).
+
+Every connection has one next request; a heap orders them by time. Sensors are those of the open loop, driven in the order of the
+replay's own time. One candidate at a time: its throttles make its arrivals.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .compiled import Codes, Flags, Floats, Ints, kernel, run
+from .connections import Connections, connections_of
+from .ledger import (
+    UNSENT,
+    UNSENT_BYTES,
+    Booked,
+    ReplayLedger,
+    book_activity,
+    book_delay,
+    book_mutes,
+    book_refusal,
+    book_throttle,
+    booked_of,
+    cell_of,
+    enter_free,
+    joined,
+    new_ledger,
+    stronger,
+)
+from .mutations import (
+    BURST_SPREADING,
+    PERMISSIVE,
+    POLICIES,
+    STRICT,
+    Buckets,
+    Spreads,
+    new_state,
+    spread,
+    take,
+)
+from .plan import MEASURED, ReplayPlan
+from .rate import SensorWindows, add, empty_windows, measure
+from .requests import (
+    FETCH,
+    KINDS,
+    MUTATION,
+    NO_KIND,
+    REQUEST,
+    RequestColumns,
+    TableSizes,
+    is_timed,
+)
+from .throttle import low_bits, rate_throttle
+
+_MOST_PART = 2.0**62
+
+
+class Heap(NamedTuple):
+    """Entries in heap order; of equal times the lower number comes first."""
+
+    times: Ints
+    numbers: Ints
+    size: Ints
+    """One element."""
+
+
+Heap.WRITTEN = True  # type: ignore[attr-defined]
+
+
+def new_heap(most: int) -> Heap:
+    """Return an empty heap with room for that many entries."""
+    return Heap(
+        np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(1, np.int64)
+    )
+
+
+@kernel
+def push(heap: Heap, time_ms: int, number: int) -> None:
+    """Add an entry."""
+    place = heap.size[0]
+    heap.size[0] = place + 1
+    while place > 0:
+        above = (place - 1) // 2
+        if not _is_before(time_ms, number, heap.times[above], heap.numbers[above]):
+            break
+        heap.times[place] = heap.times[above]
+        heap.numbers[place] = heap.numbers[above]
+        place = above
+    heap.times[place] = time_ms
+    heap.numbers[place] = number
+
+
+@kernel
+def pop(heap: Heap) -> tuple[int, int]:
+    """Take the first entry out."""
+    first_ms, first = heap.times[0], heap.numbers[0]
+    size = heap.size[0] - 1
+    heap.size[0] = size
+    time_ms, number = heap.times[size], heap.numbers[size]
+    place = 0
+    while True:
+        below = 2 * place + 1
+        if below >= size:
+            break
+        if below + 1 < size and _is_before(
+            heap.times[below + 1],
+            heap.numbers[below + 1],
+            heap.times[below],
+            heap.numbers[below],
+        ):
+            below += 1
+        if not _is_before(heap.times[below], heap.numbers[below], time_ms, number):
+            break
+        heap.times[place] = heap.times[below]
+        heap.numbers[place] = heap.numbers[below]
+        place = below
+    heap.times[place] = time_ms
+    heap.numbers[place] = number
+    return first_ms, first
+
+
+@kernel
+def _is_before(time_ms: int, number: int, other_ms: int, other: int) -> bool:
+    return time_ms < other_ms or (time_ms == other_ms and number < other)
+
+
+class LoopLimits(NamedTuple):
+    """What one candidate allows, by kind and pair."""
+
+    sensors: Codes
+    """Number of the sensor or bucket, negative without a limit."""
+    limits: Floats
+    parts: Ints
+    """By pair: most bytes of one Fetch, what all whole windows allow."""
+    samples: int
+    window_ms: int
+    policy: int
+
+
+class Pending(NamedTuple):
+    """What requests have still to bring, and what comes next."""
+
+    left: Ints
+    """By request: bytes that a Fetch has still to bring."""
+    held: Flags
+    """By request: 1 if it was counted as delayed."""
+    timed: Flags
+    """By request: 1 if its thread time was charged, of a Fetch in parts that of the part to come."""
+    heap: Heap
+
+
+Pending.WRITTEN = True  # type: ignore[attr-defined]
+
+
+class ClosedLoop(NamedTuple):
+    """All that the replay of one candidate needs; its ledger has one trial for each pair."""
+
+    requests: RequestColumns
+    connections: Connections
+    limits: LoopLimits
+    windows: SensorWindows
+    buckets: Buckets
+    spreads: Spreads
+    pending: Pending
+    ledger: ReplayLedger
+    sizes: TableSizes
+
+
+class RequestVerdict(NamedTuple):
+    """What the broker decides on a request."""
+
+    throttled_by: int
+    throttle_ms: int
+    size: int
+    """Bytes that were charged."""
+    place: int
+    """The window that was charged, negative for none."""
+    refused: bool
+
+
+@kernel
+def replay_candidate(loop: ClosedLoop) -> None:
+    """Replay all groups, one after the other."""
+    connection = 0
+    heads, heap = loop.connections.heads, loop.pending.heap
+    while connection < len(heads):
+        following = loop.connections.groups[connection]
+        for member in range(connection, following):
+            if heads[member] >= 0:
+                push(heap, loop.requests.times[heads[member]], heads[member])
+        while heap.size[0] > 0:
+            now_ms, number = pop(heap)
+            if number >= len(loop.requests.times):
+                _charge_network(loop, number - len(loop.requests.times), now_ms)
+            elif now_ms > loop.connections.ends[loop.requests.connections[number]]:
+                _give_up(loop, number)
+            else:
+                _decide(loop, number, now_ms)
+        connection = following
+
+
+@kernel
+def _charge_network(loop: ClosedLoop, row: int, now_ms: int) -> None:
+    limits = loop.limits
+    sensor = limits.sensors[REQUEST * loop.sizes.pairs + loop.requests.pairs[row]]
+    if sensor >= 0:
+        value = loop.connections.networks[row]
+        add(loop.windows, sensor, value, now_ms, limits.samples, limits.window_ms)
+
+
+@kernel
+def _decide(loop: ClosedLoop, row: int, now_ms: int) -> None:
+    requests, pair = loop.requests, loop.requests.pairs[row]
+    book_activity(loop.ledger, loop.sizes, pair, now_ms)
+    late_ms = now_ms - requests.times[row]
+    loop.ledger.late[pair] = max(loop.ledger.late[pair], late_ms)
+    verdict = _judge(loop, row, now_ms)
+    if verdict.throttled_by == NO_KIND:
+        kind, timed = requests.kinds[row], is_timed(requests, row)
+        enter_free(loop.ledger, pair, kind, timed, now_ms)
+    else:
+        kind = verdict.throttled_by
+        book_throttle(loop.ledger, pair, kind, now_ms, verdict.throttle_ms)
+        book_mutes(loop.ledger, pair, now_ms, now_ms + verdict.throttle_ms, 1)
+        if requests.kinds[row] == FETCH:
+            if verdict.place >= 0:
+                loop.windows.sums[verdict.place] += -float(verdict.size)
+            _note_delay(loop, row, kind)
+    _continue(loop, row, now_ms, verdict)
+
+
+@kernel
+def _judge(loop: ClosedLoop, row: int, now_ms: int) -> RequestVerdict:
+    """Charge the request, and decide on it."""
+    requests = loop.requests
+    size = requests.sizes[row]
+    if requests.kinds[row] == FETCH:
+        size = min(loop.pending.left[row], loop.limits.parts[requests.pairs[row]])
+    own_ms, place, refused = 0, -1, False
+    if requests.kinds[row] == MUTATION:
+        own_ms, refused = _charge_mutation(loop, row, now_ms)
+    elif requests.kinds[row] != NO_KIND:
+        kind = requests.kinds[row]
+        own_ms, place = _charge(
+            loop, row, kind, float(size), now_ms, loop.sizes.longest_ms
+        )
+    request_ms = _charge_time(loop, row, size, now_ms)
+    return RequestVerdict(
+        throttled_by=stronger(requests.kinds[row], own_ms, request_ms),
+        throttle_ms=max(0, own_ms, request_ms),
+        size=size,
+        place=place,
+        refused=refused,
+    )
+
+
+@kernel
+def _charge(
+    loop: ClosedLoop, row: int, kind: int, value: float, now_ms: int, most_ms: int
+) -> tuple[int, int]:
+    """Charge a sensor; return the throttle in ms, and the place of the window that was charged."""
+    limits = loop.limits
+    at = kind * loop.sizes.pairs + loop.requests.pairs[row]
+    sensor = limits.sensors[at]
+    if sensor < 0:
+        return 0, -1
+    place = add(loop.windows, sensor, value, now_ms, limits.samples, limits.window_ms)
+    rate, span = measure(loop.windows, sensor, now_ms, limits.samples, limits.window_ms)
+    return low_bits(rate_throttle(rate, limits.limits[at], span, most_ms)), place
+
+
+@kernel
+def _charge_time(loop: ClosedLoop, row: int, size: int, now_ms: int) -> int:
+    """Charge the thread's time, of a part of a Fetch in proportion, and only the first time; return the throttle in ms."""
+    requests = loop.requests
+    if not is_timed(requests, row):
+        return 0
+    percent = requests.percents[row]
+    if size < requests.sizes[row]:
+        percent = percent * (size / requests.sizes[row])
+    if loop.pending.timed[row] == 1:
+        percent = 0.0
+    loop.pending.timed[row] = 1
+    most_ms = min(loop.limits.window_ms, loop.sizes.longest_ms)
+    return _charge(loop, row, REQUEST, percent, now_ms, most_ms)[0]
+
+
+@kernel
+def _charge_mutation(loop: ClosedLoop, row: int, now_ms: int) -> tuple[int, bool]:
+    requests = loop.requests
+    pair = requests.pairs[row]
+    bucket = loop.limits.sensors[MUTATION * loop.sizes.pairs + pair]
+    if bucket < 0:
+        return 0, False
+    permits = float(requests.sizes[row])
+    if loop.limits.policy == BURST_SPREADING:
+        throttle_ms, refused = spread(loop.spreads, bucket, permits, now_ms, STRICT)
+    else:
+        treatment = PERMISSIVE if requests.permissive[row] == 1 else STRICT
+        throttle_ms, refused = take(loop.buckets, bucket, permits, now_ms, treatment)
+    if refused:
+        book_refusal(loop.ledger, pair, requests.sizes[row])
+    return low_bits(throttle_ms), refused
+
+
+@kernel
+def _note_delay(loop: ClosedLoop, row: int, kind: int) -> None:
+    if loop.pending.held[row] == 1:
+        return
+    loop.pending.held[row] = 1
+    requests = loop.requests
+    size = requests.sizes[row] if requests.kinds[row] != MUTATION else 0
+    book_delay(loop.ledger, requests.pairs[row], kind, size)
+
+
+@kernel
+def _continue(loop: ClosedLoop, row: int, now_ms: int, verdict: RequestVerdict) -> None:
+    """Schedule what the connection does next."""
+    heap, left = loop.pending.heap, loop.pending.left
+    throttled = verdict.throttled_by != NO_KIND
+    fetches = loop.requests.kinds[row] == FETCH
+    mute_ms = verdict.throttle_ms
+    if throttled or verdict.refused:
+        mute_ms += loop.connections.reactions[loop.requests.connections[row]]
+    if verdict.refused or (fetches and throttled):
+        push(heap, now_ms + mute_ms, row)
+        return
+    if fetches and left[row] > verdict.size:
+        left[row] -= verdict.size
+        loop.pending.timed[row] = 0
+        push(heap, now_ms, row)
+        return
+    if loop.connections.networks[row] > 0.0:
+        later_ms = now_ms + loop.connections.network_waits[row]
+        push(heap, later_ms, len(loop.requests.times) + row)
+    following = loop.connections.followers[row]
+    if following >= 0:
+        think_ms = loop.connections.thinks[row]
+        if throttled and verdict.throttle_ms > think_ms:
+            _note_delay(loop, following, verdict.throttled_by)
+        push(heap, now_ms + max(think_ms, mute_ms), following)
+
+
+@kernel
+def _give_up(loop: ClosedLoop, row: int) -> None:
+    """Count a request and all that follow it on its connection as not sent."""
+    requests = loop.requests
+    while row >= 0:
+        kind = requests.kinds[row]
+        size = loop.pending.left[row] if kind != MUTATION else 0
+        if kind != NO_KIND:
+            _book_unsent(loop, row, kind, size)
+        if is_timed(requests, row):
+            _book_unsent(loop, row, REQUEST, size)
+        row = loop.connections.followers[row]
+
+
+@kernel
+def _book_unsent(loop: ClosedLoop, row: int, kind: int, size: int) -> None:
+    pair = loop.requests.pairs[row]
+    cell = cell_of(pair, kind)
+    loop.ledger.cells[cell + UNSENT] += 1
+    loop.ledger.cells[cell + UNSENT_BYTES] += size
+
+
+def replay_closed(plan: ReplayPlan) -> Booked:
+    """Replay one candidate after the other, since the times at which an entity is active differ between them."""
+    requests = plan.frame.requests._replace(sizes=plan.frame.kept)
+    connections = connections_of(plan)
+    sizes = plan.sizes()._replace(candidates=1)
+    booked = []
+    for candidate, chosen in enumerate(plan.candidates):
+        numbers, buckets, spreads = new_state(plan)
+        loop = ClosedLoop(
+            requests=requests,
+            connections=connections,
+            limits=_limits(plan, candidate, numbers),
+            windows=empty_windows(
+                len(MEASURED) * plan.frame.pairs, chosen.windows.samples
+            ),
+            buckets=buckets,
+            spreads=spreads,
+            pending=Pending(
+                left=requests.sizes.copy(),
+                held=np.zeros(len(requests.times), np.int8),
+                timed=np.zeros(len(requests.times), np.int8),
+                heap=new_heap(2 * len(requests.times) + 1),
+            ),
+            ledger=new_ledger(sizes),
+            sizes=sizes,
+        )
+        run(replay_candidate, loop, work=plan.steps)
+        booked.append(booked_of(loop.ledger, sizes, np.zeros(1, np.int32)))
+    return joined(booked, plan.frame.pairs)
+
+
+def _limits(plan: ReplayPlan, candidate: int, buckets: Codes) -> LoopLimits:
+    """The sensors and buckets of one candidate, and what they allow."""
+    frame, chosen = plan.frame, plan.candidates[candidate]
+    sensors = np.full((KINDS, frame.pairs), -1, np.int32)
+    for place, kind in enumerate(MEASURED):
+        limited = np.isfinite(plan.limits[candidate, kind])
+        numbers = plan.sensors(plan.resolution(candidate, kind), limited)
+        sensors[kind] = np.where(numbers >= 0, numbers + place * frame.pairs, -1)
+    by_candidate = buckets.reshape(len(plan.candidates), -1)
+    sensors[MUTATION] = by_candidate[candidate][frame.pair_entities]
+    # What all whole windows together allow one Fetch, at least a byte (`maxValueInQuotaWindow`).
+    seconds = (chosen.windows.samples - 1) * chosen.windows.window_seconds
+    most = plan.limits[candidate, FETCH] * max(1, seconds)
+    parts = np.clip(np.nan_to_num(most, posinf=_MOST_PART), 1, _MOST_PART)
+    return LoopLimits(
+        sensors=sensors.ravel(),
+        limits=plan.limits[candidate].ravel(),
+        parts=parts.astype(np.int64),
+        samples=chosen.windows.samples,
+        window_ms=chosen.windows.window_ms,
+        policy=POLICIES[chosen.mutation_policy],
+    )

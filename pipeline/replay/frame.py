@@ -1,0 +1,328 @@
+"""Requests of a history as NumPy columns, in the order in which sensors measure them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ..errors import PipelineError
+from .compiled import Codes, Flags, Floats, Ints
+from .requests import FETCH, MUTATION, NO_KIND, PRODUCE, RequestColumns
+
+NEEDED: Final = (
+    "user",
+    "client_id",
+    "broker",
+    "timestamp",
+    "completed",
+    "connection",
+    "api_key",
+    "api_version",
+    "produce_bytes",
+    "fetch_bytes",
+    "request_ms",
+    "network_ms",
+    "mutations",
+    "mutations_charged",
+    "mutation_timestamp",
+    "refused",
+    "throttle_ms",
+)
+"""The columns of a history that a replay reads."""
+FETCH_APIS = (1, 78)
+"""Fetch and ShareFetch."""
+STRICT_SINCE = {19: 6, 20: 5, 37: 3}
+"""First versions of CreateTopics, DeleteTopics and CreatePartitions at which clients understand a refusal."""
+_PERCENT_PER_NANO = 100.0 / 1e9
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_MOST_KEYS = 1 << 62
+
+Column: TypeAlias = Any  # pyarrow's stubs are of another release
+
+
+def array(values: object) -> Column:
+    """An Arrow array."""
+    return pa.array(values)  # type: ignore[call-overload]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Entities:
+    """The users with their client ids in some rows; entity n is the n-th of each column."""
+
+    users: Column
+    client_ids: Column
+
+    def only(self, numbers: Ints | Codes) -> Entities:
+        """Some of them."""
+        chosen = array(numbers)
+        return Entities(
+            users=self.users.take(chosen), client_ids=self.client_ids.take(chosen)
+        )
+
+    def names(self) -> list[tuple[str, str]]:
+        """The pairs of names."""
+        return list(
+            zip(self.users.to_pylist(), self.client_ids.to_pylist(), strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Frame:
+    """Some requests, complete in their groups."""
+
+    requests: RequestColumns
+    entities: Entities
+    brokers: Column
+    pair_entities: Codes
+    """By pair of entity and broker: number of its entity; pairs are sorted by it."""
+    pair_brokers: Codes
+    groups: Ints
+    """By request: its group; requests are sorted by it, and then by time."""
+    networks: Floats
+    """By request: network thread's time, percent-seconds."""
+    completed: Ints
+    throttles: Ints
+    """By request: what the log reports, ms; negative where it does not."""
+    mutation_times: Ints
+    """By request: when the controller charged it, epoch ms."""
+    charged: Ints
+    """By request: mutations that were charged as logged."""
+
+    @property
+    def kept(self) -> Ints:
+        """By request: bytes or partitions that it charged in the end, of a refused mutation the granted partitions."""
+        requests = self.requests
+        return np.where(requests.as_logged == 1, self.charged, requests.sizes)
+
+    @property
+    def pairs(self) -> int:
+        """How many entities on brokers there are."""
+        return len(self.pair_entities)
+
+    @property
+    def connections(self) -> int:
+        """How many connections there are."""
+        return int(self.requests.connections.max(initial=-1)) + 1
+
+
+def needed(rows: pa.Table | pa.RecordBatch) -> pa.Table:
+    """The columns that a replay reads. Raises `PipelineError` when one is missing."""
+    missing = [name for name in NEEDED if name not in rows.schema.names]
+    if missing:
+        raise PipelineError(
+            f"the history lacks the columns {', '.join(missing)}; make it with this release"
+        )
+    table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+    return table.select(NEEDED)
+
+
+def whole_groups(
+    tables: Iterable[pa.Table], rows: int, key: str = "user"
+) -> Iterator[pa.Table]:
+    """
+    The rows in pieces of at least that many, each with all rows of its groups, in the memory of the largest group or of a piece.
+
+    Args:
+        tables: rows of a group come together.
+        rows: how many make a piece.
+        key: the column that differs between groups.
+
+    """
+    whole: list[pa.Table] = []
+    cut_off: list[pa.Table] = []
+    group: object = None
+    for table in tables:
+        if not len(table):
+            continue
+        column = table.column(key)
+        last = column[len(table) - 1]
+        others = pc.indices_nonzero(pc.not_equal(column, last))
+        start = int(others[len(others) - 1].as_py()) + 1 if len(others) else 0
+        if start or (cut_off and group != last.as_py()):
+            whole += [*cut_off, table.slice(0, start)]
+            cut_off = []
+        cut_off.append(table.slice(start))
+        group = last.as_py()
+        if sum(map(len, whole)) >= rows:
+            yield pa.concat_tables(whole)
+            whole = []
+    if whole or cut_off:
+        yield pa.concat_tables([*whole, *cut_off])
+
+
+def entities_of(table: pa.Table) -> tuple[Entities, Codes]:
+    """The entities of a history, and the number of each row's."""
+    users = _encoded(table.column("user"))
+    clients = _encoded(table.column("client_id"))
+    count = max(1, len(clients.dictionary))
+    combined = _indices(users).astype(np.int64) * count + _indices(clients)
+    numbers, codes = dense(combined)
+    return Entities(
+        users=users.dictionary.take(array(numbers // count)),
+        client_ids=clients.dictionary.take(array(numbers % count)),
+    ), codes
+
+
+def in_order(groups: Ints, times: Ints) -> Ints | None:
+    """The order of rows by group and time, equal ones as they are; None if they are in it."""
+    later = (groups[1:] > groups[:-1]) | (
+        (groups[1:] == groups[:-1]) & (times[1:] >= times[:-1])
+    )
+    return None if later.all() else order_of(groups, times)
+
+
+def order_of(groups: Ints, times: Ints) -> Ints:
+    """The order of rows by group and then by time, equal ones as they are; quick where they are nearly in it."""
+    first, last = int(times.min(initial=0)), int(times.max(initial=0))
+    span = last - first + 1
+    if (int(groups.max(initial=0)) + 1) * span < _MOST_KEYS:
+        return np.argsort(groups * span + (times - first), kind="stable")
+    order: Ints = np.lexsort((times, groups))
+    return order
+
+
+def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) -> Frame:
+    """
+    The frame of some rows.
+
+    Args:
+        table: rows of a history, sorted by group and then by time.
+        entities: all that occur.
+        codes: of each row.
+        groups: of each row.
+
+    """
+    brokers = _encoded(table.column("broker"))
+    count = max(1, len(brokers.dictionary))
+    numbers, pairs = dense(codes.astype(np.int64) * count + _indices(brokers))
+    times = ints(table, "timestamp")
+    charged_at = ints(table, "mutation_timestamp")
+    return Frame(
+        requests=_requests(table, pairs, times),
+        entities=entities,
+        brokers=brokers.dictionary,
+        pair_entities=(numbers // count).astype(np.int32),
+        pair_brokers=(numbers % count).astype(np.int32),
+        groups=groups,
+        networks=np.nan_to_num(_percents(table, "network_ms")),
+        completed=ints(table, "completed"),
+        throttles=ints(table, "throttle_ms"),
+        mutation_times=np.where(_known(table, "mutation_timestamp"), charged_at, times),
+        charged=ints(table, "mutations_charged"),
+    )
+
+
+def _requests(table: pa.Table, pairs: Codes, times: Ints) -> RequestColumns:
+    # The same connection with another client id is another one: its requests meet in other sensors.
+    hashes = ints(table, "connection").view(np.uint64)
+    mixed = hashes ^ (pairs.astype(np.uint64) * _ODD)
+    connections = _indices(pa.array(mixed.view(np.int64)).dictionary_encode())
+    kinds, sizes, withheld = _charges(table)
+    _fill_withheld(sizes, kinds == FETCH, withheld, connections)
+    column: Column = table.column("refused")
+    refused = (kinds == MUTATION) & column.fill_null(False).to_numpy()  # noqa: FBT003 - a value
+    keys, versions = ints(table, "api_key"), ints(table, "api_version")
+    permissive = np.zeros(len(table), np.int8)
+    for key, first in STRICT_SINCE.items():
+        permissive[(keys == key) & (versions < first)] = 1
+    return RequestColumns(
+        times=times,
+        pairs=pairs,
+        connections=connections,
+        kinds=kinds,
+        sizes=sizes,
+        as_logged=(withheld | refused).astype(np.int8),
+        permissive=permissive,
+        percents=_percents(table, "request_ms"),
+    )
+
+
+def _charges(table: pa.Table) -> tuple[Flags, Ints, NDArray[np.bool_]]:
+    """Which quota beside the request quota each row charges, how much, and whether it is a Fetch of unknown size that was answered empty."""
+    kinds = np.full(len(table), NO_KIND, np.int8)
+    sizes = np.zeros(len(table), np.int64)
+    columns = (
+        (MUTATION, "mutations"),
+        (FETCH, "fetch_bytes"),
+        (PRODUCE, "produce_bytes"),
+    )
+    for kind, name in columns:
+        known = _known(table, name)
+        kinds[known] = kind
+        sizes[known] = ints(table, name)[known]
+    fetches = np.isin(ints(table, "api_key"), FETCH_APIS)
+    throttled = ints(table, "throttle_ms") > 0
+    withheld = fetches & throttled & _known(table, "request_ms") & (kinds == NO_KIND)
+    kinds[withheld] = FETCH
+    return kinds, sizes, withheld
+
+
+def _fill_withheld(
+    sizes: Ints,
+    fetches: NDArray[np.bool_],
+    withheld: NDArray[np.bool_],
+    connections: Codes,
+) -> None:
+    """
+    Fill in the sizes of Fetches that were answered empty: the log has their empty answers only.
+
+    The client sends the Fetch again, so its size is taken to be that of its connection's next Fetch that was answered; without one, 0. It
+    is charged and given back at once, and matters for its own throttle only.
+    """
+    if not withheld.any():
+        return
+    rows = np.flatnonzero(fetches)
+    rows = rows[np.argsort(connections[rows], kind="stable")]
+    last = len(rows)
+    known = np.where(withheld[rows], last, np.arange(last))
+    following = np.minimum.accumulate(known[::-1])[::-1]
+    unknown = withheld[rows] & (following < last)
+    source = rows[np.minimum(following, last - 1)]
+    unknown &= connections[source] == connections[rows]
+    sizes[rows[unknown]] = sizes[source[unknown]]
+
+
+def _percents(table: pa.Table, name: str) -> Floats:
+    """Thread time in percent-seconds, as a broker makes them of ns; NaN where no time is charged."""
+    column: Column = table.column(name)
+    ms = column.cast(pa.float64()).fill_null(np.nan).to_numpy()
+    ms = np.where(np.isfinite(ms), ms, np.nan)
+    result: Floats = np.rint(ms * 1e6) * _PERCENT_PER_NANO
+    return result
+
+
+def dense(codes: Ints) -> tuple[Ints, Codes]:
+    """The different numbers, sorted, and the place of each element's among them; quick where equal ones stand together."""
+    if not len(codes):
+        return codes, codes.astype(np.int32)
+    starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
+    numbers, places = np.unique(codes[starts], return_inverse=True)
+    lengths = np.diff(np.r_[starts, len(codes)])
+    return numbers, np.repeat(places.astype(np.int32), lengths)
+
+
+def ints(table: pa.Table, name: str) -> Ints:
+    """A column as int64, 0 for null."""
+    column: Column = table.column(name)
+    values = column.cast(pa.int64()).fill_null(0).to_numpy()
+    return np.require(values, requirements=["C", "W"])
+
+
+def _known(table: pa.Table, name: str) -> NDArray[np.bool_]:
+    known: NDArray[np.bool_] = pc.is_valid(table.column(name)).to_numpy()
+    return known
+
+
+def _encoded(column: Column) -> Column:
+    return column.combine_chunks().dictionary_encode()
+
+
+def _indices(encoded: Column) -> Codes:
+    indices = encoded.indices.to_numpy(zero_copy_only=False)
+    return np.require(indices, np.int32, ["C", "W"])

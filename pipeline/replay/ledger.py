@@ -1,0 +1,329 @@
+"""
+What a replay keeps count of, for each candidate, pair of broker and entity, and quota type; `results` says what it means.
+
+A request only costs time here when some candidate throttles it, or when an earlier throttle still has an effect.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from .compiled import Codes, Flags, Ints, kernel, run
+from .requests import KINDS, MUTATION, NO_KIND, REQUEST, TableSizes
+from .throttle import natural
+
+UNSENT: Final = 0
+UNSENT_BYTES: Final = 1
+REJECTED: Final = 2
+REJECTED_MUTATIONS: Final = 3
+IDLE_MUTED_MS: Final = 4
+"""What of the muted time lies outside the entity's activity."""
+THROTTLED: Final = 5
+THROTTLED_MS: Final = 6
+MUTED_MS: Final = 7
+DELAYED: Final = 8
+DELAYED_BYTES: Final = 9
+SUMS: Final = 10
+"""Fields below are added up where several pairs make one row of results; of the others the row has the largest."""
+LONGEST_MS: Final = 10
+RECOVERY_MS: Final = 11
+RESULT_FIELDS: Final = 12
+"""Fields below are in the results; the others are the state of the replay."""
+MUTE_END: Final = 12
+BURST_START: Final = 13
+FIELDS: Final = 14
+"""Those that a throttle changes stand together."""
+
+ACTIVITY_MS: Final = 1000
+"""How long a request keeps its entity active."""
+
+ACTIVE_MS: Final = 0
+ACTIVE_END: Final = 1
+LATEST_MUTE: Final = 2
+BURSTING: Final = 3
+"""Candidates from this rank on have no open burst of this pair; of the open loop."""
+MUTING: Final = 4
+"""Candidates from this rank on do not mute this pair any more."""
+PAIR_FIELDS: Final = 5
+
+
+class ReplayLedger(NamedTuple):
+    """
+    Flat tables; `FIELDS` numbers for each pair, rank of a candidate and kind, `PAIR_FIELDS` for each pair.
+
+    What all candidates keep of a pair or a connection stands together by rank, since a request walks along them.
+    """
+
+    cells: Ints
+    pairs: Ints
+    bursts: Flags
+    """By pair and rank: a bit for each kind with an open burst."""
+    late: Ints
+    """By pair and rank, ms; of the closed loop."""
+    mute_ends: Ints
+    """By connection and rank, epoch ms."""
+    mute_kinds: Flags
+    """The quota type that muted it."""
+    latest: Ints
+    """By connection: from when on no candidate mutes it."""
+    muting: Codes
+    """By connection: candidates from this rank on do not mute it, until a request of it is entered again."""
+
+
+ReplayLedger.WRITTEN = True  # type: ignore[attr-defined]
+
+
+def new_ledger(sizes: TableSizes) -> ReplayLedger:
+    """Return an empty ledger."""
+    connections = sizes.candidates * sizes.connections
+    return ReplayLedger(
+        cells=np.zeros(sizes.candidates * sizes.pairs * KINDS * FIELDS, np.int64),
+        pairs=np.zeros(sizes.pairs * PAIR_FIELDS, np.int64),
+        bursts=np.zeros(sizes.candidates * sizes.pairs, np.int8),
+        late=np.zeros(sizes.candidates * sizes.pairs, np.int64),
+        mute_ends=np.zeros(connections, np.int64),
+        mute_kinds=np.zeros(connections, np.int8),
+        latest=np.zeros(sizes.connections, np.int64),
+        muting=np.zeros(sizes.connections, np.int32),
+    )
+
+
+@kernel
+def trial_of(sizes: TableSizes, rank: int, pair: int) -> int:
+    """Return the number of a pair under a candidate."""
+    return natural(pair * sizes.candidates) + rank
+
+
+@kernel
+def cell_of(trial: int, kind: int) -> int:
+    """Return where the figures of a pair under a candidate begin, for one kind."""
+    return natural(trial * KINDS + kind) * FIELDS
+
+
+@kernel
+def book_activity(
+    ledger: ReplayLedger, sizes: TableSizes, pair: int, now_ms: int
+) -> None:
+    """Count the entity as active from now on; what muted it since it was last active lies outside its activity."""
+    base = pair * PAIR_FIELDS
+    end_ms = ledger.pairs[base + ACTIVE_END]
+    if now_ms > end_ms:
+        if ledger.pairs[base + LATEST_MUTE] > end_ms:
+            for rank in range(ledger.pairs[base + MUTING]):
+                trial = trial_of(sizes, rank, pair)
+                _book_idle_mutes(ledger, trial, end_ms, now_ms)
+        end_ms = now_ms
+    gain_ms = now_ms + ACTIVITY_MS - end_ms
+    if gain_ms > 0:
+        ledger.pairs[base + ACTIVE_MS] += gain_ms
+        ledger.pairs[base + ACTIVE_END] = end_ms + gain_ms
+
+
+@kernel
+def _book_idle_mutes(
+    ledger: ReplayLedger, trial: int, end_ms: int, now_ms: int
+) -> None:
+    for kind in range(KINDS):
+        cell = cell_of(trial, kind)
+        until_ms = min(ledger.cells[cell + MUTE_END], now_ms)
+        if until_ms > end_ms:
+            ledger.cells[cell + IDLE_MUTED_MS] += until_ms - end_ms
+
+
+@kernel
+def book_throttle(
+    ledger: ReplayLedger, trial: int, kind: int, now_ms: int, throttle_ms: int
+) -> None:
+    """Count a throttled request of a pair under a candidate."""
+    cells, cell = ledger.cells, cell_of(trial, kind)
+    cells[cell + THROTTLED] += 1
+    cells[cell + THROTTLED_MS] += throttle_ms
+    cells[cell + LONGEST_MS] = max(cells[cell + LONGEST_MS], throttle_ms)
+    end_ms = now_ms + throttle_ms
+    muted_to_ms = cells[cell + MUTE_END]
+    cells[cell + MUTED_MS] += max(0, end_ms - max(now_ms, muted_to_ms))
+    cells[cell + MUTE_END] = max(end_ms, muted_to_ms)
+    bursts = ledger.bursts[trial]
+    if bursts & (1 << kind) == 0:
+        ledger.bursts[trial] = bursts | (1 << kind)
+        cells[cell + BURST_START] = now_ms
+
+
+@kernel
+def _book_free(ledger: ReplayLedger, trial: int, kind: int, now_ms: int) -> None:
+    """Count a request that charges a quota and is not throttled: a burst is over."""
+    bursts = ledger.bursts[trial]
+    if bursts & (1 << kind) == 0:
+        return
+    cells, cell = ledger.cells, cell_of(trial, kind)
+    took_ms = now_ms - cells[cell + BURST_START]
+    cells[cell + RECOVERY_MS] = max(cells[cell + RECOVERY_MS], took_ms)
+    ledger.bursts[trial] = bursts & ~(1 << kind)
+
+
+@kernel
+def enter_free(
+    ledger: ReplayLedger,
+    trial: int,
+    kind: int,
+    timed: bool,  # noqa: FBT001 - kernels take arguments by position
+    now_ms: int,
+) -> None:
+    """Count a request that no quota throttles: it ends the bursts of the quotas that it is charged to."""
+    if ledger.bursts[trial] == 0:
+        return
+    if kind != NO_KIND:
+        _book_free(ledger, trial, kind, now_ms)
+    if timed:
+        _book_free(ledger, trial, REQUEST, now_ms)
+
+
+@kernel
+def book_mutes(
+    ledger: ReplayLedger, pair: int, now_ms: int, end_ms: int, muting: int
+) -> None:
+    """Note until when a pair is muted under the candidates before a rank, at most; not at all where that is now."""
+    base = pair * PAIR_FIELDS
+    if now_ms < ledger.pairs[base + LATEST_MUTE]:
+        muting = max(muting, ledger.pairs[base + MUTING])
+    ledger.pairs[base + MUTING] = muting
+    ledger.pairs[base + LATEST_MUTE] = max(ledger.pairs[base + LATEST_MUTE], end_ms)
+
+
+@kernel
+def book_delay(ledger: ReplayLedger, trial: int, kind: int, size: int) -> None:
+    """Count a delayed request."""
+    cell = cell_of(trial, kind)
+    ledger.cells[cell + DELAYED] += 1
+    ledger.cells[cell + DELAYED_BYTES] += size
+
+
+@kernel
+def book_refusal(ledger: ReplayLedger, trial: int, permits: int) -> None:
+    """Count a refused mutation."""
+    cell = cell_of(trial, MUTATION)
+    ledger.cells[cell + REJECTED] += 1
+    ledger.cells[cell + REJECTED_MUTATIONS] += permits
+
+
+@kernel
+def stronger(kind: int, own_ms: int, request_ms: int) -> int:
+    """Return the quota type that throttles, `NO_KIND` if none does (`metrics.combination`)."""
+    if max(own_ms, request_ms) <= 0:
+        return NO_KIND
+    return kind if own_ms > request_ms else REQUEST
+
+
+@kernel
+def _close(ledger: ReplayLedger, sizes: TableSizes) -> None:
+    """Cut mutes at the end of activity, and end the bursts that are still open with their last mute."""
+    cells = ledger.cells
+    for pair in range(sizes.pairs):
+        end_ms = ledger.pairs[pair * PAIR_FIELDS + ACTIVE_END]
+        for rank in range(sizes.candidates):
+            trial = trial_of(sizes, rank, pair)
+            for kind in range(KINDS):
+                cell = cell_of(trial, kind)
+                _book_free(ledger, trial, kind, cells[cell + MUTE_END])
+                if cells[cell + MUTE_END] > end_ms:
+                    cells[cell + MUTED_MS] -= cells[cell + MUTE_END] - end_ms
+                    cells[cell + MUTE_END] = end_ms
+
+
+class Booked(NamedTuple):
+    """What a replay kept count of; a candidate's rank is its place among them."""
+
+    cells: Ints
+    """By pair, rank, kind and field of `ledger`."""
+    late: Ints
+    """By pair and rank, ms."""
+    active: Ints
+    """By pair and rank, ms."""
+    ranks: Codes
+    """By candidate."""
+
+
+class ResultRows(NamedTuple):
+    """The rows of the results: which figures each of them adds up."""
+
+    candidates: Ints
+    """By row."""
+    kinds: Ints
+    """By row: the quota type."""
+    places: Ints
+    """By row: the pairs that it adds up, by their place among `starts`."""
+    starts: Ints
+    """The first of the pairs that are added up together, in order; at last how many pairs there are."""
+
+
+class Totals(NamedTuple):
+    """The figures of all rows."""
+
+    fields: Ints
+    """By field below `ledger.RESULT_FIELDS` and row."""
+    late: Ints
+    """By row: the largest of its pairs, ms."""
+    active: Ints
+    """By row: the sum of its pairs, ms."""
+
+
+Totals.WRITTEN = True  # type: ignore[attr-defined]
+
+
+def new_totals(rows: int) -> Totals:
+    """Return empty totals."""
+    return Totals(
+        fields=np.zeros(RESULT_FIELDS * rows, np.int64),
+        late=np.zeros(rows, np.int64),
+        active=np.zeros(rows, np.int64),
+    )
+
+
+@kernel
+def add_up(booked: Booked, added: ResultRows, totals: Totals) -> None:
+    """Add up the figures of the pairs of each row, or take the largest."""
+    cells, candidates, rows = booked.cells, len(booked.ranks), len(totals.late)
+    for row in range(len(added.places)):
+        place, rank = added.places[row], booked.ranks[added.candidates[row]]
+        for pair in range(added.starts[place], added.starts[place + 1]):
+            trial = natural(pair * candidates) + rank
+            totals.late[row] = max(totals.late[row], booked.late[trial])
+            totals.active[row] += booked.active[trial]
+            cell = cell_of(trial, added.kinds[row])
+            # Where none of these was counted, all figures are zero.
+            if cells[cell + THROTTLED] | cells[cell + REJECTED] | cells[cell + UNSENT]:
+                at = row
+                for place in range(cell, cell + SUMS):
+                    totals.fields[at] += cells[place]
+                    at += rows
+                for place in range(cell + SUMS, cell + RESULT_FIELDS):
+                    totals.fields[at] = max(totals.fields[at], cells[place])
+                    at += rows
+
+
+def booked_of(ledger: ReplayLedger, sizes: TableSizes, candidates: Codes) -> Booked:
+    """The figures of a ledger, which is closed; the candidates are given by rank."""
+    run(_close, ledger, sizes, work=len(ledger.cells))
+    active = ledger.pairs.reshape(sizes.pairs, PAIR_FIELDS)[:, ACTIVE_MS]
+    return Booked(
+        cells=ledger.cells,
+        late=ledger.late,
+        active=np.repeat(active, sizes.candidates),
+        ranks=np.argsort(candidates).astype(np.int32),
+    )
+
+
+def joined(parts: Sequence[Booked], pairs: int) -> Booked:
+    """The figures of all candidates, given one by one."""
+
+    def by_pair(figures: Iterable[Ints]) -> Ints:
+        by_candidate = [one.reshape(pairs, -1) for one in figures]
+        return np.concatenate(by_candidate, axis=1).ravel()
+
+    return Booked(
+        cells=by_pair(part.cells for part in parts),
+        late=by_pair(part.late for part in parts),
+        active=by_pair(part.active for part in parts),
+        ranks=np.arange(len(parts), dtype=np.int32),
+    )

@@ -1,0 +1,317 @@
+"""
+Open loop: requests arrive as logged, and each candidate only compares (`plan.Mode.OPEN_LOOP`).
+
+Rates are measured once for all candidates that share sensors (`rate.observe`); mutation quotas decide before (`mutations.decide`), since
+what a bucket holds depends on the limit.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .compiled import Codes, Flags, Floats, Ints, kernel, run
+from .frame import Frame, order_of
+from .ledger import (
+    BURSTING,
+    PAIR_FIELDS,
+    Booked,
+    ReplayLedger,
+    book_activity,
+    book_delay,
+    book_mutes,
+    book_refusal,
+    book_throttle,
+    booked_of,
+    enter_free,
+    new_ledger,
+    stronger,
+    trial_of,
+)
+from .mutations import MutationOutcomes, decide
+from .plan import MEASURED, ReplayPlan
+from .rate import (
+    CHECKED,
+    UNCHECKED,
+    WITHHELD,
+    Events,
+    Measurements,
+    observe,
+)
+from .requests import (
+    FETCH,
+    KINDS,
+    MUTATION,
+    NO_KIND,
+    PRODUCE,
+    REQUEST,
+    RequestColumns,
+    RequestRow,
+    TableSizes,
+    request_at,
+)
+from .throttle import low_bits, natural, rate_throttle
+
+_UNLIMITED = 2.0**63
+
+
+class CandidateLimits(NamedTuple):
+    """What each candidate allows; a candidate's rank is its place among them, the strictest first."""
+
+    ranks: Codes
+    """By rank: the candidate."""
+    limits: Floats
+    """By kind, pair and rank; infinite for no limit."""
+    lowest: Floats
+    """By kind, pair and rank: the lowest limit of the candidates from that rank on."""
+    slots: Codes
+    """By kind and rank: which table of measurements."""
+    kinds: Flags
+    """By slot: the quota type that is measured."""
+    longest: Ints
+    """By rank: the longest request throttle, ms."""
+
+
+class OpenLoop(NamedTuple):
+    """All that the fold needs."""
+
+    requests: RequestColumns
+    measured: Measurements
+    """One table of all requests for each slot."""
+    outcomes: MutationOutcomes
+    limits: CandidateLimits
+    ledger: ReplayLedger
+    sizes: TableSizes
+
+
+@kernel
+def fold(loop: OpenLoop) -> None:
+    """Enter every request under every candidate that may throttle it, or for which an earlier throttle still has an effect."""
+    for row in range(len(loop.requests.times)):
+        request = request_at(loop.requests, row)
+        book_activity(loop.ledger, loop.sizes, request.pair, request.time)
+        # From this rank on no earlier throttle matters to the request.
+        rank = loop.ledger.pairs[request.pair * PAIR_FIELDS + BURSTING]
+        if request.time < loop.ledger.latest[request.connection]:
+            rank = max(rank, loop.ledger.muting[request.connection])
+        stop = _stop(loop, request, rank)
+        if stop > 0:
+            _enter_all(loop, request, stop)
+
+
+@kernel
+def _enter_all(loop: OpenLoop, request: RequestRow, stop: int) -> None:
+    """Enter a request under the candidates before a rank, and note which of them it leaves throttled."""
+    ledger = loop.ledger
+    bursting, muting, latest_ms = 0, 0, request.time
+    for rank in range(stop):
+        end_ms = _enter(loop, request, rank)
+        if ledger.bursts[trial_of(loop.sizes, rank, request.pair)] != 0:
+            bursting = rank + 1
+        if end_ms > request.time:
+            muting = rank + 1
+            latest_ms = max(latest_ms, end_ms)
+    ledger.pairs[request.pair * PAIR_FIELDS + BURSTING] = bursting
+    ledger.muting[request.connection] = muting
+    ledger.latest[request.connection] = latest_ms
+    book_mutes(ledger, request.pair, request.time, latest_ms, muting)
+
+
+@kernel
+def _stop(loop: OpenLoop, request: RequestRow, rank: int) -> int:
+    """Return the first rank, not before the given one, from which on no candidate throttles the request."""
+    candidates = loop.sizes.candidates
+    if request.kind == MUTATION:
+        number = loop.outcomes.numbers[request.row]
+        if loop.outcomes.noted[number] == 1:
+            return candidates
+    bytes_rate, time_rate = 0.0, 0.0  # the highest that the request measures
+    for slot in range(loop.sizes.slots):
+        place = natural(slot * len(loop.requests.times)) + request.row
+        rate = loop.measured.rates[place]
+        if loop.limits.kinds[slot] == REQUEST:
+            time_rate = max(time_rate, rate)
+        else:
+            bytes_rate = max(bytes_rate, rate)
+    own = _limits_at(loop.sizes, max(request.kind, 0), request.pair)
+    time = _limits_at(loop.sizes, REQUEST, request.pair)
+    lowest = loop.limits.lowest
+    while rank < candidates and (
+        bytes_rate > lowest[own + rank] or time_rate > lowest[time + rank]
+    ):
+        rank += 1
+    return rank
+
+
+@kernel
+def _limits_at(sizes: TableSizes, kind: int, pair: int) -> int:
+    """Return where the limits of a pair for one kind begin."""
+    return natural((kind * sizes.pairs + pair) * sizes.candidates)
+
+
+@kernel
+def _own_throttle(loop: OpenLoop, request: RequestRow, rank: int) -> int:
+    """Return the throttle that the quota beside the request quota asks for, ms."""
+    if request.kind == NO_KIND:
+        return 0
+    if request.kind == MUTATION:
+        number = loop.outcomes.numbers[request.row]
+        place = loop.limits.ranks[rank] * loop.sizes.mutations + number
+        decided: int = loop.outcomes.throttles[place]
+        return decided
+    return _of_rate(loop, request, rank, request.kind, loop.sizes.longest_ms)
+
+
+@kernel
+def _of_rate(
+    loop: OpenLoop, request: RequestRow, rank: int, kind: int, most_ms: int
+) -> int:
+    own = _limits_at(loop.sizes, kind, request.pair)
+    limit = loop.limits.limits[own + rank]
+    slot = loop.limits.slots[natural(kind * loop.sizes.candidates) + rank]
+    place = natural(slot * len(loop.requests.times) + request.row)
+    rate, span = loop.measured.rates[place], loop.measured.spans[place]
+    return low_bits(rate_throttle(rate, limit, span, most_ms))
+
+
+@kernel
+def _enter(loop: OpenLoop, request: RequestRow, rank: int) -> int:
+    """Enter one request under one candidate, and return until when its connection is muted, epoch ms."""
+    ledger, kind = loop.ledger, request.kind
+    trial = trial_of(loop.sizes, rank, request.pair)
+    channel = natural(request.connection * loop.sizes.candidates) + rank
+    muted_to_ms: int = ledger.mute_ends[channel]
+    held = request.time < muted_to_ms
+    if held:
+        size = request.size if kind != MUTATION else 0
+        book_delay(ledger, trial, ledger.mute_kinds[channel], size)
+    if kind == MUTATION:
+        _enter_refusal(loop, request, rank)
+    own_ms, request_ms = _own_throttle(loop, request, rank), 0
+    if request.timed:  # at most one window (KIP-124)
+        most_ms = min(loop.limits.longest[rank], loop.sizes.longest_ms)
+        request_ms = _of_rate(loop, request, rank, REQUEST, most_ms)
+    throttled_by = stronger(kind, own_ms, request_ms)
+    if throttled_by == NO_KIND:
+        enter_free(ledger, trial, kind, request.timed, request.time)
+        return muted_to_ms
+    throttle_ms = max(own_ms, request_ms)
+    book_throttle(ledger, trial, throttled_by, request.time, throttle_ms)
+    if kind == FETCH and not held:
+        book_delay(ledger, trial, throttled_by, request.size)
+    end_ms = request.time + throttle_ms
+    if end_ms > muted_to_ms:
+        ledger.mute_ends[channel] = end_ms
+        ledger.mute_kinds[channel] = throttled_by
+    return max(end_ms, muted_to_ms)
+
+
+@kernel
+def _enter_refusal(loop: OpenLoop, request: RequestRow, rank: int) -> None:
+    outcomes, number = loop.outcomes, loop.outcomes.numbers[request.row]
+    place = loop.limits.ranks[rank] * loop.sizes.mutations + number
+    if outcomes.refused[place] == 1:
+        size = request.size
+        if outcomes.granted[number] > 0 and outcomes.refused[place - 1] == 0:
+            size -= outcomes.granted[number]
+        trial = trial_of(loop.sizes, rank, request.pair)
+        book_refusal(loop.ledger, trial, size)
+
+
+def replay_open(plan: ReplayPlan) -> Booked:
+    """Decide on mutations, measure rates, and enter all requests under all candidates."""
+    outcomes = decide(plan)
+    sizes = plan.sizes()._replace(mutations=len(outcomes.noted))
+    loop = OpenLoop(
+        requests=plan.frame.requests,
+        measured=_measured(plan),
+        outcomes=outcomes,
+        limits=_limits(plan),
+        ledger=new_ledger(sizes),
+        sizes=sizes,
+    )
+    run(fold, loop, work=plan.steps)
+    return booked_of(loop.ledger, sizes, loop.limits.ranks)
+
+
+def _limits(plan: ReplayPlan) -> CandidateLimits:
+    """The limits of the candidates, by the mean of their logarithms: that puts a grid in its order, and any order does."""
+    logarithms = np.log(np.minimum(plan.limits, _UNLIMITED))
+    means = logarithms.reshape(len(plan.limits), -1).mean(axis=1)
+    ranks = np.argsort(means, kind="stable").astype(np.int32)
+    used = np.zeros((KINDS, len(ranks)), np.int32)
+    for rank, candidate in enumerate(ranks.tolist()):
+        for kind in MEASURED:
+            used[kind, rank] = plan.slot(candidate, kind)
+    limits = np.ascontiguousarray(np.moveaxis(plan.limits[ranks], 0, -1))
+    lowest = np.minimum.accumulate(limits[..., ::-1], axis=-1)[..., ::-1]
+    longest = [plan.candidates[candidate].windows.window_ms for candidate in ranks]
+    return CandidateLimits(
+        ranks=ranks,
+        limits=limits.ravel(),
+        lowest=np.ascontiguousarray(lowest).ravel(),
+        slots=used.ravel(),
+        kinds=np.array([kind for kind, _, _ in plan.slots] or [PRODUCE], np.int8),
+        longest=np.array(longest, np.int64),
+    )
+
+
+def _measured(plan: ReplayPlan) -> Measurements:
+    """What each request measures, in one table of all requests for each slot."""
+    frame = plan.frame
+    count, slots = len(frame.requests.times), max(1, len(plan.slots))
+    rates = np.zeros((slots, count), np.float64)
+    spans = np.zeros((slots, count), np.int64)
+    for (kind, number, windows), slot in plan.slots.items():
+        limited = np.zeros(frame.pairs, np.bool_)
+        for candidate in range(len(plan.candidates)):
+            if plan.slot(candidate, kind) == slot:
+                limited |= np.isfinite(plan.limits[candidate, kind])
+        if not limited.any():
+            continue
+        sensors = plan.sensors(plan.resolved[number], limited)
+        rows, events = events_of(frame, sensors, kind)
+        measured = observe(events, frame.pairs, *windows)
+        checked = events.treatments != UNCHECKED
+        rates[slot][rows[checked]] = measured.rates[checked]
+        spans[slot][rows[checked]] = measured.spans[checked]
+    return Measurements(rates.ravel(), spans.ravel())
+
+
+def events_of(frame: Frame, sensors: Codes, kind: int) -> tuple[Ints, Events]:
+    """
+    What happens to the sensors of one quota type, and the number of the request of each event.
+
+    Of bytes, a Fetch that the log shows as answered empty is charged and given back. Of thread time, the handler's is checked, and the
+    network thread's is added unchecked when the response has left.
+
+    Args:
+        frame: the requests.
+        sensors: by pair, negative for none.
+        kind: `PRODUCE`, `FETCH` or `REQUEST`.
+
+    """
+    requests = frame.requests
+    numbers = sensors[requests.pairs]
+    if kind != REQUEST:
+        rows = np.flatnonzero((requests.kinds == kind) & (numbers >= 0))
+        treatments = np.where(requests.as_logged[rows] == 1, WITHHELD, CHECKED)
+        return rows, Events(
+            sensors=numbers[rows],
+            times=requests.times[rows],
+            values=requests.sizes[rows].astype(np.float64),
+            treatments=treatments.astype(np.int8),
+        )
+    checked = np.flatnonzero(~np.isnan(requests.percents) & (numbers >= 0))
+    later = np.flatnonzero((frame.networks > 0) & (numbers >= 0))
+    rows = np.concatenate([checked, later])
+    times = np.concatenate([requests.times[checked], frame.completed[later]])
+    values = np.concatenate([requests.percents[checked], frame.networks[later]])
+    by_time = np.full(len(rows), UNCHECKED, np.int8)
+    by_time[: len(checked)] = CHECKED
+    order = order_of(frame.groups[rows], times)
+    return rows[order], Events(
+        sensors=numbers[rows[order]],
+        times=times[order],
+        values=values[order],
+        treatments=by_time[order],
+    )

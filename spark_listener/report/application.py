@@ -1,0 +1,324 @@
+"""An application as its event log shows it: stages, failed attempts, micro-batches and throttle times."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from ..errors import ReportError
+from ..event_log import EventLog, EventLogError
+from ..events import (
+    ApplicationEnded,
+    ApplicationStarted,
+    FailureCause,
+    JobEnded,
+    JobStarted,
+    QueryProgressed,
+    QueryStarted,
+    Record,
+    StageCompleted,
+    StageSubmitted,
+    TaskEnded,
+    TaskStarted,
+)
+from ..job import Job, JobSnapshot, QueryTotals, read_summary
+from ..task.note import Note
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes read so far and the size of the log."""
+
+_MOST_STAGES = 20_000
+_MOST_ATTEMPTS = 5_000
+_MOST_BATCHES = 5_000
+
+
+@dataclass(slots=True, kw_only=True)
+class StageHistory:
+    """One attempt of a stage. Times are seconds since 1970."""
+
+    stage: int
+    attempt: int
+    name: str = ""
+    query: str = ""
+    """Name of its streaming query; empty if it belongs to none."""
+    tasks: int = 0
+    began: float | None = None
+    ended: float | None = None
+    failed: bool = False
+    failures: dict[FailureCause, int] = field(default_factory=dict)
+    throttled_ms: int | None = None
+    """Sum of the notes of its failed attempts; None if none of them left a note."""
+
+    @property
+    def failed_attempts(self) -> int:
+        """Failed attempts of its tasks, of all causes."""
+        return sum(self.failures.values())
+
+    @property
+    def is_hit(self) -> bool:
+        """Whether it failed, an attempt in it failed, or a throttle time was noted."""
+        return self.failed or bool(self.failures) or bool(self.throttled_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedAttempt:
+    """A failed attempt of a task. Times are seconds since 1970."""
+
+    stage: int
+    stage_attempt: int
+    partition: int
+    number: int
+    executor: str
+    query: str
+    """As in `StageHistory`."""
+    cause: FailureCause
+    raised: tuple[str, ...]
+    """Classes of the exceptions, outermost first."""
+    began: float
+    ended: float
+    throttled_ms: int | None
+    """From its note; None if it left none."""
+    longest_ms: int | None
+    """The longest throttle time of one response, from its note; None if it left none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MicroBatch:
+    """A micro-batch of a streaming query."""
+
+    query: str
+    """Its name, or its id if it has none."""
+    number: int
+    began: float
+    seconds: float
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """What an event log shows of an application."""
+
+    snapshot: JobSnapshot
+    app: str
+    app_id: str
+    began: float
+    """The first time in the log; seconds since 1970."""
+    ended: float
+    """The last time in the log."""
+    finished: bool
+    """Whether the log has the end of the application."""
+    compacted: bool
+    """Whether the History server has removed tasks of jobs that ended."""
+    with_summary: bool
+    """Whether `throttles` come from the listener's summary; otherwise from the notes of failed attempts."""
+    throttles: tuple[QueryTotals, ...]
+    """Of clients that reported, with zeros; clients that did not report may have been throttled all the same."""
+    unknown_attempts: int
+    """Attempts missing in `throttles`, as in `JobSnapshot`."""
+    stages: tuple[StageHistory, ...]
+    attempts: tuple[FailedAttempt, ...]
+    """Failed ones, in the order in which they ended."""
+    batches: tuple[MicroBatch, ...]
+    left_out: int
+    """Stages, attempts and batches that are counted but too many to be listed."""
+
+    @property
+    def throttled_ms(self) -> int | None:
+        """Sum over all clients, a lower bound unless `throttles_complete`; None if it is unknown."""
+        found = sum(totals.throttled_ms for _, totals in self.throttles)
+        return found if found or self.throttles_complete else None
+
+    @property
+    def throttles_complete(self) -> bool:
+        """Whether the throttle times of all reporting clients are in, so that 0 means not throttled."""
+        return self.with_summary and bool(self.throttles) and not self.unknown_attempts
+
+
+def read_application(
+    path: Path, summary: Path | None = None, progress: Progress | None = None
+) -> Application:
+    """
+    Read an event log as far as it has been written.
+
+    Args:
+        path: a file, or a folder, see `EventLog`.
+        summary: the listener's summary (`write_summary`), with the throttle times of attempts that succeeded.
+        progress: called from time to time.
+
+    Raises:
+        EventLogError: the log cannot be read.
+        UnreadableSummary: the summary cannot be used.
+        ReportError: a file cannot be opened.
+
+    """
+    try:
+        counted = None if summary is None else read_summary(summary)
+        history = ApplicationHistory()
+        with EventLog(path) as log:
+            job = Job("", watcher=history)
+            size = log.size()
+            log.feed(job, progress and (lambda read: progress(read, size)))
+            snapshot = job.snapshot()
+    except OSError as error:
+        where = error.filename or path
+        raise ReportError(f"{where}: {error.strerror or error}") from error
+    if not snapshot.events:
+        raise EventLogError(f"{log.path} holds no event yet")
+    source = counted or snapshot
+    return Application(
+        snapshot=snapshot,
+        app=history.app,
+        app_id=history.app_id,
+        began=history.began,
+        ended=history.ended,
+        finished=history.finished,
+        compacted=log.compacted,
+        with_summary=counted is not None,
+        throttles=source.throttles,
+        unknown_attempts=source.unknown_attempts,
+        stages=history.stages(),
+        attempts=history.attempts(),
+        batches=history.batches(),
+        left_out=history.left_out,
+    )
+
+
+_OfQuery = TypeVar("_OfQuery", StageHistory, FailedAttempt, MicroBatch)
+
+
+class ApplicationHistory:
+    """A watcher of a `Job` that lists stages, failed attempts and batches; beyond their limits, it counts them, and keeps the last unharmed ones."""
+
+    def __init__(self) -> None:
+        self.app = self.app_id = ""
+        self.began = self.ended = 0.0
+        self.finished = False
+        self.left_out = 0
+        self._stages: dict[tuple[int, int], StageHistory] = {}
+        self._attempts: list[FailedAttempt] = []
+        self._batches: deque[MicroBatch] = deque(maxlen=_MOST_BATCHES)
+        self._names: dict[str, str] = {}
+
+    def __call__(self, record: Record, note: Note | None) -> None:
+        """Remember a record, and the note of the attempt that it ends."""
+        match record:
+            case ApplicationStarted():
+                self.app, self.app_id = record.name, record.app_id
+                self._at(record.time)
+            case ApplicationEnded():
+                self.finished = True
+                self._at(record.time)
+            case JobStarted() | JobEnded():
+                self._at(record.time)
+            case StageSubmitted():
+                self._at(record.time)
+                stage = self._stage(record.stage, record.attempt)
+                stage.name, stage.tasks, stage.query = record.name, record.tasks, record.query  # fmt: skip
+                stage.began = record.time
+            case StageCompleted():
+                self._at(record.time)
+                stage = self._stage(record.stage, record.attempt)
+                stage.name = record.name or stage.name
+                stage.began = record.began if stage.began is None else stage.began
+                stage.ended, stage.failed = record.time, record.failed
+            case TaskStarted():
+                self._at(record.attempt.began)
+            case TaskEnded():
+                self._task_ended(record, note)
+            case QueryStarted():
+                self._named(record.query, record.name)
+            case QueryProgressed():
+                self._progressed(record)
+            case _:
+                pass
+
+    def stages(self) -> tuple[StageHistory, ...]:
+        """The listed ones, by number."""
+        return self._with_names(self._stages[key] for key in sorted(self._stages))
+
+    def attempts(self) -> tuple[FailedAttempt, ...]:
+        """The listed ones, in the order in which they ended."""
+        return self._with_names(self._attempts)
+
+    def batches(self) -> tuple[MicroBatch, ...]:
+        """The listed ones, in the order in which they ended."""
+        return self._with_names(self._batches)
+
+    def _with_names(self, found: Iterable[_OfQuery]) -> tuple[_OfQuery, ...]:
+        return tuple(
+            replace(each, query=self._names.get(each.query, each.query))
+            for each in found
+        )
+
+    def _at(self, time: float | None) -> None:
+        if time is not None and time > 0:
+            self.began = min(self.began or time, time)
+            self.ended = max(self.ended, time)
+
+    def _task_ended(self, record: TaskEnded, note: Note | None) -> None:
+        self._at(record.time)
+        if record.failure is None:
+            return
+        attempt = record.attempt
+        stage = self._stage(attempt.stage, attempt.stage_attempt)
+        throttled_ms = longest_ms = None
+        if note is not None:
+            throttled_ms = sum(each.throttled_ms for each in note.totals)
+            longest_ms = max((each.longest_ms for each in note.totals), default=0)
+            stage.throttled_ms = (stage.throttled_ms or 0) + throttled_ms
+        cause = record.failure.cause
+        stage.failures[cause] = stage.failures.get(cause, 0) + 1
+        if len(self._attempts) >= _MOST_ATTEMPTS:
+            self.left_out += 1
+            return
+        self._attempts.append(
+            FailedAttempt(
+                stage=attempt.stage,
+                stage_attempt=attempt.stage_attempt,
+                partition=attempt.partition,
+                number=attempt.number,
+                executor=attempt.executor,
+                query=stage.query,
+                cause=cause,
+                raised=record.failure.chain,
+                began=attempt.began,
+                ended=max(record.time, attempt.began),
+                throttled_ms=throttled_ms,
+                longest_ms=longest_ms,
+            )
+        )
+
+    def _progressed(self, record: QueryProgressed) -> None:
+        self._named(record.query, record.name)
+        self._at(record.ended)
+        if record.began is None:
+            return
+        self.left_out += len(self._batches) == _MOST_BATCHES
+        self._batches.append(
+            MicroBatch(
+                query=record.query,
+                number=record.batch,
+                began=record.began,
+                seconds=record.phases.get("triggerExecution", 0.0),
+                rows=record.rows,
+            )
+        )
+
+    def _stage(self, stage: int, attempt: int) -> StageHistory:
+        found = self._stages.get((stage, attempt))
+        if found is None:
+            if len(self._stages) >= _MOST_STAGES:
+                stages = self._stages.items()
+                unharmed = (key for key, each in stages if each.ended and not each.is_hit)  # fmt: skip
+                del self._stages[next(unharmed, next(iter(self._stages)))]
+                self.left_out += 1
+            found = StageHistory(stage=stage, attempt=attempt)
+            self._stages[stage, attempt] = found
+        return found
+
+    def _named(self, query: str, name: str) -> None:
+        if name or query not in self._names:
+            self._names[query] = name or query

@@ -1,0 +1,331 @@
+"""The settings of the listener: arguments of `attach`, which are also properties of Spark."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from .errors import InvalidProperty
+
+PREFIX: Final = "spark.quotascope."
+SOURCES: Final = ("auto", "pull", "callbacks", "streaming", "event_log")
+PROTOCOLS: Final = ("http/protobuf", "grpc")
+
+Option = str | float | bool | None
+"""The value of an argument of `attach`; None stands for the default."""
+Parse = Callable[[str], object]
+"""Makes the value from a text; raises `ValueError`, which says what was expected."""
+
+
+def text(value: str) -> str:
+    """Any text but an empty one."""
+    if not value.strip():
+        raise ValueError("expected a text, got nothing")
+    return value
+
+
+def flag(value: str) -> bool:
+    """True or false, in any case, as Spark reads its own."""
+    word = value.strip().lower()
+    if word not in {"true", "false"}:
+        raise ValueError(f"expected true or false, got {_quoted(value)}")
+    return word == "true"
+
+
+def number(least: int, most: int) -> Callable[[str], int]:
+    """A whole number within bounds."""
+
+    def parse(value: str) -> int:
+        plain = value.strip()
+        if plain.isascii() and plain.isdecimal() and least <= int(plain) <= most:
+            return int(plain)
+        raise ValueError(
+            f"expected a whole number from {least} to {most}, got {_quoted(value)}"
+        )
+
+    return parse
+
+
+def seconds(least: float, most: float) -> Callable[[str], float]:
+    """A duration in seconds within bounds."""
+
+    def parse(value: str) -> float:
+        try:
+            time = float(value)
+        except ValueError:
+            time = math.nan
+        if least <= time <= most:
+            return time
+        raise ValueError(
+            f"expected seconds from {least:g} to {most:g}, got {_quoted(value)}"
+        )
+
+    return parse
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """One of a few words."""
+
+    def parse(value: str) -> str:
+        if value.strip() in choices:
+            return value.strip()
+        raise ValueError(f"expected {', '.join(choices)}, got {_quoted(value)}")
+
+    return parse
+
+
+def _quoted(value: str) -> str:
+    return repr(value if len(value) <= 40 else value[:39] + "…")  # noqa: PLR2004 - enough to recognize it
+
+
+def _json_file(value: str) -> str:
+    if not value.endswith(".json"):
+        raise ValueError(
+            "the name must end in .json, or Prometheus does not read the file"
+        )
+    return value
+
+
+def _url(value: str) -> str:
+    """A URL of http or https; messages do not quote it, as it may hold a password or a key."""
+    try:
+        parts = urlsplit(value)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        _ = parts.port  # raises ValueError unless it is a number
+    except ValueError:
+        good = False
+    if not good or parts.username is not None:
+        raise ValueError(
+            "expected a URL such as http://collector:4318, without a user name"
+        )
+    return value
+
+
+def _headers(value: str) -> Mapping[str, str]:
+    """`name=value,name=value`, values percent-encoded; messages do not quote them."""
+    found: dict[str, str] = {}
+    for pair in filter(str.strip, value.split(",")):
+        name, equals, content = (part.strip() for part in pair.partition("="))
+        content = unquote(content)
+        if not (equals and name and name.isascii() and content.isascii() and (content.isprintable())):  # fmt: skip
+            raise ValueError("expected name=value,name=value in printable ASCII")
+        found[name.lower()] = content
+    return found
+
+
+_PERIOD = seconds(0.05, 3_600)
+
+
+def _setting(
+    name: str,
+    parse: Parse,
+    meaning: str,
+    default: Option = None,
+    shown: str = "none",
+    *,
+    secret: bool = False,
+) -> Any:  # noqa: ANN401 - the type of the field that it is assigned to
+    """
+    Declare a setting.
+
+    Args:
+        name: of the property, without `PREFIX`.
+        parse: checks and converts a text.
+        meaning: for the documentation.
+        default: the value if it is not set.
+        shown: the default in the documentation, if it is None.
+        secret: keep it out of `repr`.
+
+    """
+    if default is not None:
+        shown = str(default).lower().removesuffix(".0")
+    setting = {"key": PREFIX + name, "parse": parse, "meaning": meaning, "shown": shown}
+    return dataclasses.field(default=default, repr=not secret, metadata=setting)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerSettings:
+    """All settings, in the order of the documentation. Fields are the arguments of `attach`."""
+
+    enabled: bool = _setting(
+        "enabled",
+        flag,
+        "Whether the hook and the runner attach a listener. `attach` does so anyway.",
+        default=False,
+    )
+    source: str = _setting(
+        "source",
+        one_of(*SOURCES),
+        "Where events come from: auto takes the best that works; or pull, callbacks, streaming, event_log.",
+        default="auto",
+    )
+    app: str | None = _setting(
+        "app", text, "The label `app` of every series.", shown="`spark.app.name`"
+    )
+    interval_seconds: float = _setting(
+        "intervalSeconds", _PERIOD, "How often events are fetched.", default=1.0
+    )
+    queue_capacity: int = _setting(
+        "queueCapacity",
+        number(100, 1_000_000),
+        "Events that wait in the driver's JVM at most, at 5 kB of its heap each; more are lost, and counted.",
+        default=10_000,
+    )
+    successes: bool = _setting(
+        "successes",
+        flag,
+        "Fetch successful tasks as well, instead of only counting them. No metric needs it.",
+        default=False,
+    )
+    event_log: str | None = _setting(
+        "eventLog",
+        text,
+        "The event log to follow: of this application, readable here. Used where the driver's JVM cannot be reached, or as source=event_log.",
+        shown="under Spark Connect, the application's in `spark.eventLog.dir`",
+    )
+    ship_task_files: bool = _setting(
+        "shipTaskFiles",
+        flag,
+        "Send the modules that tasks import to the executors.",
+        default=True,
+    )
+    summary_file: str | None = _setting(
+        "summaryFile",
+        text,
+        "File for the final account, which `quotascope spark report --summary` reads; `{app_id}` is replaced.",
+    )
+    cluster: str | None = _setting(
+        "cluster",
+        text,
+        "The Kafka cluster as the exporter's configuration calls it: a label of every series.",
+    )
+    http_enabled: bool = _setting(
+        "http.enabled",
+        flag,
+        "Whether the driver serves a page to Prometheus.",
+        default=True,
+    )
+    http_port: int = _setting(
+        "http.port",
+        number(0, 65_535),
+        "Port of the page; 0 takes a free one.",
+        default=0,
+    )
+    http_bind_address: str | None = _setting(
+        "http.bindAddress",
+        text,
+        "Where the page listens.",
+        shown="`spark.driver.bindAddress`, else `spark.driver.host`",
+    )
+    http_host: str | None = _setting(
+        "http.host",
+        text,
+        "The host name of the driver in the entry for Prometheus.",
+        shown="`spark.driver.host`",
+    )
+    file_sd_path: str | None = _setting(
+        "fileSd.path",
+        _json_file,
+        "File of the entry for `file_sd_configs`, ending in .json; `{app_id}` is replaced.",
+    )
+    otlp_enabled: bool | None = _setting(
+        "otlp.enabled",
+        flag,
+        "Whether to push over OTLP; needs the extra `otlp`.",
+        shown="true with an endpoint",
+    )
+    otlp_endpoint: str | None = _setting(
+        "otlp.endpoint",
+        _url,
+        "Where to push, a URL.",
+        shown="OpenTelemetry's environment variables",
+        secret=True,
+    )
+    otlp_protocol: str | None = _setting(
+        "otlp.protocol",
+        one_of(*PROTOCOLS),
+        "How to push: http/protobuf or grpc.",
+        shown=PROTOCOLS[0],
+    )
+    otlp_secret_headers: Mapping[str, str] | None = _setting(
+        "otlp.secretHeaders",
+        _headers,
+        "`name=value,name=value`, values as in URLs. Spark hides properties with secret in their names.",
+        secret=True,
+    )
+    otlp_interval_seconds: float | None = _setting(
+        "otlp.intervalSeconds",
+        _PERIOD,
+        "From one push to the next; the last one comes when the job ends.",
+        shown="60, or `OTEL_METRIC_EXPORT_INTERVAL`",
+    )
+    jvm_interval_seconds: float = _setting(
+        "jvm.intervalSeconds",
+        _PERIOD,
+        "How often the executor plugin reads each JVM's Kafka clients. Read by the plugin itself: no argument of `attach` changes it.",
+        default=1.0,
+    )
+
+
+_BY_KEY: Final = {
+    field.metadata["key"]: field for field in dataclasses.fields(ListenerSettings)
+}
+KEYS: Final = tuple(_BY_KEY)
+"""The properties, in the order of the documentation."""
+
+
+def documentation() -> list[str]:
+    """The rows of the table in docs/spark.md: property, argument, default, meaning."""
+    return [
+        f"| `{key}` | `{field.name}` | {field.metadata['shown']} | {field.metadata['meaning']} |"
+        for key, field in _BY_KEY.items()
+    ]
+
+
+def resolve(
+    properties: Mapping[str, str], options: Mapping[str, object]
+) -> tuple[ListenerSettings, tuple[InvalidProperty, ...]]:
+    """
+    Put arguments before properties and properties before defaults. Never raises.
+
+    Args:
+        properties: of Spark; those without `PREFIX` are left alone.
+        options: arguments by their names; None counts as not given.
+
+    Returns:
+        The settings, and what cannot be used. Defaults are used instead; but if anything about OTLP cannot be used, nothing is pushed, rather
+        than to another place.
+
+    """
+    keys = {field.name: key for key, field in _BY_KEY.items()}
+    texts = {key: value for key, value in properties.items() if key.startswith(PREFIX)}
+    for name, value in options.items():
+        if value is not None:
+            is_flag = isinstance(value, bool)
+            texts[keys.get(name, name)] = str(value).lower() if is_flag else str(value)
+    values: dict[str, Any] = {}
+    problems = []
+    for key, value in sorted(texts.items()):
+        field = _BY_KEY.get(key)
+        if field is None:
+            problems.append(InvalidProperty(key, f"there is no such setting{_hint(key)}"))  # fmt: skip
+            continue
+        try:
+            values[field.name] = field.metadata["parse"](value)
+        except ValueError as error:
+            problems.append(InvalidProperty(key, str(error)))
+    otlp = f"{PREFIX}otlp."
+    if any(each.name in _BY_KEY and each.name.startswith(otlp) for each in problems):
+        values["otlp_enabled"] = False
+    return ListenerSettings(**values), tuple(problems)
+
+
+def _hint(key: str) -> str:
+    names = [known.removeprefix(PREFIX) for known in KEYS]
+    close = difflib.get_close_matches(key.removeprefix(PREFIX), names, n=1)
+    return f"; is {PREFIX}{close[0]} meant?" if close else ""

@@ -1,0 +1,287 @@
+"""What the command line reads of an exporter says what the exporter's snapshot said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from tests.exporter.examples import NOW, health, limits, snapshot, usage
+from tests.exporter.sources.http.misbehaving import answering, serving
+from tests.strategies import texts
+
+from quotascope.exporter.api import documents
+from quotascope.exporter.api.client import (
+    ExporterLogin,
+    exporter_target,
+    observed,
+    read_exporter,
+    snapshot_url,
+)
+from quotascope.exporter.api.documents import encoded, snapshot_document
+from quotascope.exporter.diagnosis import diagnose
+from quotascope.exporter.errors import ConfigError, SourceUnreadable
+from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.snapshot import (
+    LimitedRate,
+    LimitsHealth,
+    LimitState,
+    NodeUsage,
+    Snapshot,
+)
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+
+RECORDED = (
+    "combined_throttled",
+    "split_throttled",
+    "split_removed",
+    "split_forwarded",
+    "pair_throttled",
+)
+
+
+def read_back(shown: Snapshot, known: Limits | None = None) -> Snapshot:
+    """By way of the JSON."""
+    return observed(encoded(snapshot_document(shown)), known)[0]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_real_nodes_are_read_back(name: str, request: pytest.FixtureRequest) -> None:
+    """Entities, nodes, sources and limits, and with them the findings."""
+    shown: Snapshot = request.getfixturevalue(name)
+    found, findings = observed(encoded(snapshot_document(shown)))
+    assert findings == diagnose(shown)
+    assert found.sources == shown.sources
+    assert found.limits_health == shown.limits_health
+    assert len(found.measured) == len(shown.measured)
+    for ours, theirs in zip(found.measured, shown.measured, strict=True):
+        assert ours.entity.limit == theirs.entity.limit
+        assert ours.entity.limit_state is theirs.entity.limit_state
+        rule, expected = ours.entity.resolution, theirs.entity.resolution
+        assert (rule is None) == (expected is None)
+        if rule is not None and expected is not None:
+            assert (rule.level, rule.entity) == (expected.level, expected.entity)
+            assert rule.bound == pytest.approx(expected.bound)
+        assert replace(ours.entity, resolution=expected) == theirs.entity
+        assert replace(ours, entity=theirs.entity) == replace(
+            theirs,
+            throttled_seconds_total=None,
+            throttled_requests_total=None,
+            rejected_mutations_total=None,
+            reported_utilization=None,
+            detailed=True,
+        )
+    for node, real in zip(found.nodes, shown.nodes, strict=True):
+        assert (node.broker, node.quota_callback) == (real.broker, real.quota_callback)
+        assert node.delay_queue_size == real.delay_queue_size
+        assert node.connections.ips == {
+            ip: LimitedRate(rate=of.rate) for ip, of in real.connections.ips.items()
+        }
+    there, here = shown.limits, found.limits
+    assert there is not None
+    assert here is not None
+    for kind in QuotaType:
+        assert dict(here.rules[kind]) == dict(there.rules.get(kind, {}))
+    assert here.connection_limits == there.connection_limits
+    assert here.nodes == there.nodes
+
+
+@given(user=texts, client_id=texts)
+def test_hostile_names_are_read_back(user: str, client_id: str) -> None:
+    """A name that looks like the default stays a name: the level separates them."""
+    name = user or "x"
+    rules = QuotaRules({QuotaEntity(name, DEFAULT): 5.0, QuotaEntity(name): 6.0})
+    known = limits(rules={QuotaType.PRODUCE: rules})
+    shown = snapshot(usage(user=name, client_id=client_id, of=known), limits=known)
+    found = read_back(shown)
+    (entity,) = (each.entity for each in found.measured)
+    assert (entity.user, entity.client_id) == (name, client_id)
+    assert found.limits is not None
+    assert dict(found.limits.rules[QuotaType.PRODUCE]) == dict(rules)
+
+
+def test_a_half_of_a_surrogate_pair_hides_no_other_name() -> None:
+    """One hostile client does not make the whole answer unreadable."""
+    found = read_back(snapshot(usage(user="a\ud800"), usage(user="b")))
+    assert {each.entity.user for each in found.measured} == {"a\ud800", "b"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "state"),
+    [
+        (snapshot(usage(usage=1.0, limit=1000.0, of=limits())), LimitState.LIMITED),
+        (
+            snapshot(usage(QuotaType.FETCH, usage=1.0, of=limits())),
+            LimitState.UNLIMITED,
+        ),
+        (snapshot(usage(usage=1.0), limits=None), LimitState.UNKNOWN),
+        (
+            snapshot(
+                usage(usage=1.0), nodes=(NodeUsage(broker="1", quota_callback=True),)
+            ),
+            LimitState.UNKNOWN,
+        ),
+    ],
+    ids=["limited", "unlimited", "no Admin API", "a callback decides"],
+)
+def test_unknown_stays_unknown(shown: Snapshot, state: LimitState) -> None:
+    """Also where rules are configured, but a callback decides."""
+    found = read_back(shown)
+    assert found.measured[0].entity.limit_state is state
+    assert (found.limits is None) == (shown.limits is None)
+
+
+def test_zero_and_unknown_throttle_times_differ() -> None:
+    """As zero and unknown usage do."""
+    blind = usage(user="blind", throttle_known=False)
+    found = read_back(snapshot(usage(user="zero", usage=0.0), blind))
+    assert [(each.usage, each.throttle_known) for each in found.measured] == [
+        (None, False),
+        (0.0, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("callback", "limit", "state"),
+    [(None, 9.0, LimitState.LIMITED), ("org.acme.Q", None, LimitState.UNKNOWN)],
+)
+def test_better_known_limits_replace_those_of_the_exporter(
+    callback: str | None, limit: float | None, state: LimitState
+) -> None:
+    """Such as those that Kafka has answered a moment ago, and the callback that decides instead."""
+    nodes = {"1": NodeSettings(quota_callback_class=callback)}
+    rules = {QuotaType.PRODUCE: QuotaRules({QuotaEntity("alice"): 9.0})}
+    known = limits(rules=rules, nodes=nodes)
+    shown = snapshot(usage(usage=1.0, limit=5.0, of=limits()))
+    found = read_back(shown, known)
+    assert found.limits is known
+    assert found.measured[0].entity.limit == limit
+    assert found.measured[0].entity.limit_state is state
+
+
+def test_an_exporter_that_sends_a_part_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits are unknown when rules are missing; entities that are missing are counted."""
+    monkeypatch.setattr(documents, "MOST_CHARACTERS", 800)
+    rules = QuotaRules({QuotaEntity(f"u{n}"): 1.0 for n in range(9)})
+    known = limits(rules={QuotaType.PRODUCE: rules})
+    many = (usage(user=f"u{n}", usage=float(n), of=known, limit=1.0) for n in range(9))
+    found, findings = observed(
+        encoded(snapshot_document(snapshot(*many, limits=known)))
+    )
+    assert [each.code for each in findings] == ["api_entities_cut", "api_rules_cut"]
+    assert "2 of its 9 entities" in findings[0].text
+    assert found.limits is None
+    assert {each.entity.user for each in found.measured} == {"u7", "u8"}
+    assert found.measured[0].entity.limit == 1.0
+
+
+def test_what_the_exporter_finds_is_shown() -> None:
+    """Errors of its sources and of Kafka, with their reason."""
+    shown = snapshot(
+        usage(),
+        sources=(health(up=False, error="refused"),),
+        limits_health=LimitsHealth(error="needs DESCRIBE", denied=True),
+    )
+    _, findings = observed(encoded(snapshot_document(shown)))
+    assert [each.code for each in findings] == ["source_unreadable", "limits_denied"]
+    assert findings == diagnose(shown)
+
+
+def changed(**changes: Any) -> bytes:
+    """A snapshot with other values for some fields of its only entity."""
+    answer = json.loads(encoded(snapshot_document(snapshot(usage(usage=1.0)))))
+    answer["entities"][0].update(changes)
+    return json.dumps(answer).encode()
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"", "Expecting value"),
+        (b"up 1\n", "Expecting value"),
+        (b"\xff", "decode"),
+        (b"[" * 100_000, "no snapshot"),
+        (b"{}", "health"),
+        (b"[]", "no snapshot"),
+        (changed(usage="much"), "entities.0.usage"),
+        (changed(quota_type="magic"), "magic"),
+        (changed(cause="magic"), "magic"),
+        (changed(limit_state="magic"), "magic"),
+        (changed(rule={"level": "magic"}), "magic"),
+        (changed(rule={"level": "user"}), "user"),
+    ],
+)
+def test_another_answer_is_refused(answer: bytes, reason: str) -> None:
+    """With the place, what to do, and no traceback."""
+    with pytest.raises(SourceUnreadable, match=reason) as caught:
+        observed(answer)
+    assert "has to be upgraded" in str(caught.value)
+
+
+def test_a_newer_exporter_can_send_more() -> None:
+    """Fields that this release does not know are left out."""
+    found, _ = observed(changed(novelty=1))
+    assert [each.usage for each in found.measured] == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"), [("404 Not Found", "has to be upgraded"), ("200 OK", "")]
+)
+async def test_an_exporter_is_asked_over_http(status: str, reason: str) -> None:
+    """One of an older release has nothing at this path."""
+    body = encoded(snapshot_document(snapshot(usage(usage=1.0))))
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n"
+    async with serving(answering(head.encode(), body)) as url:
+        if reason:
+            with pytest.raises(SourceUnreadable, match=reason):
+                await read_exporter(exporter_target(url))
+        else:
+            found, _ = await read_exporter(exporter_target(url))
+            assert (found.taken_at, len(found.measured)) == (NOW, 1)
+
+
+@pytest.mark.parametrize(
+    ("given_url", "url"),
+    [
+        ("http://q:9749", "http://q:9749/api/v1/snapshot"),
+        ("https://q/", "https://q/api/v1/snapshot"),
+        ("http://q/scope/", "http://q/scope/api/v1/snapshot"),
+        ("http://q/scope/metrics?x=1#x", "http://q/scope/api/v1/snapshot"),
+        ("http://q/api/v1/snapshot", "http://q/api/v1/snapshot"),
+    ],
+)
+def test_the_path_may_be_left_out(given_url: str, url: str) -> None:
+    """Behind a proxy, its prefix stays."""
+    assert snapshot_url(given_url) == url
+
+
+@pytest.mark.parametrize(
+    "url", ["", "q:9749", "ftp://q", "http://", "http://[", "http://u:p@q"]
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    """And a password in one, which others could see; it is not repeated."""
+    with pytest.raises(ConfigError) as caught:
+        snapshot_url(url)
+    assert "u:p" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("login", "problem"),
+    [
+        (ExporterLogin(user="a:b", password="s3cret"), "colon"),
+        (ExporterLogin(user="a"), "needs --exporter-password-file"),
+        (ExporterLogin(user="a", password_file=Path("/nowhere")), "cannot be read"),
+        (ExporterLogin(user="a", password="s3cret"), None),
+    ],
+)
+def test_logins(login: ExporterLogin, problem: str | None) -> None:
+    """A mistake names its option; the password shows nowhere."""
+    assert "s3cret" not in repr(login)
+    if problem is None:
+        assert login.secret() == "s3cret"
+        return
+    with pytest.raises(ConfigError, match=problem):
+        login.secret()

@@ -1,0 +1,215 @@
+"""What the doctor tries over the network, against servers of this process."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import BaseTestServer, TestServer
+from tests.exporter.examples import NOW
+
+from quotascope.exporter.config import (
+    OtlpConfig,
+    OtlpProtocol,
+    ServerConfig,
+    SourceConfig,
+)
+from quotascope.exporter.diagnosis import Finding
+from quotascope.exporter.diagnosis.probes import (
+    clock_compared,
+    clocks,
+    listening,
+    receiver,
+)
+from quotascope.exporter.errors import ConfigError
+
+
+@asynccontextmanager
+async def answering(
+    answer: Callable[[web.Request], Awaitable[web.Response]],
+) -> AsyncIterator[BaseTestServer]:
+    """A server that answers every request so."""
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    async with TestServer(app, host="127.0.0.1") as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("off", "text"),
+    [
+        (-2.0, "agrees with this machine's."),
+        (0.0, "agrees with this machine's."),
+        (2.0, "agrees with this machine's."),
+        (-60.0, "is 59.0 s behind this machine's."),
+        (60.0, "is 59.5 s ahead of this machine's."),
+    ],
+)
+def test_clocks_are_compared(off: float, text: str) -> None:
+    """The header has no fractions and the answer took half a second: a skew is at least as large as shown."""
+    date = formatdate(NOW + off, usegmt=True)
+    found = clock_compared("a", date, NOW, NOW + 0.5)
+    assert found is not None
+    assert found.text == f"The clock of source 'a' {text}"
+    assert found.code == ("clock_off" if abs(off) > 2 else "clock_agrees")
+
+
+@pytest.mark.parametrize(
+    "date", [None, "", "soon", "Mon, 99 Foo 2026", f"Mon, 01 Jan {10**20} 00:00:00 GMT"]
+)
+def test_agents_that_send_no_time_are_left_out(date: str | None) -> None:
+    """Neither is it wrong, nor known to be right."""
+    assert clock_compared("a", date, NOW, NOW) is None
+
+
+async def test_any_answer_has_the_time(tmp_path: Path) -> None:
+    """Without credentials, even one that refuses; a bad TLS file is a finding about its own source only."""
+    seen: list[str | None] = []
+
+    async def refuse(request: web.Request) -> web.Response:
+        seen.append(request.headers.get("Authorization"))
+        date = formatdate(NOW + 100, usegmt=True)
+        return web.Response(status=401, headers={"Date": date})
+
+    bad = tmp_path / "ca.pem"
+    bad.write_text("no certificate")
+    auth = {"username": "me", "password": "pw"}
+    async with answering(refuse) as server:
+        url = str(server.make_url("/jolokia"))
+        there = SourceConfig.model_validate({"url": url, "basic_auth": auth})
+        tls = {"ca_file": bad}
+        broken = SourceConfig.model_validate({"url": "https://127.0.0.1:1", "tls": tls})
+        silent = SourceConfig(url="http://127.0.0.1:1/")
+        first, second = await clocks([broken, there, silent], lambda: NOW)
+    assert (first.subject, first.code) == (broken.label, "clock_unreadable")
+    assert str(bad) in first.text
+    assert (second.subject, second.code) == (there.label, "clock_off")
+    assert seen == [None]
+
+
+async def listened(port: int, address: str = "127.0.0.1") -> str:
+    """What is found there."""
+    (found,) = await listening(ServerConfig(address=address, port=port))
+    return found.code
+
+
+async def test_an_address_to_listen_on() -> None:
+    """It is free afterwards as well; the last one is for documentation (RFC 5737), so that no machine has it."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    assert [await listened(port) for _ in range(2)] == ["port_free", "port_free"]
+    assert await listened(0) == "port_any"
+    assert await listened(9749, "203.0.113.1") == "cannot_listen"
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "code"),
+    [
+        (200, "healthy\n", "port_served"),
+        (401, "who are you", "port_served_probably"),
+        (200, "<html>", "port_taken"),
+    ],
+)
+async def test_a_port_that_is_taken(status: int, text: str, code: str) -> None:
+    """Its server is asked: usually it is the exporter itself."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=status, text=text)
+
+    async with answering(answer) as server:
+        assert server.port is not None
+        assert await listened(server.port) == code
+
+
+async def test_a_web_config_file(tmp_path: Path) -> None:
+    """A mistake would keep the exporter from starting; with TLS of its own, a server that does not answer may be this exporter."""
+    file = tmp_path / "web.yaml"
+
+    def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        file.touch()
+        config = ServerConfig(address="127.0.0.1", port=port, web_config_file=file)
+        (found,) = await listening(config)
+        file.write_text("tls_server_confg: {}")
+        with pytest.raises(ConfigError, match="tls_server_confg"):
+            await listening(config)
+    assert found.code == "port_taken_perhaps"
+
+
+@pytest.mark.parametrize(
+    ("hard", "wanted", "few"), [(64, 512, True), (64, 32, False), (-1, 512, False)]
+)
+async def test_too_few_open_files(
+    monkeypatch: pytest.MonkeyPatch, hard: int, wanted: int, *, few: bool
+) -> None:
+    """As many connections as the exporter would have, and how many files those need."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, hard))
+    _, *found = await listening(ServerConfig(port=0, max_connections=wanted))
+    assert [each.code for each in found] == ["too_few_files"] * few
+    for each in found:
+        assert "Only 32 connections can be open at once instead of 512" in each.text
+        assert "(ulimit -n, LimitNOFILE= of systemd) to 1024" in each.advice
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (200, "push_accepted"),
+        (401, "push_denied"),
+        (404, "push_refused"),
+        (500, "push_refused"),
+    ],
+)
+async def test_an_empty_push(status: int, code: str) -> None:
+    """It goes where pushes go, with their headers."""
+    seen: list[tuple[str, str, bytes]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        token = request.headers["X-Token"]
+        seen.append((request.path, token, await request.read()))
+        return web.Response(status=status)
+
+    async with answering(answer) as server:
+        given = {"endpoint": str(server.make_url("/")), "headers": {"X-Token": "t"}}
+        (found,) = await receiver(OtlpConfig.model_validate(given), {})
+    assert found.code == code
+    assert seen == [("/v1/metrics", "t", b"")]
+
+
+async def grpc_or_http(endpoint: str, protocol: OtlpProtocol) -> Finding:
+    """What is found of a receiver."""
+    (found,) = await receiver(OtlpConfig(endpoint=endpoint, protocol=protocol), {})
+    return found
+
+
+@pytest.mark.parametrize("protocol", list(OtlpProtocol))
+async def test_a_receiver_that_does_not_run(protocol: OtlpProtocol) -> None:
+    """The reason, and no more of the URL than may be shown."""
+    found = await grpc_or_http("http://127.0.0.1:1/x?key=s3cret", protocol)
+    assert found.code == "push_unreachable"
+    assert "Connection refused" in found.text
+    assert "s3cret" not in found.text
+
+
+async def test_grpc_is_only_connected_to() -> None:
+    """The first push shows whether it accepts metrics."""
+    async with TestServer(web.Application()) as server:
+        found = await grpc_or_http(str(server.make_url("/")), OtlpProtocol.GRPC)
+    assert found.code == "push_connects"
+
+
+async def test_a_file_that_cannot_be_used() -> None:
+    """A certificate that is missing is a mistake of the configuration."""
+    with pytest.raises(ConfigError, match="/nowhere"):
+        await receiver(OtlpConfig(), {"OTEL_EXPORTER_OTLP_CERTIFICATE": "/nowhere"})

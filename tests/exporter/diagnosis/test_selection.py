@@ -1,0 +1,200 @@
+from dataclasses import replace
+
+import pytest
+from tests.exporter.examples import limits, usage
+
+from quotascope.cli.top.screen import _style as top_style
+from quotascope.cli.usage_table import _style as table_style
+from quotascope.exporter.diagnosis.selection import (
+    Order,
+    Selection,
+    Show,
+    in_order,
+    matching,
+)
+from quotascope.exporter.page.page import _color
+from quotascope.exporter.snapshot import Columns, EntityUsage
+from quotascope.metrics import QuotaType
+
+FULL = usage(user="carol", client_id="c", usage=990.0, limit=1000.0)
+SLOW = usage(user="bob", usage=500.0, limit=1000.0, throttle_time_seconds=3.0)
+IDLE = usage(user="Alice", broker="10", usage=1.0, limit=2000.0)
+FREE = usage(user="dave", broker="9", usage=7.0, of=limits(rules={}))
+UNKNOWN = usage(user="fay", usage=7.0)
+BROKE = usage(
+    QuotaType.CONTROLLER_MUTATION,
+    "erin",
+    usage=0.5,
+    limit=1.0,
+    tokens=-1.0,
+    burst_tokens=10.0,
+)
+ALL = (IDLE, FREE, FULL, SLOW, BROKE)
+
+
+def users(selection: Selection, most: int | None = None) -> list[str]:
+    """Who is shown, in their order."""
+    rows = in_order(matching(Columns.of(ALL).usages, selection), selection, most)
+    return [usage.entity.user for usage in rows]
+
+
+@pytest.mark.parametrize(
+    ("show", "shown"),
+    [
+        (Show.LIMITED, {"Alice", "bob", "carol", "erin"}),
+        (Show.NEAR, {"bob", "carol", "erin"}),
+        (Show.THROTTLED, {"bob"}),
+        (Show.ALL, {"Alice", "bob", "carol", "dave", "erin"}),
+    ],
+)
+def test_who_is_shown(show: Show, shown: set[str]) -> None:
+    """Whoever is throttled counts, whatever they use."""
+    assert set(users(Selection(show=show))) == shown
+
+
+def test_who_may_have_a_limit_is_not_left_out() -> None:
+    """An unknown limit is no missing one: without the Admin API, the usual view is not empty."""
+    for show, count in ((Show.LIMITED, 1), (Show.NEAR, 0), (Show.ALL, 1)):
+        assert (
+            len(matching(Columns.of([UNKNOWN]).usages, Selection(show=show))) == count
+        )
+
+
+def test_only_those_of_a_type_node_or_name() -> None:
+    """In either case of letters, in user or client id."""
+    assert users(Selection(quota_type=QuotaType.CONTROLLER_MUTATION)) == ["erin"]
+    assert users(Selection(broker="10")) == ["Alice"]
+    assert users(Selection(text="C")) == ["carol", "Alice"]
+
+
+@pytest.mark.parametrize(
+    ("order", "names"),
+    [
+        (Order.USED, ["erin", "carol", "bob", "Alice", "dave"]),
+        (Order.DELAY, ["bob", "erin", "carol", "Alice", "dave"]),
+        (Order.NAME, ["Alice", "bob", "carol", "dave", "erin"]),
+        (Order.USAGE, ["carol", "bob", "dave", "Alice", "erin"]),
+        (Order.LIMIT, ["Alice", "bob", "carol", "dave", "erin"]),
+        (Order.TYPE, ["carol", "bob", "Alice", "dave", "erin"]),
+        (Order.BROKER, ["erin", "carol", "bob", "dave", "Alice"]),
+    ],
+)
+def test_orders(order: Order, names: list[str]) -> None:
+    """Amounts of other units come by themselves, and node 9 before node 10."""
+    assert users(Selection(order=order, show=Show.ALL)) == names
+
+
+def test_of_equals_the_other_figure_decides() -> None:
+    """Of equal use the longer delay comes first, of equal delays the greater use."""
+    rows = [
+        usage(user="little", usage=10.0, limit=100.0, throttle_time_seconds=2.0),
+        usage(user="much", usage=90.0, limit=100.0, throttle_time_seconds=2.0),
+        usage(user="longest", usage=10.0, limit=100.0, throttle_time_seconds=5.0),
+    ]
+    for order, users_in_order in (
+        (Order.DELAY, ["longest", "much", "little"]),
+        (Order.USED, ["much", "longest", "little"]),
+    ):
+        found = in_order(Columns.of(rows).usages, Selection(order=order))
+        assert [each.entity.user for each in found] == users_in_order
+
+
+@pytest.mark.parametrize("order", [Order.USAGE, Order.LIMIT, Order.TOKENS])
+def test_no_number_is_no_zero(order: Order) -> None:
+    """An entity whose number is not known comes after one whose number is 0."""
+    bucket = QuotaType.CONTROLLER_MUTATION
+    known = usage(bucket, "zero", usage=0.0, limit=0.0, tokens=0.0)
+    unknown = usage(bucket, "unknown")
+    for rows in ([known, unknown], [unknown, known]):
+        found = in_order(Columns.of(rows).usages, Selection(order=order))
+        assert [each.entity.user for each in found] == ["zero", "unknown"]
+
+
+def test_the_emptiest_bucket_comes_first() -> None:
+    """And who has none afterwards, in both directions."""
+    assert users(Selection(order=Order.TOKENS))[0] == "erin"
+    assert users(Selection(order=Order.TOKENS, backwards=True))[0] == "erin"
+
+
+def test_by_the_rule_that_decides() -> None:
+    """The strongest level first; nobody's rule last."""
+    rules = limits()
+    rows = [
+        usage(user="x"),
+        usage(user="zoe", of=rules),
+        usage(user="alice", of=rules),
+    ]
+    shown = in_order(Columns.of(rows).usages, Selection(order=Order.LEVEL))
+    assert [usage.entity.user for usage in shown] == ["alice", "zoe", "x"]
+
+
+def test_backwards_the_unknown_still_come_last() -> None:
+    """No number is not a small number."""
+    turned = Selection(show=Show.ALL, backwards=True)
+    assert users(turned) == ["Alice", "bob", "carol", "erin", "dave"]
+    assert users(turned, 2) == ["Alice", "bob"]
+    assert users(Selection(show=Show.ALL, order=Order.NAME, backwards=True), 1) == ["erin"]  # fmt: skip
+
+
+def test_no_more_than_asked_for() -> None:
+    """The first few are the same as those of the whole order."""
+    everybody = users(Selection(show=Show.ALL))
+    assert [users(Selection(show=Show.ALL), most) for most in range(6)] == [
+        everybody[:most] for most in range(6)
+    ]
+
+
+def test_an_empty_choice() -> None:
+    """Nobody is nobody."""
+    assert in_order(Columns.none().usages, Selection(backwards=True), 5) == []
+
+
+@pytest.mark.parametrize(
+    ("used", "near", "colour", "terminal"),
+    [
+        (-1.0, False, "fine", "green"),
+        (0.0, False, "fine", "green"),
+        (0.79, False, "fine", "green"),
+        (0.8, True, "near", "yellow"),
+        (0.99, True, "near", "yellow"),
+        (1.0, True, "over", "yellow"),
+        (1.5, True, "over", "yellow"),
+    ],
+)
+def test_from_eighty_percent_on_it_is_close(
+    used: float, colour: str, terminal: str, *, near: bool
+) -> None:
+    """Documented in docs/page.md; page, terminal and filter agree, and what is throttled is red whatever it uses."""
+    full = usage(usage=used * 1000, limit=1000.0)
+    assert bool(matching(Columns.of([full]).usages, Selection(show=Show.NEAR))) is near
+    assert _color(used) == colour
+    assert top_style(full) == table_style(full) == terminal
+    throttled = replace(full, throttle_time_seconds=0.1)
+    slow = Columns.of([throttled]).usages
+    assert matching(slow, Selection(show=Show.NEAR)) == [throttled]
+    assert _color(used, throttled=True) == "over"
+    assert top_style(throttled) == table_style(throttled) == "red"
+
+
+def test_what_is_unknown_has_no_colour() -> None:
+    """Green would say that all is well."""
+    assert _color(None) == ""
+    assert top_style(UNKNOWN) == table_style(UNKNOWN) == "dim"
+    assert top_style(FREE) == table_style(FREE) == "dim"
+
+
+def test_the_first_page_makes_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many entities there are: those that the number they are sorted by rules out stay numbers."""
+    crowd = [usage(user=f"u{n}", usage=float(n), limit=1000.0) for n in range(500)]
+    columns, made = Columns.of(crowd), list[int]()
+    usage_at = Columns.usage_at
+
+    def counted(self: Columns, row: int) -> EntityUsage:
+        made.append(row)
+        return usage_at(self, row)
+
+    monkeypatch.setattr(Columns, "usage_at", counted)
+    wanted = Selection(show=Show.ALL)
+    rows = in_order(matching(columns.usages, wanted), wanted, 5)
+    assert [each.usage for each in rows] == [499.0, 498.0, 497.0, 496.0, 495.0]
+    assert len(made) <= 10

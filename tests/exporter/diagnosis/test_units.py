@@ -1,0 +1,180 @@
+"""Numbers and names are short, and say what they mean."""
+
+import doctest
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.exporter.examples import limits, snapshot
+from tests.exporter.examples import usage as example
+from tests.strategies import texts
+
+from quotascope.exporter.diagnosis import units
+from quotascope.exporter.limits import Limits
+from quotascope.exporter.snapshot import Folds
+from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType
+
+UNLIMITED = inf
+"""Stands for a limit that is known to be none."""
+
+
+def test_examples_in_docstrings_are_true() -> None:
+    """Every example in the module gives what it says."""
+    result = doctest.testmod(units)
+    assert result.attempted > 5
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize(
+    ("quota_type", "usage", "limit", "text"),
+    [
+        (QuotaType.PRODUCE, 238_095.0, 250_000.0, "238 / 250 kB/s"),
+        (QuotaType.PRODUCE, 900.0, 2e9, "0.00 / 2.00 GB/s"),
+        (QuotaType.FETCH, 12.0, UNLIMITED, "12.0 B/s unlimited"),
+        (QuotaType.FETCH, 12.0, None, "12.0 / ? B/s"),
+        (QuotaType.FETCH, 0.0, UNLIMITED, "0.00 B/s unlimited"),
+        (QuotaType.FETCH, None, 1e6, "? / 1.00 MB/s"),
+        (QuotaType.FETCH, None, None, "? / ? B/s"),
+        (QuotaType.FETCH, None, UNLIMITED, "? B/s unlimited"),
+        (QuotaType.FETCH, -5_000.0, 1_000.0, "-5.00 / 1.00 kB/s"),
+        (QuotaType.REQUEST, 0.0812, 0.2, "0.08 / 0.20 thr"),
+        (QuotaType.REQUEST, 3.0, None, "3.00 / ? thr"),
+        (QuotaType.CONTROLLER_MUTATION, 1.5, 2_000.0, "1.50 / 2000 mut/s"),
+        (QuotaType.CONTROLLER_MUTATION, 1e6, UNLIMITED, "1000000 mut/s unlimited"),
+    ],
+)
+def test_usage_of_limit(
+    quota_type: QuotaType, usage: float | None, limit: float | None, text: str
+) -> None:
+    """Usage and limit share the unit of the larger one; unknown, unlimited and zero are three things."""
+    known = limits(rules={}) if limit == UNLIMITED else None
+    bound = None if limit == UNLIMITED else limit
+    shown = example(quota_type, usage=usage, limit=bound, of=known)
+    assert units.usage_of_limit(shown) == text
+
+
+@pytest.mark.parametrize(
+    ("quota_type", "value", "measured", "configured"),
+    [
+        (QuotaType.PRODUCE, 0.0, "0.00 B/s", "0.00 B/s"),
+        (QuotaType.PRODUCE, 999.0, "999 B/s", "999 B/s"),
+        (QuotaType.PRODUCE, 1_000.0, "1.00 kB/s", "1.00 kB/s"),
+        (QuotaType.FETCH, 2_500_000.0, "2.50 MB/s", "2.50 MB/s"),
+        (QuotaType.FETCH, 4e9, "4.00 GB/s", "4.00 GB/s"),
+        (QuotaType.REQUEST, 200.0, "200 thr", "2.00 thr"),
+        (QuotaType.REQUEST, 5_000.0, "5000 thr", "50.0 thr"),
+        (QuotaType.CONTROLLER_MUTATION, 2_000.0, "2000 mut/s", "2000 mut/s"),
+    ],
+)
+def test_units_of_what_is_measured_and_of_what_is_configured(
+    quota_type: QuotaType, value: float, measured: str, configured: str
+) -> None:
+    """SI prefixes of bytes; a percent of request time is a hundredth of a thread; counts have no prefix."""
+    assert units.measured(quota_type, value) == measured
+    assert units.amount(quota_type, value) == configured
+    assert units.amount(None, 2_000.0) == "2000 conn/s"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (None, ""),
+        (-0.001, "<0%"),
+        (0.0, "0%"),
+        (0.004, "0%"),
+        (0.996, "100%"),
+        (1.0, "100%"),
+        (9.99, "999%"),
+        (9.995, "999+"),
+        (10.0, "999+"),
+    ],
+)
+def test_percent(ratio: float | None, text: str) -> None:
+    """A ratio of 1 is 100 percent; what does not fit says so."""
+    assert units.percent(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("limit", "of", "used", "names"),
+    [
+        (500.0, None, 0.0, ("500 B/s", "0%")),
+        (500.0, None, None, ("500 B/s", "?")),
+        (None, limits(rules={}), None, ("unlimited", "-")),
+        (None, None, None, ("unknown", "?")),
+        (None, None, 1.5, ("unknown", "150%")),
+    ],
+)
+def test_limit_and_used_part(
+    limit: float | None, of: Limits | None, used: float | None, names: tuple[str, str]
+) -> None:
+    """A part of no limit does not apply, a part of an unknown one is unknown, zero is a number; a bucket may be full without."""
+    entity = example(limit=limit, of=of).entity
+    assert (units.limit_name(entity), units.used_name(entity, used)) == names
+
+
+@given(st.floats(min_value=-1e3, max_value=1e9))
+def test_percent_fits_its_column(ratio: float) -> None:
+    """No ratio takes more than the four characters that it has in the table."""
+    assert len(units.percent(ratio)) <= 4
+
+
+@given(st.floats(min_value=0, max_value=9_999))
+def test_seconds_fit_their_column(value: float) -> None:
+    """Up to hours a duration takes no more than its six characters."""
+    assert len(units.seconds(value)) <= 6 + (value >= 9_999.5)
+
+
+@given(user=texts, client_id=texts)
+def test_names_cannot_break_a_line(user: str, client_id: str) -> None:
+    """Whatever strangers call themselves, a name is printable and of bounded length."""
+    name = units.entity_name(user, client_id)
+    assert name.isprintable()
+    assert len(name) < 25_000
+
+
+@pytest.mark.parametrize(
+    ("user", "client_id", "name"),
+    [
+        ("<default>", None, "user <default>"),
+        (DEFAULT, DEFAULT, "<default> / <default>"),
+        (DEFAULT, "app", "<default> / app"),
+        ("", "", "empty client-id"),
+    ],
+)
+def test_entity_name(user: str | None, client_id: str | None, name: str) -> None:
+    """A default reads as the label of the metrics has it; one without any name sent no client-id."""
+    assert units.entity_name(user, client_id) == name
+
+
+@pytest.mark.parametrize(
+    ("entity", "name", "level"),
+    [
+        (QuotaEntity("u", "c"), "1 u / c", "user_client"),
+        (QuotaEntity("u", DEFAULT), "2 u / <default>", "user_default_client"),
+        (QuotaEntity("u", None), "3 user u", "user"),
+        (QuotaEntity(DEFAULT, "c"), "4 <default> / c", "default_user_client"),
+        (QuotaEntity(DEFAULT, None), "6 user <default>", "default_user"),
+        (QuotaEntity(None, "c"), "7 client c", "client"),
+        (QuotaEntity(None, DEFAULT), "8 client <default>", "default_client"),
+        (QuotaEntity("other", None), "no rule", "none"),
+    ],
+)
+def test_rule_and_level(entity: QuotaEntity, name: str, level: str) -> None:
+    """A rule shows its place among the eight levels, and its level as the metrics' label has it."""
+    resolution = QuotaRules({entity: 1.0}).decide("u", "c")
+    assert units.rule_name(resolution) == name
+    assert units.level_name(resolution) == level
+
+
+def test_an_unknown_rule_is_not_no_rule() -> None:
+    """None is what nobody could read; no rule is what was read."""
+    assert (units.rule_name(None), units.level_name(None)) == ("unknown", "unknown")
+    assert (units.rule_name(NO_RULE), units.level_name(NO_RULE)) == ("no rule", "none")
+
+
+def test_what_is_not_shown_one_by_one() -> None:
+    """Every reason with its number; none when there is none."""
+    assert units.left_out(snapshot()) == ""
+    folds = Folds(overflow=1_200, excluded=3, idle=4)
+    assert units.left_out(snapshot(folds=folds)) == "1200 folded, 3 excluded, 4 idle"

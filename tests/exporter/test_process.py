@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from quotascope.exporter.process import READY, collect_garbage_rarely, notify
+
+THREADS = """
+import re, threading
+from pathlib import Path
+from quotascope.exporter.process import share_arenas
+
+share_arenas()
+done = threading.Barrier(13)
+def work():
+    kept = [b"x" * 600 for _ in range(2_000)]  # too large for Python's own allocator
+    done.wait()
+    done.wait()
+    kept.clear()
+threads = [threading.Thread(target=work) for _ in range(12)]
+for thread in threads:
+    thread.start()
+done.wait()
+heaps = re.findall(r"^([0-9a-f]+)000000-\\S+ rw", Path("/proc/self/maps").read_text(), re.MULTILINE)
+done.wait()
+print(sum(int(start + "000000", 16) % (64 << 20) == 0 for start in heaps))
+"""
+
+
+def printed(code: str, environ: Mapping[str, str] = os.environ) -> int:
+    """The number that a process of its own prints."""
+    return int(subprocess.check_output([sys.executable, "-c", code], env=environ))
+
+
+def test_threads_share_heaps() -> None:
+    """Twelve threads that take memory do so from one heap beside the first; by themselves they would have one each."""
+    assert printed(THREADS) <= 1
+    assert printed(THREADS.replace("\nshare_arenas()\n", "\n")) > 2
+
+
+def test_numpy_starts_no_threads_for_linear_algebra() -> None:
+    """It would start one for each core, unless the environment wants some; the command line has not imported it until then."""
+    code = """
+import os, sys
+import quotascope.cli.serve
+from quotascope.exporter.process import spare_threads
+assert "numpy" not in sys.modules
+spare_threads()
+import numpy
+print(len(os.listdir("/proc/self/task")))
+"""
+    bare = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    assert printed(code, bare) == 1
+    more = printed(code, {**bare, "OPENBLAS_NUM_THREADS": "2"})
+    assert more == min(2, len(os.sched_getaffinity(0)))
+
+
+def test_a_burst_of_objects_is_not_gone_through() -> None:
+    """As many objects as a large cluster has are made without a single full search."""
+    thresholds = gc.get_threshold()
+    try:
+        collect_garbage_rarely()
+        before = gc.get_stats()[2]["collections"]
+        kept = [[at] for at in range(200_000)]
+        assert gc.get_stats()[2]["collections"] == before
+        assert len(kept) == 200_000
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
+
+
+@contextmanager
+def manager(address: str) -> Iterator[socket.socket]:
+    """A service manager that listens there."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(address)
+        listening.settimeout(5)
+        yield listening
+
+
+@pytest.mark.parametrize(("bound", "named"), [("", ""), ("\0", "@")])
+def test_states_are_sent_to_the_service_manager(
+    tmp_path: Path, bound: str, named: str
+) -> None:
+    """One datagram, to a path or, for a name that begins with @, to an abstract socket, as containers have it."""
+    name = f"{tmp_path}/notify"
+    with manager(f"{bound}{name}") as listening:
+        notify(READY, {"NOTIFY_SOCKET": f"{named}{name}"})
+        assert listening.recv(100) == b"READY=1"
+
+
+@pytest.mark.parametrize("environ", [{}, {"NOTIFY_SOCKET": "vsock:2:1"}])
+def test_without_a_service_manager_nothing_is_sent(environ: dict[str, str]) -> None:
+    """Nor with a socket of another kind."""
+    with capture_logs() as lines:
+        notify(READY, environ)
+    assert lines == []
+
+
+def test_a_service_manager_that_is_gone_costs_a_warning(tmp_path: Path) -> None:
+    """The exporter works on."""
+    with capture_logs() as lines:
+        notify(READY, {"NOTIFY_SOCKET": str(tmp_path / "gone")})
+    assert [line["event"] for line in lines] == [
+        "the service manager cannot be notified"
+    ]

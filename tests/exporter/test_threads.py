@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from quotascope.exporter.errors import LimitsError, SourceUnreachable
+from quotascope.exporter.threads import BlockingCalls, answer_thread, pool_of_answer
+
+ANSWERS = pool_of_answer(1)
+OWNERS: dict[str, Callable[[], BlockingCalls]] = {
+    "Admin API": lambda: BlockingCalls("test", LimitsError),
+    "source": answer_thread,
+}
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+async def free(calls: BlockingCalls) -> None:
+    """Wait until the last call has ended."""
+    while True:
+        try:
+            calls.check()
+        except (LimitsError, SourceUnreachable):
+            await asyncio.sleep(0)
+        else:
+            return
+
+
+@pytest.mark.parametrize("pool", [None, ANSWERS])
+async def test_result_and_exception_come_back(pool: ThreadPoolExecutor | None) -> None:
+    """A call in a thread is like a call."""
+    calls = BlockingCalls("test", LimitsError)
+    found = await calls.run(threading.current_thread, pool)
+    assert found is not threading.main_thread()
+    assert found.daemon is (pool is None)
+    with pytest.raises(KeyError):
+        await calls.run(lambda: _raise(KeyError("x")), pool)
+    assert await calls.run(lambda: 5, pool) == 5
+
+
+@pytest.mark.parametrize(
+    ("owner", "error", "text"),
+    [
+        ("Admin API", LimitsError, "the last attempt has not ended yet"),
+        ("source", SourceUnreachable, r"still being read.*max_answer_bytes"),
+    ],
+)
+async def test_an_abandoned_call_is_not_repeated(
+    owner: str, error: type[Exception], text: str
+) -> None:
+    """While it hangs, the next one is refused at once and other owners are not; when it ends, calls work again."""
+    calls, begun, release = OWNERS[owner](), Event(), Event()
+
+    def hang() -> None:
+        begun.set()
+        release.wait()
+
+    slow = asyncio.create_task(calls.run(hang))
+    await asyncio.to_thread(begun.wait)
+    slow.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await slow
+    with pytest.raises(error, match=text):
+        calls.check()
+    with pytest.raises(error, match=text):
+        await calls.run(lambda: 5)
+    assert await OWNERS[owner]().run(lambda: 5) == 5
+    release.set()
+    await free(calls)
+    assert await calls.run(lambda: 5) == 5
+
+
+async def test_an_abandoned_call_that_fails_later_is_silent() -> None:
+    """Its error has no receiver."""
+    calls, release = BlockingCalls("test"), Event()
+
+    def fail() -> None:
+        release.wait()
+        raise KeyError
+
+    task = asyncio.create_task(calls.run(fail))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    release.set()
+
+
+def test_a_call_that_outlives_the_loop_ends_quietly() -> None:
+    """At shutdown the result has nowhere to go, which is no error, and its thread keeps no process alive."""
+    release = Event()
+    threads: list[threading.Thread] = []
+
+    def hang() -> None:
+        threads.append(threading.current_thread())
+        release.wait()
+
+    async def start() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.001):
+                await BlockingCalls("test").run(hang)
+
+    asyncio.run(start())
+    release.set()
+    threads[0].join()
+    assert threads[0].daemon
+
+
+async def test_close_runs_beside_a_call_that_hangs() -> None:
+    """What ends the connection does not wait for what the connection waits for, nor does its failure matter."""
+    calls, release = BlockingCalls("test"), Event()
+
+    def close() -> None:
+        release.set()
+        raise KeyError
+
+    task = asyncio.create_task(calls.run(release.wait))
+    await asyncio.sleep(0)
+    await calls.close(close)
+    assert await task
+
+
+async def test_close_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exporter ends all the same, and its loop was not blocked meanwhile."""
+    monkeypatch.setattr("quotascope.exporter.threads._LONGEST_CLOSE_SECONDS", 0.001)
+    release = Event()
+    await BlockingCalls("test").close(release.wait)
+    release.set()
+
+
+async def test_a_call_that_never_began_leaves_its_owner_free() -> None:
+    """All threads of the pool were busy when its scrape was over."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        release = Event()
+        other = asyncio.create_task(answer_thread().run(release.wait, pool))
+        await asyncio.sleep(0)
+        calls = answer_thread()
+        waiting = asyncio.create_task(calls.run(lambda: 1, pool))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        calls.check()
+        release.set()
+        await other
+    with pytest.raises(RuntimeError):  # the pool is shut down, as at the end
+        await calls.run(lambda: 1, pool)
+    calls.check()
+
+
+def test_large_answers_take_turns() -> None:
+    """So that few of them are held decoded at once."""
+    assert pool_of_answer(4 << 20) is ANSWERS
+    large = pool_of_answer((4 << 20) + 1)
+    assert isinstance(large, ThreadPoolExecutor)
+    assert large._max_workers == 1

@@ -1,0 +1,459 @@
+"""Requests that are refused, and the limits and headers of those that are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+import socket
+import zlib
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.http_parser import DeflateBuffer
+from structlog.testing import capture_logs
+from tests.exporter.web.serving import (
+    ASK,
+    CLOSING,
+    HASH,
+    PASSWORD,
+    Held,
+    connected,
+    exchange,
+    get,
+    serving,
+    web_file,
+)
+
+from quotascope.exporter.web.access import (
+    DEFAULTS,
+    AccessPolicy,
+    credentials,
+    host_name,
+)
+from quotascope.exporter.web.connection import HttpConnection, ServerLimits
+from quotascope.exporter.web.settings import WebSettings
+from quotascope.exporter.web.web_config import RateLimitConfig
+
+
+def basic(text: str | bytes) -> str:
+    """The header for user:password."""
+    raw = text if isinstance(text, bytes) else text.encode()
+    return f"Basic {base64.b64encode(raw).decode()}"
+
+
+USERS = {"basic_auth_users": {"prometheus": HASH}}
+RIGHT = {"Authorization": basic(f"prometheus:{PASSWORD}")}
+WRONG = {"Authorization": basic("prometheus:hunter2")}
+
+
+@pytest.mark.parametrize(
+    "head", [b"Content-Length: 5000000000", b"Transfer-Encoding: chunked"]
+)
+async def test_a_body_is_refused_and_not_read(head: bytes) -> None:
+    """Whatever its length is said to be; the connection ends with that."""
+    ask = ASK.replace(b"\r\n\r\n", b"\r\n" + head + b"\r\n\r\n")
+    async with serving(limits=ServerLimits(body_seconds=0.1)) as served:
+        answer = await exchange(served.url, ask)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"Connection: close" in answer
+
+
+BODIES = {
+    "bomb": (b"gzip", gzip.compress(bytes(8 << 20))),
+    "deflate bomb": (b"deflate", zlib.compress(bytes(8 << 20))),
+    "no gzip": (b"gzip", b"hello"),
+    "cut gzip": (b"gzip", gzip.compress(bytes(1000))[:-9]),
+}
+
+
+@pytest.mark.parametrize(("encoding", "body"), BODIES.values(), ids=BODIES)
+async def test_no_body_is_unpacked(
+    encoding: bytes,
+    body: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+) -> None:
+    """It would happen on the event loop and before the login; one that is broken leaves no traceback either."""
+    unpacked: list[int] = []
+    feed = DeflateBuffer.feed_data
+
+    def counted(self: DeflateBuffer, chunk: bytes, size: int) -> bool:
+        unpacked.append(len(chunk))
+        return feed(self, chunk, size)
+
+    monkeypatch.setattr(DeflateBuffer, "feed_data", counted)
+    head = b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n"
+    async with serving(web_config_file=web_file(tmp_path, **USERS)) as served:
+        answer = await exchange(served.url, head % (encoding, len(body)) + body)
+        await served.empty()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert unpacked == []
+    assert caplog.text == ""
+
+
+async def test_little_of_a_body_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that sends more is cut off, before the time for it is over."""
+    taken: list[int] = []
+    receive = HttpConnection.data_received
+
+    def counted(self: HttpConnection, data: bytes) -> None:
+        taken.append(len(data))
+        receive(self, data)
+
+    monkeypatch.setattr(HttpConnection, "data_received", counted)
+    ask = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000000000\r\n\r\n"
+    limits = ServerLimits(body_seconds=60.0, body_bytes=1 << 16)
+    async with serving(limits=limits) as served, connected(served.url) as (_, write):
+        write.write(ask)
+        with suppress(ConnectionError):
+            for _ in range(10_000):
+                write.write(bytes(1 << 16))
+                await write.drain()
+            pytest.fail("it listened to the end")
+        await served.empty()
+    assert sum(taken) < 8 << 20
+
+
+@pytest.mark.parametrize("expected", [b"x", b"100-continue"])
+async def test_expect_is_looked_at_after_the_login(
+    expected: bytes, tmp_path: Path
+) -> None:
+    """And answered like everything else: without the server's versions."""
+    ask = CLOSING[:-2] + b"Expect: %s\r\n" % expected
+    known = f"Authorization: {RIGHT['Authorization']}\r\n".encode()
+    async with serving(web_config_file=web_file(tmp_path, **USERS)) as served:
+        unknown = await exchange(served.url, ask + b"\r\n")
+        user = await exchange(served.url, ask + known + b"\r\n")
+    assert unknown.startswith(b"HTTP/1.1 401 ")
+    assert user.startswith(b"HTTP/1.1 417 " if expected == b"x" else b"HTTP/1.1 100 ")
+    for answer in (unknown, user):
+        assert b"\r\nServer: quotascope\r\n" in answer
+        assert b"aiohttp" not in answer
+
+
+REFUSED = {
+    "no password": (ASK, USERS, b"401"),
+    "wrong host": (ASK.replace(b"localhost", b"example.org"), {}, b"421"),
+    "too often": (ASK, {"rate_limit": {"interval": "1h", "burst": 1}}, b"429"),
+}
+
+
+@pytest.mark.parametrize(("ask", "config", "status"), REFUSED.values(), ids=REFUSED)
+async def test_a_refusal_ends_the_connection(
+    ask: bytes, config: dict[str, Any], status: bytes, tmp_path: Path
+) -> None:
+    """Of hundreds of requests that were sent at once only one is answered, so that none holds anything."""
+    async with serving(web_config_file=web_file(tmp_path, **config)) as served:
+        if status == b"429":
+            await exchange(served.url, CLOSING)
+        answer = await exchange(served.url, ask * 300)
+    assert answer.startswith(b"HTTP/1.1 %s " % status)
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b"\r\nConnection: close\r\n" in answer
+
+
+async def test_requests_without_a_reader_take_no_places(tmp_path: Path) -> None:
+    """45 connections that send 300 requests each and read nothing, without the password: every scrape is answered."""
+    async with (
+        serving(web_config_file=web_file(tmp_path, **USERS)) as served,
+        AsyncExitStack() as held,
+        aiohttp.ClientSession(headers=RIGHT) as session,
+    ):
+        assert served.server._listener is not None
+        for each in served.server._listener.sockets:  # what is accepted inherits it
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        place = ("127.0.0.1", int(served.url.rpartition(":")[2]))
+        for _ in range(45):
+            silent = held.enter_context(socket.socket())
+            silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            silent.setblocking(False)  # noqa: FBT003 - socket's own
+            await asyncio.get_running_loop().sock_connect(silent, place)
+            silent.send(ASK * 300)
+        await served.empty()  # none of them holds anything
+        for _ in range(18):
+            async with session.get(served.url + "/metrics") as answer:
+                assert answer.status == 200
+
+
+async def test_readers_of_pages_keep_no_scraper_out() -> None:
+    """60 of them at once: some get 503, and scrapes have places of their own."""
+    held = Held(free="/metrics")
+    async with serving(held.answer) as served:
+        pages = [asyncio.create_task(get(served.url)) for _ in range(60)]
+        for _ in range(40):
+            await held.came.acquire()
+        scrapes = [(await get(served.url + "/metrics"))[0] for _ in range(30)]
+        assert scrapes == [200] * 30
+        held.go.set()
+        found = [status for status, _ in await asyncio.gather(*pages)]
+        assert sorted(found) == [200] * 40 + [503] * 20
+
+
+async def test_an_answer_that_is_not_taken_keeps_its_place() -> None:
+    """Else a client could have the exporter make any number of answers."""
+
+    async def large(_request: web.Request) -> web.Response:
+        return web.Response(body=bytes(64 << 20))
+
+    async with (
+        serving(large, max_requests=1) as served,
+        connected(served.url) as (read, write),
+    ):
+        places = served.server._access._pages
+        write.write(ASK)
+        await read.readuntil(b"\r\n\r\n")
+        assert places.locked()
+        assert (await exchange(served.url, ASK)).startswith(b"HTTP/1.1 503 ")
+        write.close()
+        await served.empty()
+        assert not places.locked()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        b"GET /" + b"a" * 8200 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: " + b"a" * 8200 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * 65 + b"\r\n",
+    ],
+    ids=["line", "header", "headers"],
+)
+async def test_a_head_is_bounded(ask: bytes) -> None:
+    """A request line, a header, and their number."""
+    async with serving() as served:
+        assert (await exchange(served.url, ask)).startswith(b"HTTP/1.0 400 ")
+
+
+async def test_requests_at_once_are_limited() -> None:
+    """More get 503 and may come again; health checks go on; a client that hangs up keeps its place until its answer is made."""
+    held = Held()
+    async with serving(held.answer, max_requests=2) as served:
+        asked = [asyncio.create_task(get(served.url)) for _ in range(2)]
+        for _ in asked:
+            await held.came.acquire()
+        asked[0].cancel()
+        await asyncio.wait({asked[0]})
+        status, headers = await get(served.url)
+        assert (status, headers["Retry-After"]) == (503, "1")
+        assert (await get(served.url + "/-/healthy"))[0] == 200
+        assert len(held.requests) == 2
+        held.go.set()
+        assert (await asked[1])[0] == 200
+        assert (await get(served.url))[0] == 200
+
+
+def test_rate_limit() -> None:
+    """A burst at once, and then one for each interval; changes hold at once."""
+    now = 0.0
+    policy = AccessPolicy(WebSettings, 1, "localhost", clock=lambda: now)
+    limit = RateLimitConfig(interval=0.5, burst=2)
+    assert [policy._take_token(limit) for _ in range(3)] == [True, True, False]
+    now = 0.5
+    assert [policy._take_token(limit) for _ in range(2)] == [True, False]
+    now = 60.0
+    assert [policy._take_token(limit) for _ in range(3)] == [True, True, False]
+    assert policy._take_token(RateLimitConfig())
+
+
+async def test_rate_limit_of_the_file(tmp_path: Path) -> None:
+    """429, as all exporters answer; health checks go on, and count for nothing."""
+    file = web_file(tmp_path, rate_limit={"interval": "1h", "burst": 1})
+    async with serving(web_config_file=file) as served:
+        paths = ("/-/healthy", "/", "/", "/-/healthy")
+        found = [(await get(served.url + path))[0] for path in paths]
+    assert found == [200, 200, 429, 200]
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ("quotascope.corp:9749", "quotascope.corp"),
+        ("LOCALHOST", "localhost"),
+        ("quotascope.corp.", "quotascope.corp"),
+        ("[::1]:9749", "::1"),
+        ("127.0.0.1:9749", "127.0.0.1"),
+        ("", ""),
+    ],
+)
+def test_host_name(header: str, name: str) -> None:
+    """Without port, brackets and the dot of the root."""
+    assert host_name(header) == name
+
+
+@pytest.mark.parametrize(
+    ("allowed", "host", "status"),
+    [
+        ("", "rebound.example", 421),
+        ("", "localhost:1234", 200),
+        ("", "[::1]:1", 200),
+        ("quotascope.corp,other.corp", "Quotascope.corp:80", 200),
+        ("quotascope.corp", "rebound.example", 421),
+    ],
+)
+async def test_a_page_of_another_site_reads_nothing(
+    allowed: str, host: str, status: int
+) -> None:
+    """On a loopback address a request for another host name is refused (DNS rebinding)."""
+    with capture_logs() as lines:
+        async with serving(allowed_hosts=allowed) as served:
+            assert (await get(served.url, {"Host": host}))[0] == status
+    refused = [line["host"] for line in lines if "another host" in line["event"]]
+    assert refused == (["rebound.example"] if status == 421 else [])
+
+
+@pytest.mark.parametrize(
+    ("address", "allowed", "any_host"),
+    [
+        ("127.0.0.1", [], False),
+        ("::1", [], False),
+        ("localhost", [], False),
+        ("0.0.0.0", [], True),  # noqa: S104 - compared, not bound
+        ("quotascope.corp", [], True),
+        ("0.0.0.0", ["quotascope.corp"], False),  # noqa: S104 - compared, not bound
+    ],
+)
+async def test_host_names_of_other_addresses_are_unknown(
+    address: str, allowed: list[str], *, any_host: bool
+) -> None:
+    """Beyond loopback any name is answered, unless some are listed."""
+    assert AccessPolicy(WebSettings, 1, address, allowed)._any_host is any_host
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status"),
+    [
+        (b"GET /-/healthy HTTP/1.1", b"200"),
+        (b"GET /nope HTTP/1.1", b"404"),
+        (b"POST / HTTP/1.1", b"405"),
+        (b"NONSENSE", b"400"),
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1", b"400"),
+    ],
+)
+async def test_every_answer_has_the_headers(request_line: bytes, status: bytes) -> None:
+    """Errors, and answers to what is not HTTP, as well; none of them names the software."""
+    head = request_line + b"\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    async with serving() as served:
+        answer = await exchange(served.url, head)
+    assert answer.split()[1] == status
+    lines = answer.decode().split("\r\n")
+    for name, value in DEFAULTS.items():
+        assert f"{name}: {value}" in lines
+    assert "aiohttp" not in answer.decode()
+    assert "Python" not in answer.decode()
+
+
+async def test_a_page_has_its_own_policy_unless_the_file_has_one(
+    tmp_path: Path,
+) -> None:
+    """The operator's value takes precedence; an empty one is none."""
+
+    async def own_policy(_request: web.Request) -> web.Response:
+        policy = {"Content-Security-Policy": "default-src 'self'"}
+        return web.Response(text="page", headers=policy)
+
+    headers = {"X-Frame-Options": "sameorigin", "Content-Security-Policy": ""}
+    file = web_file(tmp_path, http_server_config={"headers": headers})
+    async with serving(own_policy, web_config_file=file) as served:
+        _, found = await get(served.url)
+        assert found["Content-Security-Policy"] == "default-src 'self'"
+        assert found["X-Frame-Options"] == "sameorigin"
+        headers["Content-Security-Policy"] = "default-src 'none'"
+        web_file(tmp_path, http_server_config={"headers": headers})
+        answer = (await exchange(served.url, CLOSING)).decode()
+        assert answer.count("Content-Security-Policy: default-src 'none'\r\n") == 1
+        assert answer.count("Content-Security-Policy") == 1
+        assert answer.count("X-Frame-Options: sameorigin\r\n") == 1
+        assert answer.count("X-Frame-Options") == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        (basic("alice:a:b"), ("alice", b"a:b")),
+        (basic("alïce:ü").replace("Basic", "bAsIc"), ("alïce", "ü".encode())),
+        (basic(":"), ("", b"")),
+        (basic(b"alice:\xff"), ("alice", b"\xff")),
+        (basic(b"\xff:x"), None),
+        (basic("alice"), None),
+        ("Basic", None),
+        ("Basic ???", None),
+        ("Basic äöü", None),
+        ("Bearer abc", None),
+        ("", None),
+    ],
+)
+def test_credentials(header: str, found: tuple[str, bytes] | None) -> None:
+    """RFC 7617; anything else is none."""
+    assert credentials(header) == found
+
+
+async def test_every_path_needs_the_password(tmp_path: Path) -> None:
+    """Health checks and unknown paths, too: a client that is refused learns nothing."""
+    async with serving(web_config_file=web_file(tmp_path, **USERS)) as served:
+        for path in ("/", "/-/healthy", "/nope"):
+            status, headers = await get(served.url + path)
+            assert status == 401
+            challenge = headers["WWW-Authenticate"]
+            assert challenge == 'Basic realm="quotascope", charset="UTF-8"'
+        assert (await get(served.url + "/-/healthy", RIGHT))[0] == 200
+
+
+async def test_wrong_passwords_are_logged_once_a_minute(tmp_path: Path) -> None:
+    """With the address, and neither with the name nor with the password."""
+    with capture_logs() as lines:
+        async with serving(web_config_file=web_file(tmp_path, **USERS)) as served:
+            for user in ("prometheus", "hunter2"):
+                wrong = {"Authorization": basic(f"{user}:hunter2")}
+                async with (
+                    aiohttp.ClientSession() as session,
+                    session.get(served.url, headers=wrong) as answer,
+                ):
+                    assert answer.status == 401
+                    assert "hunter2" not in await answer.text()
+    (line,) = [line for line in lines if line["event"] == "logins were refused"]
+    assert line["address"] == "127.0.0.1"
+    assert "hunter2" not in str(lines)
+
+
+async def test_users_change_without_a_restart(tmp_path: Path) -> None:
+    """The file is looked at for each request; a broken one leaves the users as they were."""
+    file = web_file(tmp_path, **USERS)
+    with capture_logs() as lines:
+        async with serving(web_config_file=file) as served:
+            assert (await get(served.url, RIGHT))[0] == 200
+            web_file(tmp_path, basic_auth_users={"another": HASH})
+            assert (await get(served.url, RIGHT))[0] == 401
+            file.write_text("basic_auth_users: [")
+            assert (await get(served.url))[0] == 401
+            web_file(tmp_path, basic_auth_users={})
+            assert (await get(served.url))[0] == 401
+    events = [line["event"] for line in lines]
+    assert sum("the last good one stays" in event for event in events) == 2
+
+
+async def test_too_many_logins_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A login that cannot be checked now may be tried again soon."""
+    go = asyncio.Event()
+
+    async def slow(*_: object) -> bool:
+        await go.wait()
+        return False
+
+    monkeypatch.setattr("quotascope.exporter.web.passwords.asyncio.to_thread", slow)
+    async with serving(web_config_file=web_file(tmp_path, **USERS)) as served:
+
+        async def ask() -> tuple[int, str | None]:
+            status, headers = await get(served.url, WRONG)
+            go.set()
+            return status, headers.get("Retry-After")
+
+        found = await asyncio.gather(*(ask() for _ in range(6)))
+    assert sorted(found, key=str) == [(401, None)] * 5 + [(503, "1")]

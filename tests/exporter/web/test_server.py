@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import socket
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from structlog.testing import capture_logs
+from tests.cluster.certificates import Certificates
+from tests.exporter.examples import ScriptedSource, exporter_of
+from tests.exporter.web.serving import (
+    ASK,
+    CLOSING,
+    HASH,
+    PASSWORD,
+    connected,
+    exchange,
+    serving,
+    tls_section,
+    web_file,
+)
+
+from quotascope.exporter.config import Config, ServerConfig
+from quotascope.exporter.errors import CannotListen, ConfigError
+from quotascope.exporter.web import HttpServer
+from quotascope.exporter.web.connection import connections_within
+from quotascope.exporter.web.server import url_of
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("0.0.0.0", "http://127.0.0.1:1"),  # noqa: S104 - compared, not bound
+        ("::", "http://[::1]:1"),
+        ("::1", "http://[::1]:1"),
+        ("10.1.2.3", "http://10.1.2.3:1"),
+    ],
+)
+def test_url_can_be_opened(address: str, shown: str) -> None:
+    """The URL in the log is one for a browser on this machine, whatever the exporter listens on."""
+    assert url_of("http", address, 1) == shown
+
+
+async def curl(*arguments: str) -> tuple[int, str]:
+    """Exit code of the real curl, and the status that it got."""
+    process = await asyncio.create_subprocess_exec(
+        "curl", "--silent", "--output", "/dev/null", "--write-out", "%{http_code}", *arguments,
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    return process.returncode or 0, output.decode()
+
+
+async def test_tls_certificate_and_password_by_curl(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """All three locks at once, by a client that is not ours."""
+    section = tls_section(
+        certificates,
+        client_ca_file=str(certificates.ca),
+        client_auth_type="RequireAndVerifyClientCert",
+    )
+    file = web_file(tmp_path, **section, basic_auth_users={"prometheus": HASH})
+    trust = ("--cacert", str(certificates.ca))
+    shown = ("--cert", str(certificates.client), "--key", str(certificates.client_key))
+    login = ("--user", f"prometheus:{PASSWORD}")
+    async with serving(web_config_file=file) as served:
+        assert await curl(*trust, *shown, *login, served.url) == (0, "200")
+        assert await curl(*trust, *shown, served.url) == (0, "401")
+        assert (await curl(*trust, *login, served.url))[1] == "000"
+        assert (await curl(*shown, *login, served.url))[0] == 60  # not trusted
+
+
+async def test_all_that_a_name_stands_for() -> None:
+    """A name is looked up; the log says who may ask."""
+    with capture_logs() as lines:
+        async with serving(address="localhost") as served:
+            assert b"hello" in await exchange(served.url, CLOSING)
+    assert lines[0] == {"event": "listening", "log_level": "info", "url": served.url, "users": "anybody"}  # fmt: skip
+
+
+async def test_an_application_that_cannot_be_set_up_keeps_no_port() -> None:
+    """The port is free again once the server is closed."""
+
+    async def broken(_app: web.Application) -> None:
+        raise ZeroDivisionError
+
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    app = web.Application()
+    app.on_startup.append(broken)
+    http = HttpServer(ServerConfig(address="127.0.0.1", port=port))
+    with pytest.raises(ZeroDivisionError):
+        await http.open(app, 1.0)
+    await http.close()
+    socket.create_server(("127.0.0.1", port)).close()
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("127.0.0.1", "Address already in use"),
+        ("nobody.invalid", ""),
+        ("a" * 100, ""),
+        ("a..b", ""),
+    ],
+)
+async def test_an_address_that_cannot_be_had(address: str, reason: str) -> None:
+    """A port that is taken, and names that are unknown or not valid: one sentence, and nothing is left open."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        http = HttpServer(ServerConfig(address=address, port=port))
+        found = f"^cannot listen on {address} port {port}: {reason}"
+        with pytest.raises(CannotListen, match=found):
+            await http.open(web.Application(), 1.0)
+        await http.close()
+
+
+def test_a_web_config_file_is_checked_at_once(tmp_path: Path) -> None:
+    """Before anything listens."""
+    config = ServerConfig(web_config_file=web_file(tmp_path, basic_auth_user={}))
+    with pytest.raises(ConfigError, match="unknown key 'basic_auth_user'"):
+        HttpServer(config)
+
+
+async def test_the_end_cuts_off_who_only_waits(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """A handshake that was begun, and an idle connection, keep nothing running."""
+    file = web_file(tmp_path, **tls_section(certificates))
+    async with (
+        serving(web_config_file=file) as guarded,
+        serving() as plain,
+        connected(guarded.url),
+        connected(plain.url) as (read, write),
+    ):
+        write.write(ASK)
+        await read.readuntil(b"hello")
+        await plain.server.close()
+        await guarded.server.close()
+        assert await read.read() == b""
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have asyncio accept again after a moment, not after a second."""
+    monkeypatch.setattr("asyncio.constants.ACCEPT_RETRY_DELAY", 0.05)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "GET /metrics?target={url}&url={url}&scraper={url} HTTP/1.1\r\nHost: localhost",
+        "GET /probe?target={url} HTTP/1.1\r\nHost: localhost",
+        "GET /api/v1/entities?broker={url}&q={url} HTTP/1.1\r\nHost: localhost",
+        "GET {url}/metrics HTTP/1.1\r\nHost: localhost",
+        "CONNECT {place} HTTP/1.1\r\nHost: localhost",
+        "GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-Host: {place}\r\nReferer: {url}",
+    ],
+)
+async def test_nothing_in_a_request_makes_it_ask_anybody(head: str) -> None:
+    """Only the configuration says where it connects to."""
+    source = ScriptedSource()
+    server = {"address": "127.0.0.1", "port": 0}
+    with socket.create_server(("127.0.0.1", 0)) as bait:
+        bait.setblocking(False)  # noqa: FBT003 - socket's own
+        place = f"127.0.0.1:{bait.getsockname()[1]}"
+        text = head.format(url=f"http://{place}", place=place)
+        config = Config.model_validate({"server": server})
+        async with exporter_of(config, [source], None) as exporter:
+            await exporter.snapshot()
+            ask = f"{text}\r\nConnection: close\r\n\r\n".encode()
+            assert (await exchange(exporter.url, ask)).startswith(b"HTTP/1.1 ")
+        with pytest.raises(BlockingIOError):
+            bait.accept()
+
+
+async def test_few_files_may_be_opened(tmp_path: Path) -> None:
+    """With `ulimit -n 64` and more idle connections than that, scrapes are answered, and the log says what is missing."""
+    config = tmp_path / "quotascope.yaml"
+    config.write_text("server: {address: 127.0.0.1, port: 0}\nsources: [{url: 'http://127.0.0.1:1/metrics'}]\nlog: {format: json}\n")  # fmt: skip
+    ask = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-c", 'ulimit -n 64; exec "$@"', "-", str(Path(sys.executable).with_name("quotascope")), "serve", "--config", str(config),
+        stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    lines: list[dict[str, Any]] = []
+    try:
+        assert process.stderr is not None
+        while not any("url" in line for line in lines):
+            lines.append(json.loads(await process.stderr.readline()))
+        async with AsyncExitStack() as idle:
+            for _ in range(80):
+                await idle.enter_async_context(connected(lines[-1]["url"]))
+            for _ in range(5):
+                answer = await exchange(lines[-1]["url"], ask)
+                assert answer.startswith(b"HTTP/1.1 200 ")
+    finally:
+        process.terminate()
+        await process.communicate()
+    assert process.returncode == 0
+    (warning,) = [line for line in lines if "open_files" in line]
+    assert (warning["connections"], warning["open_files"]) == (32, 64)
+    assert "ulimit -n" in warning["advice"]
+
+
+@pytest.mark.usefixtures("soon")
+async def test_without_a_descriptor_the_longest_waiting_makes_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else idle connections keep every scrape out for minutes; the log has the reason, and it is tried again a moment later."""
+    accept, scarce = socket.socket.accept, False
+
+    def failing(self: socket.socket) -> tuple[socket.socket, object]:
+        if scarce:
+            raise OSError(24, "Too many open files")
+        return accept(self)
+
+    monkeypatch.setattr(socket.socket, "accept", failing)
+    with capture_logs() as lines:
+        async with serving() as served, connected(served.url) as (idle, write):
+            write.write(ASK)
+            await idle.readuntil(b"hello")
+            scarce = True
+            async with connected(served.url) as (read, newer):
+                assert await idle.read() == b""
+                scarce = False
+                newer.write(ASK)
+                await read.readuntil(b"hello")
+    errors = [line["reason"] for line in lines if line["log_level"] == "error"]
+    assert errors == ["Too many open files"]
+
+
+async def test_other_errors_of_the_loop_are_logged_as_asyncio_does(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Only what concerns accepting is handled by the server, as long as it listens."""
+    loop = asyncio.get_running_loop()
+    async with serving():
+        loop.call_exception_handler({"message": "something else"})
+        assert loop.get_exception_handler() is not None
+    assert "something else" in caplog.text
+    assert loop.get_exception_handler() is None
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "wanted", "most", "raised"),
+    [
+        (1024, 4096, 512, 512, None),
+        (256, 4096, 512, 512, 1024),
+        (256, 600, 512, 300, 600),
+        (256, -1, 512, 512, 1024),
+        (-1, -1, 512, 512, None),
+        (1, 1, 512, 1, 1),
+    ],
+)
+def test_connections_within_the_limit_of_files(
+    soft: int,
+    hard: int,
+    wanted: int,
+    most: int,
+    raised: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Half of the files; the soft limit is raised as far as the hard one permits."""
+    changed: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, pair: changed.append(pair))
+    with capture_logs() as lines:
+        assert connections_within(wanted) == most
+    assert changed == ([] if raised is None else [(raised, hard)])
+    assert bool(lines) is (most < wanted)

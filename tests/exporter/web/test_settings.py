@@ -1,0 +1,142 @@
+"""A web config file that changes while the exporter runs, and the names in certificates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+from tests.cluster.certificates import Certificates
+from tests.exporter.web.serving import HASH, tls_section, web_file
+
+from quotascope.exporter.web.settings import WatchedSettings, alternative_names
+
+
+class Clock:
+    """Steady seconds that the test counts."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+def test_it_is_read_only_when_it_changes(tmp_path: Path) -> None:
+    """The same settings again and again, and then others."""
+    file = web_file(tmp_path, basic_auth_users={"alice": HASH})
+    watched = WatchedSettings(file)
+    first = watched.now()
+    assert watched.now() is first
+    web_file(tmp_path, basic_auth_users={"bob": HASH})
+    assert set(watched.now().config.basic_auth_users) == {"bob"}
+
+
+def test_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:
+    """It is told once, and read when it is back."""
+    file = web_file(tmp_path, basic_auth_users={"alice": HASH})
+    clock = Clock()
+    watched = WatchedSettings(file, clock)
+    first = watched.now()
+    file.unlink()
+    with capture_logs() as lines:
+        for _ in range(20):
+            assert watched.now() is first
+            clock.now += 1
+    assert [line["log_level"] for line in lines] == ["error"]
+    web_file(tmp_path, basic_auth_users={"bob": HASH})
+    assert watched.now() is not first
+
+
+def test_what_a_new_file_names_may_come_later(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """It is tried again, although nothing changes of what was looked at."""
+    web_file(tmp_path, **tls_section(certificates))
+    clock = Clock()
+    watched = WatchedSettings(tmp_path / "web.yaml", clock)
+    first = watched.now()
+    later = tls_section(
+        certificates,
+        client_ca_file="ca.pem",
+        client_auth_type="VerifyClientCertIfGiven",
+    )
+    web_file(tmp_path, **later)
+    assert watched.now() is first
+    (tmp_path / "ca.pem").write_bytes(certificates.ca.read_bytes())
+    assert watched.now() is first
+    clock.now += 5
+    assert tmp_path / "ca.pem" in watched.now().files
+
+
+STRICT = {
+    "client_ca_file": "ca.pem",
+    "client_auth_type": "RequireAndVerifyClientCert",
+    "client_allowed_sans": ["prometheus"],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"tls_server_config": None}, "tls_server_config"),
+        ({"basic_auth_users": None}, "basic_auth_users"),
+        ({"basic_auth_users": {}}, "basic_auth_users"),
+        ({"client_auth_type": "VerifyClientCertIfGiven"}, "client_auth_type"),
+        ({"client_allowed_sans": []}, "client_allowed_sans"),
+    ],
+)
+def test_a_file_that_allows_more_clients_needs_a_restart(
+    tmp_path: Path, certificates: Certificates, change: dict[str, object], named: str
+) -> None:
+    """A file that is half written looks the same; a stricter one is used at once."""
+    (tmp_path / "ca.pem").symlink_to(certificates.ca)
+    users = {"basic_auth_users": {"alice": HASH}}
+    watched = WatchedSettings(
+        web_file(tmp_path, **users, **tls_section(certificates, **STRICT))
+    )
+    first = watched.now()
+    keys = {key: value for key, value in change.items() if key in STRICT}
+    section = tls_section(certificates, **{**STRICT, **keys})
+    top = {key: value for key, value in change.items() if key not in STRICT}
+    web_file(tmp_path, **{**users, **section, **top})
+    with capture_logs() as lines:
+        assert watched.now() is first
+    assert named in lines[0]["error"]
+    assert "restart" in lines[0]["error"]
+    web_file(tmp_path, basic_auth_users={"bob": HASH}, **tls_section(certificates, **STRICT))  # fmt: skip
+    assert set(watched.now().config.basic_auth_users) == {"bob"}
+
+
+def test_an_empty_file_removes_no_users(tmp_path: Path) -> None:
+    """As while it is written."""
+    file = web_file(tmp_path, basic_auth_users={"alice": HASH})
+    watched = WatchedSettings(file)
+    file.write_text("")
+    assert set(watched.now().config.basic_auth_users) == {"alice"}
+
+
+def test_kinds_of_names() -> None:
+    """As the toolkit compares them: an IPv6 address in its short form, and nothing of what is no name."""
+    certificate = {
+        "subject": ((("commonName", "alice"),),),
+        "subjectAltName": (
+            ("DNS", "prometheus.corp"),
+            ("email", "prometheus@corp"),
+            ("URI", "spiffe://corp/prometheus"),
+            ("IP Address", "0:0:0:0:0:0:0:1\n"),
+            ("IP Address", "10.0.0.1"),
+            ("IP Address", "<invalid>"),
+            ("DirName", ((("commonName", "bob"),),)),
+        ),
+    }
+    assert alternative_names(certificate) == {
+        "prometheus.corp",
+        "prometheus@corp",
+        "spiffe://corp/prometheus",
+        "::1",
+        "10.0.0.1",
+        "<invalid>",
+    }
+    assert alternative_names({}) == set()

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+from tests.cluster.certificates import Certificates
+from tests.exporter.web.serving import HASH, tls_section, web_file
+
+from quotascope.exporter.errors import ConfigError
+from quotascope.exporter.web.settings import load_web_settings
+
+FILES = "  cert_file: server.pem\n  key_file: server.key\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, certificates: Certificates) -> Path:
+    """A folder with the files that the examples name."""
+    for name in ("server.pem", "server.key", "ca.pem"):
+        (tmp_path / name).symlink_to(certificates.ca.parent / name)
+    return tmp_path
+
+
+def problems(folder: Path, text: str) -> list[str]:
+    """What is wrong with the text of a web config file."""
+    path = folder / "web.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_web_settings(path)
+    assert str(path) in str(caught.value)
+    return list(caught.value.problems)
+
+
+def test_a_file_of_the_toolkit(folder: Path) -> None:
+    """All that the format has and Python's ssl can; paths are relative to the file."""
+    path = folder / "web.yaml"
+    path.write_text(
+        f"tls_server_config:\n{FILES}"
+        "  client_auth_type: RequireAndVerifyClientCert\n"
+        "  client_ca_file: ca.pem\n"
+        "  client_allowed_sans: [localhost]\n"
+        "  min_version: TLS12\n"
+        "  max_version: TLS13\n"
+        "  cipher_suites:\n  - TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256\n"
+        "  prefer_server_cipher_suites: true\n"
+        "http_server_config:\n"
+        "  http2: true\n"
+        "  headers:\n"
+        "    X-Frame-Options: deny\n"
+        "    Strict-Transport-Security: max-age=31536000\n"
+        "rate_limit:\n  interval: 500ms\n  burst: 20\n"
+        f"basic_auth_users:\n  prometheus: {HASH}\n"
+    )
+    settings = load_web_settings(path)
+    assert settings.files == tuple(
+        folder / name for name in ("web.yaml", "server.pem", "server.key", "ca.pem")
+    )
+    assert settings.tls is not None
+    assert settings.tls.verify_mode is ssl.CERT_REQUIRED
+    assert settings.config.rate_limit.interval == 0.5
+    assert HASH not in repr(settings)
+
+
+@pytest.mark.parametrize("text", ["", "tls_server_config:\nbasic_auth_users:\n"])
+def test_an_empty_file_protects_nothing(folder: Path, text: str) -> None:
+    """As with the toolkit: plain HTTP for everybody."""
+    path = folder / "web.yaml"
+    path.write_text(text)
+    settings = load_web_settings(path)
+    assert settings.tls is None
+    assert not settings.config.basic_auth_users
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tls_config: {}", "unknown key 'tls_config'; did you mean 'tls_server_config'?"),
+        (f"tls_server_config:\n{FILES}  cert_fiel: x", "line 4: unknown key 'cert_fiel' under tls_server_config; did you mean 'cert_file'?"),
+        ("tls_server_config:\n  key_file: server.key", "tls_server_config lacks the key 'cert_file'"),
+        ("tls_server_config:\n  cert_file: nope.pem\n  key_file: server.key", "line 2: tls_server_config.cert_file"),
+        (f"tls_server_config:\n{FILES}  client_auth_type: RequireAnyClientCert", "line 4: tls_server_config.client_auth_type RequireAnyClientCert takes certificates without verifying them"),
+        (f"tls_server_config:\n{FILES}  client_auth_type: RequestClientCert", "which Python's ssl cannot"),
+        (f"tls_server_config:\n{FILES}  client_auth_type: Sometimes", "expected one of NoClientCert, VerifyClientCertIfGiven, RequireAndVerifyClientCert"),
+        (f"tls_server_config:\n{FILES}  client_auth_type: RequireAndVerifyClientCert", "RequireAndVerifyClientCert needs client_ca_file"),
+        (f"tls_server_config:\n{FILES}  client_ca_file: ca.pem", "client_ca_file needs a client_auth_type"),
+        (f"tls_server_config:\n{FILES}  client_allowed_sans: [a]", "client_allowed_sans needs a client_auth_type"),
+        (f"tls_server_config:\n{FILES}  min_version: TLS11", "line 4: tls_server_config.min_version TLS11 is broken"),
+        (f"tls_server_config:\n{FILES}  max_version: SSL30", "expected one of TLS12, TLS13"),
+        (f"tls_server_config:\n{FILES}  min_version: TLS13\n  max_version: TLS12", "min_version is above max_version"),
+        (f"tls_server_config:\n{FILES}  cipher_suites: [TLS_RSA_WITH_RC4_128_SHA]", "expected one of TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA"),
+        (f"tls_server_config:\n{FILES}  max_version: TLS12\n  cipher_suites: [TLS_AES_128_GCM_SHA256]", "cipher_suites has none for max_version TLS12"),
+        (f"tls_server_config:\n{FILES}  curve_preferences: [X25519]", "Python's ssl cannot order curves"),
+        (f"tls_server_config:\n{FILES}  key: hunter2", "line 4: tls_server_config.key cannot be given here"),
+        ("http_server_config:\n  headers:\n    X-Powered-By: tea", "line 3: http_server_config.headers.X-Powered-By expected one of Strict-Transport-Security"),
+        ("http_server_config:\n  headers:\n    X-Frame-Options: maybe", "expected deny or sameorigin"),
+        ('http_server_config:\n  headers:\n    X-XSS-Protection: "1\\r\\nX-Evil: 1"', "holds a line end"),
+        ("http_server_config:\n  headers:\n    Strict-Transport-Security: max-age=1", "needs tls_server_config"),
+        ("rate_limit:\n  interval: 1s", "needs a burst of 1 or more"),
+        ("rate_limit:\n  interval: soon\n  burst: 1", "line 2: rate_limit.interval"),
+        ("basic_auth_users:\n  bob: hunter2", "line 2: basic_auth_users.bob is not a bcrypt hash"),
+        (f"basic_auth_users:\n  bob: {HASH.replace('$04$', '$31$')}", "has the cost 31: it must be 4 to 18"),
+        (f"basic_auth_users:\n  'a:b': {HASH}", "must not hold a colon"),
+        (f"basic_auth_users:\n  bob: {HASH}\n  bob: {HASH}", "line 3: the key 'bob' is there already in line 2"),
+        ("basic_auth_users: hunter2", "line 1: basic_auth_users: expected keys and values"),
+        ("basic_auth_users: [", "not valid YAML"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_refused(folder: Path, text: str, expected: str) -> None:
+    """With line and key, and without what may be secret."""
+    found = problems(folder, text)
+    assert any(expected in problem for problem in found), found
+    assert not any("hunter2" in problem or HASH in problem for problem in found)
+
+
+def test_all_mistakes_at_once(folder: Path) -> None:
+    """Nobody has to start it three times."""
+    text = "a: 1\nb: 2\nbasic_auth_users:\n  bob: x\n"
+    assert [problem[:7] for problem in problems(folder, text)] == [
+        "line 1:",
+        "line 2:",
+        "line 4:",
+    ]
+
+
+def test_environment_variables_are_not_filled_in(folder: Path) -> None:
+    """The same file means the same to all exporters."""
+    (found,) = problems(folder, "basic_auth_users:\n  bob: ${HOME}\n")
+    assert "is not a bcrypt hash" in found
+
+
+def test_a_key_that_is_no_key(folder: Path, certificates: Certificates) -> None:
+    """Such as that of another certificate, or one with a password: nobody is asked for it on the terminal."""
+    (folder / "server.key").unlink()
+    (folder / "server.key").symlink_to(certificates.client_key)
+    (found,) = problems(folder, f"tls_server_config:\n{FILES}")
+    assert "KEY_VALUES_MISMATCH" in found
+    (folder / "server.key").unlink()
+    (folder / "server.key").write_text("hunter2")
+    (found,) = problems(folder, f"tls_server_config:\n{FILES}")
+    assert "cannot be used" in found
+    assert "hunter2" not in found
+
+
+def test_an_authority_that_is_none(folder: Path) -> None:
+    """Neither as a file nor as text."""
+    kind = "  client_auth_type: VerifyClientCertIfGiven\n"
+    (folder / "ca.pem").unlink()
+    (folder / "ca.pem").write_text("hunter2")
+    for given in ("client_ca_file: ca.pem", "client_ca: hunter2"):
+        (found,) = problems(folder, f"tls_server_config:\n{FILES}{kind}  {given}\n")
+        assert "cannot be used" in found
+        assert "hunter2" not in found
+
+
+def test_whose_order_of_suites_counts(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """The server's, unless the file leaves it to clients."""
+    for preferred in (True, False):
+        section = tls_section(certificates, prefer_server_cipher_suites=preferred)
+        context = load_web_settings(web_file(tmp_path, **section)).tls
+        assert context is not None
+        found = bool(context.options & ssl.OP_CIPHER_SERVER_PREFERENCE)
+        assert found is preferred
+
+
+def test_suites_of_tls13_alone_mean_tls13(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """As in Go, where TLS 1.2 has none left then."""
+    section = tls_section(certificates, cipher_suites=["TLS_AES_128_GCM_SHA256"])
+    settings = load_web_settings(web_file(tmp_path, **section))
+    assert settings.tls is not None
+    assert settings.tls.minimum_version is ssl.TLSVersion.TLSv1_3
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """One sentence."""
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        load_web_settings(tmp_path / "web.yaml")
+
+
+def test_the_example_of_the_documentation(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """It works as it stands there."""
+    page = Path(__file__).parents[3] / "docs" / "security.md"
+    example = page.read_text().partition("```yaml\n")[2].partition("```")[0]
+    for name, made in {
+        "tls.crt": certificates.server,
+        "tls.key": certificates.server_key,
+        "ca.crt": certificates.ca,
+    }.items():
+        (tmp_path / name).symlink_to(made)
+    file = tmp_path / "web.yaml"
+    file.write_text(example)
+    settings = load_web_settings(file)
+    assert set(settings.config.basic_auth_users) == {"prometheus"}
+    assert settings.tls is not None
+    assert settings.tls.verify_mode is ssl.CERT_REQUIRED

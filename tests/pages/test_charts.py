@@ -1,0 +1,288 @@
+"""Drawings: where things stand, and that nothing is cut off."""
+
+import math
+import re
+from itertools import pairwise
+from xml.etree.ElementTree import Element
+
+import pytest
+
+from quotascope.pages.charts import (
+    ChartBar,
+    Curve,
+    Lane,
+    LimitLine,
+    Span,
+    bar_chart,
+    heat_map,
+    line_chart,
+    timeline_chart,
+)
+from quotascope.pages.scales import round_seconds, round_times
+
+DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+
+
+@pytest.fixture
+def svg() -> Element:
+    """Each hour has its number, 0 to 167, but for the last, which was not seen."""
+    return heat_map([*map(float, range(167)), math.nan], lambda n: f"{n:.0f} B", "A")
+
+
+def _box(rect: Element) -> tuple[float, float, float, float]:
+    """Left, top, right, bottom."""
+    x, y, width, height = (
+        float(rect.attrib[name]) for name in ("x", "y", "width", "height")
+    )
+    return x, y, x + width, y + height
+
+
+def test_hours_stand_side_by_side_and_days_below_each_other(svg: Element) -> None:
+    """Monday 00h first, without gaps, all of one size, within the drawing: at the right and below with a narrow edge."""
+    boxes = [_box(rect) for rect in svg.iter("rect")]
+    assert len(boxes) == 7 * 24
+    rows = [boxes[start : start + 24] for start in range(0, 168, 24)]
+    for row in rows:
+        assert len({(top, bottom) for _, top, _, bottom in row}) == 1
+        assert all(one[2] == other[0] for one, other in pairwise(row))
+    assert all(one[0][3] == other[0][1] for one, other in pairwise(rows))
+    assert all(one[0][0] == other[0][0] for one, other in pairwise(rows))
+    assert len({(right - left, low - top) for left, top, right, low in boxes}) == 1
+    left, top, width, height = map(float, svg.attrib["viewBox"].split())
+    assert (left, top) == (0, 0)
+    assert 0 < width - boxes[-1][2] < 10
+    assert 0 < height - boxes[-1][3] < 10
+
+
+def test_names_stand_beside_what_they_name(svg: Element) -> None:
+    """Days at the left of their row, hours above the middle of their column, every third."""
+    boxes = [_box(rect) for rect in svg.iter("rect")]
+    texts = [*svg.iter("text")]
+    hours, days = texts[:8], texts[8:]
+    assert [each.text for each in hours] == [f"{hour:02}h" for hour in range(0, 24, 3)]
+    for name, (left, top, right, _) in zip(hours, boxes[:24:3], strict=True):
+        assert float(name.attrib["x"]) == (left + right) / 2
+        assert 0 < top - float(name.attrib["y"]) < 12
+    assert [each.text for each in days] == DAYS
+    for name, (left, top, _, bottom) in zip(days, boxes[::24], strict=True):
+        assert 0 < left - float(name.attrib["x"]) < 12
+        assert (top + bottom) / 2 < float(name.attrib["y"]) < bottom
+
+
+def test_the_more_the_darker(svg: Element) -> None:
+    """From faint to full, in proportion; an hour without data is not an hour of value 0."""
+    *seen, blank = svg.iter("rect")
+    shades = [float(rect.attrib["fill-opacity"]) for rect in seen]
+    assert (shades[0], shades[83], shades[166]) == (0.08, 0.54, 1.0)
+    assert all(one < other for one, other in pairwise(shades))
+    assert blank.attrib["class"] == "blank"
+    assert "fill-opacity" not in blank.attrib
+    titles = [group.findtext("title") for group in svg.iter("g")]
+    assert (titles[0], titles[25], titles[167]) == ("Mon 00h: 0 B", "Tue 01h: 25 B", "Sun 23h: no data")  # fmt: skip
+
+
+def test_a_week_without_anything_is_faint() -> None:
+    """As dark as the least."""
+    svg = heat_map([0.0] * 168, str, "A")
+    assert {rect.attrib["fill-opacity"] for rect in svg.iter("rect")} == {"0.080"}
+
+
+def _bars(*values: float) -> Element:
+    return bar_chart(
+        [ChartBar(name=f"n{value}", value=value, text=f"{value} s", color=number) for number, value in enumerate(values)],
+        "A",
+    )  # fmt: skip
+
+
+def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
+    """In rows of their own within the drawing; the name ends left of the bar, the figure stands right of it."""
+    svg = _bars(4.0, 1.0, 0.0, -1.0)
+    boxes = [_box(rect) for rect in svg.iter("rect")]
+    left, _, right, _ = boxes[0]
+    whole = right - left
+    assert [(box[0], box[2] - box[0]) for box in boxes] == [(left, whole), (left, whole / 4), (left, 0), (left, 0)]  # fmt: skip
+    assert all(one[3] < other[1] for one, other in pairwise(boxes))
+    _, _, width, height = map(float, svg.attrib["viewBox"].split())
+    assert boxes[0][1] > 0
+    assert height - 12 < boxes[-1][3] < height
+    assert width - right > 100  # for the figure
+    texts = [*svg.iter("text")]
+    for name, told, box in zip(texts[::2], texts[1::2], boxes, strict=True):
+        assert 0 < box[0] - float(name.attrib["x"]) < 15
+        assert 0 < float(told.attrib["x"]) - box[2] < 15
+        assert box[1] < float(name.attrib["y"]) == float(told.attrib["y"]) < box[3]
+    assert [each.text for each in texts] == ["n4.0", "4.0 s", "n1.0", "1.0 s", "n0.0", "0.0 s", "n-1.0", "-1.0 s"]  # fmt: skip
+
+
+def test_less_than_one_is_drawn_as_well() -> None:
+    """The longest bar takes the whole width, however little it stands for."""
+    widths = [_box(rect)[2] - _box(rect)[0] for rect in _bars(0.5, 0.25).iter("rect")]
+    assert widths == [640, 320]
+
+
+def test_eight_colors_come_round_again() -> None:
+    """The ninth bar has the first one's."""
+    classes = [rect.attrib["class"] for rect in _bars(*[1.0] * 9).iter("rect")]
+    assert classes == [*(f"f{number}" for number in range(8)), "f0"]
+
+
+USAGE = Curve(
+    begin_ms=1_795_392_000_000,
+    end_ms=1_795_392_010_000,
+    piece_ms=1_000,
+    times_ms=[1_795_392_000_000, 1_795_392_001_000, 1_795_392_005_000],
+    mean=[50.0, 0.5, 0.0],
+    peak=[100.0, 0.5, 0.0],
+)
+"""Ten seconds; the first two and the sixth have been seen."""
+
+
+def _moves(path: Element) -> list[tuple[str, list[float]]]:
+    parts = re.findall(r"([A-Z])([^A-Z]*)", path.attrib["d"])
+    return [(move, [float(each) for each in numbers.split()]) for move, numbers in parts]  # fmt: skip
+
+
+def test_usage_is_drawn_by_its_pieces() -> None:
+    """A line that ends where a piece is missing; an area with a flat top for each, however low, but for none."""
+    svg, _ = line_chart(USAGE, [], str)
+    peak, mean = svg.iter("path")
+    second = (1130 - 86) / 10
+    assert [(move, numbers[0]) for move, numbers in _moves(mean)] == [
+        ("M", 86), ("H", pytest.approx(86 + second, abs=0.06)),
+        ("L", pytest.approx(86 + second, abs=0.06)), ("H", pytest.approx(86 + 2 * second, abs=0.06)),
+        ("M", pytest.approx(86 + 5 * second, abs=0.06)), ("H", pytest.approx(86 + 6 * second, abs=0.06)),
+    ]  # fmt: skip
+    assert "".join(move for move, _ in _moves(peak)) == "MVHVZ" * 2
+    floor, top = _moves(peak)[0][1][1], _moves(peak)[1][1][0]
+    half = _moves(mean)[0][1][1]
+    assert half == pytest.approx((floor + top) / 2, abs=0.1)
+    assert _moves(mean)[4][1][1] == floor
+
+
+def test_limits_are_lines_at_their_value() -> None:
+    """Up to three times the peak; what is above is given back, and a ninth candidate's line is dashed."""
+    limits = [LimitLine(name=str(n), value=value, color=n) for n, value in ((0, 50.0), (8, 300.0), (9, 301.0))]  # fmt: skip
+    svg, left_out = line_chart(USAGE, limits, str)
+    assert [limit.name for limit in left_out] == ["9"]
+    low, high = (line for line in svg.iter("line") if "limit" in line.attrib["class"])
+    assert (low.attrib["class"], high.attrib["class"]) == ("limit s0", "limit s0")
+    assert (low.get("stroke-dasharray"), high.get("stroke-dasharray")) == ("", "6 4")
+    mean = [*svg.iter("path")][1]
+    assert float(low.attrib["y1"]) == pytest.approx(_moves(mean)[0][1][1], abs=0.06)
+    _, _, width, height = map(float, svg.attrib["viewBox"].split())
+    for line in svg.iter("line"):
+        assert 0 < float(line.attrib["x1"]) <= float(line.attrib["x2"]) < width
+        assert 0 < float(line.attrib["y1"]) <= float(line.attrib["y2"]) < height
+    assert all(0 < float(text.attrib["y"]) < height for text in svg.iter("text"))
+
+
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("length", "step"),
+    [
+        (8 * SECOND, SECOND),
+        (4 * MINUTE, 30 * SECOND),
+        (8 * MINUTE, MINUTE),
+        (4 * HOUR, 30 * MINUTE),
+        (8 * HOUR, HOUR),
+        (4 * DAY, 12 * HOUR),
+        (8 * DAY, DAY),
+        (8 * 7 * DAY, 7 * DAY),
+        (8 * 365 * DAY, 365 * DAY),
+    ],
+)
+def test_moments_are_those_of_clocks(length: int, step: int) -> None:
+    """Steps that divide a minute, an hour, a day; as fine as eight of them reach."""
+    assert [*round_times(0, length)] == [step * n for n in range(length // step + 1)]
+    (first, *_) = round_times(1, length)
+    assert first == step
+
+
+@pytest.mark.parametrize(
+    ("length", "step"),
+    [
+        (0.001, 0.001), (0.5, 0.1), (60, 10), (7_322, 1_800), (40_000, 7_200), (90_000, 21_600), (500_000, 86_400),
+        (1e12, 1.25e11),
+    ],
+)  # fmt: skip
+def test_durations_are_round_and_few(length: float, step: float) -> None:
+    """From 0 to the length, in at most eight steps."""
+    found = round_seconds(length)
+    assert found == pytest.approx([step * n for n in range(len(found))])
+    assert found[-1] <= length < found[-1] + step
+    assert len(found) <= 9
+
+
+@pytest.fixture
+def timeline() -> Element:
+    """A minute with two lanes: one with three rows of failed attempts, of which the first is marked, and one with one."""
+    spans: list[list[list[tuple[float, float, float]]]] = [
+        [[(1, 20, 0)], [(2, 9, 4)], [(3, 5, 0)], [(4, 6, 0)]],
+        [[(22, 30, 0), (32, 40, 0)], [(33, 38, 1.5)]],
+    ]
+    lanes = [
+        Lane(label=f"lane {number}", rows=[[Span(began=b, ended=e, color="#123456", title=f"{b} to {e}", marked=m) for b, e, m in row] for row in rows])
+        for number, rows in enumerate(spans)
+    ]  # fmt: skip
+    return timeline_chart(lanes, 60, "#f0b400")
+
+
+def _ticks(svg: Element) -> list[float]:
+    lines = [each for each in svg.iter("line") if each.get("class") == "grid"]
+    assert all(each.attrib["x1"] == each.attrib["x2"] for each in lines)
+    return [float(each.attrib["x1"]) for each in lines]
+
+
+def test_ticks_stand_every_ten_seconds(timeline: Element) -> None:
+    """Side by side, with their labels above them."""
+    ticks = _ticks(timeline)
+    labels = [each for each in timeline.iter("text") if each.get("class") == "tick middle"]  # fmt: skip
+    assert [each.text for each in labels] == ["0", "+10 s", "+20 s", "+30 s", "+40 s", "+50 s", "+1 min"]  # fmt: skip
+    assert [float(each.attrib["x"]) for each in labels] == ticks
+    assert [after - before for before, after in pairwise(ticks)] == pytest.approx([145] * 6)  # fmt: skip
+    (top,) = {float(each.attrib["y1"]) for each in timeline.iter("line")}
+    assert all(0 < top - float(each.attrib["y"]) < 12 for each in labels)
+
+
+def test_spans_begin_and_end_at_their_times(timeline: Element) -> None:
+    """By the ticks, each at its second; a mark begins with its span, and has the color of marks."""
+    zero, *_, minute = _ticks(timeline)
+    found = [tuple((x - zero) / (minute - zero) * 60 for x in _box(rect)[::2]) for rect in timeline.iter("rect")]  # fmt: skip
+    first = [(1, 20), (2, 9), (2, 6), (3, 5), (4, 6)]
+    second = [(22, 30), (32, 40), (33, 38), (33, 34.5)]
+    assert found == [pytest.approx(each) for each in first + second]
+    colors = [rect.get("fill") for rect in timeline.iter("rect")]
+    assert [n for n, color in enumerate(colors) if color == "#f0b400"] == [2, 8]
+
+
+def test_rows_and_lanes_are_apart(timeline: Element) -> None:
+    """Rows do not touch, lanes are further apart than rows, a mark is drawn into its span, and nothing is cut off."""
+    left, top, right, bottom = map(float, timeline.attrib["viewBox"].split())
+    boxes = [_box(rect) for rect in timeline.iter("rect")]
+    marks = [boxes.pop(8), boxes.pop(2)]
+    for mark, span in zip(marks, (boxes[6], boxes[1]), strict=True):
+        assert span[1] < mark[1] < mark[3] <= span[3]
+    rows = sorted({(box[1], box[3]) for box in boxes})
+    gaps = [below - above for (_, above), (below, _) in pairwise(rows)]
+    assert gaps == [2, 2, 2, 10, 2]
+    assert {lower - upper for upper, lower in rows} == {12}
+    for line in timeline.iter("line"):
+        assert top < float(line.attrib["y1"]) < rows[0][0]
+        assert rows[-1][1] < float(line.attrib["y2"]) <= bottom
+    assert all(left < box[0] and box[2] <= _ticks(timeline)[-1] for box in boxes)
+    assert _ticks(timeline)[-1] + 20 <= right  # the last label is centered on its tick
+    assert bottom - rows[-1][1] < 20
+    names = [each for each in timeline.iter("text") if each.get("class") == "end"]
+    assert [each.text for each in names] == ["lane 0", "lane 1"]
+    for name, (upper, lower) in zip(names, (rows[0], rows[4]), strict=True):
+        assert upper < float(name.attrib["y"]) <= lower
+        assert 0 < _ticks(timeline)[0] - float(name.attrib["x"]) < 20
+
+
+def test_shortest_spans_can_be_seen() -> None:
+    """Two pixels wide at least, and so are marks."""
+    span = Span(began=5, ended=5, color="", title="", marked=1e-9)
+    svg = timeline_chart([Lane(label="", rows=[[span]])], 1e6, "")
+    assert [rect.get("width") for rect in svg.iter("rect")] == ["2", "2"]

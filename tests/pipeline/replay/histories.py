@@ -1,0 +1,163 @@
+"""Histories and candidates for the tests of replays."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+from tests.strategies import EPOCH_MS
+
+from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.pipeline.candidates import Candidate
+from quotascope.pipeline.history import HISTORY
+from quotascope.quotas import Entity, QuotaSet
+
+PRODUCE, FETCH, METADATA, CREATE_TOPICS = 0, 1, 3, 19
+SIZES = ("produce_bytes", "fetch_bytes", "mutations")
+KEY = ("candidate", "broker", "user", "client_id", "quota_type")
+KEYS = (
+    "producer_byte_rate",
+    "consumer_byte_rate",
+    "request_percentage",
+    "controller_mutation_rate",
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request of a history."""
+
+    after_ms: int = 0
+    user: str = "alice"
+    client_id: str = "app"
+    broker: str = "1"
+    connection: int = 1
+    api_key: int = METADATA
+    api_version: int = 7
+    cost: int = 0
+    request_us: int | None = None
+    network_us: int | None = None
+    network_after_ms: int = 1
+    throttle_ms: int = 0
+    withheld: bool = False
+    """Whether the log shows it answered empty, or refused."""
+    granted: int = 0
+    """Of a mutation that was refused: partitions that were granted before."""
+    wait_ms: int = 0
+
+
+def history(requests: Sequence[Request]) -> pa.Table:
+    """The rows, in the order of their times."""
+    now_ms, rows = EPOCH_MS, []
+    for request in requests:
+        now_ms += request.after_ms
+        rows.append(_row(request, now_ms))
+    return pa.Table.from_pylist(rows, HISTORY)
+
+
+def _row(request: Request, now_ms: int) -> dict[str, Any]:
+    mutates = request.api_key == CREATE_TOPICS
+    network = request.network_us
+    return {
+        "user": request.user,
+        "client_id": request.client_id,
+        "broker": request.broker,
+        "timestamp": now_ms,
+        "completed": now_ms + request.network_after_ms,
+        "connection": request.connection,
+        "api_key": request.api_key,
+        "api_version": request.api_version,
+        "produce_bytes": request.cost if request.api_key == PRODUCE else None,
+        "fetch_bytes": request.cost if _is_answered_fetch(request) else None,
+        "request_ms": None if request.request_us is None else request.request_us / 1e3,
+        "network_ms": None if network is None else network / 1e3,
+        "mutations": request.cost if mutates else None,
+        "mutations_charged": (request.granted if request.withheld else request.cost)
+        if mutates
+        else None,
+        "mutation_timestamp": now_ms - request.wait_ms if mutates else None,
+        "refused": mutates and request.withheld,
+        "throttle_ms": request.throttle_ms,
+    }
+
+
+def _is_answered_fetch(request: Request) -> bool:
+    return request.api_key == FETCH and not request.withheld
+
+
+def candidate(
+    quotas: Mapping[QuotaEntity, Mapping[str, float]], name: str = "tried", **more: Any
+) -> Candidate:
+    """A candidate with these quotas."""
+    given: dict[Entity, Mapping[str, float]] = {}
+    given.update(quotas.items())
+    return Candidate(name=name, quotas=QuotaSet(given), **more)
+
+
+users = st.sampled_from(("alice", "bob", "<default>", "a\nb"))
+clients = st.sampled_from(("app", "other", ""))
+requests = st.builds(
+    Request,
+    after_ms=st.one_of(st.integers(0, 400), st.sampled_from((0, 1_000, 11_000))),
+    user=users,
+    client_id=clients,
+    broker=st.sampled_from(("1", "2")),
+    connection=st.integers(1, 3),
+    api_key=st.sampled_from((PRODUCE, PRODUCE, FETCH, METADATA, CREATE_TOPICS)),
+    api_version=st.sampled_from((4, 7)),
+    cost=st.integers(1, 50_000),
+    request_us=st.one_of(st.none(), st.integers(0, 900_000)),
+    network_us=st.one_of(st.none(), st.integers(0, 9_000)),
+    network_after_ms=st.integers(0, 50),
+    wait_ms=st.sampled_from((0, 0, 20)),
+)
+entities = st.builds(
+    QuotaEntity,
+    st.sampled_from(("alice", "bob", "<default>", DEFAULT)),
+    st.sampled_from(("app", DEFAULT, None)),
+) | st.builds(QuotaEntity, st.none(), st.sampled_from(("app", "other", DEFAULT)))
+bounds = st.sampled_from((1.0, 40.0, 500.0, 20_000.0, 1e9))
+quota_sets = st.dictionaries(
+    entities,
+    st.dictionaries(st.sampled_from(KEYS), bounds, min_size=1),
+    min_size=1,
+    max_size=6,
+)
+
+
+def sorted_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows in an order of their own."""
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return sorted(rows, key=lambda row: [str(row[name]) for name in KEY])
+
+
+def crowd(users: int, rows: int) -> pa.Table:
+    """Requests of many users, sorted as a history is."""
+    random = np.random.default_rng(7)
+    whose = random.integers(users, size=rows)
+    made = [
+        Request(
+            after_ms=13,
+            user=f"user {one}",
+            client_id=f"client {one % 3}",
+            api_key=PRODUCE if one % 2 else METADATA,
+            cost=int(random.integers(200_000)),
+            request_us=int(random.integers(50_000)),
+        )
+        for one in whose
+    ]
+    return history(made).sort_by([("user", "ascending"), ("timestamp", "ascending")])
+
+
+CROWD = [
+    candidate(
+        {
+            QuotaEntity(DEFAULT): {
+                "producer_byte_rate": 20_000.0,
+                "request_percentage": 0.3,
+            }
+        }
+    )
+]

@@ -1,0 +1,103 @@
+"""How kernels are run: compiled or plain, and never with what older sources made."""
+
+import subprocess
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from tests.pipeline.replay.ways import WAYS, kernels
+
+from quotascope.pipeline.replay import compiled
+from quotascope.pipeline.replay.compiled import Ints, kernel, run
+
+
+class Given(NamedTuple):
+    """What a kernel reads."""
+
+    numbers: Ints
+
+
+class Made(NamedTuple):
+    """What it writes."""
+
+    sums: Ints
+
+
+Made.WRITTEN = True  # type: ignore[attr-defined]
+
+
+class Both(NamedTuple):
+    """All that it needs."""
+
+    given: Given
+    made: Made
+
+
+@kernel
+def add_up(both: Both) -> int:
+    """Sum up."""
+    total = 0
+    for place in range(len(both.given.numbers)):
+        total += both.given.numbers[place]
+        both.made.sums[place] = total
+    return total
+
+
+def fresh() -> Both:
+    """Three numbers."""
+    return Both(Given(np.array([1, 2, 3])), Made(np.zeros(3, np.int64)))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_written_is_seen(way: str) -> None:
+    """Either way a kernel returns its result and writes to the arrays that were given."""
+    both = fresh()
+    with kernels(way):
+        assert run(add_up, both, work=1) == 6
+    assert both.made.sums.tolist() == [1, 3, 6]
+    assert both.given.numbers.tolist() == [1, 2, 3]
+
+
+def test_little_work_is_not_compiled_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few steps run plain, until a kernel has been compiled for more; then always compiled."""
+    made: dict[object, object] = {}
+    monkeypatch.setattr(compiled, "_COMPILED", made)
+    run(add_up, fresh(), work=10)
+    assert not made
+    run(add_up, fresh(), work=10_000_000)
+    assert list(made) == [add_up]
+    run(add_up, fresh(), work=10)
+    assert made[add_up].stats.cache_hits or made[add_up].signatures  # type: ignore[attr-defined]
+
+
+def test_kept_on_disk_for_these_sources_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept on disk is stamped with all sources of the kernels: a private place of numba's, which this guards."""
+    monkeypatch.setattr(compiled, "_COMPILED", {})
+    with kernels("compiled"):
+        run(add_up, fresh(), work=1)
+        kept = compiled._COMPILED[add_up]
+    assert kept._cache._cache_file._source_stamp == compiled._stamp()
+    assert kept._cache._cache_file._load_index()
+
+
+WITHOUT = """
+import sys
+sys.modules["numba"] = None
+import numpy as np
+from quotascope.pipeline.replay.rate import CHECKED, Events, observe
+from quotascope.pipeline.replay.compiled import WAY
+count = 3
+events = Events(
+    np.zeros(count, np.int32), np.arange(count) * 100, np.full(count, 10.0), np.full(count, CHECKED, np.int8)
+)
+print(WAY.compiled, observe(events, 1, 11, 1000).rates.tolist())
+"""
+
+
+def test_without_numba() -> None:
+    """Where numba is not installed kernels run as Python."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False [1.0, 1.9801980198019802, 2.9411764705882355]\n"

@@ -1,0 +1,427 @@
+"""A replay in open loop equals the engine, and each figure is what its column says."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.pipeline.replay.brokers import Cluster
+from tests.pipeline.replay.histories import (
+    CREATE_TOPICS,
+    CROWD,
+    FETCH,
+    KEY,
+    PRODUCE,
+    SIZES,
+    Request,
+    candidate,
+    crowd,
+    history,
+    quota_sets,
+    requests,
+    sorted_rows,
+)
+from tests.pipeline.replay.ways import WAYS, kernels
+from tests.strategies import examples
+
+from quotascope.metrics import DEFAULT, KafkaRelease, QuotaEntity, WindowConfig
+from quotascope.pipeline.candidates import Candidate, MutationPolicy
+from quotascope.pipeline.errors import PipelineError
+from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
+
+ALICE = QuotaEntity("alice")
+SUMS = (
+    "requests",
+    "throttled_requests",
+    "throttled_ms",
+    "muted_ms",
+    "delayed_requests",
+    "delayed_bytes",
+    "rejected_requests",
+    "rejected_mutations",
+)
+"""Columns in which the figures of brokers are added up."""
+
+
+def by_type(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str, Any]]:
+    """The results of one entity by quota type."""
+    found = replay(history(made), [candidate(quotas)], **more)
+    return {row["quota_type"]: row for row in found.to_pylist()}
+
+
+@dataclass
+class Expected:
+    """What brokers of the engine decide on requests that come as logged, by broker, user, client id and quota type."""
+
+    throttles: dict[tuple[str, ...], list[int]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    refused: Counter[tuple[str, ...]] = field(default_factory=Counter)
+
+
+def by_engine(table: pa.Table, chosen: Candidate) -> Expected:
+    """Drive real quota managers with a history."""
+    cluster, found, rows = Cluster(chosen), Expected(), table.to_pylist()
+    decisions = [(row["timestamp"], 0, number) for number, row in enumerate(rows)]
+    network = [(row["completed"], 1, number) for number, row in enumerate(rows)]
+    for at_ms, kind, number in sorted(decisions + network):
+        row = rows[number]
+        if kind:
+            cluster.network(row, at_ms)
+            continue
+        size = next((row[name] for name in SIZES if row[name] is not None), 0)
+        wait_ms = at_ms - (row["mutation_timestamp"] or at_ms)
+        verdict = cluster.decide(row, size, at_ms, wait_ms=wait_ms)
+        whose = row["broker"], row["user"], row["client_id"]
+        if verdict.decision.throttled_by is not None:
+            what = (*whose, verdict.decision.throttled_by.label)
+            found.throttles[what].append(max(0, verdict.decision.response_ms))
+        found.refused[(*whose, "controller_mutation")] += verdict.refused
+    return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(
+    made=st.lists(requests, min_size=1, max_size=40),
+    quotas=quota_sets,
+    wait_ms=st.sampled_from((0, 20)),
+)
+@settings(
+    max_examples=examples(80),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+def test_equals_the_engine(
+    way: str, made: list[Request], quotas: Any, wait_ms: int
+) -> None:
+    """Throttles and refusals of every type are those of real quota managers: rules of all levels, brokers, shared sensors; brokers add up."""
+    table = history([replace(request, wait_ms=wait_ms) for request in made])
+    chosen = candidate(quotas)
+    expected = by_engine(table, chosen)
+    with kernels(way):
+        apart = replay(table, [chosen], settings=ReplaySettings(per_broker=True))
+        whole = replay(table, [chosen]).to_pylist()
+    rows = apart.to_pylist()
+    for row in rows:
+        what = tuple(row[name] for name in KEY[1:])
+        throttles = expected.throttles.pop(what, [])
+        assert row["throttled_requests"] == len(throttles)
+        assert row["throttled_ms"] == sum(throttles)
+        assert row["longest_throttle_ms"] == max(throttles, default=0)
+        assert row["rejected_requests"] == expected.refused[what]
+        assert 0 <= row["muted_ms"] <= row["active_ms"]
+    assert not expected.throttles
+    for both in whole:
+        what = tuple(both[name] for name in KEY[2:])
+        mine = [row for row in rows if tuple(row[name] for name in KEY[2:]) == what]
+        for name in SUMS:
+            assert both[name] == sum(row[name] for row in mine)
+        for name in ("longest_throttle_ms", "recovery_ms"):
+            assert both[name] == max(row[name] for row in mine)
+        for name in ("active_ms", "amount"):  # of brokers without a row of theirs, too
+            assert both[name] >= sum(row[name] for row in mine) - 1e-6
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mode", Mode)
+@given(
+    made=st.lists(requests, min_size=1, max_size=30),
+    quotas=st.lists(quota_sets, min_size=2, max_size=4),
+)
+@settings(
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+def test_candidates_do_not_disturb_each_other(
+    mode: Mode, way: str, made: list[Request], quotas: list[Any]
+) -> None:
+    """Many candidates in one pass, whichever is the strictest, give what each gives alone."""
+    table = history(made)
+    all_ = [candidate(one, name=str(number)) for number, one in enumerate(quotas)]
+    with kernels(way):
+        together = replay(table, all_, mode).to_pylist()
+        alone = [replay(table, [one], mode).to_pylist() for one in all_]
+    for one, rows in zip(all_, alone, strict=True):
+        assert [row for row in together if row["candidate"] == one.name] == rows
+
+
+def test_figures_of_a_burst() -> None:
+    """Muted and active time, share, delayed bytes and recovery, each worked out by hand."""
+    big = Request(after_ms=100, api_key=PRODUCE, cost=1_500_000)
+    small = replace(big, cost=100, after_ms=1_000)
+    last = replace(small, after_ms=10_000)
+    row = by_type([big, small, last], {ALICE: {"producer_byte_rate": 100_000.0}})[
+        "produce"
+    ]
+    # 1.5 MB over 10 s: 5,000 ms; 1,500,100 B over 10 s a second later: 5,001 ms; then nothing.
+    assert row["throttled_requests"] == 2
+    assert row["throttled_ms"] == 10_001
+    assert row["muted_ms"] == 6_001
+    # Active: 2 s from the first request on, muted until 6.001 s, and 1 s from the last one on.
+    assert row["active_ms"] == 7_001
+    assert row["throttled_share"] == pytest.approx(6_001 / 7_001)
+    assert row["longest_throttle_ms"] == 5_001
+    assert (row["delayed_requests"], row["delayed_bytes"]) == (1, 100)
+    assert row["recovery_ms"] == 11_000
+    assert (row["requests"], row["amount"]) == (3, 1_500_200.0)
+    assert (row["limit"], row["level"]) == (100_000.0, "user")
+    assert (row["late_ms"], row["unsent_requests"]) == (0, 0)
+
+
+def test_burst_without_an_end() -> None:
+    """A burst that nothing follows recovers with its last mute; time muted after the last second does not count."""
+    big = Request(api_key=PRODUCE, cost=3_000_000)
+    row = by_type([big], {ALICE: {"producer_byte_rate": 100_000.0}})["produce"]
+    assert row["recovery_ms"] == row["throttled_ms"] == 20_000
+    assert row["muted_ms"] == row["active_ms"] == 1_000
+    assert row["throttled_share"] == 1.0
+
+
+def test_throttled_fetch_delays_its_own_bytes() -> None:
+    """A Fetch that would be answered empty counts with its bytes, once, whatever held it back."""
+    fetch = Request(after_ms=50, api_key=FETCH, cost=2_000_000)
+    row = by_type([fetch, fetch], {ALICE: {"consumer_byte_rate": 100_000.0}})["fetch"]
+    assert (row["delayed_requests"], row["delayed_bytes"]) == (2, 4_000_000)
+
+
+def test_the_longer_throttle_counts() -> None:
+    """A request that two quotas throttle belongs to the one that asks for more, on a tie to the request quota."""
+    made = [Request(api_key=PRODUCE, cost=3_000_000, request_us=5_000_000)]
+    quotas = {"producer_byte_rate": 100_000.0, "request_percentage": 1.0}
+    found = by_type(made, {ALICE: quotas})
+    assert found["produce"]["throttled_requests"] == 1
+    assert found["request"]["throttled_requests"] == 0
+    assert found["request"]["amount"] == 500.0
+
+
+def test_recovery_is_that_of_the_longest_burst() -> None:
+    """A burst ends with a request that charges the same quota and is not throttled, not with one of another quota; the longest counts."""
+    big = Request(after_ms=100_000, api_key=PRODUCE, cost=1_500_000)
+    made = [
+        big,
+        replace(big, after_ms=2_000),
+        Request(after_ms=1_000, api_key=FETCH, cost=1, request_us=1),
+        replace(big, after_ms=60_000, cost=1),
+        big,
+        replace(big, after_ms=20_000, cost=1),
+    ]
+    quotas = {"producer_byte_rate": 1e5, "consumer_byte_rate": 1e5, "request_percentage": 1e5}  # fmt: skip
+    found = by_type(made, {ALICE: quotas})
+    recovered = {kind: row["recovery_ms"] for kind, row in found.items()}
+    assert recovered == {"produce": 63_000, "fetch": 0, "request": 0}
+
+
+def test_request_ends_the_bursts_of_both_its_quotas() -> None:
+    """A request that costs bytes and thread time ends the burst of either quota."""
+    slow = Request(request_us=5_000_000)
+    big = Request(after_ms=1_000, api_key=FETCH, cost=9_000_000)
+    both = replace(big, after_ms=60_000, cost=1, request_us=1)
+    quotas = {"request_percentage": 10.0, "consumer_byte_rate": 1e5}
+    found = by_type([slow, big, both], {ALICE: quotas})
+    recovered = {kind: row["recovery_ms"] for kind, row in found.items()}
+    assert recovered == {"fetch": 60_000, "request": 61_000}
+
+
+def test_fetch_answered_empty_has_the_size_of_the_next() -> None:
+    """A Fetch whose size the log lost is charged what its connection's next one brought, and given back."""
+    fetch = Request(after_ms=2_000, api_key=FETCH, request_us=10)
+    made = [
+        fetch,
+        replace(fetch, withheld=True, throttle_ms=7, connection=1),
+        replace(fetch, cost=1_000, connection=2),
+        replace(fetch, cost=4_000_000, connection=1),
+        replace(fetch, withheld=True, throttle_ms=7, connection=1),
+    ]
+    row = by_type(made, {ALICE: {"consumer_byte_rate": 100_000.0}})["fetch"]
+    # 4 MB over 10 s: what was given back is in no later measurement, and without a next Fetch nothing is known.
+    assert (row["requests"], row["throttled_requests"]) == (5, 3)
+    assert row["throttled_ms"] == 30_000 + 30_010 + 30_010
+
+
+def test_refused_mutation_of_the_log_is_not_charged() -> None:
+    """A mutation that the log shows as refused is checked only: its retry is in the log, too."""
+    create = Request(api_key=CREATE_TOPICS, cost=100)
+    made = [create, *[replace(create, withheld=True)] * 2, create]
+    low, high = (
+        by_type(made, {ALICE: {"controller_mutation_rate": rate}})[
+            "controller_mutation"
+        ]
+        for rate in (1.0, 10.0)
+    )
+    assert (low["rejected_requests"], low["throttled_ms"]) == (3, 3 * 89_000)
+    assert high["rejected_requests"] == 0
+
+
+def test_rows_may_come_in_any_order() -> None:
+    """They are measured in the order of time."""
+    table = crowd(users=5, rows=200)
+    mixed = pa.array([(number * 37) % len(table) for number in range(len(table))])
+    found = replay(table.take(mixed), CROWD)
+    assert sorted_rows(found) == sorted_rows(replay(table, CROWD))
+
+
+def test_missing_columns() -> None:
+    """A history of another making is refused by the names of its missing columns."""
+    table = history([Request()]).drop_columns(["refused", "connection"])
+    with pytest.raises(PipelineError, match="lacks the columns connection, refused"):
+        replay(table, CROWD)
+
+
+def test_clients_of_a_rule_share_its_limit() -> None:
+    """A rule for a user is one sensor for all its clients, one for a client id one for all its users."""
+    half = Request(api_key=PRODUCE, cost=600_000)
+    made = [half, replace(half, client_id="b"), replace(half, user="bob")]
+    by_user = candidate({ALICE: {"producer_byte_rate": 100_000.0}}, name="user")
+    by_client = candidate(
+        {QuotaEntity(None, DEFAULT): {"producer_byte_rate": 100_000.0}}, name="client"
+    )
+    found = replay(history(made), [by_user, by_client]).to_pylist()
+    throttled = {
+        (row["candidate"], row["user"], row["client_id"]): row["throttled_ms"]
+        for row in found
+    }
+    assert throttled == {
+        ("user", "alice", "app"): 0,
+        ("user", "alice", "b"): 2_000,
+        ("client", "alice", "app"): 0,
+        ("client", "alice", "b"): 0,
+        ("client", "bob", "app"): 2_000,
+    }
+
+
+def test_windows_are_those_of_the_candidate() -> None:
+    """A broker with other windows measures otherwise."""
+    made = [Request(api_key=PRODUCE, cost=1_500_000)]
+    quotas = {ALICE: {"producer_byte_rate": 100_000.0}}
+    wide = candidate(quotas, windows=WindowConfig(samples=21, window_seconds=1))
+    (row,) = replay(history(made), [wide]).to_pylist()
+    assert row["throttled_ms"] == 0
+
+
+def test_policies_of_mutations() -> None:
+    """The token bucket and the draft's rate are compared in one pass."""
+    create = Request(after_ms=1_000, api_key=CREATE_TOPICS, cost=40)
+    quotas = {ALICE: {"controller_mutation_rate": 2.0}}
+    both = [
+        candidate(quotas, name=policy.value, mutation_policy=policy)
+        for policy in MutationPolicy
+    ]
+    found = replay(history([create] * 4), both).to_pylist()
+    refused = {row["candidate"]: row["rejected_mutations"] for row in found}
+    assert refused == {"token-bucket": 120, "burst-spreading": 120}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_partly_granted_mutation_is_refused_for_the_rest(way: str) -> None:
+    """Of a mutation that the log shows as granted in part, that part counts; the rest is refused, or all where the candidate grants no part."""
+    part = Request(api_key=CREATE_TOPICS, cost=100, withheld=True, granted=90)
+    rest = replace(part, after_ms=20_000, cost=10, withheld=False)
+    with kernels(way):
+        alone, after = (
+            by_type(made, {ALICE: {"controller_mutation_rate": 5.0}})
+            for made in ([part, rest], [replace(rest, cost=60), part])
+        )
+    row = alone["controller_mutation"]
+    assert (row["requests"], row["amount"]) == (2, 100.0)
+    assert (row["rejected_requests"], row["rejected_mutations"]) == (1, 10)
+    row = after["controller_mutation"]
+    assert (row["requests"], row["amount"]) == (2, 150.0)
+    assert (row["rejected_requests"], row["rejected_mutations"]) == (1, 100)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mode", Mode)
+def test_throttles_beyond_a_month(way: str, mode: Mode) -> None:
+    """A throttle above 24.8 days stops there, as in Kafka since 4.4, and wraps around to none before."""
+    made = [Request(api_key=PRODUCE, cost=3_000_000)]
+    quotas = {ALICE: {"producer_byte_rate": 1.0}}
+    older = ReplaySettings(release=KafkaRelease(4, 3))
+    with kernels(way):
+        newest = by_type(made, quotas, mode=mode)["produce"]
+        wrapped = by_type(made, quotas, mode=mode, settings=older)["produce"]
+    assert newest["throttled_ms"] == newest["longest_throttle_ms"] == 2_147_483_647
+    assert wrapped["throttled_requests"] == 0
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mode", Mode)
+def test_request_throttles_of_long_windows(way: str, mode: Mode) -> None:
+    """A request throttle is one window at most, and a window may be longer than 24.8 days."""
+    made = [Request(user="alice", request_us=3_000_000_000)] * 2
+    quotas = {ALICE: {"request_percentage": 0.001}}
+    windows = WindowConfig(samples=2, window_seconds=3_000_000)
+    found = {}
+    with kernels(way):
+        for minor in (3, 4):
+            settings = ReplaySettings(release=KafkaRelease(4, minor))
+            (row,) = replay(
+                history(made), [candidate(quotas, windows=windows)], mode, settings
+            ).to_pylist()
+            found[minor] = row["longest_throttle_ms"]
+    assert found == {3: 0, 4: 2_147_483_647}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("release", [KafkaRelease(4, 3), KafkaRelease(4, 4)], ids=str)
+def test_mutation_throttles_wrap_in_all_releases(
+    way: str, release: KafkaRelease
+) -> None:
+    """The controller's throttle is cut to 32 bits, whatever the release: a debt of 3,000,000 partitions at 1 a second counts as none."""
+    create = Request(api_key=CREATE_TOPICS, api_version=5, cost=3_000_000)
+    quotas = {ALICE: {"controller_mutation_rate": 1.0}}
+    with kernels(way):
+        found = by_type([create], quotas, settings=ReplaySettings(release=release))
+    assert found["controller_mutation"]["throttled_requests"] == 0
+
+
+def test_only_limited_quotas_are_told() -> None:
+    """There is a row where a candidate limits something that the entity charged, and no other."""
+    made = [Request(api_key=PRODUCE, cost=1), Request(user="bob", request_us=5)]
+    quotas = {ALICE: {"producer_byte_rate": 1.0, "consumer_byte_rate": 1.0}}
+    assert list(by_type(made, quotas)) == ["produce"]
+    assert len(replay(history(made), [candidate({})])) == 0
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_nothing_to_replay(mode: Mode) -> None:
+    """No requests, or no candidates, make no rows, of the right columns."""
+    quotas = [candidate({ALICE: {"producer_byte_rate": 1.0}})]
+    assert replay(history([]), quotas, mode) == RESULTS.empty_table()
+    assert replay([], quotas, mode) == RESULTS.empty_table()
+    assert replay(history([Request()]), [], mode) == RESULTS.empty_table()
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_batches_are_carried_over(mode: Mode) -> None:
+    """Batches that cut users give what one table gives, in pieces of any size; progress is told after each."""
+    table = crowd(users=9, rows=600)
+    whole = replay(table, CROWD, mode)
+    told: list[tuple[int, int]] = []
+    few = ReplaySettings(rows_at_once=100)
+    batches = table.to_batches(max_chunksize=7)
+    parts = replay(batches, CROWD, mode, few, lambda *done: told.append(done))
+    assert sorted_rows(parts) == sorted_rows(whole)
+    assert len(told) > 3
+    assert told[-1] == (len(table), 0)
+    pieces = replay(table, CROWD, mode, few, lambda *done: told.append(done))
+    assert told[-1] == (len(table), len(table))
+    assert sorted_rows(pieces) == sorted_rows(whole)
+    told.clear()
+    narrow = ReplaySettings(cells_at_once=2 * len(CROWD))
+    pairs = replay(table, CROWD, mode, narrow, lambda *done: told.append(done))
+    assert len(told) >= 5, "two clients at once"
+    assert sorted_rows(pairs) == sorted_rows(whole)
+    assert any(whole.column("throttled_requests").to_pylist())
+
+
+def test_batches_of_users_that_share_a_client_id() -> None:
+    """With a rule for client ids alone users share a limit, wherever in the stream they are."""
+    table = crowd(users=9, rows=300)
+    quotas = {QuotaEntity(None, DEFAULT): {"producer_byte_rate": 50_000.0}}
+    chosen: list[Candidate] = [candidate(quotas)]
+    parts = replay(table.to_batches(max_chunksize=7), chosen)
+    assert sorted_rows(parts) == sorted_rows(replay(table, chosen))

@@ -1,0 +1,194 @@
+"""The results of a replay, added up, as a page, and for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
+from tests.pipeline.report.results import (
+    HOSTILE,
+    hostile_replay,
+    replayed,
+    result,
+    seconds,
+    table,
+    throttled,
+    usages,
+)
+
+from quotascope.metrics import QuotaType
+from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.report.documents import whatif_csv, whatif_json
+from quotascope.pipeline.report.summary import LimitGroup, group_of
+from quotascope.pipeline.report.whatif_page import headline, whatif_page
+
+ALICE = LimitGroup(QuotaType.PRODUCE, "alice", "app1")
+
+
+def test_candidates_are_added_up_in_their_order() -> None:
+    """Sums, maxima, and the worst client; a candidate that limits no client is there as well."""
+    rows = [
+        throttled(1_000, candidate="tight", delayed_bytes=7),
+        throttled(3_000, candidate="tight", user="bob", throttled_share=0.5),
+        result(candidate="tight", user="carol"),
+    ]
+    loose, tight = replayed(*rows, names=["loose", "tight"]).candidates
+    assert (loose.limited, loose.hit, loose.worst) == (0, 0, "")
+    assert (tight.limited, tight.hit, tight.muted_ms) == (3, 2, 4_000)
+    assert (tight.worst, tight.worst_share) == ("bob / app1", 0.5)
+    assert (tight.longest_ms, tight.delayed_bytes) == (1_500, 7)
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [
+        ("user", LimitGroup(QuotaType.PRODUCE, "alice", None)),
+        ("default_user", LimitGroup(QuotaType.PRODUCE, "alice", None)),
+        ("client", LimitGroup(QuotaType.PRODUCE, None, "app1")),
+        ("default_client", LimitGroup(QuotaType.PRODUCE, None, "app1")),
+        ("user_client", LimitGroup(QuotaType.PRODUCE, "alice", "app1")),
+        ("user_default_client", LimitGroup(QuotaType.PRODUCE, "alice", "app1")),
+        ("default_user_client", LimitGroup(QuotaType.PRODUCE, "alice", "app1")),
+    ],
+)
+def test_level_says_who_shares_a_limit(level: str, expected: LimitGroup) -> None:
+    """Clients of a user share its rule, users of a client-id share that one's."""
+    assert group_of(result(level=level)) == expected
+
+
+def test_groups_that_wait_longest_come_first() -> None:
+    """Then those that use most of their limit; limits are by candidate."""
+    rows = [
+        result(user="idle", amount=1.0),
+        result(user="busy", amount=500.0),
+        throttled(10, user="hit", candidate="tight", limit=5.0),
+        result(user="hit", limit=50.0),
+    ]
+    hit, busy, idle = replayed(*rows).groups
+    assert hit.limits == {"tight": 5.0, "now": 50.0}
+    assert (busy.group.user, idle.group.user) == ("busy", "idle")
+
+
+def test_csv_keeps_names_as_they_are() -> None:
+    """Line ends and quotes come back, and so does what has an apostrophe before it, lest a spreadsheet takes it for a formula; numbers stay numbers."""
+    names = [HOSTILE, "'", "a=1", "", *(f"{each}1+1" for each in "=+-@\t\r\n")]
+    rows = [throttled(-5, user=name, client_id="=x") for name in names]
+    text = whatif_csv(table(*rows), Mode.OPEN_LOOP)
+    found = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [row["user"].removeprefix("'") for row in found] == names
+    assert {row["user"][0] for row in found[4:]} == {"'"}
+    assert (found[1]["user"], found[2]["user"]) == ("''", "a=1")
+    assert {row["client_id"] for row in found} == {"'=x"}
+    assert {row["muted_ms"] for row in found} == {"-5"}
+    assert {row["limit"] for row in found} == {"1000"}
+    assert {row["broker"] for row in found} == {""}
+
+
+def test_json_holds_all() -> None:
+    """Candidates added up, and every row."""
+    read = json.loads(whatif_json(replayed(throttled(5, user=HOSTILE))))
+    assert read["mode"] == "open_loop"
+    assert [each["name"] for each in read["candidates"]] == ["now", "tight"]
+    assert read["results"][0]["user"] == HOSTILE
+
+
+def test_page_tells_all() -> None:
+    """Candidates, throttled clients, and usage beside the limits."""
+    summary = replayed(
+        throttled(90_000, candidate="tight", limit=2_000.0),
+        result(candidate="now", limit=500_000.0),
+        throttled(1_000, candidate="tight", user="bob", level="default_user"),
+    )
+    drawn = usages(seconds((n, 1_000 + n) for n in range(600)), [ALICE])
+    text = Reader(whatif_page(summary, drawn)).text
+    for words in (
+        "“tight” would have throttled 2 of 2 limited quotas of clients for 1 min 31 s",
+        "2 kB/s",
+        "alice / app1: produce",
+        "on broker 1",
+        "Far above: now, 500 kB/s",
+        "Mon 00h: 1.59 kB/s",
+        "Mon 01h: no data",
+        "1 more group",
+        "2026-11-23 00:00:00 UTC",
+        "upper bounds",
+    ):
+        assert words in text, words
+
+
+def test_figures_of_a_client() -> None:
+    """Each in its unit: results hold ms, bytes and shares."""
+    row = throttled(
+        90_000,
+        candidate="tight",
+        limit=2_000.0,
+        requests=1_234,
+        throttled_requests=56,
+        longest_throttle_ms=1_500,
+        delayed_bytes=2_500_000,
+        rejected_mutations=1_000,
+        recovery_ms=125_000,
+    )
+    page = Reader(whatif_page(replayed(row), {})).text
+    figures = ["tight", "2 kB/s", "user client", "1,234", "56", "1 min 30 s", "10 %", "1.50 s", "2.5 MB", "1,000", "2 min 5 s"]  # fmt: skip
+    assert "|".join(figures) in page
+
+
+def test_page_holds_nothing_that_runs() -> None:
+    """No script, no address, no handler: whatever names are, they are text."""
+    summary = hostile_replay()
+    rows = seconds([(0, 5), (1, 7)], user=HOSTILE, client_id=HOSTILE, broker=HOSTILE)
+    drawn = usages(rows, [each.group for each in summary.groups])
+    page = whatif_page(summary, drawn)
+    found = Reader(page)
+    assert found.kinds <= PLAIN
+    assert found.attributes <= HARMLESS
+    assert "default-src 'none'" in page
+    assert "url(" not in page
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert len(page) < 200_000
+
+
+@given(name=st.text(max_size=40))
+def test_any_name(name: str) -> None:
+    """Names of any characters make a page that can be written and read."""
+    summary = replayed(throttled(5, candidate="now", user=name, client_id=name))
+    page = whatif_page(summary, {})
+    assert Reader(page.encode().decode()).kinds <= PLAIN
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_page_says_what_its_mode_means(mode: Mode) -> None:
+    """Figures of the two modes mean different things, and only the closed loop knows of delays."""
+    text = Reader(whatif_page(replayed(throttled(5), mode=mode), {})).text
+    assert ("upper bounds" in text) == (mode is Mode.OPEN_LOOP)
+    assert ("later by" in text) == (mode is Mode.CLOSED_LOOP)
+
+
+@pytest.mark.parametrize(
+    ("rows", "names", "sentence"),
+    [
+        ([], ["now"], "No candidate limits any client of this history."),
+        ([result()], ["now"], "No candidate would have throttled any client."),
+        ([throttled(5_000)], ["now"], "“now” would have throttled 1 of 1 limited quotas of clients for 5 s."),
+        (
+            [throttled(60_000, candidate="tight"), throttled(5_000)],
+            ["tight", "middle", "now"],
+            "Mildest: “middle” would have throttled 0 of 0 limited quotas of clients for 0 s. Strictest: “tight” would have throttled 1 of 1 limited quotas of clients for 1 min.",
+        ),
+    ],
+    ids=["unlimited", "not throttled", "one", "several"],
+)  # fmt: skip
+def test_headline(rows: list[dict[str, Any]], names: list[str], sentence: str) -> None:  # fmt: skip
+    """That no limit throttles is something else than that there is none; of several, the mildest and the strictest."""
+    summary = replayed(*rows, names=names)
+    assert headline(summary) == sentence
+    throttles = any(row["throttled_requests"] for row in rows)
+    assert Reader(whatif_page(summary, {})).told.count(sentence) == 1 + (not throttles)

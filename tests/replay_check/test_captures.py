@@ -1,0 +1,134 @@
+"""The replay of logs that real brokers wrote says what they said."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tools.replay_check import check, read_log, read_rules
+from tools.replay_check.__main__ import app
+from tools.replay_check.rules import Key
+from typer.testing import CliRunner, Result
+
+from quotascope.metrics import QuotaEntity, QuotaType
+
+from .conftest import NAMES, checked, log_path, rules_path
+
+BYTES = (QuotaType.PRODUCE, QuotaType.FETCH)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("kinds", "error"),
+    [(BYTES, 0.02), ((QuotaType.CONTROLLER_MUTATION,), 0.02), ((QuotaType.REQUEST,), 0.10)],
+)  # fmt: skip
+def test_totals_are_predicted(
+    name: str, kinds: tuple[QuotaType, ...], error: float
+) -> None:
+    """Request time within 10 %, though the log leaves out what network threads did; all others within 2 %."""
+    found = [total for total in checked(name).totals if total.kind in kinds]
+    assert found
+    assert all(abs(total.error) < error for total in found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_byte_rates_are_predicted_to_the_millisecond(name: str) -> None:
+    """Of all answers 99 in 100 are within 3 ms of what the broker reported; what was inferred is plausible."""
+    result = checked(name)
+    totals = [total for total in result.totals if total.kind in BYTES]
+    close = sum(total.close for total in totals)
+    assert close / sum(total.requests for total in totals) > 0.99
+    assert not any(total.unknown for total in totals)
+    assert any(ms > 10 for ms in result.unlogged_ms.values())
+    assert 0.5 < result.share < 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "factor"),
+    [
+        (QuotaType.PRODUCE, 1.1),
+        (QuotaType.PRODUCE, 0.9),
+        (QuotaType.REQUEST, 2.0),
+        (QuotaType.REQUEST, 0.6),
+        (QuotaType.CONTROLLER_MUTATION, 1.2),
+    ],
+)
+def test_other_rules_than_those_in_force_are_found_out(
+    kind: QuotaType, factor: float
+) -> None:
+    """The comparison can fail: nothing that is inferred makes up for wrong limits."""
+    rules = read_rules(rules_path("kafka-4.4.0"))
+    quotas = {
+        key: value * (factor if key[0] is kind else 1)
+        for key, value in rules.quotas.items()
+    }
+    result = check(read_log(log_path("kafka-4.4.0")), replace(rules, quotas=quotas))
+    assert not result.holds
+    assert any(not total.holds for total in result.totals if total.kind is kind)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rules_are_needed(name: str) -> None:
+    """The rules in force hold; a file without any does not, whatever the log says of quotas that were set and removed."""
+    assert checked(name).holds
+    none = replace(read_rules(rules_path(name)), quotas={})
+    assert not check(read_log(log_path(name)), none).holds
+
+
+IDLE = (QuotaType.PRODUCE, QuotaEntity("svc:team a"))
+"""The one rule of the log of 4.4.0 that throttled nobody."""
+
+
+@pytest.mark.parametrize(
+    "key", sorted(read_rules(rules_path("kafka-4.4.0")).quotas, key=str), ids=str
+)
+def test_each_rule_that_throttled_somebody_is_needed(key: Key) -> None:
+    """Leaving out a single one is found out, except where nobody came near it."""
+    rules = read_rules(rules_path("kafka-4.4.0"))
+    others = {each: value for each, value in rules.quotas.items() if each != key}
+    result = check(read_log(log_path("kafka-4.4.0")), replace(rules, quotas=others))
+    assert result.holds == (key == IDLE)
+
+
+def test_without_inference_request_time_runs_away() -> None:
+    """What the log leaves out is what decides: charged as logged, request throttles are off by a multiple."""
+    name = "kafka-4.3.1"
+    result = check(read_log(log_path(name)), read_rules(rules_path(name)), infer=False)
+    errors = [t.error for t in result.totals if t.kind is QuotaType.REQUEST]
+    assert max(errors) > 1
+
+
+def _main(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_the_commands_exit_code(tmp_path: Path) -> None:
+    """0 when all totals hold, 1 when one does not, 2 when there is nothing to compare."""
+    log, rules = log_path("kafka-4.4.0"), rules_path("kafka-4.4.0")
+    right = _main(str(log), str(rules))
+    assert right.exit_code == 0
+    for text in ("topic-admin", "controller_mutation", "inferred from earlier answers"):
+        assert text in right.output
+    wrong = tmp_path / "quotas.yaml"
+    wrong.write_text(rules.read_text().replace("60000", "78000"))
+    assert _main(str(log), str(wrong)).exit_code == 1
+    assert _main(str(log), str(rules), "--samples", "5").exit_code == 1
+    empty = tmp_path / "empty.log"
+    empty.write_text("nothing of the kind\n")
+    nothing = _main(str(empty), str(rules))
+    assert (nothing.exit_code, "no line is a request" in nothing.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["", "quotas.yaml"], "say make replay-check LOG=FILE QUOTAS=FILE"),
+        (["request.log", ""], "say make replay-check LOG=FILE QUOTAS=FILE"),
+        (["request.log", "none.yaml"], "none.yaml"),
+        (["request.log", "none.yaml", "--samples", "0"], "at least 1 window"),
+        (["request.log", "none.yaml", "--kafka-version", "x"], "x"),
+    ],
+)
+def test_arguments_without_sense(arguments: list[str], message: str) -> None:
+    """Exit code 2, and what is wrong; make passes on an empty text for a variable that is not set."""
+    result = _main(*arguments)
+    assert (result.exit_code, message in result.output.replace("\n", " ")) == (2, True)

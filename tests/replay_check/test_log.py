@@ -1,0 +1,299 @@
+"""What a request log is taken apart into before it is replayed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.pipeline.log_lines import line
+from tools.replay_check import log_of, read_log, read_rules, rules_of_text
+from tools.replay_check.broker import charges_of
+from tools.replay_check.fetches import (
+    Appended,
+    Available,
+    FetchSizes,
+    Sessions,
+    Wanted,
+    decided,
+)
+from tools.replay_check.log import EmptyLog, RequestLog
+from tools.replay_check.rules import changes_in, timed
+
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.pipeline.errors import PipelineError
+from quotascope.quotas import InvalidQuotas
+
+from .conftest import log_path
+
+FAR = 1e18
+ALICE = (QuotaType.PRODUCE, QuotaEntity("alice"))
+
+
+def _produce(offset: int, size: int, **changed: Any) -> bytes:
+    return line(
+        header={"requestApiKey": 0, "requestApiVersion": 10},
+        request={
+            "transactionalId": None,
+            "acks": 1,
+            "topicData": [
+                {
+                    "name": "t",
+                    "partitionData": [{"index": 0, "recordsSizeInBytes": size}],
+                }
+            ],
+        },
+        response={
+            "responses": [
+                {
+                    "name": "t",
+                    "partitionResponses": [
+                        {"index": 0, "errorCode": 0, "baseOffset": offset}
+                    ],
+                }
+            ],
+            "throttleTimeMs": 0,
+        },
+        **changed,
+    )
+
+
+def _fetch(
+    offset: int, throttle_ms: int, size: int | None = None, **changed: Any
+) -> bytes:
+    partition = {"partitionIndex": 0, "recordsSizeInBytes": size}
+    answered = [{"topic": "t", "partitions": [partition]}]
+    return line(
+        header={"requestApiKey": 1, "requestApiVersion": 11},
+        request={
+            "maxBytes": 10_000,
+            "minBytes": 1,
+            "isolationLevel": 0,
+            "sessionId": 0,
+            "sessionEpoch": -1,
+            "topics": [
+                {
+                    "topic": "t",
+                    "partitions": [
+                        {
+                            "partition": 0,
+                            "fetchOffset": offset,
+                            "partitionMaxBytes": 10_000,
+                        }
+                    ],
+                }
+            ],
+        },
+        response={
+            "throttleTimeMs": throttle_ms,
+            "errorCode": 0,
+            "sessionId": 0,
+            "responses": [] if size is None else answered,
+        },
+        **changed,
+    )
+
+
+def _sizes(log: RequestLog) -> FetchSizes:
+    return FetchSizes(log, decided(log))
+
+
+OVERHEAD = 4 + 4 + 6 + 4 + 3 + 4 + 38 + 4
+"""Bytes of such an answer without its records; the aborted transactions' length among them."""
+
+
+def test_a_throttled_fetch_weighs_what_it_would_have_read() -> None:
+    """Its answer is empty; the batches from its offset on are known from the producers' lines."""
+    log = log_of([_produce(0, 700), _produce(5, 900), _fetch(5, 30)], "log")
+    assert _sizes(log).size(3, FAR) == 900 + OVERHEAD
+
+
+def test_a_fetch_reads_no_more_than_its_quota_lets_it() -> None:
+    """Never more than all whole windows hold, but at least the first batch."""
+    log = log_of([_produce(0, 700), _produce(5, 900), _fetch(0, 30)], "log")
+    sizes = _sizes(log)
+    assert sizes.size(3, 1000) == 1000 + OVERHEAD
+    assert sizes.size(3, 10) == 700 + OVERHEAD
+
+
+def test_a_fetch_of_unknown_records_weighs_what_the_next_answer_does() -> None:
+    """The client asks for the same again; without another answer nothing is made up."""
+    log = log_of([_fetch(0, 30), _fetch(0, 0, 400), _fetch(9, 30)], "log")
+    sizes = _sizes(log)
+    assert sizes.size(1, FAR) == sizes.size(2, FAR) == 400 + OVERHEAD
+    assert sizes.size(3, FAR) is None
+
+
+def test_a_fetch_whose_request_was_not_logged_is_left_alone() -> None:
+    """The log was switched on in the middle of it."""
+    whole = json.loads(_fetch(0, 0, 400).split(b"request:", 1)[1].rpartition(b" (")[0])
+    log = log_of([line(**{**_kept(whole), "request": ""})], "log")
+    assert _sizes(log).size(1, FAR) is None
+
+
+def _kept(entry: dict[str, Any]) -> dict[str, Any]:
+    return {"header": entry["requestHeader"], "response": entry["response"]}
+
+
+def test_answered_fetches_of_a_real_log_could_have_been_rebuilt() -> None:
+    """What producers appended explains what consumers got, but for what arrived in the very millisecond."""
+    log = read_log(log_path("kafka-4.3.1"))
+    requests, sessions = decided(log), Sessions()
+    appended = Appended(log, requests)
+    same = total = 0
+    for request in requests:
+        if request.api_key == 1 and not request.throttle_ms:
+            message = log.messages[request.line]
+            read = [
+                partition.records_size_in_bytes
+                for topic in message.response.responses
+                for partition in topic.partitions
+            ]
+            wanted = sessions.wanted(message)
+            there = [appended.available(each, request.decided_ms) for each in wanted]
+            total += 1
+            same += sum(each.total for each in there if each) == sum(read)
+    assert total > 700
+    assert same / total > 0.5
+
+
+def test_a_session_remembers_what_a_fetch_does_not_name() -> None:
+    """Incremental requests name what changed (KIP-227)."""
+
+    def message(epoch: int, offset: int | None, forgotten: int | None = None) -> Any:
+        partitions = [{"partition": 0, "fetchOffset": offset, "partitionMaxBytes": 9}]
+        full = [*partitions, {"partition": 1, "fetchOffset": 7, "partitionMaxBytes": 9}]
+        named = full if epoch == 0 else partitions * (offset is not None)
+        text = line(
+            header={"requestApiKey": 1, "requestApiVersion": 11},
+            request={
+                "minBytes": 1,
+                "sessionId": 0 if epoch == 0 else 44,
+                "sessionEpoch": epoch,
+                "topics": [{"topic": "t", "partitions": named}],
+                "forgottenTopicsData": []
+                if forgotten is None
+                else [{"topic": "t", "partitions": [forgotten]}],
+            },
+            response={"sessionId": 44, "throttleTimeMs": 0, "responses": []},
+        )
+        return log_of([text], "log").messages[1]
+
+    sessions = Sessions()
+    other = Wanted("t", 1, 7, 9)
+    assert sessions.wanted(message(0, 3)) == (Wanted("t", 0, 3, 9), other)
+    assert sessions.wanted(message(1, 5)) == (Wanted("t", 0, 5, 9), other)
+    assert sessions.wanted(message(2, None)) == (Wanted("t", 0, 5, 9), other)
+    assert sessions.wanted(message(3, None, forgotten=0)) == (other,)
+
+
+def test_a_request_that_waited_for_nobody_was_decided_before() -> None:
+    """What the log calls remote time then comes after the decision: with acks=1, and for a fetch that finds records."""
+    wait = {"remoteTimeMs": 10.0, "responseQueueTimeMs": 0.0, "sendTimeMs": 0.0}
+    log = log_of(
+        [
+            _produce(0, 700, time="2026-11-21 09:00:00,000", **wait),
+            _fetch(0, 0, 700, time="2026-11-21 09:00:01,000", **wait),
+            _fetch(9, 0, 1, time="2026-11-21 09:00:02,000", **wait),
+        ],
+        "log",
+    )
+    requests = decided(log)
+    assert [each.completed_ms - each.decided_ms for each in requests] == [10, 10, 10]
+    found = Appended(log, requests).available(Wanted("t", 0, 9, 1), FAR)
+    assert found == Available(700, 700)
+
+
+def _altered(value: float | None, time: str) -> bytes:
+    operation = {
+        "key": "producer_byte_rate",
+        "value": value or 0.0,
+        "remove": value is None,
+    }
+    entity = [{"entityType": "user", "entityName": "alice"}]
+    return line(
+        header={"requestApiKey": 49, "requestApiVersion": 1},
+        request={
+            "entries": [{"entity": entity, "ops": [operation]}],
+            "validateOnly": False,
+        },
+        response={"throttleTimeMs": 0, "entries": [{"errorCode": 0}]},
+        time=time,
+    )
+
+
+def test_the_log_says_since_when_a_rule_is_in_force() -> None:
+    """The file says which; a quota that the log shows being set to the file's value was not there before."""
+    log = log_of(
+        [
+            _altered(100.0, "2026-11-21 09:00:00,000"),
+            _altered(None, "2026-11-21 09:00:09,000"),
+        ],
+        "log",
+    )
+    rules = rules_of_text("quotas: [{user: alice, producer_byte_rate: 100}]")
+    start, changes = timed(rules, changes_in(log))
+    assert start == {}
+    assert [(change.key, change.value) for change in changes] == [
+        (ALICE, 100.0),
+        (ALICE, None),
+    ]
+
+
+def test_the_file_says_which_rules_were_in_force() -> None:
+    """A log that sets another value does not change the file's, and nothing is added to it."""
+    log = log_of([_altered(300.0, "2026-11-21 09:00:00,000")], "log")
+    rules = rules_of_text("quotas: [{user: alice, producer_byte_rate: 100}]")
+    assert timed(rules, changes_in(log)) == ({ALICE: 100.0}, [])
+    assert timed(rules_of_text("quotas: []"), changes_in(log)) == ({}, [])
+
+
+def test_a_removal_is_no_rule_of_the_file() -> None:
+    """A quota that the log sets and removes, and that the file does not have, was never in force."""
+    log = log_of(
+        [
+            _altered(100.0, "2026-11-21 09:00:00,000"),
+            _altered(None, "2026-11-21 09:00:09,000"),
+        ],
+        "log",
+    )
+    assert timed(rules_of_text("quotas: []"), changes_in(log)) == ({}, [])
+
+
+def test_mutations_are_charged_topic_by_topic() -> None:
+    """Deleted topics count the partitions that they had; a request with two lines is charged on the controller's."""
+    log = read_log(log_path("kafka-4.3.1"))
+    charges = charges_of(log.requests)
+    assert sorted(charges.values()) == [
+        (1,),
+        (3,),
+        (10,),
+        (10,),
+        (10,),
+        (10,),
+        (10, 10, 25, 10),
+        (15,),
+    ]
+
+
+def test_rules_are_a_file_of_quotas(tmp_path: Path) -> None:
+    """Quotas of addresses have no part; what no cluster would take is refused."""
+    path = tmp_path / "quotas.yaml"
+    path.write_text("quotas: [{user: <default>, client-id: a, request_percentage: 2}, {ip: 127.0.0.1, connection_creation_rate: 5}]")  # fmt: skip
+    rules = read_rules(path)
+    assert rules.quotas == {(QuotaType.REQUEST, QuotaEntity(DEFAULT, "a")): 2.0}
+    path.write_text("quotas: [{user: a, x: 1}]")
+    with pytest.raises(InvalidQuotas, match=r"quotas\.yaml"):
+        read_rules(path)
+
+
+def test_a_log_that_is_none_is_refused(tmp_path: Path) -> None:
+    """Nothing to compare is an error, and so is a file that cannot be read."""
+    path = tmp_path / "some.log"
+    with pytest.raises(PipelineError, match="No such file"):
+        read_log(path)
+    path.write_bytes(b"\x1f\x8b cut off")
+    with pytest.raises(PipelineError, match=r"some\.log"):
+        read_log(path)
+    path.write_bytes(b"hello\n")
+    with pytest.raises(EmptyLog, match="no line is a request"):
+        read_log(path)

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.spark_listener.recordings import VERSIONS, ended, log_of, python_failure
+from tests.spark_listener.report.throttled import BEGAN, log
+
+from quotascope.clients.accounting import Client, ClientTotals
+from quotascope.spark_listener.errors import UnreadableSummary
+from quotascope.spark_listener.event_log import EventLogError
+from quotascope.spark_listener.events import FailureCause
+from quotascope.spark_listener.job import Job, write_summary
+from quotascope.spark_listener.report import (
+    ReportError,
+    read_application,
+)
+from quotascope.spark_listener.report import (
+    application as module,
+)
+from quotascope.spark_listener.report.sections import (
+    affected_stages,
+    causes,
+    notes,
+    throttled_attempts,
+    throttled_clients,
+)
+
+
+def test_throttled_application(tmp_path: Path) -> None:
+    """Who waited, what failed by which cause, and where, is told in the order in which it matters."""
+    application = read_application(log(tmp_path / "app-1"))
+    assert (application.app, application.app_id) == ("nightly", "app-1")
+    assert (application.began, application.ended) == (BEGAN, BEGAN + 60)
+    assert application.finished
+    assert [
+        (query, row.client.client_id, row.throttled_ms)
+        for query, row in throttled_clients(application)
+    ] == [
+        ("", "billing", 4_000),
+        ("clicks", "clicks-reader", 1_500),
+    ]
+    assert causes(application) == [
+        (FailureCause.KAFKA_QUOTA, 1, 0),
+        (FailureCause.KAFKA_TIMEOUT_THROTTLED, 2, 1),
+        (FailureCause.EXECUTOR_LOST, 1, 0),
+    ]
+    hit = affected_stages(application)
+    assert [(stage.stage, stage.query, stage.failed_attempts) for stage in hit] == [
+        (0, "", 3),
+        (2, "clicks", 1),
+    ]
+    longest = throttled_attempts(application)
+    assert [(attempt.stage, attempt.throttled_ms) for attempt in longest] == [
+        (0, 4_000),
+        (2, 1_500),
+    ]
+    assert [batch.query for batch in application.batches] == ["clicks"] * 3
+
+
+def test_what_an_event_log_lacks(tmp_path: Path) -> None:
+    """Throttle times of successful attempts are not in it: that is said, unless the listener's summary is there."""
+    path = log(tmp_path / "app-1")
+    assert "--summary" in notes(read_application(path))[0]
+    told = ClientTotals(Client("alice", "billing", "write"), 9_000, 30, 500, 0, 2)
+    job = Job("nightly")
+    job.add_throttles(lambda: [("", told)])
+    write_summary(job.snapshot(), tmp_path / "summary.json")
+    application = read_application(path, tmp_path / "summary.json")
+    assert application.throttles == (("", told),)
+    assert not [each for each in notes(application) if "--summary" in each]
+    with pytest.raises(UnreadableSummary):
+        read_application(path, path)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_recorded_logs(version: str) -> None:
+    """Real logs of three versions tell the same."""
+    application = read_application(log_of(version, "zstd"))
+    assert [row[0] for row in causes(application)] == [
+        FailureCause.KAFKA_QUOTA,
+        FailureCause.OTHER,
+    ]
+    assert len(application.attempts) == 2
+    assert all(stage.ended and stage.name for stage in application.stages)
+    assert application.finished
+
+
+def test_application_that_has_not_ended(tmp_path: Path) -> None:
+    """What cannot be known of it is said, and so is what could not be read."""
+    path = log(tmp_path / "app-1.inprogress")
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:-1], "{"]) + "\n")
+    application = read_application(path)
+    told = " ".join(notes(application))
+    assert not application.finished
+    assert "has not ended" in told
+    assert "1 line of the log could not be read" in told
+
+
+def test_file_without_events(tmp_path: Path) -> None:
+    """There is nothing to report."""
+    (tmp_path / "empty").touch()
+    with pytest.raises(EventLogError, match="no event"):
+        read_application(tmp_path / "empty")
+
+
+def test_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """It is said which, and why."""
+    with pytest.raises(ReportError, match=r"summary\.json: No such file"):
+        read_application(log(tmp_path / "app-1"), tmp_path / "summary.json")
+
+
+def test_space_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of very many failures not all are listed, but all are counted; stages that were hit are kept longest."""
+    monkeypatch.setattr(module, "_MOST_ATTEMPTS", 3)
+    monkeypatch.setattr(module, "_MOST_STAGES", 2)
+    monkeypatch.setattr(module, "_MOST_BATCHES", 2)
+    path = log(tmp_path / "app-1")
+    application = read_application(path)
+    assert len(application.attempts) == 3
+    assert [stage.stage for stage in application.stages] == [0, 2]
+    assert sum(application.snapshot.failures.values()) == 4
+    assert [batch.number for batch in application.batches] == [1, 2]
+    assert application.left_out == 5  # three stages, an attempt and a batch
+    assert "not listed" in " ".join(notes(application))
+
+
+def test_names_of_exceptions_are_all_that_is_kept() -> None:
+    """Texts of failures may hold passwords."""
+    told = module.ApplicationHistory()
+    Job("a", watcher=told).handle(ended(python_failure("ValueError: hunter2")))
+    (attempt,) = told.attempts()
+    assert attempt.raised[-1] == "ValueError"
+    assert "hunter2" not in repr(attempt)

@@ -1,0 +1,216 @@
+"""What the report says, in a terminal, on its page and in JSON; what a log does not say is unknown in each, and never zero."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+from tests.spark_listener.recordings import Event, ended, started
+from tests.spark_listener.report.throttled import BEGAN, HOSTILE, log, progress
+
+from quotascope.clients.accounting import Client, ClientTotals
+from quotascope.spark_listener.job import Job, write_summary
+from quotascope.spark_listener.report import (
+    Application,
+    document,
+    page,
+    read_application,
+    tables,
+)
+from quotascope.spark_listener.report.sections import throttled_clients
+
+CLIENT = Client("alice", "billing", "write")
+
+
+def in_a_terminal(
+    application: Application, width: int = 200, *, colors: bool = False
+) -> str:
+    """As printed."""
+    console = Console(file=io.StringIO(), width=width, force_terminal=colors)
+    console.print(tables(application))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def drawn(path: Path, width: int = 120) -> str:
+    """What a terminal shows."""
+    return in_a_terminal(read_application(path), width, colors=True)
+
+
+@pytest.mark.parametrize("width", [40, 120])
+def test_names_do_not_move_the_cursor(tmp_path: Path, width: int) -> None:
+    """Escape sequences and marks of direction are spelt out, and markup is none."""
+    text = drawn(log(tmp_path / "app-1", HOSTILE), width)
+    assert "\x1b[31m" not in text
+    assert "\u202e" not in text
+    assert "\ud800" not in text
+    if width > 100:
+        assert "[red]" in text
+
+
+def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
+    """What each attempt noted, how long it took, and the sums of that; ms are told as seconds."""
+    text = Text.from_ansi(drawn(log(tmp_path / "app-1"))).plain
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert lines[1] == "app-1, from 2023-11-14 22:13:20 UTC for 1 min"
+    assert lines[2] == "Throttled at least 5.50 s, 4 failed attempts, 1 retry, 0 stage retries, 0 lost executors"  # fmt: skip
+    for row in (
+        "alice billing write 4 s 4 2 s 1",
+        "clicks alice clicks-reader read 1.50 s 4 0.75 s 1",
+        "kafka_quota 1 0",
+        "kafka_timeout_throttled 2 1",
+        "executor_lost 1 0",
+        "0.0 foreachPartition 1 kafka_timeout_throttled 4 s",
+        "2.0 start clicks 1 kafka_timeout_throttled 1.50 s",
+        "clicks 0 8 s 9,000 2,500",
+        "0.0 0, 0 kafka_timeout_throttled 4 s 7 s",
+        "2.0 0, 0 kafka_timeout_throttled clicks 1.50 s 5 s",
+    ):
+        assert lines.count(row) == 1, row
+
+
+def test_long_tables_are_cut(tmp_path: Path) -> None:
+    """How many rows are left out is said."""
+    path = log(tmp_path / "app-1")
+    lines = path.read_text().splitlines()
+    stage = [line for line in lines if '"Stage ID":0' in line and "Finish" in line]
+    more = [
+        line.replace('"Stage ID":0', f'"Stage ID":{number}')
+        for number in range(50, 70)
+        for line in stage
+    ]
+    path.write_text("\n".join([*lines, *more]) + "\n")
+    assert "and 7 more" in drawn(path)
+
+
+@pytest.mark.parametrize("width", [70, 80, 120])
+def test_causes_are_not_broken(tmp_path: Path, width: int) -> None:
+    """They are words to search for: one among the causes, two each of stages and of waits; names give way."""
+    text = drawn(log(tmp_path / "app-1", "-" + "x" * 60), width)
+    assert text.count("kafka_timeout_throttled") == 5
+
+
+@pytest.mark.parametrize(
+    "some",
+    [
+        ClientTotals(CLIENT, throttled_ms=1),
+        ClientTotals(CLIENT, responses=1),
+        ClientTotals(CLIENT, quota_retries=1),
+    ],
+)
+def test_any_count_makes_a_row(some: ClientTotals) -> None:
+    """A throttle time, a throttled response, or a refused call; a client without any is left out."""
+    assert _rows(ClientTotals(CLIENT), some) == [some]
+
+
+def test_the_longest_throttle_time_is_first() -> None:
+    """Before other counts."""
+    rows = [ClientTotals(CLIENT, throttled_ms=ms, responses=9 - ms) for ms in (1, 3, 2)]
+    assert [each.throttled_ms for each in _rows(*rows)] == [3, 2, 1]
+
+
+def _rows(*totals: ClientTotals) -> list[ClientTotals]:
+    application: Any = SimpleNamespace(throttles=[("", each) for each in totals])
+    return [each for _, each in throttled_clients(application)]
+
+
+FORMS = pytest.mark.parametrize("form", [in_a_terminal, page])
+
+
+def quiet(folder: Path, *events: Event) -> Path:
+    """The log of an application in which no attempt left a note."""
+    path = log(folder / "app-1")
+    first, *_, last = path.read_text().splitlines()
+    path.write_text("\n".join([first, *map(json.dumps, events), last]) + "\n")
+    return path
+
+
+def summary(folder: Path, totals: Mapping[str, int] | None, unknown: int = 0) -> Path:
+    """What the listener left behind: of one client that reported so much, or of none."""
+    job = Job("nightly")
+    if totals is not None:
+        counted = ClientTotals(CLIENT, **totals)
+        job.add_throttles(lambda: [("", counted)])
+    job.add_scoped_stages(lambda: [3])
+    for _ in range(unknown):
+        job.handle(ended({"Reason": "ExecutorLostFailure"}, stage=3))
+    write_summary(job.snapshot(), folder / "summary.json")
+    return folder / "summary.json"
+
+
+SOME = {"throttled_ms": 2_000, "responses": 4, "longest_ms": 500}
+
+
+@FORMS
+@pytest.mark.parametrize(
+    ("given", "headline", "seconds"),
+    [
+        pytest.param(None, "Throttle time unknown: no failed attempt noted any, ", None, id="a log alone"),
+        pytest.param((None, 0), "Throttle time unknown: no Kafka client of the job reported", None, id="no client reported"),
+        pytest.param(({}, 0), "Throttled 0 s,", 0, id="a client reported zeros"),
+        pytest.param(({}, 2), "Throttle time unknown: the clients that reported were not throttled, but 2 attempts ended", None, id="and attempts are missing"),
+        pytest.param((SOME, 0), "Throttled 2 s,", 2, id="a client waited"),
+        pytest.param((SOME, 1), "Throttled at least 2 s,", 2, id="at least"),
+    ],
+)  # fmt: skip
+def test_throttle_time_of_a_job(
+    form: Callable[[Application], str], given: Any, headline: str, seconds: float | None, tmp_path: Path
+) -> None:  # fmt: skip
+    """The headline says what is known, and why the rest is not; zero is what clients reported."""
+    found = read_application(
+        quiet(tmp_path), summary(tmp_path, *given) if given else None
+    )
+    assert headline in form(found)
+    told = json.loads(document(found))
+    assert told["throttled_seconds"] == seconds
+    assert told["throttled_complete"] == (headline.endswith(" s,") and "least" not in headline)  # fmt: skip
+    assert ("No throttle time was reported." in form(found)) == (seconds == 0)
+    assert ("Which clients were throttled is unknown" in form(found)) == (
+        seconds is None
+    )
+
+
+@FORMS
+def test_failed_attempts_without_a_note(
+    form: Callable[[Application], str], tmp_path: Path
+) -> None:
+    """Of an executor that was lost it is unknown how long its attempts waited."""
+    lost = ended({"Reason": "ExecutorLostFailure"}, stage=7)
+    lost["Task Info"]["Launch Time"] = BEGAN * 1_000
+    found = read_application(quiet(tmp_path, lost))
+    (stage,) = json.loads(document(found))["stages_hit"]
+    assert stage["throttled_seconds"] is None
+    text = form(found)
+    row = text[text.index("7.0") :]
+    assert "unknown" in row[:300]
+    assert "0 s" not in row[:300]
+
+
+@FORMS
+def test_retry_of_a_failure_that_the_log_lacks(
+    form: Callable[[Application], str], tmp_path: Path
+) -> None:
+    """It has its row, without a failed attempt of that cause."""
+    found = read_application(quiet(tmp_path, started(number=1, task=2)))
+    assert "unknown" in form(found)
+    (cause,) = json.loads(document(found))["causes"]
+    assert cause == {"cause": "unknown", "failed_attempts": 0, "retries": 1}
+
+
+@FORMS
+def test_query_whose_source_does_not_say(
+    form: Callable[[Application], str], tmp_path: Path
+) -> None:
+    """How long its last batch took and how far it is behind are unknown."""
+    batch = progress(0, 1, "clicks")
+    batch["progress"] |= {"durationMs": {}, "sources": []}
+    text = form(read_application(quiet(tmp_path, batch)))
+    row = text[text.rindex("clicks") :]
+    assert row[:200].count("unknown") == 3

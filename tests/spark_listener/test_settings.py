@@ -1,0 +1,148 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quotascope.spark_listener import settings
+from quotascope.spark_listener.settings import (
+    KEYS,
+    PREFIX,
+    ListenerSettings,
+    documentation,
+    resolve,
+)
+
+
+def _resolved(**properties: str) -> ListenerSettings:
+    """With these properties, dots written as two underscores; an assertion that nothing is wrong with them."""
+    texts = {PREFIX + key.replace("__", "."): text for key, text in properties.items()}
+    found, problems = resolve(texts, {})
+    assert problems == ()
+    return found
+
+
+def test_arguments_come_before_properties() -> None:
+    """And properties before defaults; None is not given, and properties of others are left alone."""
+    properties = {
+        f"{PREFIX}queueCapacity": "500",
+        f"{PREFIX}intervalSeconds": "2",
+        "spark.ssl.keyPassword": "secret",
+    }
+    options = {"queue_capacity": 700, "app": None, "http_enabled": False}
+    found = resolve(properties, options)
+    expected = ListenerSettings(
+        queue_capacity=700, interval_seconds=2.0, http_enabled=False
+    )
+    assert found == (expected, ())
+
+
+def test_keys_are_arguments_in_the_style_of_spark() -> None:
+    """`http_bind_address` is `http.bindAddress`."""
+    names = [key.removeprefix(PREFIX) for key in KEYS]
+    assert names[:5] == ["enabled", "source", "app", "intervalSeconds", "queueCapacity"]
+    fields = [*ListenerSettings.__dataclass_fields__]
+    for name, field in zip(names, fields, strict=True):
+        plain = "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
+        assert plain.replace(".", "_") == field
+
+
+def test_documentation_has_every_setting() -> None:
+    """With its argument, default and meaning, in the order of the code."""
+    page = Path(__file__).parents[2] / "docs" / "spark.md"
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert [each for each in lines if each.startswith(f"| `{PREFIX}")] == documentation()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("properties", "options", "problem"),
+    [
+        ({f"{PREFIX}queueCapacity": "many"}, {}, f"{PREFIX}queueCapacity: expected a whole number from 100 to 1000000, got 'many'"),
+        ({}, {"source": "magic"}, f"{PREFIX}source: expected auto, pull, callbacks, streaming, event_log, got 'magic'"),
+        ({f"{PREFIX}queueCapacty": "1"}, {}, f"{PREFIX}queueCapacty: there is no such setting; is {PREFIX}queueCapacity meant?"),
+        ({f"{PREFIX}zzz": "1"}, {}, f"{PREFIX}zzz: there is no such setting"),
+        ({}, {"capacity": 3}, f"capacity: there is no such setting; is {PREFIX}queueCapacity meant?"),
+        ({f"{PREFIX}http.enabled": "maybe"}, {}, f"{PREFIX}http.enabled: expected true or false, got 'maybe'"),
+        ({f"{PREFIX}http.port": "65536"}, {}, f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '65536'"),
+        ({f"{PREFIX}http.port": "-1"}, {}, f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '-1'"),
+        ({f"{PREFIX}fileSd.path": "/sd/drivers.txt"}, {}, f"{PREFIX}fileSd.path: the name must end in .json, or Prometheus does not read the file"),
+        ({f"{PREFIX}otlp.endpont": "http://c:4318"}, {}, f"{PREFIX}otlp.endpont: there is no such setting; is {PREFIX}otlp.endpoint meant?"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_reported(
+    properties: dict[str, str], options: dict[str, Any], problem: str
+) -> None:
+    """By the name of the property, with the nearest right one, and defaults are used: no job is refused for it."""
+    found, problems = resolve(properties, options)
+    assert [str(each) for each in problems] == [problem]
+    assert found == ListenerSettings()
+
+
+@pytest.mark.parametrize(
+    ("parse", "value", "result"),
+    [
+        (settings.flag, "true", True),
+        (settings.flag, " FALSE ", False),
+        (settings.number(1, 10), "1", 1),
+        (settings.number(1, 10), " 10 ", 10),
+        (settings.number(1, 10), "0", "expected a whole number from 1 to 10, got '0'"),
+        (settings.number(1, 10), "2.5", "expected a whole number from 1 to 10, got '2.5'"),
+        (settings.number(1, 10), "٣", "expected a whole number from 1 to 10, got '٣'"),
+        (settings.seconds(0.5, 60), "60", 60.0),
+        (settings.seconds(0.5, 60), "1s", "expected seconds from 0.5 to 60, got '1s'"),
+        (settings.seconds(0.5, 60), "nan", "expected seconds from 0.5 to 60, got 'nan'"),
+        (settings.one_of("a", "b"), "c", "expected a, b, got 'c'"),
+        (settings.text, "  ", "expected a text, got nothing"),
+        (settings.flag, "x" * 10_000, f"expected true or false, got '{'x' * 39}…'"),
+    ],
+)  # fmt: skip
+def test_values_are_checked(
+    parse: settings.Parse, value: str, result: str | float
+) -> None:
+    """Bounds are included; a message says what was expected, and does not repeat long texts."""
+    if isinstance(result, str):
+        with pytest.raises(ValueError) as refused:
+            parse(value)
+        assert str(refused.value) == result
+    else:
+        assert parse(value) == result
+
+
+def test_headers() -> None:
+    """Names in small letters, values as in URLs."""
+    found = _resolved(otlp__secretHeaders="Authorization=Bearer%20x%3D, X-Key = 1")
+    assert found.otlp_secret_headers == {"authorization": "Bearer x=", "x-key": "1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("endpoint", "collector:4318"),
+        ("endpoint", "ftp://geheim"),
+        ("endpoint", "http://user:geheim@collector:4318"),
+        ("endpoint", "http://collector:geheim"),
+        ("secretHeaders", "geheim"),
+        ("secretHeaders", "a=geheim%0A"),
+        ("secretHeaders", "=geheim"),
+        ("protocol", "http/json"),
+        ("intervalSeconds", "0"),
+        ("intervalSeconds", "nan"),
+        ("enabled", "perhaps"),
+    ],
+)
+def test_nothing_is_pushed_to_another_place(name: str, text: str) -> None:
+    """Where anything about OTLP cannot be used; its problem shows no secret."""
+    properties = {f"{PREFIX}otlp.enabled": "true", f"{PREFIX}otlp.{name}": text}
+    found, (problem,) = resolve(properties, {})
+    assert found.otlp_enabled is False
+    assert problem.name == f"{PREFIX}otlp.{name}"
+    assert "geheim" not in str(problem)
+
+
+def test_a_secret_is_in_no_representation() -> None:
+    """Neither headers nor a key in the URL."""
+    found = _resolved(
+        otlp__endpoint="http://collector:4318/x?key=geheim",
+        otlp__secretHeaders="key=geheim",
+    )
+    assert found.otlp_endpoint == "http://collector:4318/x?key=geheim"
+    assert "geheim" not in repr(found)

@@ -1,0 +1,312 @@
+"""One process's request log, read whole: the requests that the pipeline makes of it, and the messages of a few APIs that show more."""
+
+import gzip
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+import pyarrow as pa
+
+from quotascope.metrics import KafkaRelease, Principal
+from quotascope.metrics.protocol import ApiKey
+from quotascope.pipeline.errors import PipelineError
+from quotascope.pipeline.history.charges import EXEMPT_APIS, EXEMPT_ON_CONTROLLERS
+from quotascope.pipeline.request_log.messages import (
+    FetchResponse,
+    LogLine,
+    Message,
+    Produced,
+    ProduceRequest,
+)
+from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
+from quotascope.pipeline.request_log.releases import last_named
+
+NS_PER_MS: Final = 1e6
+_MARK: Final = b"Completed request:"
+_GZIP: Final = b"\x1f\x8b"
+_COLUMNS: Final = (
+    "timestamp", "completed", "line", "connection", "correlation_id", "api_key", "api_version", "user", "client_id", "request_bytes",
+    "response_bytes", "thread_time_ms", "network_time_ms", "throttle_ms", "broker_throttle_ms", "forwarded", "follower", "topics",
+    "mutation_timestamp",
+)  # fmt: skip
+
+Line: TypeAlias = LogLine[Any, Any]
+
+
+class EmptyLog(PipelineError):
+    """A log without a single request as `kafka.request.logger` writes it; the message names it."""
+
+
+class Topic(Message, kw_only=True):
+    """A topic by its name, which Fetch calls `topic`, or by its id."""
+
+    name: str | None = None
+    topic: str | None = None
+    topic_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name and not self.topic and self.topic_id is None:
+            raise ValueError("a topic without a name or an id")
+
+    @property
+    def key(self) -> str:
+        """Its name, else its id."""
+        return str(self.name or self.topic or self.topic_id)
+
+
+class _Produced(Produced, kw_only=True):
+    index: int
+
+
+class _ProducedTopic(Topic, kw_only=True):
+    partition_data: list[_Produced]
+
+
+class _ProduceRequest(ProduceRequest, kw_only=True):
+    acks: int
+    topic_data: list[_ProducedTopic]  # type: ignore[assignment] # read only
+
+
+class _Appended(Message):
+    index: int
+    error_code: int
+    base_offset: int
+
+
+class _AppendedTopic(Topic, kw_only=True):
+    partition_responses: list[_Appended]
+
+
+class _ProduceResponse(Message):
+    responses: list[_AppendedTopic]
+
+
+class _Wanted(Message):
+    partition: int
+    fetch_offset: int
+    partition_max_bytes: int
+
+
+class _WantedTopic(Topic, kw_only=True):
+    partitions: list[_Wanted]
+
+
+class _ForgottenTopic(Topic, kw_only=True):
+    partitions: list[int]
+
+
+class _FetchRequest(Message):
+    min_bytes: int
+    topics: list[_WantedTopic]
+    max_bytes: int = (1 << 31) - 1
+    """Without a limit before version 3."""
+    session_id: int = 0
+    session_epoch: int = -1
+    """Without a session before version 7."""
+    forgotten_topics_data: Sequence[_ForgottenTopic] = ()
+
+
+class _FetchResponse(FetchResponse):
+    session_id: int = 0
+
+
+class _NamedTopic(Message):
+    name: str | None = None
+    topic_id: str | None = None
+
+
+class _TopicsResponse(Message):
+    topics: list[_NamedTopic]
+
+
+class _EntityPart(Message):
+    entity_type: str
+    entity_name: str | None
+
+
+class _Operation(Message):
+    key: str
+    remove: bool
+    value: float
+
+
+class _Alteration(Message):
+    entity: list[_EntityPart]
+    ops: list[_Operation]
+
+
+class _AlterRequest(Message):
+    validate_only: bool
+    entries: list[_Alteration]
+
+
+class _Altered(Message):
+    error_code: int
+
+
+class _AlterResponse(Message):
+    entries: list[_Altered]
+
+
+_topics: Final = msgspec.json.Decoder(LogLine[Any, _TopicsResponse | Literal[""]])
+_DECODERS: Final[Mapping[int, msgspec.json.Decoder[Any]]] = {
+    ApiKey.PRODUCE: msgspec.json.Decoder(LogLine[_ProduceRequest | Literal[""], _ProduceResponse | Literal[""]]),
+    ApiKey.FETCH: msgspec.json.Decoder(LogLine[_FetchRequest | Literal[""], _FetchResponse | Literal[""]]),
+    ApiKey.METADATA: _topics,
+    ApiKey.CREATE_TOPICS: _topics,
+    ApiKey.ALTER_CLIENT_QUOTAS: msgspec.json.Decoder(LogLine[_AlterRequest | Literal[""], _AlterResponse | Literal[""]]),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the replay needs of a line of the log."""
+
+    line: int
+    decided_ms: int
+    """Epoch ms at which the broker decided on the throttle."""
+    completed_ms: int
+    """Epoch ms at which the response had left."""
+    principal: Principal
+    client_id: str
+    connection: str
+    correlation_id: int
+    api_key: int
+    api_version: int
+    produced: int | None = None
+    """Bytes that the Produce quota is charged; None for other requests."""
+    fetched: int | None = None
+    """Bytes that the Fetch quota is charged; None for other requests and throttled fetches."""
+    thread_ns: int
+    """Ns of a handler thread."""
+    send_ms: float
+    """Ms from the moment a network thread took the response until it had left."""
+    throttle_ms: int
+    """The throttle in the response."""
+    own_ms: int
+    """The throttle that this process found itself; the response to a forwarded request holds the controller's as well."""
+    forwarded: bool = False
+    """Whether it came from a broker, in the name of its client."""
+    follower: bool = False
+    """Whether another broker fetches."""
+    exempt: bool = False
+    """Whether the request quota leaves its thread time out."""
+    charged_ms: int | None = None
+    """Epoch ms at which the controller charged its mutations; None when it makes none."""
+    topics: tuple[Mapping[str, Any], ...] = ()
+    """What it creates, enlarges or deletes (`quotascope.pipeline.request_log.schema.TOPIC`)."""
+
+    @property
+    def identity(self) -> tuple[str, str, int, int]:
+        """What both lines of a forwarded request have in common."""
+        return self.principal.name, self.client_id, self.correlation_id, self.api_key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestLog:
+    """What a log holds."""
+
+    table: pa.Table
+    """`REQUESTS`, a forwarded request still twice where both its lines are here; `line` counts from 1."""
+    requests: list[Request]
+    """The same, row by row."""
+    messages: Mapping[int, Line]
+    """Request and response by line: of Produce, Fetch, Metadata, CreateTopics and AlterClientQuotas."""
+    release: KafkaRelease | None
+    """Of the broker, where it answered a client's ApiVersions with the features that it supports."""
+    unreadable: int
+    """Lines that are not requests, not whole, or of another shape than Kafka's."""
+
+    def whole(self, request: Request) -> Line | None:
+        """The message of a line, if it has both its parts: a request or a response may be missing (`request_log.messages`)."""
+        message = self.messages.get(request.line)
+        return message if message and message.request and message.response else None
+
+
+def read_log(path: Path) -> RequestLog:
+    """The log in a file, gzipped or not. Raises `EmptyLog` when no line of it is a request, `PipelineError` when it cannot be read."""
+    try:
+        content = path.read_bytes()
+        text = gzip.decompress(content) if content.startswith(_GZIP) else content
+    except (OSError, EOFError, zlib.error) as error:
+        raise PipelineError(f"{path}: {error}") from error
+    return log_of(text.splitlines(), str(path))
+
+
+def log_of(lines: list[bytes], name: str) -> RequestLog:
+    """The log in some lines; `name` is for messages. Raises `EmptyLog`."""
+    source = LogSource(file=name, broker=name)
+    parsed = parse_lines(lines, range(1, len(lines) + 1), source)
+    messages, odd = _messages(parsed.requests, lines)
+    numbers = parsed.requests["line"].to_pylist()
+    table = parsed.requests.filter(pa.array([each not in odd for each in numbers], pa.bool_()))  # fmt: skip
+    if not len(table):
+        raise EmptyLog(f"{name}: no line is a request as kafka.request.logger writes it")  # fmt: skip
+    # the release that was named last, after a restart
+    named = last_named(parsed.requests["timestamp"], parsed.levels)
+    release = max(named, key=lambda each: (named[each], each), default=None)
+    return RequestLog(
+        table=table,
+        requests=list(_requests(table)),
+        messages=messages,
+        release=release,
+        unreadable=len(lines) - len(table),
+    )
+
+
+def _messages(
+    requests: pa.Table, lines: list[bytes]
+) -> tuple[dict[int, Line], Collection[int]]:
+    """
+    The messages of the lines that show more, and the lines where they have another shape than Kafka's.
+
+    `request_log` checks what it needs of a line; offsets, topics, sessions and quotas are needed here alone. A line that has them in another
+    shape is left out as a whole, like one that is no request.
+    """
+    found: dict[int, Line] = {}
+    odd = set[int]()
+    columns = (requests[name].to_pylist() for name in ("line", "api_key"))
+    for number, key in zip(*columns, strict=True):
+        if key in _DECODERS:
+            line = lines[number - 1]
+            start = line.index(b"{", line.index(_MARK))
+            try:
+                found[number] = _DECODERS[key].decode(line[start : line.rindex(b"}") + 1])  # fmt: skip
+            except msgspec.MsgspecError:
+                odd.add(number)
+    return found, odd
+
+
+def _requests(table: pa.Table) -> Iterator[Request]:
+    principals: dict[str, Principal] = {}
+    for row in table.select(_COLUMNS).to_pylist():
+        key, user = row["api_key"], row["user"]
+        own_ms, throttle_ms = row["broker_throttle_ms"], row["throttle_ms"]
+        unanswered = key == ApiKey.PRODUCE and throttle_ms is None
+        among_brokers = row["follower"] or key in EXEMPT_APIS
+        on_controller = row["forwarded"] and key in EXEMPT_ON_CONTROLLERS
+        yield Request(
+            line=row["line"],
+            decided_ms=row["timestamp"],
+            completed_ms=row["completed"],
+            principal=principals.setdefault(user, Principal(user)),
+            client_id=row["client_id"] or "",
+            connection=row["connection"],
+            correlation_id=row["correlation_id"],
+            api_key=key,
+            api_version=row["api_version"],
+            produced=row["request_bytes"],
+            fetched=row["response_bytes"],
+            thread_ns=round(row["thread_time_ms"] * NS_PER_MS),
+            send_ms=row["network_time_ms"],
+            throttle_ms=own_ms if throttle_ms is None else throttle_ms,
+            own_ms=own_ms,
+            forwarded=row["forwarded"],
+            follower=row["follower"],
+            exempt=bool(unanswered or among_brokers or on_controller),
+            charged_ms=row["mutation_timestamp"],
+            topics=tuple(row["topics"] or ()),
+        )

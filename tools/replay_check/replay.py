@@ -1,0 +1,192 @@
+"""What a log lets happen, in order, and one pass of it through the quotas of its process."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from quotascope.metrics import KafkaMetric, QuotaType
+from quotascope.metrics.protocol import ApiKey
+
+from .broker import Prediction, ReplayedBroker, attributed, charges_of
+from .fetches import FetchSizes, decided
+from .log import Request, RequestLog
+from .moments import Moments
+from .rules import RulesInForce, TimedChange, changes_in, timed
+from .unlogged import Shown, UnloggedTime, shown, shown_at_most
+
+CLOSE_MS: Final = 3
+"""A prediction this near is called the same."""
+CHANGED: Final = 0
+MUTATED: Final = 1
+DECIDED: Final = 2
+COMPLETED: Final = 3
+
+
+class Event(NamedTuple):
+    """A quota changed, mutations were charged, a request was decided on, or its answer had left; in one millisecond in this order."""
+
+    at_ms: int
+    kind: int
+    line: int
+    request: Request | None = None
+    change: TimedChange | None = None
+
+
+class Plan:
+    """All that does not depend on what the replay finds: what happens in a log, under which rules."""
+
+    def __init__(self, log: RequestLog, rules: RulesInForce) -> None:
+        self._requests = decided(log)
+        self.quotas, self._changes = timed(rules, changes_in(log))
+        self.rules = rules
+        self.fetched = FetchSizes(log, self._requests)
+        self.charges = charges_of(self._requests)
+        self.unreadable = log.unreadable
+
+    def events(self, earlier_ms: Mapping[int, int]) -> list[Event]:
+        """What happens, in order; `earlier_ms` is by how much requests were decided on earlier than the log says, by line."""
+        events = [Event(each.at_ms, CHANGED, 0, change=each) for each in self._changes]
+        for each in self._requests:
+            line = each.line
+            request = replace(each, decided_ms=each.decided_ms - earlier_ms[line]) if line in earlier_ms else each  # fmt: skip
+            if request.charged_ms is not None and line in self.charges:
+                events.append(Event(request.charged_ms, MUTATED, line, request))
+            events.append(Event(request.decided_ms, DECIDED, line, request))
+            events.append(Event(request.completed_ms, COMPLETED, line, request))
+        return sorted(events, key=lambda event: event[:3])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One answer."""
+
+    request: Request
+    prediction: Prediction
+    reported_by: QuotaType
+    """The quota that the reported throttle is put down to; of an answer without one, that which the replay names."""
+    known: bool
+    """False for a throttled Fetch of unknown size: its throttle may be the byte rate's."""
+
+    @property
+    def reported_ms(self) -> int:
+        """The throttle in the answer."""
+        return max(self.request.throttle_ms, 0)
+
+    def counted_by(self, kind: QuotaType) -> bool:
+        """Whether a quota has to do with the request."""
+        if kind is QuotaType.REQUEST:
+            return not self.request.exempt
+        if kind is QuotaType.CONTROLLER_MUTATION:
+            return self.request.charged_ms is not None
+        return self.prediction.bytes_of is kind
+
+    def close(self, kind: QuotaType) -> bool:
+        """Whether a quota's prediction is near the answer, or, where another quota gave it, not longer."""
+        error_ms = self.prediction.by(kind) - self.reported_ms
+        least_ms = -CLOSE_MS if self.reported_by is kind else -self.reported_ms
+        return least_ms <= error_ms <= CLOSE_MS
+
+
+class Replay:
+    """
+    Charges each request, compares, and lets the answer show what the log leaves out.
+
+    Args:
+        plan: what happens.
+        earlier_ms: as of `Plan.events`.
+        time: what is known of unlogged time; learns.
+        infer: whether answers put the sensors right.
+
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        earlier_ms: Mapping[int, int],
+        time: UnloggedTime,
+        *,
+        infer: bool,
+    ) -> None:
+        self._plan = plan
+        self._events = plan.events(earlier_ms)
+        self._time = time
+        self._infer = infer
+        start_ms = self._events[0].at_ms
+        self._broker = ReplayedBroker(plan.rules, plan.quotas, start_ms)
+        self.moments = Moments()
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """Answers to clients, in the order of the broker's decisions."""
+        for event in self._events:
+            request = event.request
+            if event.change is not None:
+                self._broker.change(event.change.key, event.change.value)
+            elif request is None:
+                continue
+            elif event.kind == MUTATED:
+                charges = self._plan.charges[request.line]
+                self._broker.mutate(request, charges, event.at_ms)
+            elif event.kind == COMPLETED:
+                sensor = self._broker.request_sensor(request)
+                if sensor is not None and not request.exempt:
+                    percent = self._time.completed(sensor[0], request, sensor[1].config)
+                    self._broker.charge_time(request, percent, request.completed_ms)
+            else:
+                comparison = self._decide(request)
+                if not request.forwarded:
+                    yield comparison
+
+    def _decide(self, request: Request) -> Comparison:
+        broker = self._broker
+        broker.expire(request.decided_ms)
+        fetches = request.api_key == ApiKey.FETCH and not request.exempt
+        fetched = None
+        if fetches:
+            most = broker.most_fetched(request)
+            fetched = self._plan.fetched.size(request.line, most)
+        prediction = broker.decide(request, fetched)
+        reported_by = attributed(
+            request, prediction, broker.limited(request), broker.longest_request_ms
+        )
+        throttled = request.throttle_ms > 0
+        self._date(request, prediction, by_bytes=throttled and reported_by is prediction.bytes_of)  # fmt: skip
+        sensor = broker.request_sensor(request)
+        if sensor is not None and not request.exempt:
+            self._time.handled(sensor[0], request, sensor[1].config)
+            if self._infer and not request.forwarded:
+                self._learn(request, reported_by, *sensor)
+        lost = fetches and fetched is None and throttled
+        return Comparison(
+            request=request,
+            prediction=prediction,
+            reported_by=reported_by if throttled else prediction.kind,
+            known=not (lost and reported_by is QuotaType.FETCH),
+        )
+
+    def _date(self, request: Request, prediction: Prediction, *, by_bytes: bool) -> None:  # fmt: skip
+        """Learn when the oldest window began that a byte rate's throttle was measured from."""
+        kind = prediction.bytes_of
+        sensor = None if kind is None else self._broker.bytes_sensor(request, kind)
+        if sensor is not None:
+            self.moments.charged(*sensor, request)
+            if by_bytes and prediction.bytes_ms > 0:
+                error_ms = prediction.bytes_ms - request.throttle_ms
+                self.moments.answered(*sensor, request, error_ms)
+
+    def _learn(
+        self, request: Request, reported_by: QuotaType, name: str, metric: KafkaMetric
+    ) -> None:
+        """Put the sensor of the request quota right by what the answer shows of it."""
+        now_ms = request.decided_ms
+        measured_ms = metric.window_size(now_ms)
+        held = metric.value(now_ms) * measured_ms / 1000
+        quota = metric.config.quota
+        if quota is None:
+            seen = Shown(least=None, most=None)
+        else:
+            by_time = reported_by in (QuotaType.REQUEST, QuotaType.CONTROLLER_MUTATION)
+            show = shown if by_time else shown_at_most
+            window_ms = self._broker.longest_request_ms
+            seen = show(request.own_ms, window_ms, measured_ms, quota.bound)
+        percent = self._time.answered(name, request, metric.config, held, seen)
+        self._broker.charge_time(request, percent, now_ms)

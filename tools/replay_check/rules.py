@@ -1,0 +1,121 @@
+"""The rules that were in force while a log was written: a file of quotas, and the changes that the log shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from quotascope.metrics import KafkaRelease, QuotaConfig, QuotaEntity, QuotaType
+from quotascope.metrics.protocol import ApiKey
+from quotascope.quotas import (
+    QuotasError,
+    QuotaSet,
+    from_admin,
+    load,
+    quotas_in,
+    read_quotas,
+)
+
+from .log import Line, RequestLog
+
+Key: TypeAlias = tuple[QuotaType, QuotaEntity]
+"""One quota: of what kind, for which entity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesInForce:
+    """Quotas by kind and entity, and the windows they are measured over."""
+
+    quotas: Mapping[Key, float]
+    config: QuotaConfig = field(default_factory=QuotaConfig)
+
+    def under(self, release: KafkaRelease) -> RulesInForce:
+        """The same as a release of Kafka follows them."""
+        client, controller = (
+            replace(windows, release=release)
+            for windows in (self.config.client, self.config.controller)
+        )
+        return replace(self, config=QuotaConfig(client=client, controller=controller))
+
+
+def read_rules(path: Path) -> RulesInForce:
+    """The rules in a file of quotas (docs/quotas.md). Raises `InvalidQuotas`."""
+    return _rules(read_quotas(path))
+
+
+def rules_of_text(text: str) -> RulesInForce:
+    """The same of a text."""
+    return _rules(quotas_in(load(text, "rules"), "rules"))
+
+
+def _rules(quotas: QuotaSet) -> RulesInForce:
+    """What of some quotas a request meets: those of addresses count connections, which are in no request log."""
+    found = (
+        (QuotaType.of_quota_key(key), entity, value)
+        for entity, key, value in quotas.items_by_key()
+    )
+    return RulesInForce(
+        quotas={
+            (kind, entity): value
+            for kind, entity, value in found
+            if kind is not None and isinstance(entity, QuotaEntity)
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedChange:
+    """One quota of one entity from a moment on."""
+
+    at_ms: int
+    """Epoch ms; brokers apply a change within milliseconds."""
+    key: Key
+    value: float | None
+    """None removes it."""
+
+
+def changes_in(log: RequestLog) -> list[TimedChange]:
+    """The changes that a log shows (AlterClientQuotas is a request, too); a forwarded request shows them twice, which changes nothing."""
+    found = [
+        change
+        for request in log.requests
+        if request.api_key == ApiKey.ALTER_CLIENT_QUOTAS
+        for change in _changes(log.messages[request.line], request.completed_ms)
+    ]
+    return sorted(found, key=lambda change: change.at_ms)
+
+
+def timed(
+    rules: RulesInForce, changes: list[TimedChange]
+) -> tuple[Mapping[Key, float], list[TimedChange]]:
+    """
+    The rules that were in force when the log begins, and what became of them since.
+
+    The file has the rules, the log their time: a quota that the log shows being set to the file's value was not there before, and follows
+    the log. Any other quota of the file was there all the time, whatever the log shows, and a quota that is not in the file never.
+    """
+    known = {
+        change.key
+        for change in changes
+        if change.value is not None and rules.quotas.get(change.key) == change.value
+    }
+    start = {key: value for key, value in rules.quotas.items() if key not in known}
+    return start, [change for change in changes if change.key in known]
+
+
+def _changes(message: Line, completed_ms: int) -> Iterator[TimedChange]:
+    request, response = message.request, message.response
+    if not request or not response or request.validate_only:
+        return
+    for entry, answer in zip(request.entries, response.entries, strict=False):
+        try:
+            entity = from_admin({part.entity_type: part.entity_name for part in entry.entity})  # fmt: skip
+        except QuotasError:
+            continue
+        for operation in () if answer.error_code else entry.ops:
+            kind = QuotaType.of_quota_key(operation.key)
+            value = None if operation.remove else operation.value
+            if kind is not None and isinstance(entity, QuotaEntity):
+                yield TimedChange(at_ms=completed_ms, key=(kind, entity), value=value)
