@@ -45,6 +45,7 @@ def test_annotations_and_options_of_dataclasses_are_left_alone(module: Path) -> 
     assert all(column > 15 for line, column in mutation._mutants(module) if line == 5)
 
 
+@pytest.mark.slow
 def test_a_seed_chooses_the_same_mutants() -> None:
     """The same seed repeats a run; another one asks others."""
     room = "quotas"

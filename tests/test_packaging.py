@@ -7,6 +7,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
 FOLDERS = sorted(SETUPTOOLS["package-dir"].values())
@@ -46,6 +48,7 @@ def test_every_folder_is_typed() -> None:
     ] == []
 
 
+@pytest.mark.slow
 def test_no_module_imports_a_folder_by_its_bare_name() -> None:
     """Only ``quotascope.metrics`` works once installed; ``metrics`` works by accident."""
     offenders = [

@@ -69,6 +69,7 @@ def get(url: str) -> str:
         return str(answer.read().decode())
 
 
+@pytest.mark.slow
 def test_six_seconds() -> None:
     """It prints where it serves, serves throttled entities there, prints them as plain text, and ends by itself."""
     with started("--duration", "6") as process:

@@ -103,6 +103,7 @@ def test_another_release_on_request(usage: Path) -> None:
     assert "follow Kafka 4.3, as --kafka-version says" in " ".join(found["notes"])
 
 
+@pytest.mark.slow
 def test_terminal_and_page_name_the_release(usage: Path) -> None:
     """So do the table and the pages of both commands."""
     done = quotascope(usage, "whatif", "4.4.0", "--candidates", "candidates.yaml")

@@ -71,6 +71,7 @@ def test_candidate_of_twice_as_much_frees_the_client(tried: tuple[Path, str]) ->
     assert muted["app1 may do twice as much"] == 0
 
 
+@pytest.mark.slow
 def test_recommended_limits_hit_nobody_longer_than_wanted(
     tried: tuple[Path, str],
 ) -> None:
@@ -88,6 +89,7 @@ def test_recommended_limits_hit_nobody_longer_than_wanted(
     assert [line for line in script.splitlines() if "kafka-configs.sh -" in line] == told["commands"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_reading_a_log_again_adds_nothing(tried: tuple[Path, str]) -> None:
     """Every line is known before."""
     told = bash(f"quotascope ingest {CAPTURE} --broker 1 --into usage", tried[0])
@@ -95,6 +97,7 @@ def test_reading_a_log_again_adds_nothing(tried: tuple[Path, str]) -> None:
     assert "5,395 known before" in told
 
 
+@pytest.mark.slow
 def test_broken_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     """What could be read counts, the file is named, and the exit code is 1."""
     (tmp_path / "cut.log.gz").write_bytes(CAPTURE.read_bytes()[:50_000])
@@ -105,6 +108,7 @@ def test_broken_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_empty_log_makes_an_empty_history(tmp_path: Path) -> None:
     """Nothing to read is no failure, nothing to replay is one that says so."""
     (tmp_path / "empty.log").touch()
@@ -115,6 +119,7 @@ def test_empty_log_makes_an_empty_history(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_no_request_log_is_called_so(tmp_path: Path) -> None:
     """Where all lines go to quarantine, now or before, the likely mistake is named; one request among them is enough to say nothing."""
     (tmp_path / "server.log").write_text("[2026-11-21 09:02:00,655] INFO started\n")

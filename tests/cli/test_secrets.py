@@ -140,6 +140,7 @@ def first_match(pattern: str, lines: Iterable[str], seen: list[str]) -> str:
     return pytest.fail(f"no line with {pattern}: {seen}")
 
 
+@pytest.mark.slow
 def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
     """Neither in logs at their most talkative, nor in metrics, pages and errors, nor in what commands print."""
     canaries = Canaries()

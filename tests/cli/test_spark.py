@@ -65,6 +65,7 @@ def test_zip_for_tasks_is_written(
     assert "quotascope/spark_listener/task/note.py" in names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["py-files", "jar"])
 def test_file_that_cannot_be_written(
     command: str,

@@ -269,6 +269,7 @@ def test_silence_is_a_timeout_and_leaves_nothing_running(
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dead", [1, 5])
 def test_servers_that_are_down_are_passed_over(dead: int) -> None:
     """One broker of many is enough, wherever it stands in the list; without any, those that were asked say why."""

@@ -15,6 +15,7 @@ def quiet(_outcome: Outcome) -> None:
     """Nobody watches."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_found_in_a_short_run(name: str, tmp_path: Path) -> None:
     """The same inputs each time: whatever is found here was broken by a change."""
@@ -30,6 +31,7 @@ def test_nothing_is_found_in_a_short_run(name: str, tmp_path: Path) -> None:
     assert outcome.executions >= EXECUTIONS
 
 
+@pytest.mark.slow
 def test_a_mistake_is_found(tmp_path: Path) -> None:
     """A reader that raises something else than it should; its input is kept, and told."""
     fuzzed = target("page_query")

@@ -16,6 +16,7 @@ from .conftest import NAMES, checked, log_path, rules_path
 BYTES = (QuotaType.PRODUCE, QuotaType.FETCH)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("kinds", "error"),
@@ -42,6 +43,7 @@ def test_byte_rates_are_predicted_to_the_millisecond(name: str) -> None:
     assert 0.5 < result.share < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "factor"),
     [
@@ -78,6 +80,7 @@ IDLE = (QuotaType.PRODUCE, QuotaEntity("svc:team a"))
 """The one rule of the log of 4.4.0 that throttled nobody."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "key", sorted(read_rules(rules_path("kafka-4.4.0")).quotas, key=str), ids=str
 )
@@ -101,6 +104,7 @@ def _main(*arguments: str) -> Result:
     return CliRunner().invoke(app, list(arguments))
 
 
+@pytest.mark.slow
 def test_the_commands_exit_code(tmp_path: Path) -> None:
     """0 when all totals hold, 1 when one does not, 2 when there is nothing to compare."""
     log, rules = log_path("kafka-4.4.0"), rules_path("kafka-4.4.0")

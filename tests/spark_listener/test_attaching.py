@@ -111,6 +111,7 @@ def test_session_that_is_not_enabled_is_asked_one_thing() -> None:
     assert session.conf.asked == ["spark.quotascope.enabled"] * 2
 
 
+@pytest.mark.slow
 def test_session_that_is_watched_is_asked_nothing_more() -> None:
     """The listener is the same, as long as it is not closed, even where no source of events works."""
     session = _Connect("watched", quotascope_enabled="true")

@@ -80,6 +80,7 @@ def terminal(*command: str | Path) -> Iterator[Terminal]:
         opened.close()
 
 
+@pytest.mark.slow
 def test_keys_sort_filter_and_end(agent: Serve) -> None:
     """Drawn again and again; the terminal is as before in the end."""
     broker = agent("split/throttled.1.jolokia2.json")
@@ -109,6 +110,7 @@ def test_a_signal_gives_the_terminal_back(agent: Serve) -> None:
         assert shown.is_as_before
 
 
+@pytest.mark.slow
 def test_a_source_that_goes_away_is_told_and_the_last_numbers_stay(
     agent: Serve,
 ) -> None:

@@ -179,6 +179,7 @@ def broken(shown: Snapshot) -> Snapshot:
     return replace(shown, nodes=(node,))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(
     seed=st.integers(0, 1 << 64),

@@ -325,6 +325,7 @@ steps = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), phases=(Phase.explicit, Phase.generate))
 @given(
     rules=st.sampled_from(RULES),

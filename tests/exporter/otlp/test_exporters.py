@@ -86,6 +86,7 @@ def test_headers_are_sent(protocol: OtlpProtocol, receiver: Receiver) -> None:
     assert receiver.headers[0]["authorization"] == "Bearer t"
 
 
+@pytest.mark.slow
 def test_several_requests_are_one_push(
     protocol: OtlpProtocol, receiver: Receiver
 ) -> None:

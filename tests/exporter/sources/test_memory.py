@@ -136,6 +136,7 @@ BOMBS = {
 """What hostile agents answer, and what is said of it."""
 
 
+@pytest.mark.slow
 async def test_no_answer_takes_more_than_the_shipped_limit_allows() -> None:
     """Answers of 64 MiB, a few hundred kilobytes on the wire: all that is made of them stays far below a gibibyte."""
 

@@ -243,6 +243,7 @@ async def test_a_client_that_leaves_before_the_answer_leaves_nothing() -> None:
     assert connection._deadline is None
 
 
+@pytest.mark.slow
 async def test_the_end_loses_no_connection_that_was_just_accepted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

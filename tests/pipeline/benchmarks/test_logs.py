@@ -49,6 +49,7 @@ def test_as_told(written: Written) -> None:
     assert written.size == sum(path.stat().st_size for path in written.files)
 
 
+@pytest.mark.slow
 def test_lines_are_like_a_broker_s(written: Written) -> None:
     """Each kind of line has the fields, in their order, and the types that a real broker's has."""
     with gzip.open(CAPTURE, "rt") as file:

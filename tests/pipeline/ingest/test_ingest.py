@@ -95,6 +95,7 @@ def test_duplicates_within_a_run(tmp_path: Path) -> None:
     assert (report.quarantined, report.quarantined_before) == (1, 1)
 
 
+@pytest.mark.slow
 def test_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small chunks make the same tables as large ones; twins and duplicates are found across them."""
     monkeypatch.setattr(local, "CHUNK", 300)
@@ -241,6 +242,7 @@ def test_hostile_names_make_no_paths(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(15))
 @given(
     st.lists(
@@ -365,6 +367,7 @@ print(ingest([sys.argv[1]], sys.argv[2]).kept, pa.default_memory_pool().max_memo
 """
 
 
+@pytest.mark.slow
 def test_memory_follows_the_chunk_and_not_the_log(tmp_path: Path) -> None:
     """Of a log of 80 MB of names, chunks of 2 MB take a fraction of the memory that one chunk takes."""
     path = log(tmp_path, *(line(header={"clientId": f"{n}{'x' * 32_000}", "correlationId": n}) for n in range(2_500)))  # fmt: skip

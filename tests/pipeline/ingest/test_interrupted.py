@@ -120,6 +120,7 @@ def test_killed_run(tmp_path: Path) -> None:
     assert len(tables(tmp_path)[0]) == 1_000
 
 
+@pytest.mark.slow
 def test_full_disk(tmp_path: Path) -> None:
     """A run that finds no space says so and leaves whole chunks; with more space the next one adds the rest."""
     disk = tmp_path / "disk"

@@ -200,6 +200,7 @@ def test_requests_that_the_log_shows_twice_are_sent_once() -> None:
     assert found["fetch"]["late_ms"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_granted_part_of_a_refused_mutation_is_sent(way: str) -> None:
     """What the log shows as granted of a refused mutation is charged, and its repetition has the rest."""

@@ -333,6 +333,7 @@ def test_partly_granted_mutation_is_refused_for_the_rest(way: str) -> None:
     assert (row["rejected_requests"], row["rejected_mutations"]) == (1, 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("mode", Mode)
 def test_throttles_beyond_a_month(way: str, mode: Mode) -> None:
@@ -365,6 +366,7 @@ def test_request_throttles_of_long_windows(way: str, mode: Mode) -> None:
     assert found == {3: 0, 4: 2_147_483_647}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("release", [KafkaRelease(4, 3), KafkaRelease(4, 4)], ids=str)
 def test_mutation_throttles_wrap_in_all_releases(

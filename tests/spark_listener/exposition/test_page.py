@@ -70,6 +70,7 @@ def scrapes(page: DriverPage, drip: Callable[[], None]) -> list[int]:
     return statuses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("request_", ["", "GET /metrics HTTP/1.1\r\nX: ", "GET /metrics HTTP/1.1\r\n\r\n"], ids=["silent", "dripping", "not reading"])  # fmt: skip
 def test_slow_clients_do_not_keep_scrapes_out(request_: str) -> None:
     """Clients that say nothing, that send a byte now and then, or that take no answer, twice as many as there are places."""
@@ -109,6 +110,7 @@ def test_a_client_that_takes_too_long_is_ended(
     connection.close()
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_being_made_keeps_its_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -200,6 +202,7 @@ def _no_thread(_: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 
+@pytest.mark.slow
 def test_closed_it_leaves_nothing() -> None:
     """Its threads end, its port is free again, and a second page can take it."""
     page = DriverPage(JobCollector(lambda: [job()]), "127.0.0.1", 0)
