@@ -108,6 +108,11 @@ class ApiKey(IntEnum):
     STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE = 93
     UNREGISTER_CONTROLLER = 94
 
+    @property
+    def request_name(self) -> str:
+        """The name in metrics and documentation: ``CreateTopics``."""
+        return self.name.title().replace("_", "")
+
 
 class ErrorCode(IntEnum):
     """An error in an answer, by number (Kafka: `Errors`)."""

@@ -53,7 +53,7 @@ def mutate(
 
     """
     tell_ms = SteadyClock() if clock is None else clock
-    call = MutationCall(api.name, keys, tell_ms(), options)
+    call = MutationCall(api.request_name, keys, tell_ms(), options)
     connection = ClientConnection()
     while not call.done:
         _pause(call, connection, tell_ms, sleep)

@@ -43,6 +43,7 @@ def test_numbers_of_apis(release: KafkaRelease) -> None:
     ours = {api.name: api.value for api in ApiKey}
     newer = set() if release == NEWEST else {"STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE", "UNREGISTER_CONTROLLER"}  # fmt: skip
     assert theirs == {name: key for name, key in ours.items() if name not in newer}
+    assert ApiKey.CREATE_TOPICS.request_name == "CreateTopics"
 
 
 @releases

@@ -88,7 +88,9 @@ def test_topic_is_made_at_the_pace_of_a_quota(
     assert re.search(r"CreateTopics failed \(error 89\): .* \(wait \d+ ms\)", err)
     code, out, err = run(kafka, "carol", topic, *shape)
     assert (code, out) == (0, f"{topic} was made: 3 partitions, 1 replica\n")
-    told = re.search(r"wait (\d+\.\d) s in all.* repeated: (\d+)\n", err)
+    told = re.search(
+        r"throttled this client for (\d+\.\d) s in all; .* repeated: (\d+)\n", err
+    )
     assert told is not None
     assert float(told[1]) > 0
     assert int(told[2]) > 0
