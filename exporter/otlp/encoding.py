@@ -32,8 +32,8 @@ from quotascope.metrics.catalog.otel_names import otel_name
 from quotascope.metrics.catalog.units import ucum
 
 from ..exposition import own_version
-from ..exposition.families import COLUMNS, PerEntity, series_of
-from ..exposition.rows import Exposed, encodable, label_names
+from ..exposition.families import COLUMNS, PerEntity
+from ..exposition.rows import Exposed, encodable, known, label_names
 from ..snapshot import Columns, Layout, Snapshot
 from .push import Starts
 
@@ -103,7 +103,7 @@ class Encoder:
             if column is not None:
                 series = self._of_entities(column, names, snapshot)
             else:
-                for labels, value in series_of(family, view):
+                for labels, value in known(view.rows.get(family.name, ())):
                     key = names, labels
                     head = by_labels.get(key) or self._head(names, labels)
                     self._by_labels[key] = head
