@@ -31,15 +31,6 @@ FORGET_AFTER_NS: Final = 3600 * 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TlsFiles:
-    """Paths of PEM files; None for none."""
-
-    ca_file: str | None = None
-    cert_file: str | None = None
-    key_file: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OtlpReceiver:
     """A receiver, and how to send to it."""
 
@@ -47,7 +38,10 @@ class OtlpReceiver:
     endpoint: str = field(repr=False)
     """The complete URL for HTTP; scheme, host and port for gRPC."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    tls: TlsFiles = TlsFiles()
+    ca_file: str | None = None
+    """Path of a PEM file, as the next two; None for none."""
+    cert_file: str | None = None
+    key_file: str | None = None
     gzip: bool = True
     timeout_seconds: float = 10.0
     """Longest time for one request, further attempts included."""

@@ -16,7 +16,7 @@ from ..config import (
     secret,
 )
 from ..errors import ConfigError
-from .push import OtlpPush, OtlpReceiver, Starts, TlsFiles
+from .push import OtlpPush, OtlpReceiver, Starts
 
 _DEFAULT_ENDPOINTS = {
     OtlpProtocol.HTTP: "http://localhost:4318",
@@ -85,11 +85,9 @@ def receiver_of(config: OtlpConfig, environ: Mapping[str, str]) -> OtlpReceiver:
         protocol=protocol,
         endpoint=_endpoint(config, protocol, variables),
         headers=headers,
-        tls=TlsFiles(
-            ca_file=_readable(tls.ca_file, variables.text("CERTIFICATE")),
-            cert_file=_readable(tls.cert_file, variables.text("CLIENT_CERTIFICATE")),
-            key_file=_readable(tls.key_file, variables.text("CLIENT_KEY")),
-        ),
+        ca_file=_readable(tls.ca_file, variables.text("CERTIFICATE")),
+        cert_file=_readable(tls.cert_file, variables.text("CLIENT_CERTIFICATE")),
+        key_file=_readable(tls.key_file, variables.text("CLIENT_KEY")),
         gzip=compression == OtlpCompression.GZIP,
         timeout_seconds=config.timeout_seconds
         or variables.seconds(variables.name("TIMEOUT"), 10.0),
