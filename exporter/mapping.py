@@ -154,7 +154,7 @@ _FAMILIES: Final = {
     Meaning.REMOTE_STORAGE_THROTTLE: catalog.REMOTE_STORAGE_THROTTLE_SECONDS,
 }
 """The families that show attributes, but for usage."""
-_DIVISORS: Final = {
+DIVISORS: Final = {
     Meaning.THROTTLE_TIME: MILLISECONDS,
     Meaning.THROTTLED_SECONDS: MILLISECONDS,
     Meaning.REPORTED_UTILIZATION: PERCENT,
@@ -176,7 +176,7 @@ def _of_type(kind: str, name: str, meaning: Meaning) -> Attribute:
         name=name,
         meaning=meaning,
         family=_FAMILIES.get(meaning),
-        divisor=_DIVISORS.get(meaning, 1.0),
+        divisor=DIVISORS.get(meaning, 1.0),
     )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from quotascope.metrics import QuotaType
 
 from ..limits import Limits, NodeSettings
-from ..mapping import ATTRIBUTES, MILLISECONDS, Meaning
+from ..mapping import DIVISORS, MILLISECONDS, Meaning
 from ..snapshot import Columns, ConnectionUsage, Floats, LimitedRate, NodeUsage
 from ..snapshot.layout import TYPES
 from .entity_usage import UsageReader
@@ -38,8 +38,6 @@ _THROTTLES: Final = {
     Meaning.REMOTE_STORAGE_THROTTLE,
 }
 """Averages in ms, NaN when there was no throttle."""
-_DIVISORS: Final = {each.meaning: each.divisor for each in ATTRIBUTES}
-"""Kafka's unit divided by this is ours."""
 
 
 class NodeNumbers:
@@ -52,7 +50,7 @@ class NodeNumbers:
         for meaning, places in node.places.items():
             instead = 0.0 if meaning in _THROTTLES else None
             self.reported[meaning] = {
-                about: value / _DIVISORS[meaning]
+                about: value / DIVISORS.get(meaning, 1.0)
                 if isfinite(value := float(values[at]))
                 else instead
                 for about, at in places.items()
