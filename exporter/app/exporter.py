@@ -190,7 +190,7 @@ class Exporter:
         self._sampler = None
         if collection.sample_every_seconds is not None:
             self._sampler = Sampler(
-                self.collection,
+                self.collection.snapshot,
                 collection.sample_every_seconds,
                 collection.timeout_seconds,
                 before.sampling if before else None,
