@@ -13,12 +13,11 @@ from quotascope.metrics import QuotaType
 
 from ..config import CardinalityConfig, Excluded
 from ..patterns import matcher
-from ..snapshot import Columns, Folds, Layout, Snapshot
+from ..snapshot import TYPES, Columns, Folds, Layout, Snapshot
 from ..snapshot.columns import NAMES
 from .identity import (
     AWAY_SECONDS,
     HOLD_SECONDS,
-    TYPES,
     Grouped,
     Identities,
     Ints,

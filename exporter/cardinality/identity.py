@@ -9,10 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
-from ..snapshot import Entity, Floats, Layout
+from ..snapshot import TYPES, Entity, Floats, Layout
 
 Mask = NDArray[np.bool_]
 """By row, by identity or by number, as documented."""
@@ -25,7 +24,6 @@ HOLD_SECONDS: Final = 300.0
 AWAY_SECONDS: Final = 120.0
 """How long what is known of an identity is kept while no node has it."""
 
-TYPES: Final = tuple(QuotaType)
 POOLS: Final = 2 * len(TYPES)
 """A pool has its own count of identities: there is one for each quota type, and as many for the entities of custom callbacks."""
 _SPARE: Final = 1000
