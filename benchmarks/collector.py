@@ -1,6 +1,7 @@
 """A snapshot for prometheus_client: what the exporter's own text is compared with."""
 
 from collections.abc import Iterator
+from math import isfinite
 
 import numpy as np
 from prometheus_client import CollectorRegistry, generate_latest
@@ -12,7 +13,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 from quotascope.exporter.exposition.families import COLUMNS
-from quotascope.exporter.exposition.rows import Exposed, Row, Series, known, label_names
+from quotascope.exporter.exposition.rows import Exposed, Row, encodable, label_names
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics.catalog import Family, FamilyType, families
 
@@ -24,9 +25,14 @@ def exposition(snapshot: Snapshot, now: float) -> bytes:
     return generate_latest(registry)
 
 
-def series_of(family: Family, view: Exposed) -> Iterator[Series]:
+def series_of(family: Family, view: Exposed) -> Iterator[tuple[tuple[str, ...], float]]:
     """The series of a family, one by one."""
-    return known(_rows(family, view))
+    seen = set()
+    for labels, value in _rows(family, view):
+        valid = tuple(map(encodable, labels))
+        if value is not None and isfinite(value) and valid not in seen:
+            seen.add(valid)
+            yield valid, value + 0.0  # -0 becomes 0
 
 
 def _rows(family: Family, view: Exposed) -> Iterator[Row]:

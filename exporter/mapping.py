@@ -169,6 +169,11 @@ THROTTLING_ERROR: Final = "THROTTLING_QUOTA_EXCEEDED"
 """Error 89 (KIP-599)."""
 
 
+def in_base_unit(quota_type: QuotaType, bound: float) -> float:
+    """A bound in our unit: request time in threads instead of percent, all others as they are."""
+    return bound / USAGE[quota_type].divisor
+
+
 def _of_type(kind: str, name: str, meaning: Meaning) -> Attribute:
     """An attribute of beans of this type, in the family and unit of its meaning."""
     return Attribute(

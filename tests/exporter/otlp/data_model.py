@@ -15,14 +15,18 @@ from opentelemetry.sdk.metrics.export import (
     Sum,
 )
 from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from tests.exporter.exposition.oracle import series_of
 
+from quotascope.exporter.exposition import own_version
 from quotascope.exporter.exposition.rows import label_names
-from quotascope.exporter.otlp.encoding import scope, unix_ns
+from quotascope.exporter.otlp.encoding import unix_ns
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics.catalog import Family, FamilyType, families
 from quotascope.metrics.catalog.otel_names import otel_name
 from quotascope.metrics.catalog.units import ucum
+
+SCOPE = InstrumentationScope("quotascope", own_version())
 
 
 def metrics_data(
@@ -52,7 +56,7 @@ def metrics_data(
         for family in families()
         if (points := list(_points(family, series, snapshot, began_ns)))
     ]
-    scoped = ScopeMetrics(scope=scope(), metrics=metrics, schema_url="")
+    scoped = ScopeMetrics(scope=SCOPE, metrics=metrics, schema_url="")
     whole = ResourceMetrics(
         resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url
     )
