@@ -41,7 +41,7 @@ from quotascope.exporter.snapshot import (
     Snapshot,
 )
 from quotascope.exporter.snapshot.columns import NAMES
-from quotascope.exporter.snapshot.layout import fixed
+from quotascope.exporter.snapshot.layout import fixed, order
 from quotascope.metrics import DEFAULT, Level, QuotaEntity, QuotaType, Resolution
 
 FORMATS = (TEXT, OPENMETRICS)
@@ -110,18 +110,20 @@ class History:
         last = self._layouts.get(tags)
         way = self.pick(("same", "changed", "remade", "scratch"))
         if last is None or way == "scratch":
-            return Layout.of(self._some(pool))
+            return Layout(sorted(self._some(pool), key=order))
         if way == "changed":
             gone = np.array(self._some(range(len(last))), np.intp)
             return last.changed(gone, self._some(pool)[:3])
         if way == "remade":  # other rules: other objects, of the same entities
             limit, rule = self._number(), self._rule()
             remade = {id(each) for each in self._some(last.entities)}
-            return Layout.of(
-                replace(each, limit=limit, resolution=rule)
-                if id(each) in remade and each.tags is None
-                else each
-                for each in last.entities
+            return Layout(
+                [
+                    replace(each, limit=limit, resolution=rule)
+                    if id(each) in remade and each.tags is None
+                    else each
+                    for each in last.entities
+                ]
             )
         return last
 

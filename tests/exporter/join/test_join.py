@@ -1,6 +1,5 @@
 """What one snapshot is made of, when sources fail or say odd things."""
 
-
 import pytest
 from tests.exporter import examples
 from tests.exporter.join.world import Rules, World, entity, limits
