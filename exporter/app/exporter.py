@@ -202,7 +202,7 @@ class Exporter:
         return OwnHealth(
             discoveries=() if discovery is None else (*discovery.health.values(),),
             sampling=None if sampler is None else sampler.sampling,
-            push=None if push is None else push.health,
+            push=None if push is None else push.counts.health,
             reload=None if self._reloader is None else self._reloader.health,
             restarts=dict(self._background.restarts),
         )

@@ -31,7 +31,6 @@ throttled. (With ZooKeeper it counts them.)
 """
 _MOST_HISTOGRAMS: Final = 1_000
 """Far more than Kafka has requests; an agent may make names up."""
-_EVENTS: Final = "controller events"
 _THROTTLES: Final = {
     Meaning.IP_CONNECTION_THROTTLE,
     Meaning.LISTENER_CONNECTION_THROTTLE,
@@ -124,7 +123,7 @@ class NodeUsages:
         if not numbers.leads or mean is None:
             events = None
         elif events is not None:
-            waited = sums.sum_ms(_EVENTS, mean, events) / MILLISECONDS
+            waited = sums.sum_ms("controller events", mean, events) / MILLISECONDS
         callback = None
         if settings or numbers.node.tags:
             callback = bool(numbers.node.tags or known.quota_callback_class is not None)
