@@ -165,12 +165,3 @@ def test_what_is_no_number_is_left_out(value: float | None) -> None:
     """No NaN ever reaches a query."""
     text = Renderer().render(snapshot(usage(usage=value)), NOW)
     assert b"kafka_quota_produce_bytes_per_second" not in text
-
-
-def test_order_does_not_depend_on_the_snapshot() -> None:
-    """Two scrapes of the same state are equal."""
-    entities = [usage(user=user, usage=1.0) for user in "ba"]
-    shown = snapshot(*entities)
-    assert Renderer().render(shown, NOW) == Renderer().render(
-        snapshot(*entities[::-1]), NOW
-    )

@@ -71,32 +71,6 @@ def test_gzip_only_where_it_is_accepted(
     assert accepts_gzip(accept_encoding) is expected
 
 
-def test_text_format() -> None:
-    """The classic text: HELP, TYPE, series, no timestamps."""
-    text = Renderer().render(snapshot(usage(usage=1.5)), NOW).decode()
-    assert text.startswith(
-        "# HELP kafka_quota_produce_bytes_per_second Bytes per second produced"
-    )
-    assert (
-        'kafka_quota_produce_bytes_per_second{broker="1",client_id="",user="alice"} 1.5\n'
-        in text
-    )
-    assert "# TYPE quotascope_limits_refresh_errors_total counter\n" in text
-    assert all(
-        len(line.rpartition("}")[2].split()) == 1
-        for line in text.splitlines()
-        if "}" in line and not line.startswith("#")
-    )
-
-
-def test_openmetrics_format() -> None:
-    """OpenMetrics names counters without their suffix and ends in a mark."""
-    text = Renderer().render(snapshot(), NOW, OPENMETRICS).decode()
-    assert text.endswith("# EOF\n")
-    assert "# TYPE quotascope_limits_refresh_errors counter\n" in text
-    assert "\nquotascope_limits_refresh_errors_total 0.0\n" in text
-
-
 NAMES = st.one_of(
     st.text(max_size=30),
     st.text(alphabet='"\\\n\r\x00{}=, é\ud800\u202e<>&%', max_size=12),
