@@ -16,6 +16,7 @@ from quotascope.exporter.snapshot import (
     SourceHealth,
     SourceRead,
 )
+from quotascope.exporter.snapshot.layout import order
 from quotascope.exporter.sources.source import LayoutTracker as TableColumns
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
@@ -63,9 +64,8 @@ class Cluster:
         self._tables: TableColumns[Key] = TableColumns(_column)
         self._keys: list[Key] = []
         count = series // (SERIES_PER_ENTITY * len(TYPES))
-        self.layout = Layout.of(
-            self._entity(kind) for kind in TYPES for _ in range(count)
-        )
+        entities = (self._entity(kind) for kind in TYPES for _ in range(count))
+        self.layout = Layout(sorted(entities, key=order))
         self._usage, self._throttle = self._numbers()
 
     def step(self, values: float, entities: float) -> None:

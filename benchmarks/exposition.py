@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.clusters import CONFIGURED, TAKEN_AT, Cluster
+from benchmarks.collector import exposition
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -27,7 +28,7 @@ from quotascope.exporter.beans import BeanTable
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import CardinalityConfig
-from quotascope.exporter.exposition import Renderer, exposition, gzipped
+from quotascope.exporter.exposition import Renderer, gzipped
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import LimitsHealth
 from quotascope.exporter.limits.refresh import LimitsRefresh

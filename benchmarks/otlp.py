@@ -20,6 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
 from benchmarks.clusters import Cluster
+from benchmarks.collector import series_of
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.metrics import CallbackOptions, Observation
@@ -35,7 +36,6 @@ from rich.progress import track
 from rich.table import Table
 
 from quotascope.exporter.config import OtlpProtocol
-from quotascope.exporter.exposition.families import series_of
 from quotascope.exporter.exposition.rows import Exposed, label_names
 from quotascope.exporter.otlp.encoding import Encoder, resource_of
 from quotascope.exporter.otlp.push import OtlpReceiver, Starts

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from quotascope.exporter.diagnosis.explain import Explanation, LevelRule
-from quotascope.exporter.exposition.rows import in_base_unit, rule_labels
+from quotascope.exporter.exposition.rows import rule_labels
+from quotascope.exporter.mapping import in_base_unit
 from quotascope.exporter.snapshot import LimitState
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import QuotaEntity, QuotaType, Resolution

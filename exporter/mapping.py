@@ -154,7 +154,7 @@ _FAMILIES: Final = {
     Meaning.REMOTE_STORAGE_THROTTLE: catalog.REMOTE_STORAGE_THROTTLE_SECONDS,
 }
 """The families that show attributes, but for usage."""
-_DIVISORS: Final = {
+DIVISORS: Final = {
     Meaning.THROTTLE_TIME: MILLISECONDS,
     Meaning.THROTTLED_SECONDS: MILLISECONDS,
     Meaning.REPORTED_UTILIZATION: PERCENT,
@@ -169,6 +169,11 @@ THROTTLING_ERROR: Final = "THROTTLING_QUOTA_EXCEEDED"
 """Error 89 (KIP-599)."""
 
 
+def in_base_unit(quota_type: QuotaType, bound: float) -> float:
+    """A bound in our unit: request time in threads instead of percent, all others as they are."""
+    return bound / USAGE[quota_type].divisor
+
+
 def _of_type(kind: str, name: str, meaning: Meaning) -> Attribute:
     """An attribute of beans of this type, in the family and unit of its meaning."""
     return Attribute(
@@ -176,7 +181,7 @@ def _of_type(kind: str, name: str, meaning: Meaning) -> Attribute:
         name=name,
         meaning=meaning,
         family=_FAMILIES.get(meaning),
-        divisor=_DIVISORS.get(meaning, 1.0),
+        divisor=DIVISORS.get(meaning, 1.0),
     )
 
 

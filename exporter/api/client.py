@@ -26,9 +26,9 @@ from quotascope.metrics.entities import Name
 from ..config import secret
 from ..diagnosis import Catalog, Finding
 from ..errors import ConfigError, SourceDenied, SourceUnreadable
-from ..exposition.rows import in_base_unit
 from ..join.limiting import deciding
 from ..limits import Limits
+from ..mapping import in_base_unit
 from ..snapshot import (
     Columns,
     ConnectionUsage,

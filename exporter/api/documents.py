@@ -23,9 +23,10 @@ from ..diagnosis.rule_usage import RuleUsage, rule_usage
 from ..diagnosis.selection import Selection, in_order
 from ..diagnosis.trails import STEP_SECONDS
 from ..exposition import own_version
-from ..exposition.rows import in_base_unit, rule_labels
+from ..exposition.rows import rule_labels
 from ..limits import LimitsHealth, NodeSettings
 from ..limits.model import DEFAULT_IP
+from ..mapping import in_base_unit
 from ..page.query import EntityQuery, QueryResult, address_of
 from ..snapshot import EntityUsage, Snapshot, SourceHealth
 

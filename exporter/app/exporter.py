@@ -190,7 +190,7 @@ class Exporter:
         self._sampler = None
         if collection.sample_every_seconds is not None:
             self._sampler = Sampler(
-                self.collection,
+                self.collection.snapshot,
                 collection.sample_every_seconds,
                 collection.timeout_seconds,
                 before.sampling if before else None,
@@ -202,7 +202,7 @@ class Exporter:
         return OwnHealth(
             discoveries=() if discovery is None else (*discovery.health.values(),),
             sampling=None if sampler is None else sampler.sampling,
-            push=None if push is None else push.health,
+            push=None if push is None else push.counts.health,
             reload=None if self._reloader is None else self._reloader.health,
             restarts=dict(self._background.restarts),
         )

@@ -10,21 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType
+from quotascope.metrics.catalog import OVERFLOW
 
 from ..config import CardinalityConfig, Excluded
 from ..patterns import matcher
-from ..snapshot import Columns, Folds, Layout, Snapshot
+from ..snapshot import TYPES, Columns, Folds, Layout, Snapshot
 from ..snapshot.columns import NAMES
 from .identity import (
     AWAY_SECONDS,
     HOLD_SECONDS,
-    TYPES,
     Grouped,
     Identities,
     Ints,
     Mask,
     name_of,
-    reserved,
 )
 from .overflow import Overflow
 from .places import Places, Pressure
@@ -125,7 +124,6 @@ class Cardinality:
             callbacks=replace(
                 joined.callbacks,
                 folded=_rows(view, beyond & tagged),
-                series_dropped=int(series["overflow"][tagged].sum()),
                 crowded=_crowded(view, candidates & tagged, shown),
             ),
         )
@@ -139,7 +137,7 @@ class Cardinality:
         if layout is not last:
             rows = layout.rows_in(last) < 0 if fitted else slice(None)
             fresh = layout.entities[rows]
-            fits = not any(reserved(name_of(entity)) for entity in fresh)
+            fits = not any(OVERFLOW in name_of(entity) for entity in fresh)
             if fits and len(layout) > most:
                 pools = self._identities.of(layout, at).pools
                 fits = bool((np.bincount(pools) <= most).all())
@@ -156,7 +154,7 @@ class Cardinality:
             # an absent part of the name is no reason to exclude it
             allowed = all(allows(part) for allows, part in parts if part)
             verdicts[number] = _ALLOWED if allowed else _EXCLUDED
-            if reserved(names[number]):
+            if OVERFLOW in names[number]:
                 verdicts[number] = _RESERVED
         verdicts_of_view: NDArray[np.int8] = verdicts[view.numbers]
         return verdicts_of_view

@@ -9,10 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import QuotaType
-from quotascope.metrics.catalog import OVERFLOW
-
-from ..snapshot import Entity, Floats, Layout
+from ..snapshot import TYPES, Entity, Floats, Layout
 
 Mask = NDArray[np.bool_]
 """By row, by identity or by number, as documented."""
@@ -25,7 +22,6 @@ HOLD_SECONDS: Final = 300.0
 AWAY_SECONDS: Final = 120.0
 """How long what is known of an identity is kept while no node has it."""
 
-TYPES: Final = tuple(QuotaType)
 POOLS: Final = 2 * len(TYPES)
 """A pool has its own count of identities: there is one for each quota type, and as many for the entities of custom callbacks."""
 _SPARE: Final = 1000
@@ -113,9 +109,6 @@ class Identities:
         self._free: list[int] = []
         self._view = self._ordered(Layout(()), np.empty(0, np.intp))
 
-    def __len__(self) -> int:
-        return len(self._numbers)
-
     def of(self, layout: Layout, at: float) -> Grouped:
         """The identities of a layout at ``at`` (Unix time in seconds); the same object while the layout is the same."""
         last = self._view
@@ -129,7 +122,7 @@ class Identities:
         for row in np.flatnonzero(numbers < 0):
             numbers[row] = self._number(layout.entities[row])
         self._view = self._ordered(layout, numbers)
-        if len(self) > 2 * len(self._view.numbers) + _SPARE:
+        if len(self._numbers) > 2 * len(self._view.numbers) + _SPARE:
             self._forget(at)
         return self._view
 
@@ -180,8 +173,3 @@ class Identities:
 def name_of(entity: Entity) -> Name:
     """The name of the identity that an entity belongs to."""
     return (entity.user, entity.client_id) if entity.tags is None else entity.tags
-
-
-def reserved(name: Name) -> bool:
-    """Whether a real entity is called as those that stand for others."""
-    return OVERFLOW in name

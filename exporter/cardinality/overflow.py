@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import fsum, nan
-from typing import Final
 
 import numpy as np
 
@@ -16,8 +15,6 @@ from ..snapshot import Columns, Entity, Floats, Layout
 from ..snapshot.columns import NAMES
 from ..snapshot.layout import fixed, taken
 from .identity import POOLS, Grouped, Ints, Mask
-
-_KEPT_SECONDS: Final = 3600.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +42,7 @@ class Overflow:
     def __init__(self) -> None:
         self._stand_ins: Expiring[
             tuple[str, QuotaType, tuple[str, ...] | None], Entity
-        ] = Expiring(_KEPT_SECONDS)
+        ] = Expiring(3600.0)
         """By node, quota type and tags, seen when they were last needed for a new choice."""
         self._choice: _Choice | None = None
 

@@ -17,7 +17,6 @@ from ..sources.source import Source
 from .reads import Reads, States
 from .sampling import WINDOW_SECONDS, PeakKeeper
 
-_PATIENCE_SECONDS: Final = 9.0
 _SHARE: Final = 0.5
 """Of the time of a collection, what it waits for a source at most: the rest is for joining and writing the answer."""
 
@@ -52,7 +51,7 @@ class Collection:
         max_age_seconds: float = 1.0,
         clock: Callable[[], float] = time.time,
         cardinality: Cardinality | None = None,
-        patience_seconds: float = _PATIENCE_SECONDS,
+        patience_seconds: float = 9.0,
         own: Callable[[], OwnHealth] = OwnHealth,
         window_seconds: float = WINDOW_SECONDS,
     ) -> None:

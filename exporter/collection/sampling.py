@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import compress
 from math import isfinite
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import structlog
@@ -25,30 +25,23 @@ _PARTS: Final = 4
 """The window moves on by a quarter of its length at a time."""
 
 
-class Sampled(Protocol):
-    """What is sampled: the collection."""
-
-    async def snapshot(self, timeout_seconds: float) -> Snapshot:
-        """A snapshot, an earlier one if that is recent enough."""
-        ...
-
-
 class Sampler:
     """
     Asks for a snapshot at an interval, sharing those that scrapes ask for.
 
     Timed from the start, whatever a read takes: a read that takes longer than the pause costs the
-    samples that were due meanwhile, which are counted, and never makes two at once. It counts on from ``before``.
+    samples that were due meanwhile, which are counted, and never makes two at once. It counts on from ``before``. ``collect`` gets
+    the longest time to wait for sources, in seconds, and may give an earlier snapshot if that is recent enough.
     """
 
     def __init__(
         self,
-        collection: Sampled,
+        collect: Callable[[float], Awaitable[Snapshot]],
         every_seconds: float,
         timeout_seconds: float,
         before: Sampling | None = None,
     ) -> None:
-        self._collection = collection
+        self._collect = collect
         self._every_seconds = every_seconds
         self._timeout_seconds = timeout_seconds
         self.sampling = before or Sampling()
@@ -66,7 +59,7 @@ class Sampler:
             await pause(max(0.0, due - now()))
             taken = 1
             try:
-                await self._collection.snapshot(self._timeout_seconds)
+                await self._collect(self._timeout_seconds)
             except Exception:
                 log.exception("a sample failed")
                 taken = 0

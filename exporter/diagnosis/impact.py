@@ -11,10 +11,10 @@ from typing import Final
 from quotascope.metrics import NO_RULE, QuotaType, Resolution, RuleTable
 from quotascope.quotas import IpEntity, QuotaSet, RuleChange, number_text
 
-from ..exposition.rows import in_base_unit
 from ..join.limiting import IpLimits
 from ..limits import CONNECTION_KEY
 from ..limits.model import DEFAULT_IP
+from ..mapping import in_base_unit
 from ..snapshot import EntityUsage, NodeUsage
 from .units import measured as measured_text
 

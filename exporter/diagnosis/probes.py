@@ -171,9 +171,9 @@ async def receiver(config: OtlpConfig, environ: Mapping[str, str]) -> list[Findi
         target = receiver_of(config, environ)
         tls = None
         if target.endpoint.startswith("https"):
-            tls = ssl.create_default_context(cafile=target.tls.ca_file)
-            if target.tls.cert_file is not None:
-                tls.load_cert_chain(target.tls.cert_file, target.tls.key_file)
+            tls = ssl.create_default_context(cafile=target.ca_file)
+            if target.cert_file is not None:
+                tls.load_cert_chain(target.cert_file, target.key_file)
     except (OSError, ValueError) as error:
         raise ConfigError("otlp", [shown(error)]) from None
     try:

@@ -5,11 +5,9 @@ from .rows import own_version
 from .text import (
     OPENMETRICS,
     TEXT,
-    SnapshotCollector,
     TextFormat,
     accepts_gzip,
     choose_format,
-    exposition,
     gzipped,
 )
 
@@ -17,11 +15,9 @@ __all__ = [
     "OPENMETRICS",
     "TEXT",
     "Renderer",
-    "SnapshotCollector",
     "TextFormat",
     "accepts_gzip",
     "choose_format",
-    "exposition",
     "gzipped",
     "own_version",
 ]

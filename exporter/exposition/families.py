@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, TypeAlias
@@ -14,7 +14,7 @@ from quotascope.metrics.catalog import Family
 
 from ..snapshot import Entity, Floats, Layout, Snapshot
 from ..snapshot.layout import TYPES
-from .rows import Exposed, Row, Series, known, rule_labels
+from .rows import rule_labels
 
 Labels: TypeAlias = Callable[[Entity], tuple[str, ...]]
 Values: TypeAlias = Callable[[Snapshot], Floats]
@@ -35,13 +35,6 @@ class PerEntity:
     """Whether the nodes share one series for each user and client id: that of the first of them that has a value."""
     by_rule: bool = False
     """Whether labels depend on the rule that decides, which may change while the entity stays."""
-
-    def rows_of(self, view: Exposed) -> Iterator[Row]:
-        """Those of all entities that have a finite value, one by one."""
-        layout = view.snapshot.shown.layout
-        rows, values = self.rows(layout), self.values(view.snapshot)
-        for row in (np.flatnonzero(np.isfinite(values[rows])) + rows.start).tolist():
-            yield self.labels(layout.entities[row]), values.item(row)
 
 
 by_node: Final[Labels] = attrgetter("broker", "user", "client_id")
@@ -160,10 +153,3 @@ COLUMNS: Final[Mapping[Family, PerEntity]] = {
     ),
 }
 """Of all families with a series for each entity."""
-
-
-def series_of(family: Family, view: Exposed) -> Iterator[Series]:
-    """The series of any family."""
-    column = COLUMNS.get(family)
-    rows = view.rows.get(family.name, ()) if column is None else column.rows_of(view)
-    return known(rows)

@@ -25,8 +25,6 @@ Pieces: TypeAlias = Iterable[bytes | memoryview]
 
 _SAME_NAME, _OTHER_RULE, _STRANGE = 1, 2, 4
 """Marks of an entity, of which the last needs no neighbor above."""
-_SPELLED_OUT: Final = "\\ud"
-"""How ``encodable`` writes half of a surrogate pair."""
 _SMALL: Final = 2000
 """Pieces of fewer bytes are copied sooner than looked at in place."""
 _LEAST: Final = 1e-4
@@ -96,8 +94,8 @@ def _marks(above: Entity | None, entity: Entity) -> int:
     names = entity.tags or (entity.user, entity.client_id)
     marks = 0
     for name in (entity.broker, *names):
-        # only these are written as others may be
-        if encodable(name) != name or _SPELLED_OUT in name:
+        # only these are written as others may be: half of a surrogate pair, and a name that is what it is spelled out as
+        if encodable(name) != name or "\\ud" in name:
             marks = _STRANGE
     if (
         above is not None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache, cached_property
 from importlib.metadata import version
 from itertools import chain
@@ -16,16 +15,14 @@ from quotascope.metrics import DefaultType, QuotaEntity, QuotaType, catalog
 from quotascope.metrics.catalog import Family
 
 from ..limits import QUOTA_KEYS
+from ..mapping import in_base_unit
 from ..snapshot import CAUSES, Columns, Snapshot
 from ..snapshot.layout import node_order
 
-Series: TypeAlias = tuple[tuple[str, ...], float]
-"""Label values in the family's order, and the value."""
 Row: TypeAlias = tuple[tuple[str, ...], float | None]
-"""The same with None for a value that is unknown."""
+"""Label values in the family's order, and the value; None for one that is unknown."""
 _Rows: TypeAlias = Iterator[tuple[Family, tuple[str, ...], float | None]]
 
-DEFAULT_NAME: Final = "<default>"
 _RULES: Final = {
     QuotaType.PRODUCE: catalog.RULE_PRODUCE_LIMIT,
     QuotaType.FETCH: catalog.RULE_FETCH_LIMIT,
@@ -208,33 +205,16 @@ def _of_exporter(shown: Snapshot, now: float) -> _Rows:
 def rule_labels(entity: QuotaEntity) -> tuple[str, str, str]:
     """The labels ``level``, ``rule_user`` and ``rule_client_id`` of a configured entity: empty for a dimension that it has not."""
     user, client_id = (
-        DEFAULT_NAME if isinstance(name, DefaultType) else name or ""
+        "<default>" if isinstance(name, DefaultType) else name or ""
         for name in (entity.user, entity.client_id)
     )
     return entity.level.value, user, client_id
-
-
-def in_base_unit(quota_type: QuotaType, bound: float) -> float:
-    """A bound in our unit: request time in threads instead of percent, all others as they are."""
-    return bound / 100 if quota_type is QuotaType.REQUEST else bound
 
 
 @cache
 def own_version() -> str:
     """The version of the installed package."""
     return version("quotascope")
-
-
-def known(rows: Iterable[Row]) -> Iterator[Series]:
-    """The series of a family, each once: neither unknown nor infinite nor -0, labels in valid Unicode."""
-    seen = set()
-    for labels, value in rows:
-        if value is None or not math.isfinite(value):
-            continue
-        valid = tuple(map(encodable, labels))
-        if valid not in seen:
-            seen.add(valid)
-            yield valid, value + 0.0  # -0 becomes 0
 
 
 def label_names(family: Family, snapshot: Snapshot) -> tuple[str, ...]:

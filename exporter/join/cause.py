@@ -158,19 +158,15 @@ class _Clients:
 
     def overlap(self, entity: Entity) -> bool:
         """Whether some may be the entity's clients: equal in each name that both have."""
-        return self._any(_fitting(entity.user), _fitting(entity.client_id))
+        pairs = product(_fitting(entity.user), _fitting(entity.client_id))
+        return not self._index.isdisjoint(pairs)
 
     def share_a_name(self, entity: Entity) -> bool:
         """Whether some may be the entity's clients, and have its user or client-id in their own tags."""
         user, client_id = entity.user, entity.client_id
-        return bool(user and self._any((user,), _fitting(client_id))) or bool(
-            client_id and self._any(_fitting(user), (client_id,))
-        )
-
-    def _any(
-        self, users: Iterable[str | None], client_ids: Iterable[str | None]
-    ) -> bool:
-        return not self._index.isdisjoint(product(users, client_ids))
+        by_user = product((user,) if user else (), _fitting(client_id))
+        by_client_id = product(_fitting(user), (client_id,) if client_id else ())
+        return not self._index.isdisjoint((*by_user, *by_client_id))
 
 
 def _fitting(name: str) -> tuple[str | None, ...]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType
 
-from ..mapping import ATTRIBUTES, USAGE, Meaning
+from ..mapping import DIVISORS, USAGE, Meaning
 from ..snapshot import Columns, Floats, Layout
 from ..snapshot.layout import TYPES, Rows, fixed
 from .placing import OF_ENTITIES, Placed
@@ -20,7 +20,6 @@ _UNLIMITED_TOKENS: Final = 9e15
 More tokens than any limit gives. A bucket without a limit grows by Long.MAX a second up to
 1e20: within a millisecond of losing its limit it holds this many.
 """
-_DIVISORS: Final = {each.meaning: each.divisor for each in ATTRIBUTES}
 _OF_USAGE: Final = np.array([USAGE[kind].divisor for kind in TYPES])
 """Kafka's unit divided by this is ours."""
 
@@ -90,7 +89,7 @@ class UsageReader:
             known &= numbers < _UNLIMITED_TOKENS
             if self.placed.rules is not None:
                 known &= ~np.isnan(self.layout.limits[rows])
-        divisor: Floats | float = _DIVISORS[meaning]
+        divisor: Floats | float = DIVISORS.get(meaning, 1.0)
         if meaning is Meaning.USAGE:
             divisor = self._usage_divisors[rows]
         throttle = meaning is Meaning.THROTTLE_TIME

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from ..beans import BeanTable
 from ..limits import Limits
-from ..snapshot import LimitsHealth, Snapshot, SourceHealth, SourceRead
+from ..snapshot import LimitsHealth, Snapshot, SourceRead
 from .cause import Causes
 from .entity_usage import UsageReader
 from .node_usage import NodeNumbers, NodeUsages
@@ -47,8 +45,8 @@ class Join:
         limits_health: LimitsHealth,
         taken_at: float,
     ) -> Snapshot:
-        """The state of the cluster at ``taken_at`` (Unix time in seconds)."""
-        sources, tables = _one_for_each_node(reads)
+        """The state of the cluster at ``taken_at`` (Unix time in seconds), of ``reads`` with one table for each node at most."""
+        tables = [read.table for read in reads if read.table is not None]
         placed = self._placing.place(tables, limits)
         each = [np.asarray(table.values) for table in tables]
         values = np.concatenate([*each, [np.nan]])
@@ -74,7 +72,7 @@ class Join:
             shown=shown,
             callbacks=placed.callbacks,
             nodes=usages,
-            sources=sources,
+            sources=tuple(read.health for read in reads),
             limits=limits,
             limits_health=limits_health,
         )
@@ -89,27 +87,3 @@ class Join:
             if abs(at - then) > _NODE_SECONDS:
                 del self._read_at[node_id]
                 self._nodes.sums.pop(node_id, None)
-
-
-def _one_for_each_node(
-    reads: Sequence[SourceRead],
-) -> tuple[tuple[SourceHealth, ...], list[BeanTable]]:
-    """The tables, and how reading them went: of two sources that read the same node the second is left out."""
-    by_node: dict[str, SourceHealth] = {}
-    sources: list[SourceHealth] = []
-    tables: list[BeanTable] = []
-    for read in reads:
-        health, table = read.health, read.table
-        if table is not None:
-            first = by_node.setdefault(table.node_id, health)
-            if first is health:
-                tables.append(table)
-            else:
-                health = replace(
-                    health,
-                    up=False,
-                    error=f"reads node {table.node_id}, which source {first.name} reads already: "
-                    "configure each node once, and check url and node_id",
-                )
-        sources.append(health)
-    return tuple(sources), tables

@@ -18,7 +18,7 @@ from quotascope.metrics import (
 
 from ..limits import Limits, NodeSettings
 from ..limits.model import DEFAULT_IP
-from ..mapping import USAGE
+from ..mapping import in_base_unit
 from ..snapshot import Entity
 
 NO_RULES: Final[RuleTable] = QuotaRules().snapshot()
@@ -53,7 +53,7 @@ def limited(entity: Entity, rules: Limits | None) -> Entity:
         table = rules.rules.get(kind, NO_RULES)
         resolution = table.limit(entity.user, entity.client_id) or NO_RULE
         if resolution.bound is not None:
-            limit = resolution.bound / USAGE[kind].divisor
+            limit = in_base_unit(kind, resolution.bound)
         if limit is not None and kind is QuotaType.CONTROLLER_MUTATION:
             # The Admin API does not report the settings of a node that is only a controller: a broker's are the best guess.
             guess = next(iter(rules.nodes.values()), NodeSettings())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from quotascope.metrics import QuotaType
 
 from ..limits import Limits, NodeSettings
-from ..mapping import ATTRIBUTES, MILLISECONDS, Meaning
+from ..mapping import DIVISORS, MILLISECONDS, Meaning
 from ..snapshot import Columns, ConnectionUsage, Floats, LimitedRate, NodeUsage
 from ..snapshot.layout import TYPES
 from .entity_usage import UsageReader
@@ -31,15 +31,12 @@ throttled. (With ZooKeeper it counts them.)
 """
 _MOST_HISTOGRAMS: Final = 1_000
 """Far more than Kafka has requests; an agent may make names up."""
-_EVENTS: Final = "controller events"
 _THROTTLES: Final = {
     Meaning.IP_CONNECTION_THROTTLE,
     Meaning.LISTENER_CONNECTION_THROTTLE,
     Meaning.REMOTE_STORAGE_THROTTLE,
 }
 """Averages in ms, NaN when there was no throttle."""
-_DIVISORS: Final = {each.meaning: each.divisor for each in ATTRIBUTES}
-"""Kafka's unit divided by this is ours."""
 
 
 class NodeNumbers:
@@ -52,7 +49,7 @@ class NodeNumbers:
         for meaning, places in node.places.items():
             instead = 0.0 if meaning in _THROTTLES else None
             self.reported[meaning] = {
-                about: value / _DIVISORS[meaning]
+                about: value / DIVISORS.get(meaning, 1.0)
                 if isfinite(value := float(values[at]))
                 else instead
                 for about, at in places.items()
@@ -126,7 +123,7 @@ class NodeUsages:
         if not numbers.leads or mean is None:
             events = None
         elif events is not None:
-            waited = sums.sum_ms(_EVENTS, mean, events) / MILLISECONDS
+            waited = sums.sum_ms("controller events", mean, events) / MILLISECONDS
         callback = None
         if settings or numbers.node.tags:
             callback = bool(numbers.node.tags or known.quota_callback_class is not None)

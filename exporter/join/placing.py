@@ -24,21 +24,14 @@ from ..beans import BeanColumn, BeanTable
 from ..limits import Limits
 from ..mapping import Attribute, Meaning, attribute_of
 from ..snapshot import Callbacks, Entity, Layout
+from ..snapshot.columns import NAMES
 from ..snapshot.layout import Rows, order
 from .limiting import alike, deciding, limited
 
 MOST_TAGS: Final = 10
 """How many tags of a custom quota callback are shown."""
-OF_ENTITIES: Final = {
-    Meaning.USAGE: "usage",
-    Meaning.THROTTLE_TIME: "throttle_time",
-    Meaning.TOKENS: "tokens",
-    Meaning.REPORTED_UTILIZATION: "reported_utilization",
-    Meaning.THROTTLED_SECONDS: "throttled_seconds",
-    Meaning.THROTTLED_REQUESTS: "throttled_requests",
-    Meaning.REJECTED_MUTATIONS: "rejected_mutations",
-}
-"""What is reported of entities, and the column of a snapshot that holds it."""
+OF_ENTITIES: Final = {Meaning[name.upper()]: name for name in NAMES}
+"""What is reported of entities, and the column of a snapshot that holds it, which has the same name."""
 _NUMBERS: Final = {meaning: number for number, meaning in enumerate(OF_ENTITIES)}
 _TAKEN: Final = {"broker", "quota_type", "cluster", "le", "quantile"}
 _BLOCK: Final = 64

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
+from math import isfinite
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -32,9 +33,9 @@ from quotascope.metrics.catalog.otel_names import otel_name
 from quotascope.metrics.catalog.units import ucum
 
 from ..exposition import own_version
-from ..exposition.families import COLUMNS, PerEntity, series_of
+from ..exposition.families import COLUMNS, PerEntity
 from ..exposition.rows import Exposed, encodable, label_names
-from ..snapshot import Columns, Layout, Snapshot
+from ..snapshot import Layout, Snapshot
 from .push import Starts
 
 _LENGTHS = 16
@@ -71,7 +72,8 @@ class Encoder:
     def __init__(
         self, resource: Resource, cluster: str | None, max_bytes: int, starts: Starts
     ) -> None:
-        scoped = ScopeMetrics(scope=scope(), metrics=[], schema_url="")
+        scope = InstrumentationScope("quotascope", own_version())
+        scoped = ScopeMetrics(scope=scope, metrics=[], schema_url="")
         whole = ResourceMetrics(
             resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url
         )
@@ -80,7 +82,7 @@ class Encoder:
         self._room = max_bytes - len(empty) - _LENGTHS
         self._more = () if cluster is None else (("cluster", cluster),)
         self._starts = starts
-        self._layout = Columns.none().layout
+        self._layout = Layout(())
         self._tags: tuple[str, ...] = ()
         self._by_row: dict[object, NDArray[np.object_]] = {}
         """Heads by row of ``_layout``, None where none was needed yet; by label names and the function that gives the labels."""
@@ -103,11 +105,12 @@ class Encoder:
             if column is not None:
                 series = self._of_entities(column, names, snapshot)
             else:
-                for labels, value in series_of(family, view):
-                    key = names, labels
-                    head = by_labels.get(key) or self._head(names, labels)
-                    self._by_labels[key] = head
-                    series[head] = value
+                for labels, value in view.rows.get(family.name, ()):
+                    if value is not None and isfinite(value):
+                        key = names, labels
+                        head = by_labels.get(key) or self._head(names, labels)
+                        self._by_labels[key] = head
+                        series.setdefault(head, value + 0.0)  # -0 has become 0
             starts = None
             if family.type is FamilyType.COUNTER:
                 starts = self._starts.of(family, series, at_ns)
@@ -224,8 +227,3 @@ def resource_of(
         ours["kafka.cluster.alias"] = cluster
     detected = OTELResourceDetector().detect()
     return Resource.create(ours).merge(detected).merge(Resource(dict(attributes)))
-
-
-def scope() -> InstrumentationScope:
-    """The instrumentation scope."""
-    return InstrumentationScope("quotascope", own_version())

@@ -25,18 +25,8 @@ log = structlog.get_logger()
 
 LONGEST_FLUSH_SECONDS = 5.0
 """Longest wait for the last push at the end, whatever the timeout of a request is."""
-OWN_PREFIX: Final = "quotascope_"
 FORGET_AFTER_NS: Final = 3600 * 10**9
 """Kafka keeps the sensors of an idle entity that long, too."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TlsFiles:
-    """Paths of PEM files; None for none."""
-
-    ca_file: str | None = None
-    cert_file: str | None = None
-    key_file: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +37,10 @@ class OtlpReceiver:
     endpoint: str = field(repr=False)
     """The complete URL for HTTP; scheme, host and port for gRPC."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    tls: TlsFiles = TlsFiles()
+    ca_file: str | None = None
+    """Path of a PEM file, as the next two; None for none."""
+    cert_file: str | None = None
+    key_file: str | None = None
     gzip: bool = True
     timeout_seconds: float = 10.0
     """Longest time for one request, further attempts included."""
@@ -160,7 +153,7 @@ class Starts:
         self, family: Family, series: Mapping[bytes, float], at_ns: int
     ) -> list[int]:
         """The starts of a family's series, Unix time; ``series`` are their values at ``at_ns`` by a key."""
-        if family.name.startswith(OWN_PREFIX):
+        if family.name.startswith("quotascope_"):
             return [min(self._began_ns, at_ns)] * len(series)
         starts = []
         for one, value in series.items():
@@ -212,17 +205,12 @@ class OtlpPush:
         self._interval_seconds = interval_seconds
         self._clock = clock
         self.counts = PushCounts(receiver)
-        """What became of all pushes."""
+        """What became of all pushes: their ``health`` is how pushing goes."""
         self.starts = Starts(time.time_ns()) if starts is None else starts
         self._sender: SnapshotSender | None = None
         self._calls = BlockingCalls("otlp-push")
         self._task: asyncio.Task[None] | None = None
         self._sending: asyncio.Future[PushResult] | None = None
-
-    @property
-    def health(self) -> PushHealth:
-        """How pushing goes."""
-        return self.counts.health
 
     def resume(self, before: OtlpPush) -> None:
         """Continue to count where another push has ended, or will end before this one starts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import grpc
@@ -23,18 +23,10 @@ from ..untrusted import shown
 from .encoding import Encoder, PushRequest, unix_ns
 from .push import OtlpReceiver, PushResult
 
+_Answer: TypeAlias = service.ExportMetricsServiceResponse | str
+"""Of a receiver that took the request, at least in part; or else why it did not."""
 
-class _Reply(NamedTuple):
-    """What a receiver answered to one request."""
-
-    taken: bool
-    """Whether it took the request, at least in part."""
-    reason: str = ""
-    """Why not, or not all; or the remark of a receiver that took everything."""
-    rejected_points: int = 0
-
-
-_NOT_SENT = _Reply(taken=False, reason="the request was not sent")
+_NOT_SENT = "the request was not sent"
 _LONGEST_ANSWER = 1 << 16
 _OK = range(200, 300)
 _ADVICE = {
@@ -53,7 +45,7 @@ class Sender:
     """Sends one snapshot after the other through an exporter of the SDK."""
 
     def __init__(self, receiver: OtlpReceiver, encoder: Encoder) -> None:
-        # What they would log is in the replies; and they quote any text of a server.
+        # What they would log is in the answers; and they quote any text of a server.
         logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL + 1)
         over_grpc = receiver.protocol is OtlpProtocol.GRPC
         self._exporter = (_GrpcExporter if over_grpc else _HttpExporter)(receiver)
@@ -70,11 +62,13 @@ class Sender:
         accepted = rejected = 0
         reason = ""
         for request in self._encoder.requests(points, unix_ns(snapshot.taken_at)):
-            reply = self._exporter.send(request)
-            reason = reply.reason or reason
-            if not reply.taken:
+            answer = self._exporter.send(request)
+            if isinstance(answer, str):
+                reason = answer
                 break
-            refused = min(reply.rejected_points, request.points)
+            partial = answer.partial_success
+            reason = shown(partial.error_message) or reason
+            refused = min(max(0, partial.rejected_data_points), request.points)
             accepted += request.points - refused
             rejected += refused
             lost -= request.points
@@ -95,25 +89,25 @@ class _HttpExporter(http_exporter.OTLPMetricExporter):
             headers=dict(receiver.headers),
             timeout=receiver.timeout_seconds,
             compression=Compression.NoCompression,  # the session's is quicker
-            certificate_file=receiver.tls.ca_file,
-            client_certificate_file=receiver.tls.cert_file,
-            client_key_file=receiver.tls.key_file,
+            certificate_file=receiver.ca_file,
+            client_certificate_file=receiver.cert_file,
+            client_key_file=receiver.key_file,
             max_request_size=0,  # requests are cut to size already
             session=self._session,
         )
 
-    def send(self, request: PushRequest) -> _Reply:
-        self._session.reply = _NOT_SENT
+    def send(self, request: PushRequest) -> _Answer:
+        self._session.answer = _NOT_SENT
         self._export_batch(request.message)
-        return self._session.reply
+        return self._session.answer
 
 
 class _HttpSession(requests.Session):
-    """Compresses, and keeps the last reply, of which the SDK returns success or failure only."""
+    """Compresses, and keeps the last answer, of which the SDK returns success or failure only."""
 
     def __init__(self, *, gzip: bool) -> None:
         super().__init__()
-        self.reply = _NOT_SENT
+        self.answer: _Answer = _NOT_SENT
         self._gzip = gzip
         self.auth = lambda each: each  # or else a .netrc file would replace our headers
 
@@ -127,31 +121,28 @@ class _HttpSession(requests.Session):
             response = super().request(*args, **kwargs)
             body = response.raw.read(_LONGEST_ANSWER, decode_content=True)
         except Exception as error:
-            self.reply = _Reply(taken=False, reason=_no_answer(error, kwargs))
+            self.answer = _no_answer(error, kwargs)
             raise
         response.close()
         status = response.status_code
         if status in _OK:
-            self.reply = _Reply(taken=True)  # also where the body cannot be read
-            with contextlib.suppress(DecodeError):
-                answer = service.ExportMetricsServiceResponse.FromString(body)
-                self.reply = _taken(answer)
+            self.answer = service.ExportMetricsServiceResponse()
+            with contextlib.suppress(DecodeError):  # it took the request all the same
+                self.answer = service.ExportMetricsServiceResponse.FromString(body)
         else:
             advice = _ADVICE.get(status, shown(response.reason or ""))
-            reason = f"HTTP {status}: {advice}".rstrip(": ")
-            self.reply = _Reply(taken=False, reason=reason)
+            self.answer = f"HTTP {status}: {advice}".rstrip(": ")
         return response
 
 
 class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
     def __init__(self, receiver: OtlpReceiver) -> None:
-        self._reply = _NOT_SENT
+        self._answer: _Answer = _NOT_SENT
         secure, credentials = receiver.endpoint.startswith("https://"), None
         if secure:
-            tls = receiver.tls
+            files = receiver.ca_file, receiver.key_file, receiver.cert_file
             ca, key, chain = (
-                None if file is None else Path(file).read_bytes()
-                for file in (tls.ca_file, tls.key_file, tls.cert_file)
+                None if file is None else Path(file).read_bytes() for file in files
             )
             credentials = grpc.ssl_channel_credentials(ca, key, chain)
         gzip, none = grpc.Compression.Gzip, grpc.Compression.NoCompression
@@ -164,10 +155,10 @@ class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
             compression=gzip if receiver.gzip else none,
         )
 
-    def send(self, request: PushRequest) -> _Reply:
-        self._reply = _NOT_SENT
+    def send(self, request: PushRequest) -> _Answer:
+        self._answer = _NOT_SENT
         self._export(request)  # type: ignore[arg-type] # what only the next two look at
-        return self._reply
+        return self._answer
 
     def _translate_data(self, data: PushRequest) -> service.ExportMetricsServiceRequest:  # type: ignore[override]
         return data.message
@@ -181,24 +172,17 @@ class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
         self._client: Any = self
 
     def Export(self, **call: object) -> service.ExportMetricsServiceResponse:  # noqa: N802 - the name in the service's definition
-        """The SDK calls this in place of the stub's method, and drops the reply."""
+        """The SDK calls this in place of the stub's method, and drops the answer."""
         try:
             answer: service.ExportMetricsServiceResponse
             answer = self._of_service.Export(**call)
         except grpc.RpcError as error:
             code, details = error.code(), error.details()
             parts = [code.name, shown(details or ""), _ADVICE.get(code, "")]
-            self._reply = _Reply(taken=False, reason=": ".join(filter(None, parts)))
+            self._answer = ": ".join(filter(None, parts))
             raise
-        self._reply = _taken(answer)
+        self._answer = answer
         return answer
-
-
-def _taken(answer: service.ExportMetricsServiceResponse) -> _Reply:
-    """The reply of a receiver that took all, or in part."""
-    partial = answer.partial_success
-    reason, rejected = shown(partial.error_message), partial.rejected_data_points
-    return _Reply(taken=True, reason=reason, rejected_points=max(0, rejected))
 
 
 def _no_answer(error: Exception, asked: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from ..config import (
     secret,
 )
 from ..errors import ConfigError
-from .push import OtlpPush, OtlpReceiver, Starts, TlsFiles
+from .push import OtlpPush, OtlpReceiver, Starts
 
 _DEFAULT_ENDPOINTS = {
     OtlpProtocol.HTTP: "http://localhost:4318",
@@ -24,9 +24,7 @@ _DEFAULT_ENDPOINTS = {
 }
 _METRICS_PATH = "/v1/metrics"
 _PREFIXES = ("OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_")
-_INTERVAL = "OTEL_METRIC_EXPORT_INTERVAL"
 _PACKAGES = {"opentelemetry", "google", "grpc", "requests"}
-_MISSING = "needs OpenTelemetry's packages: pip install 'quotascope[otlp]'"
 
 
 def build_push(
@@ -53,7 +51,8 @@ def build_push(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _PACKAGES:
             raise
-        raise ConfigError("otlp", [_MISSING]) from None
+        missing = "needs OpenTelemetry's packages: pip install 'quotascope[otlp]'"
+        raise ConfigError("otlp", [missing]) from None
     known = Starts(time.time_ns()) if starts is None else starts
 
     def open_sender(url: str) -> Sender:
@@ -85,11 +84,9 @@ def receiver_of(config: OtlpConfig, environ: Mapping[str, str]) -> OtlpReceiver:
         protocol=protocol,
         endpoint=_endpoint(config, protocol, variables),
         headers=headers,
-        tls=TlsFiles(
-            ca_file=_readable(tls.ca_file, variables.text("CERTIFICATE")),
-            cert_file=_readable(tls.cert_file, variables.text("CLIENT_CERTIFICATE")),
-            key_file=_readable(tls.key_file, variables.text("CLIENT_KEY")),
-        ),
+        ca_file=_readable(tls.ca_file, variables.text("CERTIFICATE")),
+        cert_file=_readable(tls.cert_file, variables.text("CLIENT_CERTIFICATE")),
+        key_file=_readable(tls.key_file, variables.text("CLIENT_KEY")),
         gzip=compression == OtlpCompression.GZIP,
         timeout_seconds=config.timeout_seconds
         or variables.seconds(variables.name("TIMEOUT"), 10.0),
@@ -98,7 +95,8 @@ def receiver_of(config: OtlpConfig, environ: Mapping[str, str]) -> OtlpReceiver:
 
 def interval_of(config: OtlpConfig, environ: Mapping[str, str]) -> float:
     """Seconds from one push to the next. Raises ``ValueError``."""
-    return config.interval_seconds or _Environment(environ).seconds(_INTERVAL, 60.0)
+    variable = "OTEL_METRIC_EXPORT_INTERVAL"
+    return config.interval_seconds or _Environment(environ).seconds(variable, 60.0)
 
 
 def _endpoint(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
@@ -39,26 +39,26 @@ class Columns:
 
     layout: Layout
     usage: Floats
-    """In the unit of ``Entity.limit``."""
+    """In the unit of ``Entity.limit``; NaN where the node gave none."""
     throttle_time: Floats
     """Average throttle of the last 30 to 60 s in seconds, 0 when there was none, NaN where it is not known."""
     tokens: Floats
     """Controller mutations under a limit only; negative is debt."""
     reported_utilization: Floats
-    """Usage divided by limit as the node itself reports it."""
+    """Usage divided by limit as the node itself reports it; NaN when it reports none, or knows no limit."""
     throttled_seconds: Floats
     """Total; embedded engines only, as the next two."""
     throttled_requests: Floats
     """Total."""
     rejected_mutations: Floats
-    """Total."""
+    """Total; controller mutations only."""
     causes: NDArray[np.int8]
     """The number of the cause in ``CAUSES``, 0 for rows that were not throttled."""
     detailed: NDArray[np.bool_] | None = None
     """False where utilization, burst, rule and cause series are left out to save series; None when nowhere."""
 
     @classmethod
-    def of(cls, usages: Iterable[EntityUsage]) -> Columns:
+    def of(cls, usages: Iterable[EntityUsage] = ()) -> Columns:
         """The columns of usages in any order: for a few, since each is taken apart."""
         rows = sorted(usages, key=lambda usage: order(usage.entity))
         layout = Layout([row.entity for row in rows])
@@ -74,11 +74,6 @@ class Columns:
             causes=np.array([CAUSES.index(row.cause) for row in rows], np.int8),
             detailed=None if detailed.all() else detailed,
         )
-
-    @classmethod
-    def none(cls) -> Columns:
-        """Of no entity at all."""
-        return cls.of(())
 
     def __len__(self) -> int:
         return len(self.layout)
@@ -153,9 +148,6 @@ class Usages(Sequence[EntityUsage]):
     def where(self, wanted: NDArray[np.bool_]) -> Usages:
         """Those for which an array with a value for each row of the columns is true."""
         return Usages(self.columns, self.rows[wanted[self.rows]])
-
-    def __iter__(self) -> Iterator[EntityUsage]:
-        return map(self.__getitem__, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or len(self) != len(other):

@@ -72,14 +72,13 @@ class Entity:
 @dataclass(slots=True, kw_only=True)
 class EntityUsage:
     """
-    What one quota entity used on one node: a row of ``Columns``.
+    What one quota entity used on one node: a row of ``Columns``, which say the units, with None for NaN.
 
     Not frozen, because many of them are made; never changed once made.
     """
 
     entity: Entity
     usage: float | None = None
-    """In the unit of ``entity.limit``; None when the node gave none."""
     throttle_time_seconds: float = 0.0
     """Average throttle of the last 30 to 60 s, 0 when there was none, or it is not known."""
     throttle_known: bool = True
@@ -88,19 +87,13 @@ class EntityUsage:
     KRaft, of which the broker that forwards the request counts the delay as request throttle.
     """
     tokens: float | None = None
-    """Controller mutations only, and only under a limit; negative is debt."""
     cause: ThrottleCause | None = None
     """None when the entity was not throttled."""
     throttled_seconds_total: float | None = None
-    """Embedded engines only."""
     throttled_requests_total: float | None = None
-    """Embedded engines only."""
     rejected_mutations_total: float | None = None
-    """Embedded engines only, controller mutations only."""
     reported_utilization: float | None = None
-    """Usage divided by limit as the node itself reports it; None when it reports none, or knows no limit."""
     detailed: bool = True
-    """False where utilization, burst, rule and cause series are left out to save series."""
 
     @property
     def utilization(self) -> float | None:

@@ -72,11 +72,6 @@ class Layout:
         if last is not None and before is not None:
             self._rows[last] = fixed(before)
 
-    @classmethod
-    def of(cls, entities: Iterable[Entity]) -> Layout:
-        """The layout of entities in any order."""
-        return cls(sorted(entities, key=order))
-
     def places(self, entities: Iterable[Entity]) -> Rows:
         """Before which row each of some entities is, or would be; they are in their order."""
         found: list[int] = []

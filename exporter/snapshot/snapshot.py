@@ -198,8 +198,6 @@ class Callbacks:
     """Tags that are not shown because there are too many."""
     folded: int = 0
     """Entities folded because there are too many, counted by node."""
-    series_dropped: int = 0
-    """Series that those would have."""
     crowded: Mapping[QuotaType, int] = field(default_factory=dict)
     """How many entities there are, where there are more than may be shown; the same one on two nodes is one."""
 
@@ -222,7 +220,7 @@ class Snapshot(OwnHealth):
 
     taken_at: float
     """Unix time in seconds."""
-    shown: Columns = field(default_factory=Columns.none)
+    shown: Columns = field(default_factory=Columns.of)
     """What is shown: the measured entities without those left out, and the entities that stand for these."""
     joined: Columns | None = None
     """All that were measured; None where all of them are shown."""

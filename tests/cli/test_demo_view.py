@@ -6,7 +6,7 @@ import pytest
 from tests.cli.usages import demo_after, rendered, usage_of
 
 from quotascope.cli.demo_view import farewell, intro, ranking, screen, summary, view
-from quotascope.exporter.exposition import exposition
+from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.snapshot import Snapshot
 
 URL = "http://127.0.0.1:9749"
@@ -29,7 +29,7 @@ async def test_somebody_is_shown_as_throttled_within_five_seconds() -> None:
 async def test_the_table_agrees_with_the_metrics() -> None:
     """Utilisation, throttle time and total in the terminal are those that Prometheus reads."""
     snapshot = await demo_after(20)
-    metrics = exposition(snapshot, snapshot.taken_at).decode()
+    metrics = Renderer().render(snapshot, snapshot.taken_at).decode()
     labels = 'broker="1",client_id="notebook",quota_type="fetch",user="dana"'
     used, delay, waited = (
         float(re.findall(rf"^{name}{{{labels}}} (.*)$", metrics, re.MULTILINE)[0])

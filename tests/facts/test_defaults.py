@@ -36,6 +36,7 @@ demo/cast.py Rhythm.jitter 0.1
 exporter/api/client.py exporter_target(timeout_seconds) 10.0
 exporter/api/handlers.py _json(status) 200
 exporter/collection/collection.py __init__(max_age_seconds) 1.0
+exporter/collection/collection.py __init__(patience_seconds) 9.0
 exporter/limits/model.py NodeSettings.controller_quota_samples 11
 exporter/limits/model.py NodeSettings.controller_quota_window_seconds 1.0
 exporter/limits/model.py NodeSettings.quota_window_seconds 1.0

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from prometheus_client import CollectorRegistry
 from tests.exporter.examples import NOW, snapshot
+from tests.exporter.exposition.oracle import samples
 
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection.sampling import PeakKeeper
 from quotascope.exporter.config import CardinalityConfig
-from quotascope.exporter.exposition import SnapshotCollector
 from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot
 from quotascope.metrics.catalog import OVERFLOW
 
@@ -57,11 +56,8 @@ def with_maxima(shown: Snapshot) -> Snapshot:
 
 def page(shown: Snapshot) -> dict[tuple[str, Labels], float]:
     """All series but those about the exporter itself."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(SnapshotCollector(shown, NOW))
     return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for metric in registry.collect()
-        for sample in metric.samples
-        if not sample.name.startswith("quotascope_")
+        (name, labels): value
+        for name, labels, value in samples(shown, NOW)
+        if not name.startswith("quotascope_")
     }

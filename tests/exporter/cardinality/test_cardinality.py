@@ -16,7 +16,7 @@ from tests.exporter.cardinality.examples import (
 from tests.exporter.examples import NOW, limits, usage
 
 from quotascope.exporter.config import CardinalityConfig
-from quotascope.exporter.exposition import exposition
+from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
@@ -114,7 +114,7 @@ def test_details_above_a_utilisation() -> None:
     shown = cardinality(detail_above=0.5).apply(taken(crowd))
     detailed = {each.entity.user: each.detailed for each in shown.entities}
     assert detailed == {"alice": True, "b": False, "c": True, "d": True}
-    text = exposition(shown, 0.0).decode()
+    text = Renderer().render(shown, 0.0).decode()
     assert 'kafka_quota_produce_limit_bytes_per_second{client_id="",user="b"}' in text
     assert (
         'kafka_quota_utilization_ratio{broker="1",client_id="",quota_type="produce",user="b"}'

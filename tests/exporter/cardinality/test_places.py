@@ -119,7 +119,7 @@ def test_names_are_forgotten() -> None:
         crowd = {f"{at}-{number:02}": float(number) for number in range(50)}
         strongest = "".join(sorted(crowd, key=lambda name: crowd[name])[-10:])
         assert shown(bounds, at, **crowd) == strongest
-        assert len(bounds._identities) <= 1_200
+        assert len(bounds._identities._numbers) <= 1_200
     assert len(bounds._identities.known) <= 2_500
 
 

@@ -38,7 +38,7 @@ class Timed:
 
 async def sampled(collection: Timed, before: Sampling | None = None) -> Sampling:
     """Sample every 5 s until the collection has no more."""
-    sampler = Sampler(collection, 5.0, 9.0, before)
+    sampler = Sampler(collection.snapshot, 5.0, 9.0, before)
     with pytest.raises(asyncio.CancelledError):
         await sampler.run(lambda: collection.now, collection.pause)
     return sampler.sampling
@@ -78,7 +78,7 @@ async def test_scrapes_see_what_samples_saw() -> None:
         own=lambda: OwnHealth(sampling=samplers[0].sampling if samplers else None),
     )
     assert (await collection.snapshot(60)).peaks is None
-    samplers.append(Sampler(collection, 5.0, 9.0))
+    samplers.append(Sampler(collection.snapshot, 5.0, 9.0))
     taken = await collection.snapshot(60)
     assert taken.peaks is not None
     assert taken.sampling == Sampling()

@@ -147,7 +147,7 @@ def test_recorded_nodes(
     assert codes(diagnose(combined_without_quotas)) == ["no_quota"]
     assert codes(diagnose(split_removed)) == ["no_quota"]
     assert diagnose(split_throttled) == []
-    assert diagnose(replace(split_throttled, shown=Columns.none())) != []
+    assert diagnose(replace(split_throttled, shown=Columns.of())) != []
 
 
 WHOLE = table("combined/throttled.jolokia2.json")

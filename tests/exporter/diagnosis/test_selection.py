@@ -146,7 +146,7 @@ def test_no_more_than_asked_for() -> None:
 
 def test_an_empty_choice() -> None:
     """Nobody is nobody."""
-    assert in_order(Columns.none().usages, Selection(backwards=True), 5) == []
+    assert in_order(Columns.of().usages, Selection(backwards=True), 5) == []
 
 
 @pytest.mark.parametrize(

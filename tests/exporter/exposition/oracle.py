@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
 from math import isfinite
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.exposition import (
+    generate_latest as generate_openmetrics,
+)
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
+from quotascope.exporter.exposition import OPENMETRICS, TEXT, TextFormat
 from quotascope.exporter.snapshot import EntityUsage, LimitedRate, NodeUsage, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.metrics.catalog import families
@@ -50,20 +54,21 @@ def samples(shown: Snapshot, now: float, cluster: str | None = None) -> set[Samp
     """What a page at ``now`` has to hold; of series that are alike the first by user, client-id and node counts."""
     return {
         (name, labels, value)
-        for (name, labels), value in _series(shown, now, cluster).items()
+        for (name, labels), value in series_of(shown, now, cluster).items()
     }
 
 
 def page(
     shown: Snapshot,
     now: float,
+    text_format: TextFormat = TEXT,
     cluster: str | None = None,
-    generate: Callable[[CollectorRegistry], bytes] = generate_latest,
 ) -> bytes:
     """The same as prometheus_client writes it: families as the catalog lists them, series in the order in which they are read here."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collected(_series(shown, now, cluster)))
-    return generate(registry)
+    registry.register(_Collected(series_of(shown, now, cluster)))
+    openmetrics = text_format is OPENMETRICS
+    return (generate_openmetrics if openmetrics else generate_latest)(registry)
 
 
 class _Collected(Collector):
@@ -85,7 +90,8 @@ class _Collected(Collector):
         assert not found
 
 
-def _series(shown: Snapshot, now: float, cluster: str | None) -> dict[Key, float]:
+def series_of(shown: Snapshot, now: float, cluster: str | None) -> dict[Key, float]:
+    """The series by name and labels, in the order in which they are read."""
     found: dict[Key, float] = {}
     more = {} if cluster is None else {"cluster": cluster}
     for name, labels, value in _rows(shown, now):

@@ -15,7 +15,6 @@ from quotascope.exporter.exposition import (
     TEXT,
     Renderer,
     TextFormat,
-    exposition,
 )
 from quotascope.exporter.snapshot import (
     Callbacks,
@@ -125,14 +124,13 @@ def test_each_number_stands_in_its_own_series(
     text_format: TextFormat, later: float, cluster: str | None
 ) -> None:
     """Families, labels and units; ages grow until the scrape, and are never negative when a clock was set back."""
-    expected = page(EVERYTHING, NOW + later, cluster, text_format.generate)
-    assert exposition(EVERYTHING, NOW + later, text_format, cluster) == expected
+    expected = page(EVERYTHING, NOW + later, text_format, cluster)
     assert Renderer(cluster).render(EVERYTHING, NOW + later, text_format) == expected
 
 
 def test_every_family_of_the_catalog_is_filled() -> None:
     """A family that is declared is also exposed, and nothing else is."""
-    shown = {name for name, _, _ in on_page(exposition(EVERYTHING, NOW))}
+    shown = {name for name, _, _ in on_page(Renderer().render(EVERYTHING, NOW))}
     assert shown == {family.name for family in families()}
 
 
@@ -165,12 +163,5 @@ def test_what_there_is_not_has_no_series(changes: dict[str, Any], absent: str) -
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf"), -float("inf")])
 def test_what_is_no_number_is_left_out(value: float | None) -> None:
     """No NaN ever reaches a query."""
-    text = exposition(snapshot(usage(usage=value)), NOW)
+    text = Renderer().render(snapshot(usage(usage=value)), NOW)
     assert b"kafka_quota_produce_bytes_per_second" not in text
-
-
-def test_order_does_not_depend_on_the_snapshot() -> None:
-    """Two scrapes of the same state are equal."""
-    entities = [usage(user=user, usage=1.0) for user in "ba"]
-    shown = snapshot(*entities)
-    assert exposition(shown, NOW) == exposition(snapshot(*entities[::-1]), NOW)

@@ -14,7 +14,7 @@ import pytest
 from tests.exporter.examples import NOW, snapshot, usage
 from tests.exporter.recorded import TAKEN_AT
 
-from quotascope.exporter.exposition import OPENMETRICS, TEXT, exposition
+from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer
 from quotascope.exporter.snapshot import Snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -44,7 +44,7 @@ def compare(text: str, path: Path, *, update: bool) -> None:
 def test_text_is_as_recorded(name: str, request: pytest.FixtureRequest) -> None:
     """Any change of what Prometheus sees shows up in a diff."""
     shown: Snapshot = request.getfixturevalue(name)
-    text = exposition(shown, TAKEN_AT + 1, TEXT).decode()
+    text = Renderer().render(shown, TAKEN_AT + 1, TEXT).decode()
     update = request.config.getoption("--update-golden")
     compare(text, GOLDEN / f"{name}.txt", update=update)
 
@@ -53,7 +53,7 @@ def test_openmetrics_is_as_recorded(
     split_throttled: Snapshot, pytestconfig: pytest.Config
 ) -> None:
     """The other format, with a cluster label."""
-    text = exposition(split_throttled, TAKEN_AT + 1, OPENMETRICS, "prod").decode()
+    text = Renderer("prod").render(split_throttled, TAKEN_AT + 1, OPENMETRICS).decode()
     update = pytestconfig.getoption("--update-golden")
     compare(text, GOLDEN / "split_throttled.openmetrics.txt", update=update)
 
@@ -80,4 +80,4 @@ def test_promtool_finds_nothing(name: str) -> None:
 def test_promtool_parses_hostile_names(name: str) -> None:
     """Prometheus itself takes in what our own parser takes in."""
     shown = snapshot(usage(user=name, client_id=name, usage=1.0))
-    assert lint(exposition(shown, NOW)) == "exit code 0"
+    assert lint(Renderer().render(shown, NOW)) == "exit code 0"

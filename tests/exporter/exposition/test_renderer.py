@@ -25,7 +25,6 @@ from quotascope.exporter.exposition import (
     TEXT,
     Renderer,
     TextFormat,
-    exposition,
     lines,
 )
 from quotascope.exporter.exposition.rows import encodable
@@ -42,7 +41,7 @@ from quotascope.exporter.snapshot import (
     Snapshot,
 )
 from quotascope.exporter.snapshot.columns import NAMES
-from quotascope.exporter.snapshot.layout import fixed
+from quotascope.exporter.snapshot.layout import fixed, order
 from quotascope.metrics import DEFAULT, Level, QuotaEntity, QuotaType, Resolution
 
 FORMATS = (TEXT, OPENMETRICS)
@@ -111,18 +110,20 @@ class History:
         last = self._layouts.get(tags)
         way = self.pick(("same", "changed", "remade", "scratch"))
         if last is None or way == "scratch":
-            return Layout.of(self._some(pool))
+            return Layout(sorted(self._some(pool), key=order))
         if way == "changed":
             gone = np.array(self._some(range(len(last))), np.intp)
             return last.changed(gone, self._some(pool)[:3])
         if way == "remade":  # other rules: other objects, of the same entities
             limit, rule = self._number(), self._rule()
             remade = {id(each) for each in self._some(last.entities)}
-            return Layout.of(
-                replace(each, limit=limit, resolution=rule)
-                if id(each) in remade and each.tags is None
-                else each
-                for each in last.entities
+            return Layout(
+                [
+                    replace(each, limit=limit, resolution=rule)
+                    if id(each) in remade and each.tags is None
+                    else each
+                    for each in last.entities
+                ]
             )
         return last
 
@@ -197,9 +198,8 @@ def test_bytes_are_those_of_the_client_library(seed: int, cluster: str | None) -
             with pytest.raises(ValueError, match="could not convert"):
                 renderer.render(broken(shown), NOW)
         for text_format in FORMATS:
-            expected = page(shown, NOW + step, cluster, text_format.generate)
+            expected = page(shown, NOW + step, text_format, cluster)
             assert renderer.render(shown, NOW + step, text_format) == expected
-            assert exposition(shown, NOW + step, text_format, cluster) == expected
 
 
 @pytest.mark.parametrize("text_format", FORMATS)
@@ -211,7 +211,7 @@ def test_recorded_nodes_one_after_the_other(
     renderer = Renderer(cluster)
     for name in ("split_throttled", "pair_throttled", "tiered_throttled") * 2:
         shown: Snapshot = request.getfixturevalue(name)
-        expected = exposition(shown, TAKEN_AT, text_format, cluster)
+        expected = page(shown, TAKEN_AT, text_format, cluster)
         assert renderer.render(shown, TAKEN_AT, text_format) == expected
         written = on_page(renderer.render(shown, TAKEN_AT))
         assert set(written) == samples(shown, TAKEN_AT, cluster)
@@ -256,7 +256,7 @@ def test_crowd_in_which_little_changes() -> None:
             crowd.append(usage(broker="1", user=f"last-{step}", usage=2.0))
         for text_format in FORMATS:
             shown = snapshot(*crowd)
-            expected = exposition(shown, NOW, text_format)
+            expected = page(shown, NOW, text_format)
             assert renderer.render(shown, NOW, text_format) == expected
 
 
@@ -290,7 +290,7 @@ def test_only_what_came_is_looked_at(
         {"user-299"} if strange == "\ud800" else set()
     )
     monkeypatch.undo()
-    assert written == exposition(after, NOW)
+    assert written == page(after, NOW)
 
 
 def test_equal_entities_in_another_order() -> None:
@@ -311,7 +311,7 @@ def test_scrapes_at_the_same_time() -> None:
         answers = list(
             pool.map(lambda each: renderer.render(each[0], NOW, each[1]), asked)
         )
-    assert answers == [exposition(each, NOW, kind) for each, kind in asked]
+    assert answers == [page(each, NOW, kind) for each, kind in asked]
 
 
 def test_texts_that_are_still_read_stay_as_they_were() -> None:
@@ -321,7 +321,7 @@ def test_texts_that_are_still_read_stay_as_they_were() -> None:
     texts = [renderer.render(each, NOW) for each in shown]
     texts += [renderer.render(each, NOW, OPENMETRICS) for each in shown]
     assert texts == [
-        exposition(each, NOW, text_format)
+        page(each, NOW, text_format)
         for text_format in (TEXT, OPENMETRICS)
         for each in shown
     ]
@@ -381,7 +381,7 @@ def test_names_that_look_alike_in_utf8_are_one_series(both_at_first: bool) -> No
     renderer = Renderer()
     for each in ((half, spelled) if both_at_first else (spelled,), (half, spelled)):
         shown = snapshot(*others, *each)
-        assert renderer.render(shown, NOW) == exposition(shown, NOW)
+        assert renderer.render(shown, NOW) == page(shown, NOW)
 
 
 def test_failure_leaves_nothing_behind() -> None:
@@ -391,7 +391,7 @@ def test_failure_leaves_nothing_behind() -> None:
     with pytest.raises(ValueError, match="could not convert"):
         renderer.render(broken(snapshot(*many(2))), NOW)
     shown = snapshot(*many(3))
-    assert renderer.render(shown, NOW) == exposition(shown, NOW)
+    assert renderer.render(shown, NOW) == page(shown, NOW)
 
 
 def test_what_is_gone_is_forgotten() -> None:

@@ -16,10 +16,10 @@ from tests.exporter.examples import NOW, snapshot, usage
 from quotascope.exporter.exposition import (
     OPENMETRICS,
     TEXT,
+    Renderer,
     TextFormat,
     accepts_gzip,
     choose_format,
-    exposition,
     gzipped,
 )
 
@@ -71,32 +71,6 @@ def test_gzip_only_where_it_is_accepted(
     assert accepts_gzip(accept_encoding) is expected
 
 
-def test_text_format() -> None:
-    """The classic text: HELP, TYPE, series, no timestamps."""
-    text = exposition(snapshot(usage(usage=1.5)), NOW).decode()
-    assert text.startswith(
-        "# HELP kafka_quota_produce_bytes_per_second Bytes per second produced"
-    )
-    assert (
-        'kafka_quota_produce_bytes_per_second{broker="1",client_id="",user="alice"} 1.5\n'
-        in text
-    )
-    assert "# TYPE quotascope_limits_refresh_errors_total counter\n" in text
-    assert all(
-        len(line.rpartition("}")[2].split()) == 1
-        for line in text.splitlines()
-        if "}" in line and not line.startswith("#")
-    )
-
-
-def test_openmetrics_format() -> None:
-    """OpenMetrics names counters without their suffix and ends in a mark."""
-    text = exposition(snapshot(), NOW, OPENMETRICS).decode()
-    assert text.endswith("# EOF\n")
-    assert "# TYPE quotascope_limits_refresh_errors counter\n" in text
-    assert "\nquotascope_limits_refresh_errors_total 0.0\n" in text
-
-
 NAMES = st.one_of(
     st.text(max_size=30),
     st.text(alphabet='"\\\n\r\x00{}=, é\ud800\u202e<>&%', max_size=12),
@@ -110,7 +84,7 @@ def test_hostile_names_stay_label_values(names: list[tuple[str, str]]) -> None:
     shown = snapshot(
         *(usage(user=user, client_id=client, usage=1.0) for user, client in names)
     )
-    text = exposition(shown, NOW, OPENMETRICS).decode(errors="strict")
+    text = Renderer().render(shown, NOW, OPENMETRICS).decode(errors="strict")
     families = list(parse_openmetrics(text))  # type: ignore[no-untyped-call]
     family = next(
         (f for f in families if f.name == "kafka_quota_produce_bytes_per_second"), None
@@ -118,7 +92,7 @@ def test_hostile_names_stay_label_values(names: list[tuple[str, str]]) -> None:
     samples = family.samples if family else []
     labels = [(s.labels["user"], s.labels["client_id"]) for s in samples]
     assert len(labels) == len(set(labels)) == len(set(names))
-    assert list(parse_text(exposition(shown, NOW).decode()))
+    assert list(parse_text(Renderer().render(shown, NOW).decode()))
 
 
 LINES = b'kafka_quota_utilization_ratio{user="alice"} 0.5\n' * 2000

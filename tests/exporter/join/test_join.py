@@ -1,7 +1,5 @@
 """What one snapshot is made of, when sources fail or say odd things."""
 
-from dataclasses import replace
-
 import pytest
 from tests.exporter import examples
 from tests.exporter.join.world import Rules, World, entity, limits
@@ -47,18 +45,6 @@ def test_a_source_that_comes_back_is_compared_with_its_last_read() -> None:
     world.collect_one(entity(PRODUCE, "", "c", usage=10.0))
     world.collect({})
     assert world.collect_one(entity(PRODUCE, "", "c", usage=10.0)).entities == ()
-
-
-def test_a_node_that_two_sources_read_counts_once() -> None:
-    """Two urls of one broker would make every series twice; the second source is told to go."""
-    world = World(limits(RULES))
-    table = world.table("1", entity(PRODUCE, "a", usage=1.0))
-    reads = [read(table, "jolokia"), read(replace(table), "text")]
-    snapshot = world.join.snapshot(reads, world.limits, LimitsHealth(), 1.0)
-    assert len(snapshot.entities) == len(snapshot.nodes) == 1
-    assert [health.up for health in snapshot.sources] == [True, False]
-    assert snapshot.sources[1].error is not None
-    assert "source jolokia" in snapshot.sources[1].error
 
 
 def test_nothing_read_is_a_snapshot_too() -> None:

@@ -15,14 +15,18 @@ from opentelemetry.sdk.metrics.export import (
     Sum,
 )
 from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from tests.exporter.exposition.oracle import series_of
 
-from quotascope.exporter.exposition.families import series_of
-from quotascope.exporter.exposition.rows import Exposed, label_names
-from quotascope.exporter.otlp.encoding import scope, unix_ns
+from quotascope.exporter.exposition import own_version
+from quotascope.exporter.exposition.rows import label_names
+from quotascope.exporter.otlp.encoding import unix_ns
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics.catalog import Family, FamilyType, families
 from quotascope.metrics.catalog.otel_names import otel_name
 from quotascope.metrics.catalog.units import ucum
+
+SCOPE = InstrumentationScope("quotascope", own_version())
 
 
 def metrics_data(
@@ -43,13 +47,16 @@ def metrics_data(
         began_ns: When the exporter began to count, Unix time.
 
     """
-    view = Exposed(snapshot, now)
+    series = [
+        (name, dict(labels), value)
+        for (name, labels), value in series_of(snapshot, now, cluster).items()
+    ]
     metrics = [
         _metric(family, points)
         for family in families()
-        if (points := list(_points(family, view, cluster, began_ns)))
+        if (points := list(_points(family, series, snapshot, began_ns)))
     ]
-    scoped = ScopeMetrics(scope=scope(), metrics=metrics, schema_url="")
+    scoped = ScopeMetrics(scope=SCOPE, metrics=metrics, schema_url="")
     whole = ResourceMetrics(
         resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url
     )
@@ -70,18 +77,19 @@ def _metric(family: Family, points: list[NumberDataPoint]) -> Metric:
 
 
 def _points(
-    family: Family, view: Exposed, cluster: str | None, began_ns: int
+    family: Family,
+    series: list[tuple[str, dict[str, str], float]],
+    snapshot: Snapshot,
+    began_ns: int,
 ) -> Iterator[NumberDataPoint]:
-    at_ns = unix_ns(view.snapshot.taken_at)
+    at_ns = unix_ns(snapshot.taken_at)
     start = began_ns if family.name.startswith("quotascope_") else at_ns
-    names = label_names(family, view.snapshot)
-    for labels, value in series_of(family, view):
-        attributes = dict(zip(names, labels, strict=True))
-        if cluster is not None:
-            attributes["cluster"] = cluster
-        yield NumberDataPoint(
-            attributes={name: text for name, text in attributes.items() if text},
-            start_time_unix_nano=start if family.type is FamilyType.COUNTER else 0,
-            time_unix_nano=at_ns,
-            value=float(value),
-        )
+    names = *label_names(family, snapshot), "cluster"
+    for name, labels, value in series:
+        if name == family.name:
+            yield NumberDataPoint(
+                attributes={each: labels[each] for each in names if labels.get(each)},
+                start_time_unix_nano=start if family.type is FamilyType.COUNTER else 0,
+                time_unix_nano=at_ns,
+                value=value,
+            )

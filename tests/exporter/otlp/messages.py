@@ -9,9 +9,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, NumberDataPoint
-from prometheus_client import CollectorRegistry
+from tests.exporter.exposition.oracle import samples
 
-from quotascope.exporter.exposition import SnapshotCollector
 from quotascope.exporter.snapshot import Snapshot
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
@@ -72,13 +71,7 @@ def scraped(
     snapshot: Snapshot, now: float, cluster: str | None = None
 ) -> dict[Key, float]:
     """The series of the same snapshot as Prometheus would keep them."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(SnapshotCollector(snapshot, now, cluster))
     return {
-        (
-            sample.name,
-            tuple(sorted((name, text) for name, text in sample.labels.items() if text)),
-        ): sample.value
-        for metric in registry.collect()
-        for sample in metric.samples
+        (name, tuple((label, text) for label, text in labels if text)): value
+        for name, labels, value in samples(snapshot, now, cluster)
     }

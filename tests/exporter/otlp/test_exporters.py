@@ -22,7 +22,6 @@ from quotascope.exporter.otlp.push import (
     Outcome,
     PushResult,
     Starts,
-    TlsFiles,
 )
 from quotascope.exporter.otlp.sender import Sender
 from quotascope.exporter.snapshot import Snapshot
@@ -198,19 +197,19 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return make_certificates(tmp_path_factory.mktemp("otlp-tls"))
 
 
-def files(certificates: Certificates) -> TlsFiles:
+def files(certificates: Certificates) -> dict[str, str]:
     """What a client needs."""
-    return TlsFiles(
-        ca_file=str(certificates.ca),
-        cert_file=str(certificates.client),
-        key_file=str(certificates.client_key),
-    )
+    return {
+        "ca_file": str(certificates.ca),
+        "cert_file": str(certificates.client),
+        "key_file": str(certificates.client_key),
+    }
 
 
 def test_tls_on_both_sides(protocol: OtlpProtocol, certificates: Certificates) -> None:
     """We check the receiver's certificate and show ours."""
     with LISTENING[protocol](certificates) as receiver:
-        report = push(target(protocol, receiver.url, tls=files(certificates)), varied())
+        report = push(target(protocol, receiver.url, **files(certificates)), varied())
     assert report.outcome is Outcome.SUCCESS, report.reason
     assert pushed(receiver.requests) == scraped(varied(), NOW)
 
@@ -221,7 +220,7 @@ def test_an_unknown_authority_is_refused(
     """A receiver that anybody could be gets nothing."""
     other = make_certificates(tmp_path)
     with LISTENING[protocol](certificates) as receiver:
-        to = target(protocol, receiver.url, tls=files(other), timeout_seconds=0.5)
+        to = target(protocol, receiver.url, timeout_seconds=0.5, **files(other))
         report = push(to, varied())
     assert report.outcome is Outcome.FAILURE
     assert receiver.requests == []

@@ -26,6 +26,7 @@ from quotascope.exporter.snapshot import (
     Snapshot,
 )
 from quotascope.exporter.snapshot.columns import NAMES
+from quotascope.exporter.snapshot.layout import order
 from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType
 
 TEXTS: Final = ("", "a", "b", "\ud800", "\\ud800", '"\\\n{}', "__overflow__", "x" * 200)
@@ -44,7 +45,7 @@ class History:
     def __init__(self, random: Random) -> None:
         self._random = random
         self._one = random.choice
-        self._layout = Layout.of(())
+        self._layout = Layout(())
         self._labels = ("tenant",)
 
     def step(self) -> Snapshot:
@@ -86,7 +87,9 @@ class History:
         if self._one((True, False)):
             self._layout = before.changed(gone, came)
         else:  # as where the layouts between were not seen
-            self._layout = Layout.of([*np.delete(before.entities, gone), *came])
+            self._layout = Layout(
+                sorted([*np.delete(before.entities, gone), *came], key=order)
+            )
 
     def _entity(self) -> Entity:
         tagged = self._one((True, False, False))

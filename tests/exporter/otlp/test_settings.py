@@ -155,7 +155,8 @@ def test_certificates(tmp_path: Path) -> None:
     for file in (ours, theirs):
         file.touch()
     environ = {f"{OTLP}CERTIFICATE": str(theirs), f"{OTLP}CLIENT_KEY": str(theirs)}
-    tls = resolved(environ, tls={"ca_file": ours}).tls
-    assert (tls.ca_file, tls.cert_file, tls.key_file) == (str(ours), None, str(theirs))
+    target = resolved(environ, tls={"ca_file": ours})
+    found = target.ca_file, target.cert_file, target.key_file
+    assert found == (str(ours), None, str(theirs))
     with pytest.raises(FileNotFoundError):
         resolved({f"{OTLP}CERTIFICATE": str(tmp_path / "none")})
