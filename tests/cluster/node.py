@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 import subprocess
+import tempfile
 import time
 import uuid
 from collections.abc import Mapping
@@ -178,6 +179,7 @@ def java(*arguments: str, program: Program | None = None) -> list[str]:
     return [
         "java",
         *SMALL_JVM,
+        f"-Djava.io.tmpdir={tempfile.gettempdir()}",  # the folder of the run: a killed JVM leaves its libraries there
         f"-Dlog4j2.configurationFile={log_config}",
         "-cp",
         f"{libs}/*{more}",
