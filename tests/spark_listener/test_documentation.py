@@ -23,7 +23,7 @@ def row(family: Family) -> str:
 
 
 def test_every_family_is_told() -> None:
-    """As Prometheus shows it, in the order of the catalogue."""
+    """As Prometheus shows it, in the order of the catalog."""
     assert rows("spark-metrics.md", "| `spark_") == [*map(row, job_families())]
 
 
