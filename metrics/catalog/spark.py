@@ -40,7 +40,7 @@ SPARK_ADMIN_QUOTA_RETRIES = counter(
 )
 SPARK_UNKNOWN_ATTEMPTS = counter(
     "spark_kafka_unknown_attempts_total",
-    "Task attempts of this job that ended without reporting the throttle times of their Kafka clients, which are missing from the totals.",
+    "Task attempts of this job that ended without a report of throttle times, which the totals lack.",
     ("app",),
     "attempts",
     "SparkListenerTaskEnd",
