@@ -9,7 +9,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def rows(page: str, begin: str) -> list[str]:
-    """The rows of a page's tables that begin so."""
+    """The lines of a page that begin so."""
     lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line.startswith(begin)]
 
@@ -32,5 +32,5 @@ def test_every_family_is_documented() -> None:
 
 def test_every_cause_is_documented() -> None:
     """In the order of their evidence."""
-    documented = [line.split("`")[1] for line in rows("spark-report.md", "| `")]
+    documented = [line.split("`")[1] for line in rows("spark-report.md", "- `")]
     assert documented == [cause.value for cause in FailureCause]
