@@ -63,9 +63,9 @@ REQUESTS = pa.schema(
         _column(
             "timestamp",
             pa.int64(),
-            "when the broker decided on the throttle",
+            "ms UTC: when the broker decided on the throttle",
         ),
-        _column("completed", pa.int64(), "when the line was logged"),
+        _column("completed", pa.int64(), "ms UTC: when the line was logged"),
         _column(
             "broker",
             pa.string(),
@@ -92,11 +92,11 @@ REQUESTS = pa.schema(
             pa.int64(),
             "what the consumer quota charges",
         ),
-        _column("thread_time_ms", pa.float64(), "time in a request handler thread"),
+        _column("thread_time_ms", pa.float64(), "ms in a request handler thread"),
         _column(
             "network_time_ms",
             pa.float64(),
-            "time in a network thread",
+            "ms in a network thread",
         ),
         _column(
             "partitions_created",
@@ -126,7 +126,7 @@ REQUESTS = pa.schema(
         _column(
             "mutation_timestamp",
             pa.int64(),
-            "about when the controller charged the mutations",
+            "ms UTC: about when the controller charged the mutations",
         ),
         _column(
             "topics",
@@ -136,12 +136,12 @@ REQUESTS = pa.schema(
         _column(
             "throttle_ms",
             pa.int32(),
-            "throttle time in the response",
+            "ms of throttle time in the response",
         ),
         _column(
             "broker_throttle_ms",
             pa.int32(),
-            "time for which the broker muted the connection",
+            "ms for which the broker muted the connection",
         ),
         _column(
             "quota_violated",
