@@ -111,12 +111,12 @@ def table(results: Sequence[Result]) -> Table:
     for heading in ("Kafka", "ours", "ratio", "min", "max", "goal"):
         shown.add_column(heading, justify="right")
     for result in results:
-        colour = {True: "green", False: "red", None: "default"}[result.reached]
+        color = {True: "green", False: "red", None: "default"}[result.reached]
         shown.add_row(
             result.name,
             f"{result.kafka:.0f}",
             f"{result.ours:.0f}",
-            f"[{colour}]{result.ratio:.2f}[/]",
+            f"[{color}]{result.ratio:.2f}[/]",
             f"{min(result.ratios):.2f}",
             f"{max(result.ratios):.2f}",
             "" if result.goal is None else f"{result.goal:.1f}",

@@ -173,9 +173,9 @@ def comparison(series: int, results: dict[str, Times]) -> Table:
         shown.add_column(heading)
     for name, times in results.items():
         goal = CHANGES[name][2]
-        colour = "green" if statistics.median(times["ratio"]) >= goal else "red"
+        color = "green" if statistics.median(times["ratio"]) >= goal else "red"
         each = [spread(times[what]) for what in ("join", "text", "prometheus_client")]
-        shown.add_row(name, *each, f"[{colour}]{spread(times['ratio'], 1)}[/]", f"{goal}")  # fmt: skip
+        shown.add_row(name, *each, f"[{color}]{spread(times['ratio'], 1)}[/]", f"{goal}")  # fmt: skip
     return shown
 
 

@@ -23,7 +23,7 @@ _CONFIG: Final = MetricConfig(samples=11, time_window_ms=1000)
 
 
 def utilizations() -> list[float]:
-    """The utilisation every 100 ms of one period, once the rate has settled."""
+    """The utilization every 100 ms of one period, once the rate has settled."""
     rate = Rate()
     found: list[float] = []
     for now_ms in range(0, 3 * _PERIOD_MS, _STEP_MS):
@@ -52,7 +52,7 @@ def main() -> None:
     """Print a line for each pace."""
     values = utilizations()
     chance = random.Random(1)  # noqa: S311 - phases, not secrets
-    tell(f"greatest utilisation of a burst: {max(values):.2f}")
+    tell(f"greatest utilization of a burst: {max(values):.2f}")
     tell(
         "a read every | bursts seen at all | seen at 0.8 or above | median of what is seen"
     )

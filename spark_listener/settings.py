@@ -155,38 +155,38 @@ class ListenerSettings:
     enabled: bool = _setting(
         "enabled",
         flag,
-        "Whether the hook and the runner attach a listener. `attach` does so anyway.",
+        "Whether the hook and the runner attach a listener.",
         default=False,
     )
     source: str = _setting(
         "source",
         one_of(*SOURCES),
-        "Where events come from: auto takes the best that works; or pull, callbacks, streaming, event_log.",
+        "Where events come from: auto, pull, callbacks, streaming or event_log.",
         default="auto",
     )
     app: str | None = _setting(
-        "app", text, "The label `app` of every series.", shown="`spark.app.name`"
+        "app", text, "Label `app` of every series.", shown="`spark.app.name`"
     )
     interval_seconds: float = _setting(
-        "intervalSeconds", _PERIOD, "How often events are fetched.", default=1.0
+        "intervalSeconds", _PERIOD, "Interval between fetches of events.", default=1.0
     )
     queue_capacity: int = _setting(
         "queueCapacity",
         number(100, 1_000_000),
-        "Events that wait in the driver's JVM at most, at 5 kB of its heap each; more are lost, and counted.",
+        "Most events that wait in the driver's JVM, at 5 kB of heap each; others are lost and counted.",
         default=10_000,
     )
     successes: bool = _setting(
         "successes",
         flag,
-        "Fetch successful tasks as well, instead of only counting them. No metric needs it.",
+        "Fetch successful tasks, too; no metric needs them.",
         default=False,
     )
     event_log: str | None = _setting(
         "eventLog",
         text,
-        "The event log to follow: of this application, readable here. Used where the driver's JVM cannot be reached, or as source=event_log.",
-        shown="under Spark Connect, the application's in `spark.eventLog.dir`",
+        "Event log of this application to follow, where the driver's JVM cannot be reached.",
+        shown="Spark Connect: from `spark.eventLog.dir`",
     )
     ship_task_files: bool = _setting(
         "shipTaskFiles",
@@ -197,77 +197,77 @@ class ListenerSettings:
     summary_file: str | None = _setting(
         "summaryFile",
         text,
-        "File for the final account, which `quotascope spark report --summary` reads; `{app_id}` is replaced.",
+        "Summary for `quotascope spark report --summary`; `{app_id}` is replaced.",
     )
     cluster: str | None = _setting(
         "cluster",
         text,
-        "The Kafka cluster as the exporter's configuration calls it: a label of every series.",
+        "Label `cluster` of every series, as in the exporter's configuration.",
     )
     http_enabled: bool = _setting(
         "http.enabled",
         flag,
-        "Whether the driver serves a page to Prometheus.",
+        "Serve the metrics to Prometheus.",
         default=True,
     )
     http_port: int = _setting(
         "http.port",
         number(0, 65_535),
-        "Port of the page; 0 takes a free one.",
+        "Port; a free one if 0 or in use.",
         default=0,
     )
     http_bind_address: str | None = _setting(
         "http.bindAddress",
         text,
-        "Where the page listens.",
+        "Address to listen on.",
         shown="`spark.driver.bindAddress`, else `spark.driver.host`",
     )
     http_host: str | None = _setting(
         "http.host",
         text,
-        "The host name of the driver in the entry for Prometheus.",
+        "Host name of the driver in the target file.",
         shown="`spark.driver.host`",
     )
     file_sd_path: str | None = _setting(
         "fileSd.path",
         _json_file,
-        "File of the entry for `file_sd_configs`, ending in .json; `{app_id}` is replaced.",
+        "Target file for `file_sd_configs`, ending in .json; `{app_id}` is replaced.",
     )
     otlp_enabled: bool | None = _setting(
         "otlp.enabled",
         flag,
-        "Whether to push over OTLP; needs the extra `otlp`.",
+        "Push over OTLP (extra `otlp`).",
         shown="true with an endpoint",
     )
     otlp_endpoint: str | None = _setting(
         "otlp.endpoint",
         _url,
-        "Where to push, a URL.",
+        "URL to push to.",
         shown="OpenTelemetry's environment variables",
         secret=True,
     )
     otlp_protocol: str | None = _setting(
         "otlp.protocol",
         one_of(*PROTOCOLS),
-        "How to push: http/protobuf or grpc.",
+        "http/protobuf or grpc.",
         shown=PROTOCOLS[0],
     )
     otlp_secret_headers: Mapping[str, str] | None = _setting(
         "otlp.secretHeaders",
         _headers,
-        "`name=value,name=value`, values as in URLs. Spark hides properties with secret in their names.",
+        "`name=value,name=value`, URL-encoded; hidden in Spark's UI and event log.",
         secret=True,
     )
     otlp_interval_seconds: float | None = _setting(
         "otlp.intervalSeconds",
         _PERIOD,
-        "From one push to the next; the last one comes when the job ends.",
+        "Interval between pushes.",
         shown="60, or `OTEL_METRIC_EXPORT_INTERVAL`",
     )
     jvm_interval_seconds: float = _setting(
         "jvm.intervalSeconds",
         _PERIOD,
-        "How often the executor plugin reads each JVM's Kafka clients. Read by the plugin itself: no argument of `attach` changes it.",
+        "Interval at which the executor plugin reads Kafka clients; no argument of `attach`.",
         default=1.0,
     )
 
@@ -280,9 +280,9 @@ KEYS: Final = tuple(_BY_KEY)
 
 
 def documentation() -> list[str]:
-    """The rows of the table in docs/spark.md: property, argument, default, meaning."""
+    """The rows of the table in docs/spark.md: property, default, meaning."""
     return [
-        f"| `{key}` | `{field.name}` | {field.metadata['shown']} | {field.metadata['meaning']} |"
+        f"| `{key}` | {field.metadata['shown']} | {field.metadata['meaning']} |"
         for key, field in _BY_KEY.items()
     ]
 

@@ -34,7 +34,7 @@ def generator() -> ModuleType:
 
 @pytest.mark.parametrize("name", ["alerts.md", "configuration.yaml", "metrics.md"])
 def test_page_is_up_to_date(generator: ModuleType, name: str) -> None:
-    """A change of the catalogue or of the configuration's models is followed by ``make docs``."""
+    """A change of the catalog or of the configuration's models is followed by ``make docs``."""
     page = ROOT / "docs" / name
     assert page.read_text(encoding="utf-8") == generator.pages()[page], "run: make docs"
 

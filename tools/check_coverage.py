@@ -38,8 +38,8 @@ def main() -> int:
     figures = {room: percent(data, room) for room in FLOORS}
     table = Table("room", "covered %", "floor %", title="Coverage, lines and branches")
     for room, figure in figures.items():
-        colour = "green" if figure >= FLOORS[room] else "red"
-        table.add_row(room, f"[{colour}]{figure:.1f}[/]", str(FLOORS[room]))
+        color = "green" if figure >= FLOORS[room] else "red"
+        table.add_row(room, f"[{color}]{figure:.1f}[/]", str(FLOORS[room]))
     Console().print(table)
     return int(any(figures[room] < floor for room, floor in FLOORS.items()))
 

@@ -38,7 +38,7 @@ def history(rows: int, crowd: Crowd, *, seed: int = 7) -> Iterator[pa.Table]:
 
 
 def _slices(counts: Integers) -> Iterator[tuple[int, int]]:
-    """Yield first and last rank of neighbours that have about `SLICE` rows together, whole users only."""
+    """Yield first and last rank of neighbors that have about `SLICE` rows together, whole users only."""
     ends = np.cumsum(counts)
     first = 0
     while first < len(counts):

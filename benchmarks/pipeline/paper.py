@@ -1,5 +1,5 @@
 """
-What 10 TB of request logs a day take, reckoned from measured figures: `python -m benchmarks.pipeline.paper`.
+What 10 TB of request logs a day need, computed from measured figures: `python -m benchmarks.pipeline.paper`.
 
 Reads docs/scale.json, which `make bench-pipeline ARGS='--json docs/scale.json'` writes, and writes the tables of docs/scale.md between
 its marks.
@@ -20,46 +20,38 @@ DAY_SECONDS: Final = 86_400
 LOGS: Final = 10e12
 """Bytes a day."""
 BUSY: Final = 0.6
-"""Share of the time that cores are to be busy at most, on average: peaks and retries need the rest."""
+"""Highest mean load of the cores: peaks and retries need the rest."""
 KEPT_DAYS: Final = 30
 REPLAY_HOURS: Final = 1.0
-"""In so long are all kept days to be replayed."""
+"""Within this time all kept days are replayed."""
 CORES_OF_AN_EXECUTOR: Final = 4
-Row = tuple[str, str, str]
+Row = tuple[str, str]
 
 
 def measured(figures: Figures) -> Iterator[Row]:
     """Yield the figures as the page shows them."""
-    yield "a line of the log", "", f"{figures.line:,.0f} B"
-    yield "the same, gzip", "", f"{figures.packed_line:,.0f} B"
-    yield "its row in the table of requests", "", f"{figures.request:,.0f} B"
-    yield "its row of history, with the sums", "", f"{figures.row:,.0f} B"
-    yield "CPU to read a line", "", _micro(figures.ingest)
-    yield "CPU to make its row of history, and the sums", "", _micro(figures.history)
-    yield "CPU to replay a row, one candidate", "", _micro(figures.one)
-    yield "CPU to replay a row, 20 candidates", "", _micro(figures.many)
-    yield "largest Python worker, at most", "", _mib(figures.worker)
-    yield "Spark's JVM with two tasks at once, at most", "", _mib(figures.jvm)
+    yield "line of the log", f"{figures.line:,.0f} B"
+    yield "line, gzip", f"{figures.packed_line:,.0f} B"
+    yield "row of requests", f"{figures.request:,.0f} B"
+    yield "row of history, with the sums", f"{figures.row:,.0f} B"
+    yield "CPU to read a line", _micro(figures.ingest)
+    yield "CPU to make its row of history", _micro(figures.history)
+    yield "CPU to replay a row, one candidate", _micro(figures.one)
+    yield "CPU to replay a row, 20 candidates", _micro(figures.many)
+    yield "largest Python worker", _mib(figures.worker)
+    yield "Spark's JVM, two tasks at once", _mib(figures.jvm)
 
 
-def reckoned(figures: Figures) -> Iterator[Row]:
-    """Yield what is needed, how that follows, and how much it is."""
+def computed(figures: Figures) -> Iterator[Row]:
+    """Yield what is needed, and how much it is."""
     lines = LOGS / figures.line
-    yield (
-        "lines a day",
-        f"10 TB / {figures.line:,.0f} B",
-        f"{lines / 1e9:.1f} billion, {lines / DAY_SECONDS:,.0f}/s",
-    )
+    yield "lines a day", f"{lines / 1e9:.1f} billion, {lines / DAY_SECONDS:,.0f}/s"
     yield from _cores(figures, lines)
     yield from _disk(figures, lines)
     yield from _replays(figures, lines)
     memory = figures.jvm + CORES_OF_AN_EXECUTOR * figures.worker
-    how = f"{_mib(figures.jvm)} + {CORES_OF_AN_EXECUTOR} x {_mib(figures.worker)}"
-    yield (
-        f"memory of an executor of {CORES_OF_AN_EXECUTOR} cores",
-        how,
-        f"{memory / (1 << 30):.1f} GiB",
-    )
+    name = f"memory of an executor of {CORES_OF_AN_EXECUTOR} cores"
+    yield name, f"{memory / (1 << 30):.1f} GiB"
 
 
 def _cores(figures: Figures, lines: float) -> Iterator[Row]:
@@ -70,9 +62,8 @@ def _cores(figures: Figures, lines: float) -> Iterator[Row]:
     ):
         cores = lines * each / DAY_SECONDS / BUSY
         total += cores
-        how = f"{lines / 1e9:.1f} billion x {_micro(each)} / {DAY_SECONDS:,} s / {BUSY:.0%} busy"
-        yield f"cores to {name} as they come", how, f"{cores:,.1f}"
-    yield "cores to keep up, together", "", f"{total:,.0f}"
+        yield f"cores to {name}", f"{cores:,.1f}"
+    yield "cores to keep up, together", f"{total:,.0f}"
 
 
 def _disk(figures: Figures, lines: float) -> Iterator[Row]:
@@ -81,22 +72,14 @@ def _disk(figures: Figures, lines: float) -> Iterator[Row]:
         ("requests of one day", figures.request, 1),
         (f"history of {KEPT_DAYS} days", figures.row, KEPT_DAYS),
     ):
-        times = f" x {days} days" if days > 1 else ""
-        how = f"{lines / 1e9:.1f} billion x {size:,.0f} B{times}"
-        yield f"disk for {name}", how, f"{lines * size * days / 1e12:,.2f} TB"
+        yield f"disk for {name}", f"{lines * size * days / 1e12:,.2f} TB"
 
 
 def _replays(figures: Figures, lines: float) -> Iterator[Row]:
     for days in (1, KEPT_DAYS):
-        seconds = lines * days * figures.many
-        how = f"{lines * days / 1e9:,.0f} billion x {_micro(figures.many)} / {REPLAY_HOURS:g} h / {BUSY:.0%} busy"
-        cores = seconds / (REPLAY_HOURS * 3600) / BUSY
+        cores = lines * days * figures.many / (REPLAY_HOURS * 3600) / BUSY
         plural = "s" if days > 1 else ""
-        yield (
-            f"cores to replay {days} day{plural} for 20 candidates within an hour",
-            how,
-            f"{cores:,.0f}",
-        )
+        yield f"cores to replay {days} day{plural} within an hour", f"{cores:,.0f}"
 
 
 def _micro(seconds: float) -> str:
@@ -108,15 +91,13 @@ def _mib(size: float) -> str:
 
 
 def page(text: str, figures: Figures) -> str:
-    """Return the page with its tables anew."""
-    text = _between(text, "measured", _table(("measured", "", ""), measured(figures)))
-    return _between(
-        text, "reckoned", _table(("what", "how", "how much"), reckoned(figures))
-    )
+    """Return the page with new tables."""
+    text = _between(text, "measured", _table(("measured", ""), measured(figures)))
+    return _between(text, "computed", _table(("needed", ""), computed(figures)))
 
 
 def _table(head: Row, rows: Iterator[Row]) -> str:
-    lines = [head, ("---", "---", "---"), *rows]
+    lines = [head, ("---", "---"), *rows]
     return "\n".join(f"| {' | '.join(each)} |" for each in lines)
 
 

@@ -130,8 +130,8 @@ def _compared(side: Side, found: list[float]) -> str:
         return ""
     middle = statistics.median(found)
     goal = f", goal {side.goal:g}" if side.goal else ""
-    colour = "red" if side.goal and middle > side.goal else "default"
+    color = "red" if side.goal and middle > side.goal else "default"
     return (
-        f"[{colour}]{min(found):.2f} / {middle:.2f} / {max(found):.2f}{goal}[/] "
+        f"[{color}]{min(found):.2f} / {middle:.2f} / {max(found):.2f}{goal}[/] "
         f"({side.base})"
     )

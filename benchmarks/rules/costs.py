@@ -38,9 +38,9 @@ def table(title: str, costs: Sequence[Cost], goal: float | None = None) -> Table
 
 
 def _cells(cost: Cost, goal: float | None) -> Sequence[str]:
-    colour = "red" if goal is not None and cost.median > goal else "default"
+    color = "red" if goal is not None and cost.median > goal else "default"
     return (
-        f"[{colour}]{cost.median * 1e3:.0f}[/]",
+        f"[{color}]{cost.median * 1e3:.0f}[/]",
         f"{min(cost.seconds) * 1e3:.0f}",
         f"{max(cost.seconds) * 1e3:.0f}",
         f"{statistics.median(cost.cpu_seconds) * 1e3:.0f}" if cost.cpu_seconds else "",

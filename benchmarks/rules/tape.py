@@ -62,7 +62,7 @@ class Tape:
         return lines.replace(b"\n", b" %d000\n" % at)
 
     def earlier(self, hours: float, cluster: str) -> Iterator[bytes]:
-        """What our rules recorded of utilisation in the hours before the start, as OpenMetrics for promtool."""
+        """What our rules recorded of utilization in the hours before the start, as OpenMetrics for promtool."""
         label = f'{{cluster="{cluster}",'.encode()
         lines = [line.replace(b"{", label, 1) for line in self._history]
         begin = self._start - int(hours * 3600)
@@ -78,7 +78,7 @@ def _parts(page: bytes) -> Sequence[bytes]:
 
 
 def _utilization(page: Sequence[bytes]) -> list[bytes]:
-    """The utilisation on the first broker under the name of the recorded series, which has no broker."""
+    """The utilization on the first broker under the name of the recorded series, which has no broker."""
     start = f'{UTILIZATION.name}{{broker="1",'.encode()
     recorded = f"{ENTITY_UTILIZATION}{{".encode()
     return [

@@ -32,7 +32,7 @@ _RUDE_SECONDS: Final = 15.0
 
 
 async def visit(url: str, book: Book, clock: Callable[[], float]) -> None:
-    """Look at one page after the other until cancelled."""
+    """Look at one page after the other until canceled."""
     async with aiohttp.ClientSession() as session:
         for path, status in itertools.cycle(PATHS.items()):
             began, start = clock(), time.perf_counter()
@@ -52,7 +52,7 @@ async def _problem(session: aiohttp.ClientSession, url: str, status: int) -> str
 
 
 async def intrude(url: str) -> None:
-    """Hang up in the middle of a request, of an answer, or read slowly, until cancelled."""
+    """Hang up in the middle of a request, of an answer, or read slowly, until canceled."""
     host, port = urlsplit(url).hostname, urlsplit(url).port
     chance = random.Random(5)  # noqa: S311 - no secrets here
     for request in itertools.cycle(_RUDE):

@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 _MINUTE: Final = 60
-_BLUE, _ORANGE, _GREY, _RED = "#1f6fb4", "#d1701a", "#777777", "#c01c28"
+_BLUE, _ORANGE, _GRAY, _RED = "#1f6fb4", "#d1701a", "#777777", "#c01c28"
 
 
 def draw(records: Sequence[Record], verdict: Verdict, path: Path) -> None:
@@ -42,9 +42,9 @@ def _memory(axes: Axes, usages: Sequence[Usage], verdict: Verdict) -> None:
     minutes = [each.at / _MINUTE for each in usages]
     axes.plot(minutes, [each.rss_mib for each in usages], color=_BLUE)
     ready = minutes[0] + WARM_UP * (minutes[-1] - minutes[0])
-    axes.axvspan(minutes[0], ready, color=_GREY, alpha=0.15, lw=0)
+    axes.axvspan(minutes[0], ready, color=_GRAY, alpha=0.15, lw=0)
     axes.set_ylabel("resident memory, MiB")
-    slope = f"{verdict.memory.per_hour:+.1f} MiB/h after the warm-up (grey)"
+    slope = f"{verdict.memory.per_hour:+.1f} MiB/h after the warm-up (gray)"
     axes.set_title(slope, loc="left", fontsize=10)
 
 

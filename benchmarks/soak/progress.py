@@ -33,7 +33,7 @@ class Progress:
         self._usage: Usage | None = None
 
     async def run(self) -> None:
-        """Show it until cancelled."""
+        """Show it until canceled."""
         began = self._clock()
         columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
         with Bar(*columns, console=self._console) as bar:

@@ -55,7 +55,7 @@ class Scraper:
     _count: int = 0
 
     async def run(self, url: str) -> None:
-        """Scrape until cancelled."""
+        """Scrape until canceled."""
         connector = aiohttp.TCPConnector(
             force_close=not self.manner.keeps_connection, limit=1
         )

@@ -49,7 +49,7 @@ class Server:
         self._clock: Callable[[], float] = lambda: 0.0
 
     async def run(self, clock: Callable[[], float]) -> None:
-        """Serve until cancelled; ``clock`` gives the seconds since the run began."""
+        """Serve until canceled; ``clock`` gives the seconds since the run began."""
         self._clock = clock
         server: asyncio.Server | None = None
         while True:

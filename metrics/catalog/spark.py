@@ -12,56 +12,56 @@ CLIENT_LABELS = ("app", "query", "side", "user", "client_id")
 
 SPARK_THROTTLED_SECONDS = counter(
     "spark_kafka_throttled_seconds_total",
-    "Seconds of throttle time that brokers reported to the Kafka clients of this job.",
+    "Seconds of throttle time that brokers reported to Kafka clients.",
     CLIENT_LABELS,
     "seconds",
     "throttle_time_ms of the responses",
 )
 SPARK_THROTTLED_RESPONSES = counter(
     "spark_kafka_throttled_responses_total",
-    "Responses with a throttle time to the Kafka clients of this job.",
+    "Responses with a throttle time to Kafka clients.",
     CLIENT_LABELS,
     "responses",
     "responses with throttle_time_ms above 0",
 )
 SPARK_THROTTLE_MAX_SECONDS = gauge(
     "spark_kafka_throttle_max_seconds",
-    "Longest throttle time that the Kafka clients of this job reported in the last minute, or in up to two.",
+    "Longest throttle time that Kafka clients reported in the last minute, or in up to two.",
     CLIENT_LABELS,
     "seconds",
     "throttle_time_ms of the responses",
 )
 SPARK_ADMIN_QUOTA_RETRIES = counter(
     "spark_kafka_admin_quota_retries_total",
-    "Admin calls of this job repeated after THROTTLING_QUOTA_EXCEEDED (error 89).",
+    "Admin calls repeated after THROTTLING_QUOTA_EXCEEDED (error 89).",
     ("app", "user", "client_id"),
     "retries",
     "the throttle-aware Admin client",
 )
 SPARK_UNKNOWN_ATTEMPTS = counter(
     "spark_kafka_unknown_attempts_total",
-    "Task attempts of this job that ended without reporting the throttle times of their Kafka clients, which are missing from the totals.",
+    "Task attempts that ended without a report of throttle times, which the totals lack.",
     ("app",),
     "attempts",
     "SparkListenerTaskEnd",
 )
 SPARK_TASK_FAILURES = counter(
     "spark_task_failures_total",
-    "Failed task attempts of this job, by cause.",
+    "Failed task attempts, by cause.",
     ("app", "cause"),
     "attempts",
     "SparkListenerTaskEnd",
 )
 SPARK_TASK_RETRIES = counter(
     "spark_task_retries_total",
-    "Task attempts of this job that repeated a failed one, by the cause of the failure.",
+    "Task attempts that repeated a failed one, by the cause of the failure.",
     ("app", "cause"),
     "attempts",
     "SparkListenerTaskStart",
 )
 SPARK_STAGE_RETRIES = counter(
     "spark_stage_retries_total",
-    "Stage attempts of this job after the first.",
+    "Stage attempts after the first.",
     ("app",),
     "attempts",
     "SparkListenerStageSubmitted",
@@ -82,7 +82,7 @@ SPARK_QUERY_RESTARTS = counter(
 )
 SPARK_QUERY_BATCH_DURATION_SECONDS = gauge(
     "spark_query_batch_duration_seconds",
-    "How long each phase of the last micro-batch of this streaming query took.",
+    "How long each phase of the last micro-batch took.",
     ("app", "query", "phase"),
     "seconds",
     "durationMs of QueryProgressEvent / 1000",
@@ -110,35 +110,35 @@ SPARK_QUERY_AVG_OFFSETS_BEHIND = gauge(
 )
 SPARK_LISTENER_EVENTS = counter(
     "spark_listener_events_total",
-    "Events of this job that the listener handled.",
+    "Events that the listener handled.",
     ("app",),
     "events",
     "the Spark listener",
 )
 SPARK_LISTENER_LOST_EVENTS = counter(
     "spark_listener_lost_events_total",
-    "Events of this job that the listener could not handle.",
+    "Events that the listener could not handle.",
     ("app",),
     "events",
     "the Spark listener",
 )
 SPARK_LISTENER_PROBLEMS = counter(
     "spark_listener_problems_total",
-    "How often a part of the listener of this job failed.",
+    "Failures of a part of the listener.",
     ("app", "part"),
     "errors",
     "the Spark listener",
 )
 SPARK_LISTENER_LAG_SECONDS = gauge(
     "spark_listener_lag_seconds",
-    "How far the listener is behind the events of this job.",
+    "Delay of the listener behind the events.",
     ("app",),
     "seconds",
     "the Spark listener",
 )
 SPARK_LISTENER_SOURCE_INFO = gauge(
     "spark_listener_source_info",
-    "Always 1: where the listener gets the events of this job from.",
+    "Always 1: where events come from.",
     ("app", "source"),
     "",
     "the Spark listener",

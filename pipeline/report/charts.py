@@ -15,7 +15,7 @@ from .summary import GroupSummary
 from .usage import GroupUsage
 from .words import rate, who
 
-_WEEK = "The highest peak in each hour of the week; grey hours are not in the history"
+_WEEK = "The highest peak in each hour of the week; gray hours are not in the history"
 
 
 def group_section(

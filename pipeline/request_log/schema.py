@@ -2,7 +2,8 @@
 The two tables that a request log becomes: `REQUESTS`, one row a request, and `QUARANTINE`, one row a line that could not be read.
 
 Times are int64 milliseconds since 1970 in UTC, not Arrow timestamps: Spark knows microseconds only. Names are untrusted: they are values
-here, and never become part of a path or a partition. The metadata of a column has its `description`.
+here, and never become part of a path or a partition. The metadata of a column has its `description`. A null
+does not apply to the request, or cannot be known.
 """
 
 from enum import StrEnum
@@ -62,112 +63,112 @@ REQUESTS = pa.schema(
         _column(
             "timestamp",
             pa.int64(),
-            "ms UTC: when the broker decided on the throttle: the completion less the response's time in queue and on the wire, and less the time after the handler where it did not wait for others (Produce with acks 0 or 1)",
+            "ms UTC: when the broker decided on the throttle",
         ),
         _column("completed", pa.int64(), "ms UTC: when the line was logged"),
         _column(
             "broker",
             pa.string(),
-            "the broker's name: as given, else from the file's path, else its address in `connection`",
+            "the broker's name, else its address",
         ),
-        _column("listener", pa.string(), "the listener that the request came to"),
+        _column("listener", pa.string(), "listener of the broker"),
         _column(
             "connection",
             pa.string(),
-            "the broker's and the client's address and port, then two numbers of the broker",
+            "addresses and ports of broker and client, and two numbers of the broker",
         ),
         _column("correlation_id", pa.int32(), "the client's number of the request"),
         _column("api_key", pa.int16(), "0 Produce, 1 Fetch, 19 CreateTopics, …"),
         _column("api_version", pa.int16(), "version of the request"),
-        _column("user", pa.string(), "name of the principal, as quotas match it"),
-        _column("client_id", pa.string(), "as sent; null when the client sent none"),
+        _column("user", pa.string(), "the principal's name, as quotas match it"),
+        _column("client_id", pa.string(), "the client-id as sent"),
         _column(
             "request_bytes",
             pa.int64(),
-            "size that the producer quota charges, of Produce only; null when it does not apply or cannot be known",
+            "what the producer quota charges",
         ),
         _column(
             "response_bytes",
             pa.int64(),
-            "size that the consumer quota charges, of Fetch only; null when it does not apply or cannot be known",
+            "what the consumer quota charges",
         ),
         _column("thread_time_ms", pa.float64(), "ms in a request handler thread"),
         _column(
             "network_time_ms",
             pa.float64(),
-            "ms in a network thread, which the request quota charges at completion",
+            "ms in a network thread",
         ),
         _column(
             "partitions_created",
             pa.int32(),
-            "partitions that CreateTopics asked the mutation quota for, refused ones included; null when it does not apply or cannot be known",
+            "partitions of CreateTopics, refused ones included",
         ),
         _column(
             "partitions_added",
             pa.int32(),
-            "partitions that CreatePartitions asked the mutation quota for; null as above",
+            "the same of CreatePartitions",
         ),
         _column(
             "partitions_deleted",
             pa.int32(),
-            "partitions that DeleteTopics asked the mutation quota for; null as above",
+            "the same of DeleteTopics",
         ),
         _column(
             "mutations",
             pa.int32(),
-            "partitions that the mutation quota was charged for; null when there are none or they cannot be known",
+            "partitions charged to the mutation quota",
         ),
         _column(
             "mutations_known",
             pa.bool_(),
-            "false when the request mutates topics, but not how many partitions; true otherwise",
+            "false when a request mutates an unknown number of partitions",
         ),
         _column(
             "mutation_timestamp",
             pa.int64(),
-            "ms UTC: when the controller charged the mutations, about; null for other requests",
+            "ms UTC: about when the controller charged the mutations",
         ),
         _column(
             "topics",
             pa.list_(TOPIC),
-            "what CreateTopics, CreatePartitions and DeleteTopics name: topic, its id, partitions in the request, and the error code in the response",
+            "topics that a request mutates: name, id, partitions, error code",
         ),
         _column(
             "throttle_ms",
             pa.int32(),
-            "ms of throttle in the answer to the client; null where the answer has no such field",
+            "ms of throttle time in the response",
         ),
         _column(
             "broker_throttle_ms",
             pa.int32(),
-            "ms for which this broker held the connection back, by its own quotas or the controller's",
+            "ms for which the broker muted the connection",
         ),
         _column(
             "quota_violated",
             pa.bool_(),
-            "whether the answer refuses something with THROTTLING_QUOTA_EXCEEDED (89)",
+            "whether the response has error 89 (THROTTLING_QUOTA_EXCEEDED)",
         ),
         _column(
             "forwarded",
             pa.bool_(),
-            "whether this is the controller's line of a request that a broker forwarded",
+            "whether this is the controller's line of a forwarded request",
         ),
         _column(
             "follower",
             pa.bool_(),
             "whether another broker fetched, which no quota sees",
         ),
-        _column("layout", pa.string(), "the layout of lines that it was read by"),
+        _column("layout", pa.string(), "layout of the line"),
         _column(
             "identity",
             pa.binary(),
-            "16 bytes, the same whenever the same line is read again",
+            "16 bytes, equal when the same line is read again",
         ),
         _column("file", pa.string(), "the file, or the topic and partition"),
         _column(
             "line",
             pa.int64(),
-            "number of the line from 1, or the offset; null where a file was read from its middle",
+            "number of the line from 1, or the offset",
         ),
     ]
 )

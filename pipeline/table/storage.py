@@ -25,7 +25,7 @@ from .layout import File
 
 BATCH: Final = 65_536
 """Rows that are read at once, and that a merged batch holds at least, but the last."""
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 _QUERY: Final = re.compile(r"(\bhttps?://[^\s?]+)\?\S*")
 """What an address of an object store may end in: a signature."""
@@ -162,9 +162,9 @@ def plain(error: Exception) -> str:
     """
     The message on one line, without what signs an address.
 
-    deltalake colours its messages, and writes causes on lines of their own.
+    deltalake colors its messages, and writes causes on lines of their own.
     """
-    text = _COLOUR.sub("", str(error)).replace("\u21b3", ":")
+    text = _COLOR.sub("", str(error)).replace("\u21b3", ":")
     return " ".join(_QUERY.sub(r"\1", text).split())
 
 

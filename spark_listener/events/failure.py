@@ -80,7 +80,7 @@ class FailureCause(StrEnum):
     PYTHON_WORKER_DIED = "python_worker_died"
     """The Python process of the attempt ended without an exception: killed, out of memory, or crashed."""
     KILLED = "killed"
-    """Spark killed this attempt; attempts of cancelled stages and losers of a speculation do not count as failed."""
+    """Spark killed this attempt; attempts of canceled stages and losers of a speculation do not count as failed."""
     OTHER = "other"
     """Anything else that the program or Spark raised."""
     UNKNOWN = "unknown"
@@ -112,7 +112,7 @@ def classify(reason: Json) -> Failure | None:
     """
     Why an attempt failed; None when it did not.
 
-    It did not when it succeeded, lost a race against another attempt at the same task, or was cancelled with its stage. Spark's own
+    It did not when it succeeded, lost a race against another attempt at the same task, or was canceled with its stage. Spark's own
     count of failed tasks leaves these out, too.
 
     Args:

@@ -31,7 +31,7 @@ class AttemptCounts:
     Failures, and retries by the cause of the failure that they repeat.
 
     A retry repeats the partition of a failed attempt, in the same attempt of the stage or in a later one, where numbers begin at 0
-    again. Nothing is closed with its stage or job: tasks end after them when they were cancelled.
+    again. Nothing is closed with its stage or job: tasks end after them when they were canceled.
 
     First attempts in first attempts of stages may be left out unless they fail.
     """

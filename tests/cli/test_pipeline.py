@@ -18,8 +18,8 @@ CAPTURE = ROOT / "tests" / "pipeline" / "captures" / "kafka-4.3.1-request.log.gz
 
 
 def blocks(page: Path) -> list[str]:
-    """The commands of a page that are said to run as they stand."""
-    return re.findall(r"^```bash run\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)  # fmt: skip
+    """The commands of a page that run as they stand."""
+    return re.findall(r"^```bash\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)  # fmt: skip
 
 
 def bash(script: str, folder: Path) -> str:

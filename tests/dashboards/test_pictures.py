@@ -85,7 +85,7 @@ def test_axes_have_round_times(minutes: int) -> None:
     assert all(at % 60 == 0 for at in moments)
 
 
-def test_a_value_has_the_colour_of_the_highest_step_that_it_reaches() -> None:
+def test_a_value_has_the_color_of_the_highest_step_that_it_reaches() -> None:
     """The lowest step has no value."""
     steps: list[dict[str, Any]] = [
         {"color": "green", "value": None},

@@ -21,7 +21,7 @@ def commands(page: str) -> list[list[str]]:
     """The command lines of quotascope in the blocks of a page, those under spark-submit, too, without the name."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     fences = re.findall(r"^```(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE)
-    blocks = [block for language, block in fences if language in ("", "sh", "bash run")]
+    blocks = [block for language, block in fences if language in ("", "sh", "bash")]
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
     parts = (part.strip() for line in lines for part in re.split(r" \| | && ", line))
     named = (part.removeprefix("quotascope ") if part.startswith("quotascope ") else part.partition(SCRIPT)[2] for part in parts)  # fmt: skip

@@ -47,7 +47,7 @@ def test_keys_are_arguments_in_the_style_of_spark() -> None:
 
 
 def test_documentation_has_every_setting() -> None:
-    """With its argument, default and meaning, in the order of the code."""
+    """With its default and meaning, in the order of the code."""
     page = Path(__file__).parents[2] / "docs" / "spark.md"
     lines = page.read_text(encoding="utf-8").splitlines()
     assert [each for each in lines if each.startswith(f"| `{PREFIX}")] == documentation()  # fmt: skip

@@ -18,10 +18,10 @@ def table(panel: Mapping[str, Any], prometheus: Prometheus, rows_shown: int) -> 
     rows = _merged(panel, prometheus)
     if not rows:
         return '<p class="none">No data</p>'
-    organised = panel["transformations"][1]["options"]
-    order = organised["indexByName"]
+    organized = panel["transformations"][1]["options"]
+    order = organized["indexByName"]
     sources = sorted((name for name in order if name != "Value"), key=order.__getitem__)
-    titles = {name: organised["renameByName"][name] for name in sources}
+    titles = {name: organized["renameByName"][name] for name in sources}
     by_title = {title: name for name, title in titles.items()}
     sort = by_title[panel["options"]["sortBy"][0]["displayName"]]
     rows.sort(key=lambda row: row.get(sort, float("-inf")), reverse=True)
@@ -82,7 +82,7 @@ def _cell(value: str | float, look: Mapping[str, Any]) -> str:
 
 
 def stat(panel: Mapping[str, Any], prometheus: Prometheus) -> str:
-    """One number for each cluster, on its colour."""
+    """One number for each cluster, on its color."""
     return f'<div class="stats">{"".join(_tiles(panel, prometheus))}</div>'
 
 

@@ -1,4 +1,4 @@
-"""Numbers as Grafana writes them, and the colours of thresholds."""
+"""Numbers as Grafana writes them, and the colors of thresholds."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _duration(seconds: float) -> str:
 
 
 def color(value: float, steps: Sequence[Mapping[str, Any]]) -> str:
-    """The colour of the highest step that the value reaches."""
+    """The color of the highest step that the value reaches."""
     reached = [
         step["color"]
         for step in steps

@@ -42,7 +42,7 @@ def test_any_lines_in_any_blocks(
 
 
 def test_gigantic_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line of any length is cut just over the longest that is read, and its neighbours are whole."""
+    """A line of any length is cut just over the longest that is read, and its neighbors are whole."""
     monkeypatch.setattr(lines, "BLOCK", 7)
     monkeypatch.setattr(lines, "LONGEST", 20)
     path = tmp_path / "a"

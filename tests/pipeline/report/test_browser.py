@@ -30,7 +30,7 @@ pytestmark = pytest.mark.real
 
 DAY, NIGHT = (255, 255, 255), (22, 28, 34)
 FIRST = {"light": (11, 98, 164), "dark": (109, 179, 242)}
-"""The colour of the first candidate."""
+"""The color of the first candidate."""
 FOREIGN = (
     "document.querySelectorAll('script, img, iframe, a, link, object, form').length"
 )
@@ -93,15 +93,15 @@ def test_page_in_a_browser(
 def test_page_by_day_and_by_night(
     scheme: str, paper: tuple[int, int, int], chromium: Browser, tmp_path: Path
 ) -> None:
-    """The paper follows what the reader prefers, and so do the colours of candidates."""
+    """The paper follows what the reader prefers, and so do the colors of candidates."""
     file = tmp_path / "page.html"
     file.write_text(whatif(hostile=False), encoding="utf-8")
     chromium.prefer(scheme)
     chromium.open(file, height=1_400)
     picture = chromium.picture()
-    colours = Counter(map(tuple, np.asarray(picture).reshape(-1, 3).tolist()))
-    assert colours.most_common(1)[0][0] == paper
-    assert colours[FIRST[scheme]] > 500
+    colors = Counter(map(tuple, np.asarray(picture).reshape(-1, 3).tolist()))
+    assert colors.most_common(1)[0][0] == paper
+    assert colors[FIRST[scheme]] > 500
 
 
 def test_narrow_window(chromium: Browser, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from quotascope.spark_listener.job import JobSnapshot
 
 
 def test_every_family_of_a_job_has_a_reader() -> None:
-    """The catalogue and what is shown are the same families in the same order."""
+    """The catalog and what is shown are the same families in the same order."""
     assert tuple(SERIES) == tuple(job_families())
 
 
@@ -150,7 +150,7 @@ def test_nothing_to_show() -> None:
     assert value(scraped(empty), "spark_listener_events_total", app="new") == 0
 
 
-def test_families_come_in_the_order_of_the_catalogue() -> None:
+def test_families_come_in_the_order_of_the_catalog() -> None:
     """All of them, with type and help."""
     shown = list(JobCollector(lambda: [job()]).collect())
     found = [(metric.type, metric.documentation) for metric in shown]
