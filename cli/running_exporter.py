@@ -27,7 +27,7 @@ _User = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="User for it, when it wants a password.",
+        help="User name, if the exporter asks for a password.",
         rich_help_panel=_PANEL,
     ),
 ]

@@ -82,7 +82,8 @@ def _sources(sources: Sequence[SourceHealth]) -> Table:
         state = Text(up, "green") if source.up else Text("down", "red")
         took = f"{source.duration_seconds:.3f} s"
         name = Text(one_line(source.name))
-        table.add_row(name, source.dialect, state, took, str(source.readings))
+        dialect = Text(one_line(source.dialect))
+        table.add_row(name, dialect, state, took, str(source.readings))
     return table
 
 

@@ -320,7 +320,7 @@ def resolve(
         except ValueError as error:
             problems.append(InvalidProperty(key, str(error)))
     otlp = f"{PREFIX}otlp."
-    if any(each.name in _BY_KEY and each.name.startswith(otlp) for each in problems):
+    if any(each.name.startswith(otlp) for each in problems):
         values["otlp_enabled"] = False
     return ListenerSettings(**values), tuple(problems)
 

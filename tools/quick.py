@@ -61,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--base", default="HEAD", help="revision to compare with (default: %(default)s)"
     )
     options = parser.parse_args(arguments)
+    for room in options.rooms:
+        if not Path(room).exists():
+            parser.error(f"there is no folder or file {room}")
     began = time.monotonic()
     files = [Path(room) for room in options.rooms] or changed(options.base)
     typed = [str(file) for file in files if file.is_dir() or file.suffix == ".py"]
@@ -92,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             failed.append("types")
 
     print(
-        f"{', '.join(failed) or 'nothing'} failed, {time.monotonic() - began:.0f} s: ruff, mypy of {len(typed)} changed files, {' '.join(folders) or 'no tests'}"
+        f"{', '.join(failed) or 'nothing'} failed, {time.monotonic() - began:.0f} s: ruff, mypy ({len(typed)} changed), {' '.join(folders) or 'no tests'}"
     )
     return int(bool(failed))
 

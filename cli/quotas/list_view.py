@@ -61,14 +61,15 @@ def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
         level = level_place(rule.entity.level) if _is_measured(rule.entity) else ""
         table.add_row(
             str(level),
-            one_line(described(rule.entity)),
+            Text(one_line(described(rule.entity))),
             short_type(kind) if kind else "connect",
             amount(kind, rule.value),
             *(_use(rule) if known else ()),
         )
     last = f"{len(rules)} quotas; # is their place among Kafka's levels, 1 the strongest; limits are for each broker"
     if known:
-        last += f"; {sum(rule.hits == () for rule in rules)} apply to no client now"
+        if unused := sum(rule.hits == () for rule in rules):
+            last += f"; {unused} apply to no client now"
     else:
         last += "; for the clients under them give --source, --discover or --exporter"
     return Group(Constrain(table, WIDEST), Text(last, style="dim"))

@@ -23,7 +23,7 @@ Examples:
 
 quotascope quotas set producer_byte_rate=10485760 --user alice --client-id app1 --bootstrap-servers broker-1:9092
 
-quotascope quotas set request_percentage=200 consumer_byte_rate=5e6 --default-user --exporter http://quotascope:9749 --apply
+quotascope quotas set request_percentage=200 consumer_byte_rate=5e6 --default-user --bootstrap-servers broker-1:9092 --exporter http://quotascope:9749 --apply
 
 quotascope quotas set connection_creation_rate=20 --default-ip --config /etc/quotascope.yaml --apply
 

@@ -48,7 +48,9 @@ def http_url(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("is not a URL such as http://broker-1:8778/jolokia")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("must not hold a user or password: use basic_auth")
+        raise ValueError(
+            "must not hold a user or password: give them in basic_auth or headers"
+        )
     return url
 
 

@@ -61,7 +61,7 @@ class LimitsRefresh:
         interval_seconds: float,
     ) -> None:
         """
-        Take another source, timeout or interval, from the next read or pause on; never to be called during a read.
+        Take another source, timeout or interval, from the next read or pause on.
 
         The last limits stay until the next read, if there is one to come, and counts stay in any case.
         """

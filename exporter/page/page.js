@@ -17,7 +17,7 @@
       const answer = await fetch(url, {cache: "no-store"});
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       if (number !== asked) return;
-      if (!answer.ok) throw new Error(answer.status);
+      if (!answer.ok && answer.status !== 400) throw new Error(answer.status);  // 400 is a page that names the mistake
       const focused = document.activeElement ? document.activeElement.id : "";
       for (const old of document.querySelectorAll(".live")) {
         const scrolled = old.querySelector(".wide")?.scrollLeft ?? 0;

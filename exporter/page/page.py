@@ -172,10 +172,10 @@ def _caption(result: QueryResult) -> str:
     if result.limits_unknown and result.query.selection.show is Show.NEAR:
         unknown = f" The limits of {result.limits_unknown} entities are unknown: they may be close to them or over."
     if not result.total:
-        return f"No entity is like that.{unknown}"
+        return f"No entity matches.{unknown}"
     first = result.query.offset + 1
     if not result.rows:
-        return f"There are {result.total}; this is behind the last."
+        return f"There are {result.total}; this page is past the last."
     last = first + len(result.rows) - 1
     return f"{first} to {last} of {result.total}.{unknown}"
 

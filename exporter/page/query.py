@@ -162,4 +162,4 @@ def _text(given: Mapping[str, str], name: str) -> str:
 
 
 def _wrong(name: str, value: str, wanted: str) -> InvalidQuery:
-    return InvalidQuery(f"{name}={shown(value)} is not known: it has to be {wanted}")
+    return InvalidQuery(f"{name}={shown(value)} is not valid: it has to be {wanted}")

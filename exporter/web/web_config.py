@@ -78,7 +78,7 @@ def _pem_file(path: Path, info: ValidationInfo) -> Path:
     folder = info.context["folder"] if info.context else Path()
     found: Path = folder / path
     if not found.is_file():
-        raise ValueError(f"{found} is no file")
+        raise ValueError(f"{found} is not a file")
     return found
 
 

@@ -118,3 +118,10 @@ def test_unknown_none_and_zero(
     assert found["used"] == used
     of_rule = found["hits"]
     assert (of_rule if of_rule is None else len(list(of_rule))) == hits  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("name", ["team[prod]", "x[/y]"])
+def test_markup_in_a_rule_is_text(name: str) -> None:
+    """Rich would leave it out, or fail."""
+    rule = RuleUsage(entity=QuotaEntity(name), key="producer_byte_rate", value=1e3, hits=())  # fmt: skip
+    assert f"user '{name}'" in listed(rule)

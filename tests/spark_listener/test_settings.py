@@ -65,7 +65,6 @@ def test_documentation_has_every_setting() -> None:
         ({f"{PREFIX}http.port": "65536"}, {}, f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '65536'"),
         ({f"{PREFIX}http.port": "-1"}, {}, f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '-1'"),
         ({f"{PREFIX}fileSd.path": "/sd/drivers.txt"}, {}, f"{PREFIX}fileSd.path: the name must end in .json, or Prometheus does not read the file"),
-        ({f"{PREFIX}otlp.endpont": "http://c:4318"}, {}, f"{PREFIX}otlp.endpont: there is no such setting; is {PREFIX}otlp.endpoint meant?"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_reported(
@@ -127,6 +126,7 @@ def test_headers() -> None:
         ("intervalSeconds", "0"),
         ("intervalSeconds", "nan"),
         ("enabled", "perhaps"),
+        ("secretHeader", "key=geheim"),
     ],
 )
 def test_nothing_is_pushed_to_another_place(name: str, text: str) -> None:

@@ -116,9 +116,9 @@ def test_without_limits_known_no_entity_is_hidden() -> None:
     assert "1 to 1 of 1." in page(unknown).text
     assert "close to their limit or overunknown" in page(unknown).text
     near = page(unknown, show="near").text
-    assert "No entity is like that. The limits of 1 entities are unknown" in near
+    assert "No entity matches. The limits of 1 entities are unknown" in near
     known = page(snapshot(usage(usage=7.0, of=NOTHING)), show="near").text
-    assert "No entity is like that." in known
+    assert "No entity matches." in known
     assert "are unknown" not in known
     assert "close to their limit or over0" in known
     some = snapshot(usage(usage=7.0), usage(usage=9.0, limit=9.0))
@@ -180,8 +180,8 @@ def test_parts_of_a_long_table() -> None:
     assert "3 to 4 of 5" in middle.text
     assert {"?size=2", "?offset=4&size=2"} <= set(middle.values("a", "href"))
     behind = page(many, offset="100")
-    assert "There are 5; this is behind the last." in behind.text
-    assert "No entity is like that." in page(many, q="nobody").text
+    assert "There are 5; this page is past the last." in behind.text
+    assert "No entity matches." in page(many, q="nobody").text
 
 
 def test_delay_queues_and_sources() -> None:

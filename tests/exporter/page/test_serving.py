@@ -155,7 +155,7 @@ async def test_same_choice_for_page_and_json(served: Served) -> None:
     assert (await served.json("?q=bob"))["total"] == 0
     text = await (await served.client.get("/?q=ALI&type=produce&show=near")).text()
     assert "user alice" in text
-    assert "No entity is like that" in await (await served.client.get("/?q=bob")).text()
+    assert "No entity matches" in await (await served.client.get("/?q=bob")).text()
 
 
 async def test_query_that_cannot_be_read(served: Served) -> None:
@@ -163,11 +163,11 @@ async def test_query_that_cannot_be_read(served: Served) -> None:
     await served.collection.snapshot(5.0)
     answer = await served.client.get("/api/v1/entities?sort=%3Cb%3E")
     assert answer.status == 400
-    assert "sort=<b> is not known" in (await answer.json())["error"]
+    assert "sort=<b> is not valid" in (await answer.json())["error"]
     answer = await served.client.get("/?sort=%3Cb%3E")
     assert answer.status == 400
     text = await answer.text()
-    assert "sort=&lt;b&gt; is not known" in text
+    assert "sort=&lt;b&gt; is not valid" in text
     assert "user alice" in text
 
 
