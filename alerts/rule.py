@@ -83,8 +83,6 @@ class Alert:
     """What happened, with names and numbers, as a template of Prometheus."""
     dashboard: Dashboard
     thresholds: tuple[Threshold, ...] = ()
-    spared: str
-    """What the alert does not fire for, though it looks alike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -186,7 +186,6 @@ def test_all_that_an_alert_needs_is_there(alert: Alert) -> None:
         re.findall(r"\$labels\.(\w+)", notes["description"] + notes["dashboard_url"])
     )
     assert used <= {CLUSTER, *alert.labels}
-    assert alert.spared.endswith(".")
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=ids)
