@@ -38,7 +38,7 @@ def ids(rule: Record | Alert) -> str:
 
 @pytest.mark.parametrize("rule", RULES, ids=ids)
 def test_names_and_labels_exist(rule: Record | Alert) -> None:
-    """Whatever is read is in the catalogue or recorded, and has the labels that are asked for."""
+    """Whatever is read is in the catalog or recorded, and has the labels that are asked for."""
     for selector in selectors(rule.expr):
         assert selector.name in FAMILIES or selector.name in RECORDED
         assert matched_labels(selector) <= labels_of(selector.name)
