@@ -1,7 +1,7 @@
 """
 Recording rules, alerts and runbooks for Prometheus, as code.
 
-What needs the catalogue is in ``book`` (all rules), ``write`` (all files) and ``promql``, so that
+What needs the catalog is in ``book`` (all rules), ``write`` (all files) and ``promql``, so that
 naming an error or an address stays quick.
 """
 

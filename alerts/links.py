@@ -58,7 +58,7 @@ class Site:
     runbook_url: str | None = None
     """Where the runbook of an alert is, ``{alert}`` stands for its name; None for alerts and panels without that link."""
     system_users: str = "(?i).*(entity-operator|topic-operator|user-operator|cruise[-_.]?control|schema[-_.]?registry|mirror[-_.]?maker|quotascope).*"
-    """A regular expression for the users and client ids of the platform's own programs."""
+    """A regular expression for the users and client-ids of the platform's own programs."""
 
     def keys(self, *labels: str) -> tuple[str, ...]:
         """

@@ -86,37 +86,34 @@ writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both with 
 
 | option | writes |
 |---|---|
-| `--prometheus-rule FILE` | the same rules for the Prometheus operator; add the labels that your Prometheus selects rules by |
-| `--alertmanager FILE` | an example of routes and inhibition rules for Alertmanager |
-| `--runbooks DIR` | the runbooks in Markdown (in this repository: `alerts/runbooks/`) |
+| `--prometheus-rule FILE` | the rules for the Prometheus operator; add the labels that your Prometheus selects rules by |
+| `--alertmanager FILE` | example routes and inhibition rules for Alertmanager |
+| `--runbooks DIR` | the runbooks in Markdown (here: `alerts/runbooks/`) |
 
-Remove Alertmanager and operator files that earlier versions wrote into `DIR`: Prometheus refuses them as rules. `alerts write` lists them.
+Prometheus refuses the Alertmanager and operator files that earlier versions wrote into `DIR`: remove those that `alerts write` lists.
 
 ## Links
 
-Alerts have links only if you give these options:
+Alerts have links only with these options:
 
 | option | link |
 |---|---|
-| `--exporter-url URL` | `runbook_url` to the runbooks that the exporter serves at `URL/runbooks/` |
-| `--runbook-url URL` | `runbook_url` to another place; `{alert}` stands for the name of the alert |
-| `--grafana-url URL` | `dashboard_url` to the [dashboard](dashboards.md) of the cluster, client or broker |
-
-`--exporter-url` is the address that people use, with the same login and TLS as the [page](page.md).
+| `--exporter-url URL` | `runbook_url`: the exporter's `URL/runbooks/`, with the login and TLS of the [page](page.md) |
+| `--runbook-url URL` | `runbook_url`: another place; `{alert}` stands for the name of the alert |
+| `--grafana-url URL` | `dashboard_url`: the [dashboard](dashboards.md) of the cluster, client or broker |
 
 ## Before you use them
 
-- **Severity**: critical means that many clients suffer now, warning is a task for the day, info is good to know. A throttled client is no emergency,
-  because the quota works as configured.
-- **Interval**: scrape and evaluate once a minute; rates are over five minutes. Scrape every 15 s if clients that are throttled for less than a second matter for
-  `KafkaQuotaManyClientsThrottled`. The alerts do not need [samples](scrape-interval.md). See also [the cost](benchmarks.md#rules-and-dashboards-in-prometheus).
+- **Severity**: critical means that many clients suffer now, warning is a task for the day, info is good to know. A throttled client is no emergency: the quota
+  works as configured.
+- **Interval**: scrape and evaluate once a minute. Scrape every 15 s if `KafkaQuotaManyClientsThrottled` should count clients that are throttled for less than a
+  second. The alerts do not need [samples](scrape-interval.md). See [the cost](benchmarks.md#rules-and-dashboards-in-prometheus).
 - **Baselines** need data: critical alerts are silent in the first half hour and less exact in the first week. A spike of yesterday is part of today's baseline.
-- **Clusters** in one Prometheus are separated by the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus. It may be
-  missing.
-- **Two exporters** of a cluster count once. Scrape each by its own address, not through a load balancer. With two Prometheus servers, drop the label that
-  separates them in Alertmanager (`alert_relabel_configs`).
-- **Overflow**: `__overflow__` ([cardinality](cardinality.md)) counts as one throttled client. Clients of a custom quota callback count only for
-  `KafkaQuotaThrottleSpike` and `KafkaQuotaManyClientsThrottled`.
+- **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus. It may be missing.
+- **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them in Alertmanager
+  (`alert_relabel_configs`).
+- **Overflow** ([cardinality](cardinality.md)) counts as one throttled client. Clients of a custom quota callback count only for `KafkaQuotaThrottleSpike` and
+  `KafkaQuotaManyClientsThrottled`.
 - **Spark**: alerts on jobs need the [Spark listener](spark-metrics.md).
 """
 
@@ -130,18 +127,19 @@ def alerts_page() -> str:
 
 def _alerts() -> Iterator[str]:
     yield "## All alerts\n"
-    yield "| alert | severity | for | fires when | does not fire for |"
-    yield "|---|---|---|---|---|"
+    yield "The second duration in *for* is that of `keep_firing_for`. Each runbook also says what its alert does not fire for.\n"
+    yield "| alert | severity | for | fires when |"
+    yield "|---|---|---|---|"
     for alert in alerts(Site()):
         runbook = f"[{alert.name}](../alerts/runbooks/{alert.name}.md)"
-        keeps = "" if alert.keep is None else f", keeps firing {alert.keep}"
+        keeps = "" if alert.keep is None else f", {alert.keep}"
         cells = [runbook, alert.severity.value, f"{alert.wait}{keeps}"]
-        yield _row(*cells, alert.summary, alert.spared)
+        yield _row(*cells, alert.summary)
 
 
 def _gaps() -> Iterator[str]:
     yield "## What agents leave out\n"
-    yield "Alerts that need a value that your agent does not report ([dialects](dialects.md)) never fire or are less exact.\n"
+    yield "Some alerts need values that your agent may not report ([dialects](dialects.md)).\n"
     yield "| missing | agents | never fire | less exact |"
     yield "|---|---|---|---|"
     for gap in GAPS:
@@ -152,8 +150,8 @@ def _gaps() -> Iterator[str]:
 def _thresholds() -> Iterator[str]:
     yield "## Thresholds\n"
     yield "They are defined in `alerts/thresholds.py`; dashboards draw the same values.\n"
-    yield "| threshold | value | compared with | reason | when to change it | alerts |"
-    yield "|---|---|---|---|---|---|"
+    yield "| threshold | value | compared with | reason; other values | alerts |"
+    yield "|---|---|---|---|---|"
     for name, threshold in thresholds():
         users = [
             alert.name.removeprefix("KafkaQuota")
@@ -161,12 +159,13 @@ def _thresholds() -> Iterator[str]:
             if threshold in alert.thresholds
         ]
         value = f"{threshold.value:g} {threshold.unit}"
-        texts = [threshold.meaning, threshold.reason, threshold.change]
-        yield _row(f"`{name}`", value, *texts, ", ".join(users))
+        why = f"{threshold.reason}; {threshold.change}"
+        yield _row(f"`{name}`", value, threshold.meaning, why, ", ".join(users))
 
 
 def _records() -> Iterator[str]:
     yield "## Recorded series\n"
+    yield "Of an entity on all brokers unless the name begins with another level. Series of utilization and throttle time also have `quota_type`.\n"
     yield "| series | meaning |"
     yield "|---|---|"
     for record in records(Site()):

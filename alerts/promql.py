@@ -2,7 +2,7 @@
 Builders of PromQL.
 
 Each takes and gives text; the doctests show what it renders. They know the
-catalogue, so that a rate of a gauge or a matcher on a label that a family does
+catalog, so that a rate of a gauge or a matcher on a label that a family does
 not have is an error here and not an alert that never fires. Whatever spans more
 than one series is written on lines of its own: people read the rules at night.
 """
@@ -28,7 +28,7 @@ def select(
     The series of a family.
 
     Args:
-        family: From the catalogue.
+        family: From the catalog.
         matchers: As in PromQL: ``quota_type="fetch"``.
         window: A range such as ``5m``.
         offset: How far back.

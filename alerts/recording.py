@@ -32,7 +32,7 @@ def entities(site: Site) -> Iterator[Record]:
     yield Record(
         name=recorded.ENTITY_THROTTLE,
         expr=aggregate("max", site.keys(*QUOTA_LABELS), _by_deciding_quota(site)),
-        meaning="Throttle time above 0 on the worst broker; `quota_type` is the quota that causes it.",
+        meaning="Throttle time above 0, highest of all brokers; `quota_type` is the cause.",
     )
     yield Record(
         name=recorded.ENTITY_UTILIZATION,
@@ -42,25 +42,25 @@ def entities(site: Site) -> Iterator[Record]:
     yield Record(
         name=recorded.ENTITY_HEADROOM,
         expr=operation("1", "-", series(recorded.ENTITY_UTILIZATION)),
-        meaning="Unused share of the limit on the busiest broker; negative above the limit.",
+        meaning="1 - utilization on the busiest broker.",
     )
     yield _total(
         site,
         recorded.ENTITY_PRODUCE,
         catalog.PRODUCE_BYTES_PER_SECOND,
-        "Bytes per second produced, on all brokers.",
+        "Bytes per second produced.",
     )
     yield _total(
         site,
         recorded.ENTITY_FETCH,
         catalog.FETCH_BYTES_PER_SECOND,
-        "Bytes per second fetched, on all brokers.",
+        "Bytes per second fetched.",
     )
     yield _total(
         site,
         recorded.ENTITY_REQUEST,
         catalog.REQUEST_THREADS,
-        "Request time used, in threads, on all brokers.",
+        "Request time in threads.",
     )
     labels = site.keys("user")
     produced = aggregate("sum", labels, series(recorded.ENTITY_PRODUCE))
@@ -75,12 +75,12 @@ def entities(site: Site) -> Iterator[Record]:
     yield Record(
         name=recorded.USER_BYTES,
         expr=aggregate("sum", labels, sides),
-        meaning="Bytes per second produced and fetched by a user with all client ids; an empty user: entities without a user.",
+        meaning="Bytes per second produced and fetched; empty `user`: entities without a user.",
     )
     yield Record(
         name=recorded.CLUSTER_BYTES,
         expr=aggregate("sum", site.keys(), series(recorded.USER_BYTES)),
-        meaning="Bytes per second produced and fetched by all measured clients.",
+        meaning="Bytes per second produced and fetched.",
     )
 
 
@@ -91,12 +91,12 @@ def trends() -> Iterator[Record]:
     yield Record(
         name=recorded.ENTITY_UTILIZATION_RECENT,
         expr=call("avg_over_time", recent),
-        meaning="Average utilization of 30 minutes on the busiest broker; also of entities that left in that time.",
+        meaning="Average utilization of 30 minutes on the busiest broker.",
     )
     yield Record(
         name=recorded.ENTITY_UTILIZATION_PREDICTED,
         expr=in_three_hours(history),
-        meaning="Utilization on the busiest broker in three hours by the trend of the last six; also of entities that left in that time.",
+        meaning="Utilization in three hours by the trend of the last six.",
     )
 
 
@@ -178,14 +178,14 @@ def brokers(site: Site) -> Iterator[Record]:
             grouped(above(series(recorded.BROKER_CAPACITY), 0)),
             site.keys("broker"),
         ),
-        meaning="Share of these threads that clients and the broker use.",
+        meaning="Used share of these threads.",
     )
     yield Record(
         name=recorded.BROKER_DELAY_QUEUE,
         expr=aggregate(
             "max", site.keys("quota_type", "broker"), select(catalog.DELAY_QUEUE_SIZE)
         ),
-        meaning="Connections that the broker has muted, by quota type.",
+        meaning="Muted connections, by `quota_type`.",
     )
     once = aggregate(
         "max",
@@ -195,7 +195,7 @@ def brokers(site: Site) -> Iterator[Record]:
     yield Record(
         name=recorded.BROKER_THROTTLED_RATE,
         expr=aggregate("sum", site.keys("broker"), once),
-        meaning="Throttle time of clients per second: about the number of connections that only wait.",
+        meaning="Throttle time per second: about the number of waiting connections.",
     )
 
 
@@ -209,7 +209,7 @@ def clusters(site: Site) -> Iterator[Record]:
     yield Record(
         name=recorded.CLUSTER_THROTTLED_RATE,
         expr=aggregate("sum", site.keys(), series(recorded.BROKER_THROTTLED_RATE)),
-        meaning="Throttle time of clients per second, on all brokers.",
+        meaning="Throttle time per second.",
     )
     throttled = above(series(recorded.ENTITY_THROTTLE), THROTTLED.value)
     # an entity that is throttled by two quotas counts once
@@ -225,7 +225,7 @@ def clusters(site: Site) -> Iterator[Record]:
             "or",
             none,
         ),
-        meaning=f"Entities throttled by {THROTTLED.value:g} s or more on average, 0 if there are none. For a custom callback: the highest count of a broker and quota type.",
+        meaning=f"Entities throttled by {THROTTLED.value:g} s or more; with a custom callback the highest count of a broker and quota type.",
     )
     yield Record(
         name=recorded.CLUSTER_DELAY_QUEUE,
@@ -234,7 +234,7 @@ def clusters(site: Site) -> Iterator[Record]:
             site.keys("quota_type"),
             series(recorded.BROKER_DELAY_QUEUE),
         ),
-        meaning="Connections that brokers have muted, by quota type.",
+        meaning="Muted connections, by `quota_type`.",
     )
     labels = site.keys("request")
     once = aggregate(
@@ -243,7 +243,7 @@ def clusters(site: Site) -> Iterator[Record]:
     yield Record(
         name=recorded.CLUSTER_REJECTIONS,
         expr=aggregate("sum", labels, once),
-        meaning="Refusals (THROTTLING_QUOTA_EXCEEDED) per second, by request; KRaft counts each twice.",
+        meaning="Refusals per second, by `request`; KRaft counts each twice.",
     )
 
 
@@ -252,17 +252,17 @@ def baselines(site: Site) -> Iterator[Record]:
     yield Record(
         name=recorded.CLUSTER_THROTTLED_BASELINE,
         expr=_usual(site, recorded.CLUSTER_THROTTLED_RATE),
-        meaning="Usual throttle time per second: the highest of the last day's average and the peaks around this time yesterday and a week ago.",
+        meaning="Highest of the last day's average and the peaks around this time yesterday and a week ago.",
     )
     yield Record(
         name=recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE,
         expr=_usual(site, recorded.CLUSTER_THROTTLED_ENTITIES),
-        meaning="Usual number of throttled entities, computed in the same way.",
+        meaning="The same for throttled entities.",
     )
     yield Record(
         name=recorded.CLUSTER_REJECTIONS_BASELINE,
         expr=_over("avg_over_time", recorded.CLUSTER_REJECTIONS, _DAY, _RECENT),
-        meaning="Refusals per second by request, average of the day before.",
+        meaning="Average of the day before.",
     )
 
 
@@ -305,5 +305,5 @@ def jobs(site: Site) -> Iterator[Record]:
     yield Record(
         name=recorded.APP_THROTTLED_RATE,
         expr=aggregate("sum", site.keys("app", "query", "side"), once),
-        meaning="Throttle time of the Kafka clients of a Spark job per second, by query and side.",
+        meaning="Throttle time of a Spark job per second, by `query` and `side`.",
     )

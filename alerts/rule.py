@@ -13,10 +13,10 @@ from .thresholds import Threshold
 ENTITY: Final = (
     "{{ with $labels.user }}user {{ printf `%q` . }}{{ end }}"
     "{{ if and $labels.user $labels.client_id }} with {{ end }}"
-    "{{ with $labels.client_id }}client id {{ printf `%q` . }}{{ end }}"
+    "{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}"
     "{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }}"
 )
-"""A quota entity: its user, its client id, or both."""
+"""A quota entity: its user, its client-id, or both."""
 DURATION: Final = "{{ $value | humanizeDuration }}"
 PERCENT: Final = "{{ $value | humanizePercentage }}"
 BYTES: Final = "{{ $value | humanize }}B/s"
@@ -24,7 +24,7 @@ INTEGER: Final = "{{ $value | printf `%.0f` }}"
 THREE_DIGITS: Final = "{{ $value | printf `%.3g` }}"
 
 ENTITY_LABELS: Final = ("user", "client_id")
-"""One user, client id or pair, on all brokers."""
+"""One user, client-id or pair, on all brokers."""
 QUOTA_LABELS: Final = ("quota_type", *ENTITY_LABELS)
 """One entity under one type of quota."""
 
@@ -83,8 +83,6 @@ class Alert:
     """What happened, with names and numbers, as a template of Prometheus."""
     dashboard: Dashboard
     thresholds: tuple[Threshold, ...] = ()
-    spared: str
-    """What the alert does not fire for, though it looks alike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,7 +54,7 @@ SystemUsers = Annotated[
     str | None,
     typer.Option(
         metavar="REGEX",
-        help="Users and client ids of the platform's own programs, which a default quota should not hold back.",
+        help="Users and client-ids of the platform's own programs, which a default quota should not hold back.",
     ),
 ]
 

@@ -117,7 +117,7 @@ async def build_collection(
     try:
         yield collection
     finally:
-        await _cancelled(tasks)
+        await _canceled(tasks)
         await collection.close()
         if discovery is not None:
             await discovery.close()
@@ -125,7 +125,7 @@ async def build_collection(
             await limits.close()
 
 
-async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+async def _canceled(tasks: Sequence[asyncio.Task[None]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -204,7 +204,7 @@ MaxEntities = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Most pairs of user and client id shown for each quota type (10000); the others are folded into one.",
+        help="Most pairs of user and client-id shown for each quota type (10000); the others are folded into one.",
         rich_help_panel=_NUMBER,
     ),
 ]
@@ -231,7 +231,7 @@ IncludeClientIds = Annotated[
     typer.Option(
         "--include-client-id",
         metavar="RE2",
-        help="Show only client ids that match as a whole; may be repeated.",
+        help="Show only client-ids that match as a whole; may be repeated.",
         rich_help_panel=_NUMBER,
     ),
 ]
@@ -240,7 +240,7 @@ ExcludeClientIds = Annotated[
     typer.Option(
         "--exclude-client-id",
         metavar="RE2",
-        help="Fold client ids that match as a whole; may be repeated.",
+        help="Fold client-ids that match as a whole; may be repeated.",
         rich_help_panel=_NUMBER,
     ),
 ]

@@ -63,7 +63,7 @@ class UsageBar:
 
     Args:
         ratio: what to draw; None for nothing.
-        style: its colour.
+        style: its color.
 
     """
 

@@ -97,7 +97,7 @@ _LONGEST_MS = 100
 
 async def run(simulation: Simulation, clock: Clock) -> None:
     """
-    Keep the simulation going until cancelled.
+    Keep the simulation going until canceled.
 
     Args:
         simulation: what to advance.

@@ -186,7 +186,7 @@ def _of_type(kind: str, name: str, meaning: Meaning) -> Attribute:
 
 
 def _of_entities(kind: QuotaType, name: str, meaning: Meaning) -> Attribute:
-    """An attribute that each user and client id has."""
+    """An attribute that each user and client-id has."""
     attribute = _of_type(kind.group, name, meaning)
     return replace(attribute, quota_type=kind, free=("user", "client-id"))
 

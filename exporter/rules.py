@@ -8,7 +8,7 @@ A pattern is a regular expression, as Java and Python read it, for the text that
 ``domain<type=Produce, user=alice, client-id="a,b"><>byte-rate: 12.5``. Key properties come in the order in which the
 broker wrote them, their values as they are: what ``ObjectName.quote`` quoted stays quoted. In quotes, a backslash stands
 before ``"``, ``\``, ``*``, ``?`` and the n of a line end. A pattern holds no dot, which in Java stops at six kinds of line
-ends, and no repetition that backtracks, which in Java overflows the stack for a client id of some thousand characters.
+ends, and no repetition that backtracks, which in Java overflows the stack for a client-id of some thousand characters.
 """
 
 from __future__ import annotations

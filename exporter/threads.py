@@ -36,7 +36,7 @@ class BlockingCalls:
     """
     The blocking calls of one owner, one at a time.
 
-    A thread cannot be ended: that of a call that was cancelled runs on. Until it ends, further calls are refused, so that
+    A thread cannot be ended: that of a call that was canceled runs on. Until it ends, further calls are refused, so that
     calls that take too long pile up neither threads nor memory.
 
     Args:

@@ -1,4 +1,4 @@
-"""The quota engine of Apache Kafka, in Python, and the catalogue of what is exposed about quotas."""
+"""The quota engine of Apache Kafka, in Python, and the catalog of what is exposed about quotas."""
 
 from .broker_quotas import BrokerQuotas, ClientRequest, Instant
 from .burst_spreading import BurstSpreadingRate

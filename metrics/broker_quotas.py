@@ -164,7 +164,7 @@ class BrokerQuotas:
         Account for a request that no quota applies to.
 
         Those are successful ones among brokers: a follower's Fetch, WriteTxnMarkers, AlterPartition, the Raft APIs and
-        the like; and their errors, unless the cluster authorisation failed.
+        the like; and their errors, unless the cluster authorization failed.
         """
         self._managers.request.maybe_record_exempt(request.thread_time_ns, now.ms)
 

@@ -56,7 +56,7 @@ class ClientQuotaManager:
     makes them, unlimited clients are measured too, sensors live an hour after their last record, a metric of a
     superseded rule stays until then.
 
-    Rules hold decoded names, tags sanitised ones: see `Principal`. Safe for many threads.
+    Rules hold decoded names, tags sanitized ones: see `Principal`. Safe for many threads.
 
     Args:
         registry: where sensors and metrics live; shared by all managers of a process.

@@ -62,7 +62,7 @@ def combine_request(
     Decide for any other response of a client's API, errors included.
 
     The node that a request was forwarded to only reports; the one that forwarded it mutes. A failed cluster
-    authorisation mutes on the spot. The response carries the time as it is, negative ones too.
+    authorization mutes on the spot. The response carries the time as it is, negative ones too.
     """
     if request_ms <= 0 or (forwarded and not cluster_authorization_failed):
         return Decision(response_ms=request_ms)

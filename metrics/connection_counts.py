@@ -11,7 +11,7 @@ class ConnectionCounts:
     """
     The numbers of a broker's open connections, with their limits (Kafka: the other half of `ConnectionQuotas`).
 
-    Not synchronised: `ConnectionQuotas` changes it under its lock. All limits are the largest 32-bit number unless
+    Not synchronized: `ConnectionQuotas` changes it under its lock. All limits are the largest 32-bit number unless
     given.
 
     Args:

@@ -13,7 +13,7 @@ class DelayedClose(Generic[T]):
     Kafka's queue gives out the latest deadline first, so none is closed before the last of all is due: under steady
     refusals, none ever until they stop. A connection is due after its deadline, not at it.
 
-    Not synchronised: an acceptor is one thread.
+    Not synchronized: an acceptor is one thread.
 
     Args:
         earliest_first: close each when it is due, which Kafka does not.

@@ -2,7 +2,7 @@
 Whom a quota is set for: users, client-ids, pairs of both, and their defaults.
 
 Names are decoded everywhere in this module and in `rules`: a user is the principal's name as people
-write it (`CN=app,O=Org`), never Kafka's percent-encoded tag. Only a quota manager sanitises, when it
+write it (`CN=app,O=Org`), never Kafka's percent-encoded tag. Only a quota manager sanitizes, when it
 makes tags for the registry (`principal.Principal`).
 """
 

@@ -7,7 +7,7 @@ MetricsError
 ├── InvalidHierarchy            a sensor meets itself, or another one twice, among its parents
 ├── DuplicateMetric             another sensor owns the name
 ├── NotMeasurable               a gauge was asked for a number
-├── MalformedName               text that is no MBean name, or no sanitised name
+├── MalformedName               text that is no MBean name, or no sanitized name
 ├── MalformedBatch              arrays of records that do not fit each other
 ├── WrongStatistic              a throttle time was asked of a metric that has none
 ├── IllegalMuteTransition       an event that cannot happen to a channel in its state

@@ -31,12 +31,12 @@ class Frequencies(CompoundStat):
 
     Args:
         buckets: how many values are distinguished.
-        min_value: the centre of the first bucket.
-        max_value: the centre of the last bucket.
+        min_value: the center of the first bucket.
+        max_value: the center of the last bucket.
         frequencies: the metrics; one for each bucket, or for some.
 
     Raises:
-        InvalidConfig: fewer than two buckets, more metrics than buckets, or a centre outside the range.
+        InvalidConfig: fewer than two buckets, more metrics than buckets, or a center outside the range.
 
     """
 

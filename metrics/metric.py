@@ -23,7 +23,7 @@ class KafkaMetric(ConfigHolder):
     A registered metric (Kafka: `KafkaMetric`).
 
     Reading takes the metric lock only, which a sensor shares among its metrics, and never the sensor's own:
-    a reporter that synchronises itself cannot deadlock.
+    a reporter that synchronizes itself cannot deadlock.
     """
 
     __slots__ = ("_lock", "gauge", "name", "stat")

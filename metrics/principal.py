@@ -9,7 +9,7 @@ class Principal:
     """
     An authenticated user (Kafka: the principal and `sanitizedUser` of a `Session`).
 
-    The one place where names are sanitised: rules and look-ups use `name`, tags and sensor names use `sanitized`.
+    The one place where names are sanitized: rules and look-ups use `name`, tags and sensor names use `sanitized`.
     Make one per connection, not per request.
 
     Args:
@@ -29,7 +29,7 @@ class Principal:
         Return the principal with the tag `sanitized`, which is kept as it is.
 
         Raises:
-            MalformedName: it is no sanitised name.
+            MalformedName: it is no sanitized name.
 
         """
         principal = Principal(desanitize(sanitized))

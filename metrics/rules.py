@@ -189,7 +189,7 @@ class QuotaRules(RuleTable):
     """
     The rules of one quota type while they are being changed.
 
-    Not synchronised: a quota manager changes it under its write lock, others keep it to one thread.
+    Not synchronized: a quota manager changes it under its write lock, others keep it to one thread.
     """
 
     __slots__ = ("_counts", "_snapshot")

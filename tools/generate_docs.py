@@ -26,18 +26,26 @@ _HEAD = """\
 
 All metrics of `quotascope serve`. `make docs` generates this page from `metrics/catalog/`.
 
-- Names end with the unit: seconds, bytes, ratios, and for request time **threads**: 1 is one thread that is busy all the time, Kafka's 100 percent.
-- A value that a broker does not report is absent. There are no NaN values and no timestamps.
-- `user` and `client_id` are decoded names, empty if the quota does not have that dimension.
-- `broker` is the node id of a broker or controller. Client limits have no `broker`, because each broker applies them on its own.
+- Names that end with `_total` are counters, which start at 0 with the broker or exporter. All others are gauges.
+- Names contain the unit. Request time is in **threads**: 1 is one thread that is busy all the time, Kafka's 100 percent.
+- Rates are over the broker's quota window (default 11 x 1 s); controller mutations and exempt request time over its metrics window (default 2 x 30 s).
+- Throttle times and delays are averages of the last 30 to 60 s, and remain that long after the last throttle.
+- A value that a broker does not report is absent. There are no NaN values and no timestamps. [Dialects](dialects.md) shows which agents report what.
+- *entity* is `user` and `client_id`: decoded names, empty if the quota does not have that dimension.
+- `broker` is the node ID of a broker or controller. Client limits have no `broker`, because they apply on each broker separately.
 - `quota_type` is `produce`, `fetch`, `request` or `controller_mutation`.
-- `level` is the shape of the deciding rule, strongest first: `user_client`, `user_default_client`, `user`, `default_user_client`,
-  `default_user_default_client`, `default_user`, `client`, `default_client`. In `rule_user` and `rule_client_id` a default is `<default>`.
+- *rule* is `level`, `rule_user` and `rule_client_id`; a default is `<default>`. Levels, strongest first: `user_client`, `user_default_client`, `user`,
+  `default_user_client`, `default_user_default_client`, `default_user`, `client`, `default_client`.
 - `direction` is `leader`, `follower` or `alter_log_dirs` for replication, `copy` or `fetch` for remote storage.
 - *tags* are the tags of a [custom quota callback](jmx-exporter.md#custom-quota-callbacks), one label each.
 - `cluster` is a label of every series if it is configured.
-- [Dialects](dialects.md) shows which agents report what.
+- `source` is the MBean and attribute, or the configuration key of Kafka.
 """
+_SHORT = {
+    "*entity*": "`user`, `client_id`",
+    "*rule*": "`level`, `rule_user`, `rule_client_id`",
+}
+"""Labels that many families have in common, in one word."""
 _TITLES = {
     "kafka_quota_": "Kafka's quotas",
     "quotascope_": "The exporter",
@@ -80,14 +88,16 @@ def _prefix(family: Family) -> str:
 
 def _table(group: Iterator[Family], *, sources: bool) -> Iterator[str]:
     """The families as a table; their sources say something only where these are Kafka's."""
-    head = ["family", "type", "labels", "meaning", *(["source"] if sources else [])]
+    head = ["family", "labels", "meaning", *(["source"] if sources else [])]
     yield ""
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * len(head)}"
     for family in group:
-        named = [f"`{label}`" for label in family.labels]
-        labels = ", ".join([*named, "*tags*"] if family.open_labels else named)
-        cells = [f"`{family.name}`", family.type.value, labels, _cell(family.help)]
+        labels = ", ".join(f"`{label}`" for label in family.labels)
+        for short, meant in _SHORT.items():
+            labels = labels.replace(meant, short)
+        labels += ", *tags*" if family.open_labels else ""
+        cells = [f"`{family.name}`", labels, _cell(family.help)]
         if sources:
             cells.append(_cell(family.source))
         yield f"| {' | '.join(cells)} |"

@@ -69,7 +69,6 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         description=f"Clients get {THREE_DIGITS} s of throttle time in every second, as if that many connections did nothing but wait: at least {SPIKE_FACTOR.value:g} times as much as is usual at this time, and at least {SPIKE_ENTITIES.value:g} clients are hit.",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(SPIKE, SPIKE_FACTOR, SPIKE_ENTITIES),
-        spared="Nightly jobs and busy Mondays, which are in the baseline; single clients; Kafka's averages after the last throttle. Silent in the first half hour of data.",
     )
     entities = series(recorded.CLUSTER_THROTTLED_ENTITIES)
     unusual = _unusual(
@@ -91,7 +90,6 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         description=f"{INTEGER} clients are throttled at the same time: more than {MANY_ENTITIES_FACTOR.value:g} times as many as is usual at this time. The cause is more likely a changed limit or a slow broker than the clients.",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(MANY_ENTITIES, MANY_ENTITIES_FACTOR),
-        spared="Clusters that throttle dozens of clients every day; Kafka's averages after the last throttle.",
     )
 
 
@@ -136,7 +134,6 @@ def busy(site: Site) -> Iterator[Alert]:
         description=f"Broker {{{{ $labels.broker }}}} has muted {INTEGER} connections because of {{{{ $labels.quota_type }}}} quotas, and half an hour ago far fewer.",
         dashboard=Dashboard.BROKERS,
         thresholds=(DELAY_QUEUE, DELAY_QUEUE_GROWTH),
-        spared="Waves of minutes; long but steady queues; the first 40 minutes of data.",
     )
     yield Alert(
         name="KafkaQuotaRequestTimeNearCapacity",
@@ -150,7 +147,6 @@ def busy(site: Site) -> Iterator[Alert]:
         description=f"The threads of broker {{{{ $labels.broker }}}} that serve requests have been busy for {PERCENT} of their time, for more than 15 minutes: all clients get slower, throttled or not.",
         dashboard=Dashboard.BROKERS,
         thresholds=(REQUEST_CAPACITY,),
-        spared="Peaks of minutes. Silent without a request quota, because brokers then do not measure request time.",
     )
     share = operation(
         series(recorded.BROKER_EXEMPT),
@@ -170,7 +166,6 @@ def busy(site: Site) -> Iterator[Alert]:
         description=f"Replication and other work between brokers takes {PERCENT} of the threads of broker {{{{ $labels.broker }}}}: no quota of clients can free them.",
         dashboard=Dashboard.BROKERS,
         thresholds=(EXEMPT_CAPACITY,),
-        spared="A broker that catches up after a restart.",
     )
 
 
@@ -194,7 +189,6 @@ def connections(site: Site) -> Iterator[Alert]:
         description=f"Listener {{{{ $labels.listener }}}} of broker {{{{ $labels.broker }}}} waits {DURATION} on average before it accepts the next connection: all clients that connect there wait, whichever of them opens most.",
         dashboard=Dashboard.BROKERS,
         thresholds=(CONNECTION_THROTTLE,),
-        spared="The minutes after a restart.",
     )
     refusing = above(
         select(catalog.IP_CONNECTION_THROTTLE_SECONDS), IP_CONNECTION_THROTTLE.value
@@ -211,7 +205,6 @@ def connections(site: Site) -> Iterator[Alert]:
         description=f"Listener {{{{ $labels.listener }}}} of broker {{{{ $labels.broker }}}} has refused connections of some addresses for more than 15 minutes, each after {DURATION}: they open more than their limit allows.",
         dashboard=Dashboard.BROKERS,
         thresholds=(IP_CONNECTION_THROTTLE,),
-        spared="A program that restarts.",
     )
 
 
@@ -240,7 +233,6 @@ def replication(site: Site) -> Iterator[Alert]:
         description=f"{INTEGER} brokers have limited the replication of throttled replicas ({{{{ $labels.direction }}}}) for a day: most likely a reassignment ended without `--verify`, which takes the throttle off. Replicas that fall behind may never catch up.",
         dashboard=Dashboard.BROKERS,
         thresholds=(REPLICATION_DAY,),
-        spared="Reassignments of some hours; the limit between log directories.",
     )
 
 
@@ -259,5 +251,4 @@ def configuration(site: Site) -> Iterator[Alert]:
         summary="A quota was set, changed or removed.",
         description="Limits of {{ $labels.quota_key }} were changed within the last 10 minutes. The exporter's log has the old and the new values.",
         dashboard=Dashboard.OVERVIEW,
-        spared="A restart of the exporter.",
     )

@@ -81,7 +81,6 @@ def throttled(site: Site) -> Iterator[Alert]:
         description=f"Requests of {ENTITY} to create, extend or delete topics have been delayed for more than 15 minutes, by {DURATION} on average: it wants more partition mutations than its quota.",
         dashboard=Dashboard.MUTATIONS,
         thresholds=(MUTATION_THROTTLED,),
-        spared="A single large request.",
     )
     yield Alert(
         name="KafkaQuotaThrottleBeyondClientTimeout",
@@ -102,7 +101,6 @@ def throttled(site: Site) -> Iterator[Alert]:
         description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after {CLIENT_TIMEOUT.value:g} s: producers may lose records, consumers may leave their group.",
         dashboard=Dashboard.ENTITY,
         thresholds=(CLIENT_TIMEOUT,),
-        spared="A single long throttle; request quotas, which throttle for at most one second by default.",
     )
 
 
@@ -127,7 +125,6 @@ def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
         description=f"{what} of {ENTITY} have been delayed for more than 15 minutes, by {DURATION} on average: it wants more than its {quota_type} quota.",
         dashboard=Dashboard.ENTITY,
         thresholds=(THROTTLED, PERSISTENT),
-        spared="Bursts below half of the limit; Kafka's averages after the last throttle; the controller mutation quota.",
     )
 
 
@@ -149,7 +146,6 @@ def near_limit(site: Site) -> Iterator[Alert]:
         description=f"In the last half hour {ENTITY} used {PERCENT} of its {{{{ $labels.quota_type }}}} quota on its busiest broker: its next peak will be throttled.",
         dashboard=Dashboard.ENTITY,
         thresholds=(NEAR_LIMIT,),
-        spared="Peaks within half an hour; clients that left or have no limit.",
     )
     trend = above(series(recorded.ENTITY_UTILIZATION_PREDICTED), 1)
     here = series(recorded.ENTITY_UTILIZATION)
@@ -172,7 +168,6 @@ def near_limit(site: Site) -> Iterator[Alert]:
         description=f"By the trend of the last six hours, {ENTITY} will use {PERCENT} of its {{{{ $labels.quota_type }}}} quota in three hours' time.",
         dashboard=Dashboard.ENTITY,
         thresholds=(PREDICTION, NEAR_LIMIT),
-        spared="Clients known for less than four hours; small values; clients that are near the limit already.",
     )
 
 
@@ -198,7 +193,6 @@ def mutations(site: Site) -> Iterator[Alert]:
         description=f"The token bucket of {ENTITY} for partition mutations was in debt for {PERCENT} of the last 15 minutes: its requests to create, extend or delete topics are refused or delayed.",
         dashboard=Dashboard.MUTATIONS,
         thresholds=(TOKENS_DEBT,),
-        spared="One large request; clients without a limit; a controller that stepped down.",
     )
     rejections = series(recorded.CLUSTER_REJECTIONS)
     usual = operation(
@@ -219,7 +213,6 @@ def mutations(site: Site) -> Iterator[Alert]:
         description=f"{THREE_DIGITS} requests {{{{ $labels.request }}}} per second are answered with THROTTLING_QUOTA_EXCEEDED, more than {REJECTIONS_FACTOR.value:g} times as many as yesterday (KRaft counts each twice): a client repeats them without waiting.",
         dashboard=Dashboard.MUTATIONS,
         thresholds=(REJECTIONS, REJECTIONS_FACTOR),
-        spared="Clients that wait between attempts; refusals that happen every day.",
     )
 
 
@@ -249,7 +242,6 @@ def traffic(site: Site) -> Iterator[Alert]:
         description=f"With {BYTES}, {ENTITY} has more than {HEAVY_SHARE.value:.0%} of the cluster's traffic, and no {{{{ $labels.quota_type }}}} limit: if its traffic doubles, all clients slow down.",
         dashboard=Dashboard.ENTITY,
         thresholds=(HEAVY_BYTES, HEAVY_SHARE),
-        spared="Times when limits cannot be read; custom callbacks; the overflow entity; clusters with little traffic.",
     )
     amount = series(recorded.USER_BYTES, 'user!=""', _ONE_BY_ONE)
     share = above(grouped(_share_of_cluster(site, amount)), PROXY_SHARE.value)
@@ -271,7 +263,6 @@ def traffic(site: Site) -> Iterator[Alert]:
         description=f"User {{{{ printf `%q` $labels.user }}}} has {PERCENT} of the measured traffic. If it stands for many applications, such as behind a proxy, one quota holds all of them back together.",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(PROXY_SHARE, HEAVY_BYTES, PROXY_USERS),
-        spared="Clusters with one or two users, or little traffic.",
     )
     waiting = above(series(recorded.ENTITY_THROTTLE), SYSTEM_THROTTLED.value)
     by_default = aggregate(
@@ -289,7 +280,6 @@ def traffic(site: Site) -> Iterator[Alert]:
         description=f"Requests of {ENTITY} are delayed by {DURATION} on average. It looks like a part of the platform, and its {{{{ $labels.quota_type }}}} limit comes from a default rule.",
         dashboard=Dashboard.ENTITY,
         thresholds=(SYSTEM_THROTTLED,),
-        spared="Programs with a rule of their own.",
     )
 
 

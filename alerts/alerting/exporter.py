@@ -45,7 +45,6 @@ def reads(site: Site) -> Iterator[Alert]:
         wait="10m",
         summary="No quotascope exporter of a cluster can be scraped.",
         description="There are no series of quotascope: either it does not run, or Prometheus cannot reach it. Until it does, no other alert on quotas can fire.",
-        spared="A restart of the exporter; one of two exporters down. A cluster that was taken down resolves after a day.",
     )
     down = compare(select(catalog.SOURCE_UP), "==", 0)
     yield _alert(
@@ -56,7 +55,6 @@ def reads(site: Site) -> Iterator[Alert]:
         wait="10m",
         summary="quotascope cannot read a broker or controller.",
         description="The exporter {{ $labels.instance }} has not been able to read {{ $labels.source }} for 10 minutes: clients that are throttled there are unknown.",
-        spared="A restart of the broker.",
     )
     old = above(
         aggregate("max", site.keys("instance"), select(catalog.LIMITS_AGE_SECONDS)),
@@ -78,7 +76,6 @@ def reads(site: Site) -> Iterator[Alert]:
         summary="quotascope cannot read the configured quotas.",
         description="The exporter {{ $labels.instance }} could not read the configured quotas from Kafka's Admin API for many minutes: limits, rules and utilization are old or missing.",
         thresholds=(LIMITS_AGE,),
-        spared="Single failures; exporters without the Admin API.",
     )
     labels = site.keys("instance", "broker")
     differing = aggregate("max", labels, select(catalog.UTILIZATION_DISAGREEMENTS))
@@ -90,7 +87,6 @@ def reads(site: Site) -> Iterator[Alert]:
         wait="30m",
         summary="A broker and quotascope do not agree on how much of a quota is used.",
         description=f"For {INTEGER} clients broker {{{{ $labels.broker }}}} reports another utilization than the exporter {{{{ $labels.instance }}}} computes: one of the two has old limits.",
-        spared="The minutes after a change of limits; brokers without KIP-1373.",
     )
 
 
@@ -106,7 +102,6 @@ def shows(site: Site) -> Iterator[Alert]:
         summary="quotascope shows old numbers.",
         description=f"The numbers that the exporter {{{{ $labels.instance }}}} shows are {DURATION} old: its collections do not end.",
         thresholds=(SNAPSHOT_AGE,),
-        spared="Single slow collections.",
     )
     none = compare(
         aggregate(
@@ -126,7 +121,6 @@ def shows(site: Site) -> Iterator[Alert]:
         wait="1h",
         summary="quotascope reads the brokers, but finds no client under a quota.",
         description="For an hour the exporter {{ $labels.instance }} has found no client that is measured against a quota: Kafka measures clients only when a quota of that kind is configured.",
-        spared="Brokers that cannot be read (another alert); clusters that are quiet for less than an hour.",
     )
     overflow = select(catalog.SERIES_DROPPED, 'reason="overflow"')
     yield _alert(
@@ -137,7 +131,6 @@ def shows(site: Site) -> Iterator[Alert]:
         wait="15m",
         summary="quotascope sees more clients than it may show.",
         description=f"The exporter {{{{ $labels.instance }}}} folds clients into one, because there are more than its limit allows: {INTEGER} series are not shown one by one, and no alert names these clients.",
-        spared="Names, idle clients and details that you chose to leave out.",
     )
     detected = above(
         aggregate("max", site.keys("broker"), select(catalog.CALLBACK_DETECTED)), 0
@@ -152,7 +145,6 @@ def shows(site: Site) -> Iterator[Alert]:
         keep="1h",
         summary="Brokers decide about quotas by their own code.",
         description=f"{INTEGER} brokers have a client.quota.callback.class: what Kafka's configured quotas say is not what they enforce, so limits and utilization are not shown for its clients.",
-        spared="Nothing. While it fires, alerts on limits are silent.",
     )
 
 
@@ -170,7 +162,6 @@ def around(site: Site) -> Iterator[Alert]:
         summary="quotascope cannot find out which brokers there are.",
         description="The exporter {{ $labels.instance }} repeatedly failed to discover brokers ({{ $labels.discovery }}): new ones are not read, and removed ones are still expected.",
         thresholds=(DISCOVERY_FAILURES,),
-        spared="Single failures.",
     )
 
     def grown(outcome: str) -> str:
@@ -187,7 +178,6 @@ def around(site: Site) -> Iterator[Alert]:
         wait="5m",
         summary="quotascope cannot push to the OpenTelemetry collector.",
         description="For a quarter of an hour no push of the exporter {{ $labels.instance }} has arrived: what reads quotas from the collector is blind. What Prometheus scrapes is not touched.",
-        spared="Single failures; exporters that do not push.",
     )
     good = select(catalog.CONFIG_LAST_RELOAD_SUCCESSFUL)
     yield _alert(
@@ -198,5 +188,4 @@ def around(site: Site) -> Iterator[Alert]:
         wait="5m",
         summary="quotascope works with an old configuration.",
         description="The exporter {{ $labels.instance }} could not use its configuration when it read it again: the previous one stays in force, and a restart would fail.",
-        spared="A mistake that is corrected within minutes; changed files without a reload.",
     )

@@ -31,7 +31,6 @@ def jobs(site: Site) -> Iterator[Alert]:
         summary="A Spark job is held back by Kafka's quotas.",
         description=f"{_JOB} waits for {THREE_DIGITS} s in every second because of Kafka's quotas (side: {{{{ $labels.side }}}}): as many of its tasks do nothing else.",
         thresholds=(SPARK_THROTTLED,),
-        spared="Bursts at the start of a batch.",
     )
     labels = site.keys("app", "cause")
     grown = increase(
@@ -49,7 +48,6 @@ def jobs(site: Site) -> Iterator[Alert]:
         summary="Tasks of a Spark job are repeated because of Kafka's quotas.",
         description=f"About {INTEGER} task attempts of Spark job {{{{ printf `%q` $labels.app }}}} were repeated within 30 minutes because of a quota ({{{{ $labels.cause }}}}): a task that fails too often ends its job.",
         thresholds=(SPARK_RETRIES,),
-        spared="Single failures; failures with other causes.",
     )
     silent = above(
         aggregate(
@@ -74,7 +72,6 @@ def jobs(site: Site) -> Iterator[Alert]:
         summary="A streaming query stands still while Kafka throttles it.",
         description=f"{_JOB} has reported no progress for {DURATION}, and Kafka's quotas made it wait in the last 10 minutes.",
         thresholds=(SPARK_STALLED,),
-        spared="Queries that stand still without throttles.",
     )
 
 

@@ -39,7 +39,7 @@ def remove(
     running: RunningExporter,
     read: SourceOptions,
 ) -> None:
-    """Remove quotas of a user, a client id, a pair, an address or a default: what changes, and for whom."""
+    """Remove quotas of a user, a client-id, a pair, an address or a default: what changes, and for whom."""
     from quotascope.quotas import without
 
     from .change import alter

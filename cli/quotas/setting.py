@@ -65,7 +65,7 @@ def set_(
     running: RunningExporter,
     read: SourceOptions,
 ) -> None:
-    """Set quotas of a user, a client id, a pair, an address or a default: what changes, and for whom."""
+    """Set quotas of a user, a client-id, a pair, an address or a default: what changes, and for whom."""
     from quotascope.quotas import altered, merged, read_quotas
 
     from .change import alter
@@ -101,7 +101,7 @@ def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]
     entity = whom.entity() if whom.named else QuotaEntity(DEFAULT)
     refuse_principal(entity)
     if not isinstance(entity, QuotaEntity):
-        raise typer.BadParameter("--measure-only is for users and client ids")
+        raise typer.BadParameter("--measure-only is for users and client-ids")
     if any("=" in key for key in keys):
         raise typer.BadParameter("--measure-only chooses the values: name keys only")
 

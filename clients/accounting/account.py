@@ -85,7 +85,7 @@ class ThrottleAccount:
         """
         The counts of one client, which are shown from now on, as zeros at first.
 
-        Clients with the same user, client id and side are counted as one, as a quota does. Raises `ValueError` for another side
+        Clients with the same user, client-id and side are counted as one, as a quota does. Raises `ValueError` for another side
         than read, write and admin.
         """
         if side not in _SIDES:
@@ -98,7 +98,7 @@ class ThrottleAccount:
         self.client(*totals.client).add(totals)
 
     def totals(self) -> tuple[ClientTotals, ...]:
-        """The counts of each client so far, sorted by user, client id and side."""
+        """The counts of each client so far, sorted by user, client-id and side."""
         with self._lock:
             clients = [self._clients[client] for client in sorted(self._clients)]
         return tuple(each.totals for each in clients)

@@ -8,7 +8,7 @@ Side = Literal["read", "write", "admin"]
 """What a client is for: a consumer reads, a producer writes."""
 
 OVERFLOW = "__overflow__"
-"""User and client id of what is counted for all clients that came too late to be counted one by one."""
+"""User and client-id of what is counted for all clients that came too late to be counted one by one."""
 
 
 class Client(NamedTuple):

@@ -1,4 +1,4 @@
-"""The families of the catalogue out of what was counted."""
+"""The families of the catalog out of what was counted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ READINGS: Final = (
     ),
     ClientReading(CLIENT_ADMIN_QUOTA_RETRIES, _retries),
 )
-"""Every family of a client, in the order of the catalogue."""
+"""Every family of a client, in the order of the catalog."""
 
 
 def _encodable(text: str) -> str:

@@ -75,7 +75,7 @@ class Reloader:
         self._wanted.set()
 
     async def run(self, exporter: Swappable) -> None:
-        """Reload whenever that is requested, until cancelled."""
+        """Reload whenever that is requested, until canceled."""
         while True:
             await self._wanted.wait()
             self._wanted.clear()

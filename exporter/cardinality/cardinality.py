@@ -41,7 +41,7 @@ class Cardinality:
     In this order: names that are excluded, identities that have been idle for long, identities beyond the
     cap, details of those far from their limit. What is excluded or beyond the cap is folded into one
     entity for each node and quota type. The numbers of what is shown are not touched. Only the cap concerns entities of
-    custom quota callbacks: their tags are no users and client ids, and their limits are not known. ``maxima``: there is sampling,
+    custom quota callbacks: their tags are no users and client-ids, and their limits are not known. ``maxima``: there is sampling,
     and its maxima are series, too.
     """
 

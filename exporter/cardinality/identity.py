@@ -1,4 +1,4 @@
-"""Entities as a user thinks of them: the same user and client id, or the same tags, on all nodes."""
+"""Entities as a user thinks of them: the same user and client-id, or the same tags, on all nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mask = NDArray[np.bool_]
 """By row, by identity or by number, as documented."""
 Ints = NDArray[np.intp]
 Name = tuple[str, ...]
-"""User and client id, or tags."""
+"""User and client-id, or tags."""
 
 HOLD_SECONDS: Final = 300.0
 """How long what was decided of an identity holds against what would change it soon again."""

@@ -165,7 +165,7 @@ class Collection:
 async def unless(
     expired: asyncio.Event, *work: Coroutine[object, object, object]
 ) -> None:
-    """Wait for all of these, or until the event is set; what is not done then is cancelled. Raises what they raise."""
+    """Wait for all of these, or until the event is set; what is not done then is canceled. Raises what they raise."""
     tasks = list(map(asyncio.ensure_future, work))
     end = asyncio.ensure_future(expired.wait())
     everything = asyncio.gather(*tasks)

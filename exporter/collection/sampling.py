@@ -52,7 +52,7 @@ class Sampler:
         clock: Callable[[], float] | None = None,
         pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Sample until cancelled. ``clock`` gives a steady time in seconds, the loop's when None."""
+        """Sample until canceled. ``clock`` gives a steady time in seconds, the loop's when None."""
         now = clock or asyncio.get_running_loop().time
         due = now() + self._every_seconds
         while True:

@@ -142,7 +142,7 @@ class CardinalityConfig(Section):
     max_entities: int = Field(
         default=10_000,
         ge=1,
-        description="Most pairs of user and client id that are shown for each quota type, and most entities of custom quota callbacks for each. The others are folded into `__overflow__`, so that sums stay true.",
+        description="Most pairs of user and client-id that are shown for each quota type, and most entities of custom quota callbacks for each. The others are folded into `__overflow__`, so that sums stay true.",
     )
     include_users: Patterns = Field(
         default=(),
@@ -152,10 +152,10 @@ class CardinalityConfig(Section):
         default=(), description="Do not show these users, included or not."
     )
     include_client_ids: Patterns = Field(
-        default=(), description="The same for client ids."
+        default=(), description="The same for client-ids."
     )
     exclude_client_ids: Patterns = Field(
-        default=(), description="The same for client ids."
+        default=(), description="The same for client-ids."
     )
     excluded: Excluded = Field(
         default=Excluded.OVERFLOW,

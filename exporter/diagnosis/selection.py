@@ -30,7 +30,7 @@ class Order(StrEnum):
     DELAY = "delay"
     """Throttle time."""
     NAME = "name"
-    """User, then client id."""
+    """User, then client-id."""
     USAGE = "usage"
     """Amounts have the unit of their quota type: one type after the other."""
     LIMIT = "limit"

@@ -68,7 +68,7 @@ class Discovery:
     async def run(
         self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
-        """Look until cancelled."""
+        """Look until canceled."""
 
         async def follow(finder: Finder) -> None:
             while True:

@@ -32,7 +32,7 @@ class PerEntity:
     values: Values
     """All numbers at once; read in ``rows`` only."""
     shared: bool = False
-    """Whether the nodes share one series for each user and client id: that of the first of them that has a value."""
+    """Whether the nodes share one series for each user and client-id: that of the first of them that has a value."""
     by_rule: bool = False
     """Whether labels depend on the rule that decides, which may change while the entity stays."""
 

@@ -44,7 +44,7 @@ class ColumnMeaning(NamedTuple):
 
     attribute: Attribute
     tags: tuple[QuotaType, str, str] | None
-    """The entity on its node: quota type, decoded user and client id, empty where absent; None for a number of the node."""
+    """The entity on its node: quota type, decoded user and client-id, empty where absent; None for a number of the node."""
     about: str
     """The request, listener, address, direction or quota type of a number of the node; empty for the node itself."""
     callback: tuple[QuotaType, tuple[tuple[str, str], ...]] | None = None

@@ -196,7 +196,7 @@ class RecentRows:
         return (self._seen > -np.inf).tobytes(), tuple(self._left)
 
     def clients(self) -> Iterator[tuple[str, str]]:
-        """User and client id of each entity that was seen, also of those that left."""
+        """User and client-id of each entity that was seen, also of those that left."""
         for row in np.flatnonzero(self._seen > -np.inf).tolist():
             entity: Entity = self._layout.entities[row]
             yield entity.user, entity.client_id

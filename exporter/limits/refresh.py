@@ -76,7 +76,7 @@ class LimitsRefresh:
     async def run(
         self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
-        """Refresh until cancelled, with a pause after each read."""
+        """Refresh until canceled, with a pause after each read."""
         while True:
             await self.refresh()
             await pause(self._interval_seconds)

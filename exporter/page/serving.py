@@ -66,7 +66,7 @@ class Pages:
             router.add_get(f"/-/{file}", partial(_asset, text, kind))
 
     async def follow(self, every_seconds: float = STEP_SECONDS / 3) -> None:
-        """Remember the utilization of each snapshot, for the last minutes; until cancelled."""
+        """Remember the utilization of each snapshot, for the last minutes; until canceled."""
         while True:
             await asyncio.sleep(every_seconds)
             await self.in_turn(lambda: None)

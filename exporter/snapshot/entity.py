@@ -47,7 +47,7 @@ class Entity:
     user: str
     """Decoded user name; empty when the quota does not distinguish users."""
     client_id: str
-    """Client id; empty when the quota does not distinguish clients."""
+    """Client-id; empty when the quota does not distinguish clients."""
     resolution: Resolution | None = None
     """The configured rule that decides, ``NO_RULE`` when none applies, None when the rules are unknown."""
     limit: float | None = None
@@ -55,7 +55,7 @@ class Entity:
     burst_tokens: float | None = None
     """Controller mutations under a limit only: size of the bucket."""
     tags: tuple[str, ...] | None = None
-    """Of a custom quota callback instead of user and client id: values in the order of the callback's labels. None for Kafka's own quotas."""
+    """Of a custom quota callback instead of user and client-id: values in the order of the callback's labels. None for Kafka's own quotas."""
     stands_in: bool = False
     """Whether it stands for entities that are folded, to keep the number of series in bounds."""
     serial: int = field(default_factory=_serials.__next__, compare=False, repr=False)

@@ -46,7 +46,7 @@ class Layout:
     """
     The entities of a snapshot by row. Never changed once made.
 
-    Rows are sorted as the text is: entities of Kafka's own quotas by quota type, user, client id and node; then those of a
+    Rows are sorted as the text is: entities of Kafka's own quotas by quota type, user, client-id and node; then those of a
     custom quota callback by node, quota type and tags. As long as neither the entities nor their limits change, snapshots
     share one layout: whatever was derived from it may be kept under its identity. What is kept by row for longer goes from
     one layout to another by ``rows_in``.

@@ -171,7 +171,7 @@ class Folds:
     """
     What is not shown one by one, to keep the number of series in bounds.
 
-    Entities are counted by node: one user and client id on two nodes are two.
+    Entities are counted by node: one user and client-id on two nodes are two.
     """
 
     overflow: int = 0
@@ -183,7 +183,7 @@ class Folds:
     series_dropped: Mapping[str, int] = field(default_factory=dict)
     """By reason: ``overflow``, ``excluded``, ``idle``, ``detail``."""
     crowded: Mapping[QuotaType, int] = field(default_factory=dict)
-    """How many pairs of user and client id there are, where there are more than may be shown."""
+    """How many pairs of user and client-id there are, where there are more than may be shown."""
     max_entities: int = 0
     """How many of them may be shown for each quota type; 0 when nothing was folded."""
 

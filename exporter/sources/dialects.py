@@ -287,7 +287,7 @@ JMX_DEFAULT: Final = TextDialect(
 
 # Strimzi's metrics-reporter, a plugin of the broker that needs no JMX
 #
-# Names are made of Kafka's group and name in lower case, labels are Kafka's tags as they are: client ids are not quoted,
+# Names are made of Kafka's group and name in lower case, labels are Kafka's tags as they are: client-ids are not quoted,
 # and a tag without a value is an empty label.
 
 _STRIMZI_PLACES: Final = _places(each for each in ATTRIBUTES if each.domain == SERVER)

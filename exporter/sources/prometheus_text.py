@@ -160,7 +160,7 @@ class TextReader:
         self._factors = factor_of and [factor_of(each) for each in layout.columns]
 
     def _remark(self, page: str) -> str | None:
-        """Which name holds a user or client id, beside entities that could be read. Raises ``SourceUnreadable`` when there are none."""
+        """Which name holds a user or client-id, beside entities that could be read. Raises ``SourceUnreadable`` when there are none."""
         mangled = MANGLED_NAME.search(page)
         if mangled is None:
             return None
@@ -196,7 +196,7 @@ _EXEMPLAR: Final = " # "
 MOST_LINES: Final = 1_000_000
 """Of a page: 64 MiB of an agent's own lines are 700,000."""
 MOST_LINE_CHARACTERS: Final = 1 << 20
-"""Of a sample: user and client id have 32 kB each, which quoting and escaping can make six times as long."""
+"""Of a sample: user and client-id have 32 kB each, which quoting and escaping can make six times as long."""
 _PIECE_BYTES: Final = 1 << 20
 
 

@@ -22,7 +22,7 @@ class Source(Protocol):
     """
     Reads one broker or controller. A new dialect is one more implementation.
 
-    ``read`` raises a ``SourceError`` and nothing else; it may be cancelled at any
+    ``read`` raises a ``SourceError`` and nothing else; it may be canceled at any
     time when the deadline of a scrape has passed.
     """
 

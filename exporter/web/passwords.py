@@ -136,7 +136,7 @@ class _Turns:
             await mine.turn
             yield
         finally:
-            if mine in self._waiting:  # cancelled
+            if mine in self._waiting:  # canceled
                 self._waiting.remove(mine)
             elif not mine.turn.cancelled() and mine.turn.exception() is None:
                 self._checking = False
@@ -165,7 +165,7 @@ class _Turns:
     def _refuse(self, among: list[_Attempt]) -> None:
         chosen = among[self._pick(len(among))]
         self._waiting.remove(chosen)
-        if not chosen.turn.done():  # else cancelled just now
+        if not chosen.turn.done():  # else canceled just now
             chosen.turn.set_exception(TooManyLogins())
 
     def _next(self) -> None:

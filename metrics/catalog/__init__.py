@@ -16,7 +16,7 @@ from . import (
     callback,
     clients,
     limits,
-    neighbours,
+    neighbors,
     node,
     own,
     push,
@@ -53,7 +53,7 @@ from .limits import (
     UTILIZATION,
     UTILIZATION_MAX,
 )
-from .neighbours import (
+from .neighbors import (
     BROKER_CONNECTION_LIMIT,
     BROKER_CONNECTIONS_PER_SECOND,
     IP_CONNECTION_LIMIT,
@@ -257,7 +257,7 @@ __all__ = [
 
 def families() -> Iterator[Family]:
     """What the exporter shows, in the order in which it does."""
-    for module in (usage, limits, callback, rules, node, neighbours, own, push):
+    for module in (usage, limits, callback, rules, node, neighbors, own, push):
         yield from _declared(module)
 
 

@@ -15,43 +15,43 @@ def _open(name: str, text: str, unit: str, source: str, *labels: str) -> Family:
 
 CALLBACK_PRODUCE_BYTES_PER_SECOND = _open(
     "kafka_quota_callback_produce_bytes_per_second",
-    "Bytes per second produced under the tags of a custom quota callback, over the broker's quota window (default 11 x 1 s).",
+    "Bytes per second produced under the tags of a custom quota callback.",
     "bytes/s",
-    "kafka.server:type=Produce byte-rate under other tags than user and client-id",
+    "kafka.server:type=Produce byte-rate",
 )
 
 CALLBACK_FETCH_BYTES_PER_SECOND = _open(
     "kafka_quota_callback_fetch_bytes_per_second",
-    "Bytes per second fetched under the tags of a custom quota callback, over the broker's quota window (default 11 x 1 s); negative after unrecorded fetches.",
+    "Bytes per second fetched under the tags of a custom quota callback; can be negative.",
     "bytes/s",
-    "kafka.server:type=Fetch byte-rate under other tags than user and client-id",
+    "kafka.server:type=Fetch byte-rate",
 )
 
 CALLBACK_REQUEST_THREADS = _open(
     "kafka_quota_callback_request_threads",
-    "Request time used under the tags of a custom quota callback, in threads busy all the time, over the broker's quota window (default 11 x 1 s).",
+    "Request time used under the tags of a custom quota callback, in threads.",
     "threads",
-    "kafka.server:type=Request request-time / 100 under other tags than user and client-id",
+    "kafka.server:type=Request request-time",
 )
 
 CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND = _open(
     "kafka_quota_callback_controller_mutations_per_second",
-    "Partitions created, added or deleted per second under the tags of a custom quota callback, over the controller's metrics window (default 2 x 30 s).",
+    "Controller mutations per second under the tags of a custom quota callback.",
     "mutations/s",
-    "kafka.server:type=ControllerMutation mutation-rate under other tags than user and client-id",
+    "kafka.server:type=ControllerMutation mutation-rate",
 )
 
 CALLBACK_THROTTLE_TIME_SECONDS = _open(
     "kafka_quota_callback_throttle_time_seconds",
-    "Average of the throttles of the last 30 to 60 s under the tags of a custom quota callback, 0 when there were none; it lingers after the last one. Nothing where the agent leaves the column out, nor for controller mutations under KRaft.",
+    "Average throttle time under the tags of a custom quota callback, 0 without throttles; absent where Kafka or the agent does not report it.",
     "seconds",
-    "throttle-time / 1000 under other tags than user and client-id, NaN becomes 0 but for controller mutations; a missing column is nothing",
+    "kafka.server:type=* throttle-time",
     "quota_type",
 )
 
 CALLBACK_DETECTED = gauge(
     "quotascope_callback_detected",
-    "1 when this node leaves quotas to a custom callback, by its configuration or by the tags of its beans, else 0: limits and rules are then unknown. Absent where its settings are unknown and its beans show none.",
+    "1 if the node uses a custom quota callback, so that limits and rules are unknown, else 0; absent if that is unknown.",
     ("broker",),
     "",
     "client.quota.callback.class, and key properties other than user and client-id",

@@ -6,7 +6,7 @@ from .family import LIMIT_LABELS, RULE_LABELS, TYPED_USAGE_LABELS, USAGE_LABELS,
 
 PRODUCE_LIMIT = gauge(
     "kafka_quota_produce_limit_bytes_per_second",
-    "Produce limit in force for this quota entity on each broker. Absent when unlimited.",
+    "Produce limit of this quota entity on each broker; absent when unlimited.",
     LIMIT_LABELS,
     "bytes/s",
     "producer_byte_rate",
@@ -14,7 +14,7 @@ PRODUCE_LIMIT = gauge(
 
 FETCH_LIMIT = gauge(
     "kafka_quota_fetch_limit_bytes_per_second",
-    "Fetch limit in force for this quota entity on each broker. Absent when unlimited.",
+    "Fetch limit of this quota entity on each broker; absent when unlimited.",
     LIMIT_LABELS,
     "bytes/s",
     "consumer_byte_rate",
@@ -22,15 +22,15 @@ FETCH_LIMIT = gauge(
 
 REQUEST_LIMIT = gauge(
     "kafka_quota_request_limit_threads",
-    "Request time limit in force for this quota entity on each broker, in threads. Absent when unlimited.",
+    "Request time limit of this quota entity on each broker, in threads; absent when unlimited.",
     LIMIT_LABELS,
     "threads",
-    "request_percentage / 100",
+    "request_percentage",
 )
 
 CONTROLLER_MUTATION_LIMIT = gauge(
     "kafka_quota_controller_mutation_limit_per_second",
-    "Limit of partition mutations in force for this quota entity. Absent when unlimited.",
+    "Limit of controller mutations of this quota entity; absent when unlimited.",
     LIMIT_LABELS,
     "mutations/s",
     "controller_mutation_rate",
@@ -46,15 +46,15 @@ CONTROLLER_MUTATION_BURST = gauge(
 
 RULE_INFO = gauge(
     "kafka_quota_rule_info",
-    "Always 1: the configured rule that decides for this quota entity.",
+    "Always 1: the quota rule that applies to this quota entity.",
     ("quota_type", *LIMIT_LABELS, *RULE_LABELS),
     "",
-    "precedence of the configured quotas",
+    "computed",
 )
 
 UTILIZATION = gauge(
     "kafka_quota_utilization_ratio",
-    "Usage divided by limit on this broker: 1 is the limit.",
+    "Usage / limit on this broker: 1 is the limit.",
     TYPED_USAGE_LABELS,
     "ratio",
     "computed",
@@ -62,18 +62,18 @@ UTILIZATION = gauge(
 
 REPORTED_UTILIZATION = gauge(
     "kafka_quota_reported_utilization_ratio",
-    "Usage divided by limit as the broker itself reports it: 1 is the limit. Only from brokers with KIP-1373; absent when unlimited.",
+    "Usage / limit as the broker reports it (KIP-1373); absent when unlimited.",
     TYPED_USAGE_LABELS,
     "ratio",
-    "quota-utilization / 100",
+    "quota-utilization",
 )
 
 UTILIZATION_MAX = gauge(
     "kafka_quota_utilization_max_ratio",
-    "Greatest utilization of the last minute (collection.sample_window_seconds), the same for every scraper. Only with sampling between scrapes.",
+    "Highest utilization within collection.sample_window_seconds; absent without sampling.",
     TYPED_USAGE_LABELS,
     "ratio",
-    "computed from samples",
+    "computed",
 )
 
 BURST_USED = gauge(
@@ -86,16 +86,16 @@ BURST_USED = gauge(
 
 BURST_USED_MAX = gauge(
     "kafka_quota_controller_mutation_burst_used_max_ratio",
-    "Greatest used part of the burst in the last minute (collection.sample_window_seconds), the same for every scraper: above 1 the bucket was in debt. Only with sampling between scrapes.",
+    "Highest used part of the burst within collection.sample_window_seconds: above 1 is debt; absent without sampling.",
     USAGE_LABELS,
     "ratio",
-    "computed from samples",
+    "computed",
 )
 
 THROTTLE_CAUSE_INFO = gauge(
     "kafka_quota_throttle_cause_info",
-    "Always 1, inferred: own, controller_mutation for a request throttle that a controller mutation quota put there, or unknown where nothing about its client says which of the two.",
+    "Always 1: the inferred cause of the throttle, own, controller_mutation (on a request throttle) or unknown.",
     (*TYPED_USAGE_LABELS, "cause"),
     "",
-    "inferred from throttle time, request time and the controller's tokens",
+    "computed",
 )

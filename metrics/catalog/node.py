@@ -6,7 +6,7 @@ from .family import counter, gauge
 
 DELAY_QUEUE_SIZE = gauge(
     "kafka_quota_delay_queue_size",
-    "Connections muted right now by this kind of quota.",
+    "Connections that the broker has muted for this quota type now.",
     ("quota_type", "broker"),
     "connections",
     "queue-size",
@@ -14,18 +14,18 @@ DELAY_QUEUE_SIZE = gauge(
 
 DELAY_QUEUE_SIZE_MAX = gauge(
     "kafka_quota_delay_queue_size_max",
-    "Most connections that were muted at once by this kind of quota in the last minute (collection.sample_window_seconds), the same for every scraper. Only with sampling between scrapes.",
+    "Most connections muted at once for this quota type within collection.sample_window_seconds; absent without sampling.",
     ("quota_type", "broker"),
     "connections",
-    "samples of queue-size",
+    "queue-size",
 )
 
 EXEMPT_REQUEST_THREADS = gauge(
     "kafka_quota_exempt_request_threads",
-    "Request time that no quota counts, in threads, over the broker's metrics window (default 2 x 30 s).",
+    "Request time that no quota counts, in threads.",
     ("broker",),
     "threads",
-    "kafka.server:type=Request exempt-request-time / 100",
+    "kafka.server:type=Request exempt-request-time",
 )
 
 REQUEST_CAPACITY_THREADS = gauge(
@@ -38,26 +38,26 @@ REQUEST_CAPACITY_THREADS = gauge(
 
 REQUEST_THROTTLED_SECONDS = counter(
     "kafka_quota_request_throttled_seconds_total",
-    "Seconds of throttle time that responses reported since the broker started, by request, as Kafka's own bean counts them. Absent for CreateTopics, CreatePartitions and DeleteTopics while Kafka's is 0, as under KRaft, where it stays 0 although clients wait.",
+    "Throttle time in responses since the broker started, by request; absent for topic requests under KRaft, where Kafka does not count it.",
     ("broker", "request"),
     "seconds",
-    "kafka.network:type=RequestMetrics,name=ThrottleTimeMs Mean x Count / 1000, FetchConsumer and FetchFollower left out",
+    "kafka.network:type=RequestMetrics,name=ThrottleTimeMs",
 )
 
 THROTTLING_ERRORS = counter(
     "kafka_quota_throttling_errors_total",
-    "Responses with THROTTLING_QUOTA_EXCEEDED (error 89) since the node started, by request. KRaft counts each twice: on the broker and on the controller.",
+    "Responses with error 89 (THROTTLING_QUOTA_EXCEEDED) since the node started, by request; KRaft counts each twice, on broker and controller.",
     ("broker", "request"),
     "errors",
-    "kafka.network:type=RequestMetrics,name=ErrorsPerSec,error=THROTTLING_QUOTA_EXCEEDED Count",
+    "kafka.network:type=RequestMetrics,name=ErrorsPerSec,error=THROTTLING_QUOTA_EXCEEDED",
 )
 
 CONTROLLER_EVENT_QUEUE_SECONDS = counter(
     "kafka_quota_controller_event_queue_seconds_total",
-    "Time that events of the active controller waited to be handled, since it started: what to watch when choosing a mutation quota (KIP-599).",
+    "Time that events waited in the queue of the active controller since it started.",
     ("broker",),
     "seconds",
-    "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs Mean x Count / 1000",
+    "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs",
 )
 
 CONTROLLER_EVENTS = counter(
@@ -65,12 +65,12 @@ CONTROLLER_EVENTS = counter(
     "Events that the active controller handled since it started.",
     ("broker",),
     "events",
-    "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs Count",
+    "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs",
 )
 
 STALE_ENTITIES = gauge(
     "kafka_quota_stale_entities",
-    "Entities left out because no rule in force would record them: left over from earlier rules or an earlier controller.",
+    "Entities of earlier rules or of an earlier controller, which are left out.",
     ("quota_type", "broker"),
     "entities",
     "computed",
@@ -78,7 +78,7 @@ STALE_ENTITIES = gauge(
 
 UTILIZATION_DISAGREEMENTS = gauge(
     "quotascope_utilization_disagreements",
-    "Entities for which the utilization that the broker reports differs from the computed one by more than 2 points and 2 percent: the limits here or there are out of date. Only from brokers with KIP-1373.",
+    "Entities whose reported and computed utilization differ by more than 2 points and 2 percent, because limits are out of date; absent without KIP-1373.",
     ("broker",),
     "entities",
     "quota-utilization / 100, compared with usage divided by limit",

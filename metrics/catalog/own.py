@@ -6,7 +6,7 @@ from .family import counter, gauge
 
 SOURCE_UP = gauge(
     "quotascope_source_up",
-    "1 when the last read of this source succeeded, else 0.",
+    "1 if the last read of this source succeeded, else 0.",
     ("source",),
     "",
     "the last collection",
@@ -14,7 +14,7 @@ SOURCE_UP = gauge(
 
 SOURCE_DURATION_SECONDS = gauge(
     "quotascope_source_duration_seconds",
-    "How long the last read of this source took.",
+    "Duration of the last read of this source.",
     ("source",),
     "seconds",
     "the last collection",
@@ -22,7 +22,7 @@ SOURCE_DURATION_SECONDS = gauge(
 
 SOURCE_READINGS = gauge(
     "quotascope_source_readings",
-    "Numbers that the last successful read of this source gave.",
+    "Values in the last successful read of this source.",
     ("source",),
     "readings",
     "the last collection",
@@ -30,7 +30,7 @@ SOURCE_READINGS = gauge(
 
 SOURCE_AGE_SECONDS = gauge(
     "quotascope_source_age_seconds",
-    "How long ago the numbers shown of this source were asked for. A source that takes longer than a scrape can wait is read in the background; after 120 s its numbers are no longer shown. Absent while the source is down.",
+    "Age of the values that are shown of this source, at most 120 s; absent while the source is down.",
     ("source",),
     "seconds",
     "the last read that succeeded",
@@ -38,7 +38,7 @@ SOURCE_AGE_SECONDS = gauge(
 
 SOURCE_STAND_BY = gauge(
     "quotascope_source_stand_by",
-    "Always 1: this source answers for the node, but another source of it is in use. It is read every 60 s, and takes over when that one fails.",
+    "Always 1: another source of this node is in use, and this one takes over when that fails.",
     ("source", "broker"),
     "",
     "the discovery",
@@ -46,7 +46,7 @@ SOURCE_STAND_BY = gauge(
 
 SOURCE_DIALECT_INFO = gauge(
     "quotascope_source_dialect_info",
-    "Always 1: how this source is spoken to.",
+    "Always 1: the dialect of this source.",
     ("source", "dialect"),
     "",
     "configuration",
@@ -54,7 +54,7 @@ SOURCE_DIALECT_INFO = gauge(
 
 DISCOVERED_SOURCES = gauge(
     "quotascope_discovered_sources",
-    "Nodes that the last successful look of this discovery found. Only with discovery.",
+    "Nodes that the last successful discovery found; absent without discovery.",
     ("discovery",),
     "sources",
     "the last look",
@@ -62,7 +62,7 @@ DISCOVERED_SOURCES = gauge(
 
 DISCOVERY_ERRORS = counter(
     "quotascope_discovery_errors_total",
-    "Looks of this discovery that failed wholly or in part since this exporter started; what was found before stays. Only with discovery.",
+    "Discoveries that failed wholly or in part, after which earlier nodes stay in use; absent without discovery.",
     ("discovery",),
     "errors",
     "the discovery",
@@ -70,7 +70,7 @@ DISCOVERY_ERRORS = counter(
 
 SAMPLES = counter(
     "quotascope_samples_total",
-    "Samples taken between scrapes since this exporter started. Only with sampling.",
+    "Samples taken between scrapes; absent without sampling.",
     (),
     "samples",
     "the sampler",
@@ -78,7 +78,7 @@ SAMPLES = counter(
 
 SAMPLES_MISSED = counter(
     "quotascope_samples_missed_total",
-    "Samples that were due while an earlier one was still under way. Only with sampling.",
+    "Samples left out because an earlier one was still running; absent without sampling.",
     (),
     "samples",
     "the sampler",
@@ -86,7 +86,7 @@ SAMPLES_MISSED = counter(
 
 LIMITS_AGE_SECONDS = gauge(
     "quotascope_limits_age_seconds",
-    "Age of the configured limits that were joined. Absent until they were read once.",
+    "Age of the configured limits in use; absent until they are read.",
     (),
     "seconds",
     "the last successful read of the limits",
@@ -94,7 +94,7 @@ LIMITS_AGE_SECONDS = gauge(
 
 LIMITS_REFRESH_ERRORS = counter(
     "quotascope_limits_refresh_errors_total",
-    "Failed reads of the configured limits since this exporter started, and parts of other reads that failed, such as the settings of one broker.",
+    "Reads of the configured limits that failed wholly or in part.",
     (),
     "errors",
     "the limits reader",
@@ -102,7 +102,7 @@ LIMITS_REFRESH_ERRORS = counter(
 
 CONFIG_LAST_RELOAD_SUCCESSFUL = gauge(
     "quotascope_config_last_reload_successful",
-    "1 when the configuration could be used when it was last read, else 0; then the one before is in force. Only of `quotascope serve`.",
+    "1 if the last read of the configuration succeeded, 0 if the one before stays in use; only in `quotascope serve`.",
     (),
     "",
     "the last start or SIGHUP",
@@ -110,7 +110,7 @@ CONFIG_LAST_RELOAD_SUCCESSFUL = gauge(
 
 CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = gauge(
     "quotascope_config_last_reload_success_timestamp_seconds",
-    "When the configuration in force was read, in Unix time. Only of `quotascope serve`.",
+    "Unix time at which the configuration in use was read; only in `quotascope serve`.",
     (),
     "seconds",
     "the last start or SIGHUP",
@@ -118,7 +118,7 @@ CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = gauge(
 
 BACKGROUND_RESTARTS = counter(
     "quotascope_background_restarts_total",
-    "How often a task beside the answers failed and began again 10 s later since this exporter started: a defect of quotascope; the log has the traceback.",
+    "Restarts of a background task after a defect of quotascope, whose traceback is in the log.",
     ("task",),
     "restarts",
     "discovery, limits, samples and trails, as far as they run",
@@ -126,7 +126,7 @@ BACKGROUND_RESTARTS = counter(
 
 SNAPSHOT_AGE_SECONDS = gauge(
     "quotascope_snapshot_age_seconds",
-    "Age of the numbers shown.",
+    "Age of the values that are shown.",
     (),
     "seconds",
     "the last collection",
@@ -134,7 +134,7 @@ SNAPSHOT_AGE_SECONDS = gauge(
 
 ENTITIES = gauge(
     "quotascope_entities",
-    "Quota entities of all nodes by what became of them: exported, folded into one for being too many (overflow) or for their names (excluded), left out as idle, or stale.",
+    "Quota entities of all nodes by state: exported, overflow (beyond the cap), excluded (by name), idle or stale.",
     ("state",),
     "entities",
     "the last collection",
@@ -142,7 +142,7 @@ ENTITIES = gauge(
 
 SERIES_DROPPED = gauge(
     "quotascope_series_dropped",
-    "Series that are not shown: of entities that are folded (overflow, excluded) or idle, and those that only entities near their limit have (detail).",
+    "Series left out, by reason: overflow, excluded, idle or detail (of entities far from their limit).",
     ("reason",),
     "series",
     "the last collection",

@@ -6,7 +6,7 @@ from .family import counter
 
 OTLP_EXPORTS = counter(
     "quotascope_otlp_exports_total",
-    "Pushes over OTLP by outcome: success, partial when the receiver rejected some points, or failure. Only when one is configured.",
+    "Pushes over OTLP by outcome: success, partial (some points rejected) or failure; absent without OTLP.",
     ("outcome",),
     "exports",
     "the receiver's answers",
@@ -14,7 +14,7 @@ OTLP_EXPORTS = counter(
 
 OTLP_POINTS = counter(
     "quotascope_otlp_points_total",
-    "Points pushed over OTLP: accepted, rejected by a receiver that took others, or lost because it was not reached or refused the request. Only when a push is configured.",
+    "Points pushed over OTLP by outcome: accepted, rejected or lost; absent without OTLP.",
     ("outcome",),
     "points",
     "the receiver's answers",

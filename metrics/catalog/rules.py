@@ -6,7 +6,7 @@ from .family import RULE_LABELS, counter, gauge
 
 RULE_PRODUCE_LIMIT = gauge(
     "kafka_quota_rule_produce_limit_bytes_per_second",
-    "Configured produce limit of this rule, used or not.",
+    "Configured produce limit of this quota rule, used or not.",
     RULE_LABELS,
     "bytes/s",
     "producer_byte_rate",
@@ -14,7 +14,7 @@ RULE_PRODUCE_LIMIT = gauge(
 
 RULE_FETCH_LIMIT = gauge(
     "kafka_quota_rule_fetch_limit_bytes_per_second",
-    "Configured fetch limit of this rule, used or not.",
+    "Configured fetch limit of this quota rule, used or not.",
     RULE_LABELS,
     "bytes/s",
     "consumer_byte_rate",
@@ -22,15 +22,15 @@ RULE_FETCH_LIMIT = gauge(
 
 RULE_REQUEST_LIMIT = gauge(
     "kafka_quota_rule_request_limit_threads",
-    "Configured request time limit of this rule in threads, used or not.",
+    "Configured request time limit of this quota rule in threads, used or not.",
     RULE_LABELS,
     "threads",
-    "request_percentage / 100",
+    "request_percentage",
 )
 
 RULE_CONTROLLER_MUTATION_LIMIT = gauge(
     "kafka_quota_rule_controller_mutation_limit_per_second",
-    "Configured limit of partition mutations of this rule, used or not.",
+    "Configured limit of controller mutations of this quota rule, used or not.",
     RULE_LABELS,
     "mutations/s",
     "controller_mutation_rate",
@@ -38,7 +38,7 @@ RULE_CONTROLLER_MUTATION_LIMIT = gauge(
 
 RULE_CONNECTION_LIMIT = gauge(
     "kafka_quota_rule_connection_limit_per_second",
-    "Configured limit of new connections of this IP address, used or not; the default rule has the ip <default>.",
+    "Configured limit of new connections per second of this IP address (<default>: of all others), used or not.",
     ("ip",),
     "connections/s",
     "connection_creation_rate",
@@ -46,7 +46,7 @@ RULE_CONNECTION_LIMIT = gauge(
 
 RULES = gauge(
     "kafka_quota_rules",
-    "Number of configured rules.",
+    "Number of configured quota rules.",
     ("quota_key",),
     "rules",
     "DescribeClientQuotas",
@@ -54,7 +54,7 @@ RULES = gauge(
 
 LIMIT_CHANGES = counter(
     "quotascope_limit_changes_total",
-    "Configured limits that were set, changed or removed since this exporter started. Absent where the Admin API is not configured.",
+    "Configured limits that were set, changed or removed; absent without the Admin API.",
     ("quota_key",),
     "changes",
     "two successive reads of DescribeClientQuotas",

@@ -38,7 +38,7 @@ UCUM: Final[Mapping[str, str]] = {
     "starts": "{start}",
     "threads": "{thread}",
 }
-"""By the words of the catalogue. Families with values of 0 and 1 only have no unit: "1" is for ratios."""
+"""By the words of the catalog. Families with values of 0 and 1 only have no unit: "1" is for ratios."""
 
 
 def ucum(family: Family) -> str:

@@ -6,7 +6,7 @@ from .family import TYPED_USAGE_LABELS, USAGE_LABELS, counter, gauge
 
 PRODUCE_BYTES_PER_SECOND = gauge(
     "kafka_quota_produce_bytes_per_second",
-    "Bytes per second produced under this quota entity, over the broker's quota window (default 11 x 1 s).",
+    "Bytes per second produced by this quota entity.",
     USAGE_LABELS,
     "bytes/s",
     "kafka.server:type=Produce byte-rate",
@@ -14,7 +14,7 @@ PRODUCE_BYTES_PER_SECOND = gauge(
 
 FETCH_BYTES_PER_SECOND = gauge(
     "kafka_quota_fetch_bytes_per_second",
-    "Bytes per second fetched under this quota entity, over the broker's quota window (default 11 x 1 s); negative after unrecorded fetches.",
+    "Bytes per second fetched by this quota entity; can be negative.",
     USAGE_LABELS,
     "bytes/s",
     "kafka.server:type=Fetch byte-rate",
@@ -22,15 +22,15 @@ FETCH_BYTES_PER_SECOND = gauge(
 
 REQUEST_THREADS = gauge(
     "kafka_quota_request_threads",
-    "Request time used under this quota entity, in threads busy all the time, over the broker's quota window (default 11 x 1 s).",
+    "Request time used by this quota entity, in threads.",
     USAGE_LABELS,
     "threads",
-    "kafka.server:type=Request request-time / 100",
+    "kafka.server:type=Request request-time",
 )
 
 CONTROLLER_MUTATIONS_PER_SECOND = gauge(
     "kafka_quota_controller_mutations_per_second",
-    "Partitions created, added or deleted per second under this quota entity, over the controller's metrics window (default 2 x 30 s).",
+    "Controller mutations (partitions created, added or deleted) per second of this quota entity.",
     USAGE_LABELS,
     "mutations/s",
     "kafka.server:type=ControllerMutation mutation-rate",
@@ -38,7 +38,7 @@ CONTROLLER_MUTATIONS_PER_SECOND = gauge(
 
 CONTROLLER_MUTATION_TOKENS = gauge(
     "kafka_quota_controller_mutation_tokens",
-    "Mutations still allowed at once; negative while further ones are refused. Absent without a limit.",
+    "Controller mutations that are still allowed at once; negative while further ones are refused, absent without a limit.",
     USAGE_LABELS,
     "mutations",
     "kafka.server:type=ControllerMutation tokens",
@@ -46,32 +46,32 @@ CONTROLLER_MUTATION_TOKENS = gauge(
 
 THROTTLE_TIME_SECONDS = gauge(
     "kafka_quota_throttle_time_seconds",
-    "Average of the throttles of the last 30 to 60 s, 0 when there were none; it lingers after the last one. Nothing where the agent leaves the column out, nor for controller mutations under KRaft, which no node measures: the broker that forwards their requests counts the delay as one of request time.",
+    "Average throttle time, 0 without throttles; absent if the agent does not report it, and for controller mutations under KRaft, where a broker reports it under request.",
     TYPED_USAGE_LABELS,
     "seconds",
-    "throttle-time / 1000, NaN becomes 0 but for controller mutations; a missing column is nothing",
+    "kafka.server:type=* throttle-time",
 )
 
 THROTTLED_SECONDS = counter(
     "kafka_quota_throttled_seconds_total",
-    "Seconds of throttle time imposed on this quota entity. Only where the quotascope engine enforces.",
+    "Throttle time imposed on this quota entity; only with an embedded quotascope engine.",
     TYPED_USAGE_LABELS,
     "seconds",
-    "throttle-time-total / 1000 of an embedded engine",
+    "embedded engine",
 )
 
 THROTTLED_REQUESTS = counter(
     "kafka_quota_throttled_requests_total",
-    "Requests of this quota entity that were throttled. Only where the quotascope engine enforces.",
+    "Requests of this quota entity that were throttled; only with an embedded quotascope engine.",
     TYPED_USAGE_LABELS,
     "requests",
-    "throttle-count of an embedded engine",
+    "embedded engine",
 )
 
 REJECTED_MUTATIONS = counter(
     "kafka_quota_rejected_mutations_total",
-    "Mutations refused with THROTTLING_QUOTA_EXCEEDED (error 89). Only where the quotascope engine enforces.",
+    "Controller mutations refused with error 89 (THROTTLING_QUOTA_EXCEEDED); only with an embedded quotascope engine.",
     USAGE_LABELS,
     "mutations",
-    "rejection-count of an embedded engine",
+    "embedded engine",
 )

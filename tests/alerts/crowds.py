@@ -16,8 +16,8 @@ def crowds(cases: Sequence[Case]) -> Iterator[Case]:
     """
     Each case that fires, amid all that never do.
 
-    A join that forgot a label would take what belongs to a neighbour. A case is moved to another
-    cluster, to other users and to other client ids of the same user, as far as its ``alone`` does not
+    A join that forgot a label would take what belongs to a neighbor. A case is moved to another
+    cluster, to other users and to other client-ids of the same user, as far as its ``alone`` does not
     name these: it may be silent only where nothing else is, or at another time.
     """
     silent = [case for case in cases if not case.fires]

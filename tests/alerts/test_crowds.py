@@ -20,7 +20,7 @@ CROWDS = {
 
 @pytest.mark.real
 @pytest.mark.parametrize("subject", CROWDS)
-def test_neighbours_change_nothing(subject: str, tmp_path: Path) -> None:
+def test_neighbors_change_nothing(subject: str, tmp_path: Path) -> None:
     """What fires alone fires amid others, too, and nothing else does."""
     first, *others = CROWDS[subject]
     said = try_case(first, tmp_path, *others)
@@ -40,7 +40,7 @@ def test_neighbours_change_nothing(subject: str, tmp_path: Path) -> None:
 def test_a_join_that_forgets_a_label_is_found(
     subject: str, label: str, tmp_path: Path
 ) -> None:
-    """Without a label in its joins, the alert takes its neighbours' values for its own."""
+    """Without a label in its joins, the alert takes its neighbors' values for its own."""
     assert _without(subject, label, CROWDS[subject], tmp_path) != ""
 
 

@@ -50,12 +50,17 @@ def test_every_alert_has_a_runbook_and_the_other_way_round() -> None:
 
 @pytest.mark.parametrize("name", RUNBOOKS)
 def test_runbook_is_complete(name: str) -> None:
-    """Title, the four parts in their order, each with text, a query or a command to begin with, and nothing left open."""
+    """Title, the four parts in order, what it does not fire for, a query or a command to begin with, and nothing left open."""
     text = RUNBOOKS[name]
     assert text.startswith(f"# {name}\n")
     assert tuple(re.findall(r"^## (.+)$", text, re.MULTILINE)) == HEADINGS
     parts = re.split(r"^## .+$", text, flags=re.MULTILINE)[1:]
     assert all(part.strip() for part in parts)
+    meaning = " ".join(parts[HEADINGS.index("Meaning")].split())
+    assert (
+        " The alert does not fire " in meaning
+        or "alerts on limits are silent" in meaning
+    )
     assert [*blocks(parts[HEADINGS.index("Diagnosis")])]
     assert not re.search(r"TODO|TBD|FIXME|XXX", text)
     assert {block.language for block in blocks(text)} <= {"sh", "promql"}

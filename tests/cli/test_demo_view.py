@@ -27,7 +27,7 @@ async def test_somebody_is_shown_as_throttled_within_five_seconds() -> None:
 
 
 async def test_the_table_agrees_with_the_metrics() -> None:
-    """Utilisation, throttle time and total in the terminal are those that Prometheus reads."""
+    """Utilization, throttle time and total in the terminal are those that Prometheus reads."""
     snapshot = await demo_after(20)
     metrics = Renderer().render(snapshot, snapshot.taken_at).decode()
     labels = 'broker="1",client_id="notebook",quota_type="fetch",user="dana"'

@@ -37,7 +37,7 @@ def test_no_name_moves_the_cursor(user: str, client_id: str) -> None:
 
 @pytest.mark.parametrize("name", ["[bold red]x[/]", "[link=http://evil]x"])
 def test_markup_is_text(name: str) -> None:
-    """Rich would make colours and links of it."""
+    """Rich would make colors and links of it."""
     assert name in printed(name, "")
 
 

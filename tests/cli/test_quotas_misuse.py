@@ -53,7 +53,7 @@ def test_help_of_diff_ends_well(
         (["set", "--default-ip", "--file", "f"], "--file takes neither"),
         (["set", "--file", "f", "--measure-only"], "--file takes neither"),
         (["set", "a=1", "--measure-only"], "--measure-only chooses the values"),
-        (["set", "--measure-only", "--default-ip"], "for users and client ids"),
+        (["set", "--measure-only", "--default-ip"], "for users and client-ids"),
         (["set", "a=1", "--user", "User:alice"], "principal alone: 'alice'"),
         (["set", "--measure-only", "--user", "User:al"], "principal alone: 'al'"),
         (["remove", "--user", "a"], "say which quotas"),

@@ -24,7 +24,7 @@ def console(file: io.StringIO, **environment: str) -> Console:
 
 
 def test_redraws_only_terminals() -> None:
-    """A file or pipe is not drawn over, not even where colours are forced, nor is a terminal without a cursor."""
+    """A file or pipe is not drawn over, not even where colors are forced, nor is a terminal without a cursor."""
     assert can_redraw(console(Terminal(), TERM="xterm"))
     assert not can_redraw(console(Terminal(), TERM="dumb"))
     assert not can_redraw(console(io.StringIO(), FORCE_COLOR="1"))

@@ -57,7 +57,7 @@ def test_narrow_terminals_show_less(width: int, columns: set[str]) -> None:
 
 
 def test_row_at_100_columns() -> None:
-    """The usual terminal shows entity, usage, limit, utilisation, rule and throttle in one line."""
+    """The usual terminal shows entity, usage, limit, utilization, rule and throttle in one line."""
     row = usage_of(
         "etl",
         "spark",

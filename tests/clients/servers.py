@@ -5,11 +5,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Behaviour = Callable[[socket.socket], object]
+Behavior = Callable[[socket.socket], object]
 
 
 @contextmanager
-def server(behave: Behaviour) -> Iterator[str]:
+def server(behave: Behavior) -> Iterator[str]:
     """`host:port` of a server that does this with every connection and then closes it."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=_serve, args=(listening, behave))
@@ -21,7 +21,7 @@ def server(behave: Behaviour) -> Iterator[str]:
             thread.join()
 
 
-def _serve(listening: socket.socket, behave: Behaviour) -> None:
+def _serve(listening: socket.socket, behave: Behavior) -> None:
     while True:
         try:
             connection, _ = listening.accept()
@@ -34,7 +34,7 @@ def _serve(listening: socket.socket, behave: Behaviour) -> None:
                 continue
 
 
-def answering(answer: bytes) -> Behaviour:
+def answering(answer: bytes) -> Behavior:
     """Reads one request and answers with these bytes."""
 
     def behave(connection: socket.socket) -> None:

@@ -15,7 +15,7 @@ from quotascope.clients import (
 )
 from quotascope.clients.diagnosis import diagnose
 
-from .servers import Behaviour, answering, closed_port, server
+from .servers import Behavior, answering, closed_port, server
 
 COMPLAINT = "socket disconnected"
 
@@ -94,7 +94,7 @@ def sized(body: bytes) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
-def in_turn(*answers: bytes) -> Behaviour:
+def in_turn(*answers: bytes) -> Behavior:
     """Reads a request before each of these answers, then closes the connection."""
 
     def behave(opened: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""docs/clients.md: its examples run, and its table is the catalogue's."""
+"""docs/clients.md: its examples run, and its table is the catalog's."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ from quotascope.metrics.catalog import client_families
 PAGE = Path(__file__).parents[2] / "docs" / "clients.md"
 
 
-def test_the_table_is_the_catalogues() -> None:
+def test_the_table_is_the_catalogs() -> None:
     """Every family, with its type, labels and meaning."""
     text = PAGE.read_text(encoding="utf-8")
     rows = re.findall(r"^\| `kafka_client_.*$", text, re.MULTILINE)

@@ -157,14 +157,14 @@ def _who(step: Fields) -> tuple[Principal, str]:
     try:
         return Principal.from_sanitized(user), client_id
     except MalformedName as error:
-        raise Malformed(f"'user' is no sanitised name: {error}") from None
+        raise Malformed(f"'user' is no sanitized name: {error}") from None
 
 
 def _decoded(user: str) -> str:
     try:
         return desanitize(user)
     except MalformedName as error:
-        raise Malformed(f"'user' is no sanitised name: {error}") from None
+        raise Malformed(f"'user' is no sanitized name: {error}") from None
 
 
 def _named(name: str | None) -> str | DefaultType | None:

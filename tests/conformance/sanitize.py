@@ -9,7 +9,7 @@ from quotascope.metrics import desanitize, mbean_name, sanitize
 
 
 class SanitizeRunner(Runner):
-    """Sanitises users and names MBeans."""
+    """Sanitizes users and names MBeans."""
 
     def op_sanitize(self, step: Fields) -> None:
         """Percent-encode."""

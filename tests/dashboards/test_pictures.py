@@ -35,7 +35,7 @@ def test_every_dashboard_is_drawn(dashboards: dict[str, dict[str, Any]]) -> None
 
 
 def test_no_answer_is_shown_as_such(dashboards: dict[str, dict[str, Any]]) -> None:
-    """Grey, not green."""
+    """Gray, not green."""
 
     class Silent(Answers):
         def _ask(self, *_: Any) -> list[dict[str, Any]]:

@@ -251,7 +251,7 @@ def test_pause(due_in_ms: int, pause: int) -> None:
     assert pause_ms(due_in_ms) == pause
 
 
-async def test_runs_until_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_runs_until_canceled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clients work as the clock goes on, without a break, until somebody ends it."""
     simulation = Simulation(START_MS)
     ticks = count(START_MS, 10)

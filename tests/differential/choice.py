@@ -25,7 +25,7 @@ HOSTILE = (
     "👩‍💻",
     "~!'()",
 )
-"""Names that need sanitising, quoting or care."""
+"""Names that need sanitizing, quoting or care."""
 
 
 T = TypeVar("T")

@@ -54,7 +54,7 @@ class Shape:
     high: float
     settings: Settings
     of: tuple[float, ...]
-    """The percentiles, or the centres."""
+    """The percentiles, or the centers."""
     temper: Temper
 
 
@@ -138,12 +138,12 @@ def shape(choice: Choice) -> Shape:
         low=high if upside_down else low,
         high=low if upside_down else high,
         settings=settings(choice),
-        of=_centres(choice, bins, low, high) if kind == FREQUENCIES else PERCENTS,
+        of=_centers(choice, bins, low, high) if kind == FREQUENCIES else PERCENTS,
         temper=temper(choice),
     )
 
 
-def _centres(choice: Choice, bins: int, low: float, high: float) -> tuple[float, ...]:
+def _centers(choice: Choice, bins: int, low: float, high: float) -> tuple[float, ...]:
     count = choice.integer(0, min(bins, 5))
     shares = (choice.integer(0, bins) / bins for _ in range(count))
     return tuple(min(high, low + share * (high - low)) for share in shares)

@@ -148,9 +148,9 @@ NAMES = Subject(
 
 def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
     """
-    Any text that UTF-8 can carry is sanitised, quoted, and made a bean's name of as Kafka does, and read back as Java does.
+    Any text that UTF-8 can carry is sanitized, quoted, and made a bean's name of as Kafka does, and read back as Java does.
 
-    Left out are escapes that no sanitiser writes, `%+a` and digits of other scripts, which Java reads by accident. Names with
+    Left out are escapes that no sanitizer writes, `%+a` and digits of other scripts, which Java reads by accident. Names with
     patterns count as malformed: they name no bean.
     """
     drive_shrinkable(kafka, budget, NAMES, budget.shrinkable(SHARE))

@@ -156,7 +156,7 @@ class ScriptedSource:
         self.asked = asyncio.Event()
         """Set by each read."""
         self.reads = 0
-        self.cancelled = 0
+        self.canceled = 0
         self.closed = 0
 
     async def read(self) -> BeanTable:
@@ -166,7 +166,7 @@ class ScriptedSource:
         try:
             await self.answers.wait()
         except asyncio.CancelledError:
-            self.cancelled += 1
+            self.canceled += 1
             raise
         if self.error is not None:
             raise self.error

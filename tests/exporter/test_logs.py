@@ -81,7 +81,7 @@ def test_long_values_are_cut() -> None:
 
 
 def test_auto_is_human_on_a_terminal_and_logfmt_elsewhere() -> None:
-    """A person reads colours, a log collector reads keys."""
+    """A person reads colors, a log collector reads keys."""
     terminal = Terminal()
     configure_logs(LogConfig(), terminal)
     structlog.get_logger().info("hello")

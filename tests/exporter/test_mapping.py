@@ -165,8 +165,8 @@ def test_every_quota_type_has_its_usage_and_throttle() -> None:
         assert (found.meaning, found.quota_type) == (Meaning.THROTTLE_TIME, quota_type)
 
 
-def test_every_family_is_in_the_catalogue_and_used_for_one_meaning() -> None:
-    """The table and the catalogue cannot drift apart."""
+def test_every_family_is_in_the_catalog_and_used_for_one_meaning() -> None:
+    """The table and the catalog cannot drift apart."""
     known = set(map(id, catalog.families()))
     meanings: dict[str, set[Meaning]] = {}
     for attribute in ATTRIBUTES:

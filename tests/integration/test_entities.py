@@ -47,7 +47,7 @@ def test_entity_has_its_rule_and_limit(scene: Exporter, expected: Expected) -> N
 
 @pytest.mark.parametrize("expected", EXPECTED, ids=str)
 def test_utilization_is_usage_by_limit(scene: Exporter, expected: Expected) -> None:
-    """Utilisation is the quotient of the usage and the limit on the same page."""
+    """Utilization is the quotient of the usage and the limit on the same page."""
     page = scene.page()
     kind = expected.quota_type
     labels = {"broker": "1", **who(expected)}

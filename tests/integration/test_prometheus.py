@@ -161,7 +161,7 @@ def test_limit_of_who_is_throttled(prometheus: Prometheus) -> None:
 
 @pytest.mark.usefixtures("scene")
 def test_who_is_close_to_the_limit(prometheus: Prometheus) -> None:
-    """Utilisation ranks entities of one quota type."""
+    """Utilization ranks entities of one quota type."""
 
     def found() -> None:
         users = {labels["user"] for labels, _ in prometheus.query(CLOSE_TO_LIMIT)}

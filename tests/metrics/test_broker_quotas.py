@@ -175,8 +175,8 @@ class TestOther:
         assert muted(decision) == (None, 0, 1000)
         assert broker.channel.response_sent()
 
-    def test_forwarded_and_not_authorised(self) -> None:
-        """A failed cluster authorisation is muted even so."""
+    def test_forwarded_and_not_authorized(self) -> None:
+        """A failed cluster authorization is muted even so."""
         broker = Broker(request=1.0)
         decision = broker.quotas.other(
             broker.request(200, forwarded=True), NOW, cluster_authorization_failed=True

@@ -1,4 +1,4 @@
-"""The catalogue keeps Prometheus's conventions."""
+"""The catalog keeps Prometheus's conventions."""
 
 import re
 

@@ -69,7 +69,7 @@ class TestChangingQuotas:
         assert (engine.bound("alice", ""), engine.bound("bob", "")) == (10.0, 30.0)
         assert manager.sensors_for(ALICE, "c", 0).quota.metrics()[0].config is own
 
-    def test_names_that_need_sanitising(self, engine: Engine) -> None:
+    def test_names_that_need_sanitizing(self, engine: Engine) -> None:
         """A rule finds the metric of a user whose tag is percent-encoded, alone and among all."""
         manager, user = engine.manager, Principal("CN=a b,O=ü")
         tag = "CN%3Da%20b%2CO%3D%C3%BC"

@@ -75,7 +75,7 @@ def test_fetch(bandwidth: int, request_ms: int, expected: Decision) -> None:
 def test_request(
     request_ms: int, *, forwarded: bool, unauthorized: bool, expected: Decision
 ) -> None:
-    """A forwarded request is only reported, unless the cluster authorisation failed."""
+    """A forwarded request is only reported, unless the cluster authorization failed."""
     decision = combine_request(
         request_ms, forwarded=forwarded, cluster_authorization_failed=unauthorized
     )

@@ -30,7 +30,7 @@ class TestFrequencies(StatContract):
     empty = 0.0
 
     def test_shares_add_up(self) -> None:
-        """Each value counts for the nearest centre."""
+        """Each value counts for the nearest center."""
         frequencies = make()
         for value in (1.0, 1.2, 2.4, 3.9):
             frequencies.record(TEN_SECONDS, value, EPOCH_MS)

@@ -1,4 +1,4 @@
-"""The one place where user names are sanitised."""
+"""The one place where user names are sanitized."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ def test_a_given_tag_is_kept() -> None:
 
 
 def test_malformed() -> None:
-    """Text with a lone percent sign is no sanitised name."""
+    """Text with a lone percent sign is no sanitized name."""
     with pytest.raises(MalformedName):
         Principal.from_sanitized("100%")
 

@@ -306,7 +306,7 @@ class TestReporters:
         own = threading.Lock()
         registering = threading.Event()
 
-        class Synchronised(MetricsReporter):
+        class Synchronized(MetricsReporter):
             """Takes its lock for everything."""
 
             def metric_change(self, metric: KafkaMetric) -> None:
@@ -318,7 +318,7 @@ class TestReporters:
         registry.sensor("other", EPOCH_MS).add(
             MetricName("other", "g"), CumulativeSum(3.0)
         )
-        registry.add_reporter(Synchronised())
+        registry.add_reporter(Synchronized())
         sensor = registry.sensor("s", EPOCH_MS)
         with own:
             adding = threading.Thread(target=sensor.add, args=(NAME, CumulativeSum()))

@@ -43,7 +43,7 @@ def test_children_keep_their_order() -> None:
 
 
 def test_names_and_values_of_attributes() -> None:
-    """What Python cannot name is spelt with underlines; numbers have no more than two decimals."""
+    """What Python cannot name is spelled with underlines; numbers have no more than two decimals."""
     line = element(
         "line", class_="x", stroke_width=1.5, x1=2.0, x2=1 / 3, aria_label=""
     )

@@ -29,7 +29,7 @@ def test_name_that_is_shown(name: str) -> None:
     ],
 )
 def test_long_names_are_cut(name: str, line: str) -> None:
-    """Sixty characters, the last of them the mark that there were more; what is spelt out counts as it is shown."""
+    """Sixty characters, the last of them the mark that there were more; what is spelled out counts as it is shown."""
     assert shown(name) == line
     assert shown(name, 200) == name.replace("\n", "\\n").replace("\u202e", "\\u202e")
 

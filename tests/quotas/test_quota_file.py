@@ -129,7 +129,7 @@ def test_a_file_of_something_else_is_refused(text: str) -> None:
             "'producer_byterate' is none of this entity's keys: producer_byte_rate",
         ),
         ("{usr: alice}", "unknown key 'usr'; did you mean 'user'?"),
-        ("{colour: red}", "unknown key 'colour'; known: user, client-id, ip and quota"),
+        ("{color: red}", "unknown key 'color'; known: user, client-id, ip and quota"),
         ("{user: a, connection_creation_rate: 1}", "none of this entity's keys"),
         ("{ip: 'not an address', connection_creation_rate: 1}", "is no address"),
         ("{ip: 1.2.3.4, request_percentage: 1}", "none of this entity's keys"),

@@ -43,7 +43,7 @@ class Terminal:
         self._said = ""
 
     def frame_with(self, *texts: str) -> str:
-        """The first frame that holds all of these from now on, without colours."""
+        """The first frame that holds all of these from now on, without colors."""
         while True:
             ready, _, _ = select.select([self._ours], [], [], 60)
             assert ready, f"no frame with {texts}: {self._said[-2000:]}"
@@ -125,7 +125,7 @@ def test_a_source_that_goes_away_is_told_and_the_last_numbers_stay(
 
 
 def test_without_a_terminal_there_is_one_plain_table(agent: Serve) -> None:
-    """For pipes and logs: no colours, no cursor, and it ends."""
+    """For pipes and logs: no colors, no cursor, and it ends."""
     broker = agent("split/throttled.1.jolokia2.json")
     done = subprocess.run(
         [COMMAND, "top", "--source", f"jolokia:1={broker.url}", "--type", "produce"],

@@ -84,7 +84,7 @@ def test_both_show_the_same(account: ThrottleAccount) -> None:
 
 
 def test_every_family_is_shown() -> None:
-    """In the order of the catalogue, and before there is anything to show."""
+    """In the order of the catalog, and before there is anything to show."""
     families = [reading.family for reading in READINGS]
     assert families == list(client_families())
     described = list(ThrottleCollector(ThrottleAccount()).describe())

@@ -81,7 +81,7 @@ ALL = {"sources", "finders", "limits", "push", "found"}
     ],
 )
 def test_only_what_changed_is_made_anew(changes: dict[str, Any], new: set[str]) -> None:
-    """Connections, and what was learnt on them, outlive a change of something else."""
+    """Connections, and what was learned on them, outlive a change of something else."""
     before = built()
     assert ALL - kept(before, built(before, **changes)) == new
 

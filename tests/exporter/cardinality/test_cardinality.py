@@ -102,7 +102,7 @@ def test_idle_entities_leave_until_they_move() -> None:
         assert folds(shown) == []
 
 
-def test_details_above_a_utilisation() -> None:
+def test_details_above_a_utilization() -> None:
     """Usage and limit are there for all, what only matters near a limit only for those near it."""
     configured = limits()
     crowd = [

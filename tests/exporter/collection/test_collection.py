@@ -146,7 +146,7 @@ async def test_scrape_that_goes_away_does_not_end_the_collection_for_others(
     await turn()
     source.answers.set()
     assert up(await staying) == {"broker-1": True}
-    assert source.cancelled == 0
+    assert source.canceled == 0
 
 
 async def test_slow_source_is_shown_as_down_at_the_deadline(make: Make) -> None:
@@ -180,7 +180,7 @@ async def test_source_that_takes_long_is_read_in_the_background(make: Make) -> N
     shown = await collection.snapshot(LONG)
     assert [usage.usage for usage in shown.entities] == [2.0]
     assert not shown.sources[0].late
-    assert (slow.reads, slow.cancelled) == (3, 0)
+    assert (slow.reads, slow.canceled) == (3, 0)
 
 
 async def test_old_numbers_of_a_source_go(
@@ -292,7 +292,7 @@ async def test_impatient_scrape_takes_nothing_from_others(make: Make) -> None:
     assert up(hasty) == {"slow": False, "quick": True}
     slow.answers.set()
     assert up(await patient) == {"slow": True, "quick": True}
-    assert (slow.reads, quick.reads, slow.cancelled) == (1, 1, 0)
+    assert (slow.reads, quick.reads, slow.canceled) == (1, 1, 0)
 
 
 async def test_late_answer_is_there_for_the_next(make: Make) -> None:
@@ -327,7 +327,7 @@ async def test_impatient_scrapes_are_no_news_of_a_source(make: Make) -> None:
             shown = await patient
             assert up(shown) == {"slow": True, "quick": True}
             assert not any(each.pending or each.late for each in shown.sources)
-            assert (slow.reads, slow.cancelled) == (round_, 0)
+            assert (slow.reads, slow.canceled) == (round_, 0)
     assert sorted((line["event"], line["source"]) for line in lines) == [
         ("source is up", "quick"),
         ("source is up", "slow"),
@@ -346,7 +346,7 @@ async def test_source_that_hangs_is_down_however_impatient_scrapes_are(
             await collection.snapshot(0.005)
             await turn()
     assert [line["event"] for line in lines] == ["source is down"]
-    assert (hung.reads, hung.cancelled) == (1, 0)
+    assert (hung.reads, hung.canceled) == (1, 0)
 
 
 async def test_collection_that_nobody_waits_for_gives_way(make: Make) -> None:
@@ -358,7 +358,7 @@ async def test_collection_that_nobody_waits_for_gives_way(make: Make) -> None:
     await turn()
     await collection.snapshot(0.001)
     await turn()
-    assert (slow.reads, quick.reads, slow.cancelled) == (1, 2, 0)
+    assert (slow.reads, quick.reads, slow.canceled) == (1, 2, 0)
 
 
 async def test_failing_source_costs_only_itself(make: Make) -> None:
@@ -454,7 +454,7 @@ async def test_defect_of_the_join_is_told_and_the_next_try_is_fresh(
 
 
 async def test_close_ends_what_is_under_way(make: Make) -> None:
-    """Reads are cancelled, connections released, no task is left."""
+    """Reads are canceled, connections released, no task is left."""
     source = ScriptedSource()
     source.answers.clear()
     collection = make(source)
@@ -463,7 +463,7 @@ async def test_close_ends_what_is_under_way(make: Make) -> None:
     await collection.close()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (source.cancelled, source.closed) == (1, 1)
+    assert (source.canceled, source.closed) == (1, 1)
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
@@ -477,7 +477,7 @@ async def test_no_task_is_left_after_the_end(make: Make) -> None:
     assert len(asyncio.all_tasks()) == 2
     await collection.close()
     assert asyncio.all_tasks() == {asyncio.current_task()}
-    assert slow.cancelled == 1
+    assert slow.canceled == 1
 
 
 async def test_entities_are_folded_once_for_each_snapshot() -> None:

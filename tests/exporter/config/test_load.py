@@ -125,7 +125,7 @@ def test_origin_outside_the_file_is_named() -> None:
     ]
 
 
-def test_misspelt_variable_is_told() -> None:
+def test_misspelled_variable_is_told() -> None:
     """A variable that looks like ours but sets nothing is an error, as an unknown key is."""
     assert problems("", QUOTASCOPE_SERVER__PROT="1") == [
         "unknown environment variable QUOTASCOPE_SERVER__PROT; did you mean QUOTASCOPE_SERVER__PORT?"

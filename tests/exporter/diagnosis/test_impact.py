@@ -224,7 +224,7 @@ def test_addresses_whose_limit_changes_are_affected() -> None:
     assert found.utilization_after == 2.0
 
 
-def test_no_rate_and_no_limit_are_no_utilisation() -> None:
+def test_no_rate_and_no_limit_are_no_utilization() -> None:
     """The fullest come first all the same."""
     new = QuotaSet({IpEntity("10.0.0.1"): {KEY: 4.0}})
     found = ip_impacts(OLD, new, [node("1", None)])

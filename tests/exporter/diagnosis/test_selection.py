@@ -150,7 +150,7 @@ def test_an_empty_choice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("used", "near", "colour", "terminal"),
+    ("used", "near", "color", "terminal"),
     [
         (-1.0, False, "fine", "green"),
         (0.0, False, "fine", "green"),
@@ -162,12 +162,12 @@ def test_an_empty_choice() -> None:
     ],
 )
 def test_from_eighty_percent_on_it_is_close(
-    used: float, colour: str, terminal: str, *, near: bool
+    used: float, color: str, terminal: str, *, near: bool
 ) -> None:
     """Documented in docs/page.md; page, terminal and filter agree, and what is throttled is red whatever it uses."""
     full = usage(usage=used * 1000, limit=1000.0)
     assert bool(matching(Columns.of([full]).usages, Selection(show=Show.NEAR))) is near
-    assert _color(used) == colour
+    assert _color(used) == color
     assert top_style(full) == table_style(full) == terminal
     throttled = replace(full, throttle_time_seconds=0.1)
     slow = Columns.of([throttled]).usages
@@ -176,7 +176,7 @@ def test_from_eighty_percent_on_it_is_close(
     assert top_style(throttled) == table_style(throttled) == "red"
 
 
-def test_what_is_unknown_has_no_colour() -> None:
+def test_what_is_unknown_has_no_color() -> None:
     """Green would say that all is well."""
     assert _color(None) == ""
     assert top_style(UNKNOWN) == table_style(UNKNOWN) == "dim"

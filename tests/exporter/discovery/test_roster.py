@@ -41,7 +41,7 @@ def names(roster: Roster) -> list[str]:
 
 
 async def test_sources_that_stay_keep_their_object() -> None:
-    """Connections and names once learnt outlive the coming and going of others."""
+    """Connections and names once learned outlive the coming and going of others."""
     build = Workshop()
     roster = Roster([ScriptedSource("fixed")], build)
     with capture_logs() as lines:

@@ -157,7 +157,7 @@ def test_labels_of_any_tags_are_valid_and_different(tags: list[str]) -> None:
 
 
 def test_open_families_are_those_of_callbacks() -> None:
-    """All others keep the labels that the catalogue declares."""
+    """All others keep the labels that the catalog declares."""
     snapshot = World().collect_one(tagged(PRODUCE, 1.0, tenant="t"))
     for family in catalog.families():
         more = ("tenant",) if "kafka_quota_callback" in family.name else ()

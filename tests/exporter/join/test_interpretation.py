@@ -22,7 +22,7 @@ names = texts.filter(bool)
 def test_every_name_survives_from_the_broker_to_the_snapshot(
     quota_type: QuotaType, user: str, client_id: str
 ) -> None:
-    """Sanitised and quoted by Kafka, unquoted and decoded by us: the name is what the client sent."""
+    """Sanitized and quoted by Kafka, unquoted and decoded by us: the name is what the client sent."""
     tags = [("user", sanitize(user)), ("client-id", client_id)]
     name = mbean_name("kafka.server", quota_type.group, tags)
     column = column_of((name, "throttle-time"))

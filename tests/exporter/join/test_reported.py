@@ -1,4 +1,4 @@
-"""Utilisation as brokers tell it themselves. No released broker does: the numbers follow the text of KIP-1373."""
+"""Utilization as brokers tell it themselves. No released broker does: the numbers follow the text of KIP-1373."""
 
 from math import nan
 

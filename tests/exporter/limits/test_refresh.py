@@ -168,7 +168,7 @@ async def test_settled_after_the_first_outcome(
     await waiting
 
 
-async def test_run_refreshes_until_cancelled(
+async def test_run_refreshes_until_canceled(
     source: ScriptedLimits, refresh: LimitsRefresh
 ) -> None:
     """One read, one pause, and so on; a new interval counts from the next pause on."""

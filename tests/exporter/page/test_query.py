@@ -57,7 +57,7 @@ def test_everything_said() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("sort", "colour"),
+        ("sort", "color"),
         ("reverse", "maybe"),
         ("show", "x"),
         ("type", "mutation"),

@@ -62,7 +62,7 @@ def test_only_the_beans_of_the_table_are_read() -> None:
         assert properties["type"]
 
 
-def test_families_are_those_of_the_catalogue_and_five_parts() -> None:
+def test_families_are_those_of_the_catalog_and_five_parts() -> None:
     """A page of the agent uses a name of ours only for what we mean by it; its own names are nowhere else."""
     parts = {ACTIVE_CONTROLLER, EVENT_QUEUE_MEAN, REQUESTS, START_TIME, THROTTLE_MEAN}
     families = {name.family for name in NAMES}
@@ -79,7 +79,7 @@ def test_families_are_those_of_the_catalogue_and_five_parts() -> None:
     ids=[f"{place}-{rule['name']}" for place, rule in enumerate(FILE["rules"])],
 )
 def test_a_rule_is_harmless(rule: dict[str, object]) -> None:
-    """Types agree with the catalogue, help is plain text, and no pattern can exhaust Java's stack or stop at a line end."""
+    """Types agree with the catalog, help is plain text, and no pattern can exhaust Java's stack or stop at a line end."""
     family = next(name.family for name in NAMES if name.family.name == rule["name"])
     counts = family.type is FamilyType.COUNTER
     assert rule["type"] == ("COUNTER" if counts else "GAUGE")

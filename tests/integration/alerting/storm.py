@@ -22,7 +22,7 @@ HIGH: Final[Rule] = ({"user": USER, "client-id": None}, {"producer_byte_rate": 1
 
 @contextmanager
 def storm(kafka: Cluster, quotas: Quotas) -> Iterator[None]:
-    """All of them at work for the length of a `with` block, each with a client id of its own."""
+    """All of them at work for the length of a `with` block, each with a client-id of its own."""
     topic = Traffic(kafka).topic()
     quotas.set(LOW)
     loads = (partial(_produce, topic, number) for number in range(CLIENTS))

@@ -43,7 +43,7 @@ CHOICES: Final = (
 """What somebody types into the boxes of a dashboard: an entity of each quota type, and nothing."""
 EMPTY: Final[Mapping[str, str]] = {
     **{family.name: "no Spark job runs here" for family in catalog.job_families()},
-    catalog.UTILIZATION_DISAGREEMENTS.name: "this Kafka tells no utilisation (KIP-1373)",
+    catalog.UTILIZATION_DISAGREEMENTS.name: "this Kafka tells no utilization (KIP-1373)",
     catalog.REJECTED_MUTATIONS.name: "no embedded engine",
     catalog.DISCOVERED_SOURCES.name: "this exporter is told its broker",
     catalog.DISCOVERY_ERRORS.name: "this exporter is told its broker",

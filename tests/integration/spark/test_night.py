@@ -90,7 +90,7 @@ def _quiet(question: Question) -> bool:
 def test_every_family_of_the_job_is_in_prometheus(
     family: catalog.Family, at_night: Night
 ) -> None:
-    """Under the job's name, with its labels as they are in the catalogue; the list of excuses is no longer than it must be."""
+    """Under the job's name, with its labels as they are in the catalog; the list of excuses is no longer than it must be."""
 
     def found() -> None:
         series = at_night.prometheus.query(family.name)

@@ -46,7 +46,7 @@ def drawn(path: Path, width: int = 120) -> str:
 
 @pytest.mark.parametrize("width", [40, 120])
 def test_names_do_not_move_the_cursor(tmp_path: Path, width: int) -> None:
-    """Escape sequences and marks of direction are spelt out, and markup is none."""
+    """Escape sequences and marks of direction are spelled out, and markup is none."""
     text = drawn(log(tmp_path / "app-1", HOSTILE), width)
     assert "\x1b[31m" not in text
     assert "\u202e" not in text

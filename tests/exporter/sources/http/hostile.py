@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tests.exporter.sources.http.misbehaving import (
-    Behaviour,
+    Behavior,
     answering,
     silence,
     with_status,
@@ -29,18 +29,18 @@ _NOT_TEXT = "no metric of Kafka|not Prometheus text|not JSON"
 class Hostile:
     """One of them."""
 
-    behave: Behaviour
+    behave: Behavior
     reason: str
     """A pattern for what is said of it, whichever dialect was expected."""
 
 
-def body(content: bytes, *headers: bytes) -> Behaviour:
+def body(content: bytes, *headers: bytes) -> Behavior:
     """Answer with a body that has the length it says."""
     length = b"Content-Length: %d" % len(content)
     return answering(b"\r\n".join((OK.rstrip(), length, *headers, b"", content)))
 
 
-def endlessly(head: bytes, piece: bytes, pause: float = 0.0) -> Behaviour:
+def endlessly(head: bytes, piece: bytes, pause: float = 0.0) -> Behavior:
     """Answer without end: a piece, a pause in seconds, the next piece."""
 
     async def behave(
@@ -55,7 +55,7 @@ def endlessly(head: bytes, piece: bytes, pause: float = 0.0) -> Behaviour:
     return behave
 
 
-def then_silent(*parts: bytes) -> Behaviour:
+def then_silent(*parts: bytes) -> Behavior:
     """Write this, and keep the connection without another byte."""
 
     async def behave(

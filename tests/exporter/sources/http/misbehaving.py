@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Behavior = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
-async def serving(behave: Behaviour) -> AsyncIterator[str]:
+async def serving(behave: Behavior) -> AsyncIterator[str]:
     """A server on a free loopback port; gives its URL."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -32,7 +32,7 @@ async def serving(behave: Behaviour) -> AsyncIterator[str]:
         await server.wait_closed()
 
 
-def answering(*parts: bytes) -> Behaviour:
+def answering(*parts: bytes) -> Behavior:
     """Read a request, write these bytes, and hang up."""
 
     async def behave(
@@ -46,7 +46,7 @@ def answering(*parts: bytes) -> Behaviour:
     return behave
 
 
-def with_status(status: str, *headers: str) -> Behaviour:
+def with_status(status: str, *headers: str) -> Behavior:
     """Answer with a status line, headers and an empty body."""
     lines = (f"HTTP/1.1 {status}", "Content-Length: 0", *headers, "", "")
     return answering("\r\n".join(lines).encode())
@@ -54,7 +54,7 @@ def with_status(status: str, *headers: str) -> Behaviour:
 
 async def silence(
     reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,  # noqa: ARG001 - the shape of a behaviour
+    writer: asyncio.StreamWriter,  # noqa: ARG001 - the shape of a behavior
 ) -> None:
     """Accept the connection and never answer."""
     await reader.read()

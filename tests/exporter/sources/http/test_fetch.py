@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.sources.http.misbehaving import (
-    Behaviour,
+    Behavior,
     answering,
     serving,
     silence,
@@ -41,8 +41,8 @@ async def fetched(target: HttpTarget) -> bytes:
         await fetch.close()
 
 
-async def failure(behave: Behaviour, **settings: float) -> SourceError:
-    """The error that a behaviour ends in; it is one line and free of secrets."""
+async def failure(behave: Behavior, **settings: float) -> SourceError:
+    """The error that a behavior ends in; it is one line and free of secrets."""
     async with serving(behave) as url:
         target = HttpTarget(
             url=url, username="scott", password="tiger", headers={"X-Token": "tiger"}
@@ -112,7 +112,7 @@ ELSEWHERE = "Location: https://u:tiger@sso.example/in?key=tiger#t"
     ],
 )  # fmt: skip
 async def test_what_goes_wrong_is_one_clear_error(
-    behave: Behaviour,
+    behave: Behavior,
     settings: dict[str, float],
     expected: type[SourceError],
     text: str,
