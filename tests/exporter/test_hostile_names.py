@@ -50,7 +50,16 @@ NASTY: Final = (
     "%s%n{0}",
     "́" * 500,
 )
-names = st.one_of(st.sampled_from(NASTY), texts, broken_texts).filter(bool)
+names = (
+    st.one_of(st.sampled_from(NASTY), texts, broken_texts)
+    # both halves of a pair in a row are one character where JSON is read, as in the agent's answer
+    .map(
+        lambda name: name.encode("utf-16", "surrogatepass").decode(
+            "utf-16", "surrogatepass"
+        )
+    )
+    .filter(bool)
+)
 HARMLESS: Final = ["alice", "bob"]
 
 
@@ -185,6 +194,7 @@ def test_nasty_names_are_data_everywhere(log_format: LogFormat) -> None:
     assert "[bold red]x[/]" in page.text
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(8))
 @given(st.lists(names, min_size=1, max_size=12, unique_by=shown_as))
 @example(["\ud800"])

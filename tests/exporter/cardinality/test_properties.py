@@ -10,6 +10,7 @@ from math import isnan, nan
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.cardinality.examples import (
@@ -104,6 +105,7 @@ def sums(shown: Snapshot) -> dict[tuple[str, str], float]:
     return {key: total for key, total in added.items() if total}
 
 
+@pytest.mark.slow
 @given(moments=st.lists(crowds(), max_size=5), config=configs, seed=st.integers())
 def test_order_does_not_matter(
     moments: list[list[EntityUsage]], config: dict[str, Any], seed: int
@@ -120,6 +122,7 @@ def test_order_does_not_matter(
         assert first.folds == second.folds
 
 
+@pytest.mark.slow
 @given(crowd=crowds(), config=configs, more=st.integers(1, 20))
 def test_nothing_moves_while_nothing_changes(
     crowd: list[EntityUsage], config: dict[str, Any], more: int
@@ -132,6 +135,7 @@ def test_nothing_moves_while_nothing_changes(
         assert page(kept.apply(taken(crowd, 60 * number))) == first
 
 
+@pytest.mark.slow
 @given(crowd=crowds(), config=configs, maxima=st.booleans())
 def test_every_series_that_is_not_shown_is_counted(
     crowd: list[EntityUsage], config: dict[str, Any], *, maxima: bool
@@ -189,6 +193,7 @@ def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
     return moments
 
 
+@pytest.mark.slow
 @given(history=histories(), config=configs)
 def test_what_is_shown_follows_plainly(
     history: list[tuple[float, str, list[EntityUsage]]], config: dict[str, Any]

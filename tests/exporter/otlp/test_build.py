@@ -55,6 +55,7 @@ def test_what_cannot_be_used_is_told() -> None:
         build_push(config(), {"OTEL_EXPORTER_OTLP_CERTIFICATE": "/nowhere"})
 
 
+@pytest.mark.slow
 def test_without_the_extra_everything_else_works() -> None:
     """Nothing imports OpenTelemetry before a push is wanted; then the message says what to install."""
     done = subprocess.run(

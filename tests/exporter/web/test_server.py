@@ -182,6 +182,7 @@ async def test_nothing_in_a_request_makes_it_ask_anybody(head: str) -> None:
             bait.accept()
 
 
+@pytest.mark.slow
 async def test_few_files_may_be_opened(tmp_path: Path) -> None:
     """With `ulimit -n 64` and more idle connections than that, scrapes are answered, and the log says what is missing."""
     config = tmp_path / "quotascope.yaml"
