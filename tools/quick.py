@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 UNIT = "not real and not java and not slow"
+WORKERS = "4"
+"""Twice as many as two cores: many tests wait for sockets."""
 NO_TESTS = 5
 """What pytest returns when no test was selected."""
 
@@ -84,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     if folders:
         tests = command(
-            "pytest", "-q", "-n", "2", "--dist", "worksteal", "-m", UNIT, *folders
+            "pytest", "-q", "-n", WORKERS, "--dist", "worksteal", "-m", UNIT, *folders
         )
         if subprocess.run(tests, check=False).returncode not in (0, NO_TESTS):
             failed.append("tests")
