@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from quotascope.metrics.protocol import ApiKey
+
 from ..errors import PipelineError
 from .compiled import Codes, Flags, Floats, Ints
 from .requests import FETCH, MUTATION, NO_KIND, PRODUCE, RequestColumns
@@ -35,10 +37,13 @@ NEEDED: Final = (
     "throttle_ms",
 )
 """The columns of a history that a replay reads."""
-FETCH_APIS = (1, 78)
-"""Fetch and ShareFetch."""
-STRICT_SINCE = {19: 6, 20: 5, 37: 3}
-"""First versions of CreateTopics, DeleteTopics and CreatePartitions at which clients understand a refusal."""
+FETCH_APIS = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
+STRICT_SINCE = {
+    ApiKey.CREATE_TOPICS: 6,
+    ApiKey.DELETE_TOPICS: 5,
+    ApiKey.CREATE_PARTITIONS: 3,
+}
+"""The first version of each request at which clients understand a refusal."""
 _PERCENT_PER_NANO = 100.0 / 1e9
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MOST_KEYS = 1 << 62
