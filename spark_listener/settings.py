@@ -37,12 +37,17 @@ def flag(value: str) -> bool:
     return word == "true"
 
 
+_MOST_DIGITS: Final = 20
+
+
 def number(least: int, most: int) -> Callable[[str], int]:
     """A whole number within bounds."""
 
     def parse(value: str) -> int:
         plain = value.strip()
-        if plain.isascii() and plain.isdecimal() and least <= int(plain) <= most:
+        # Python refuses to read thousands of digits with a message of its own
+        digits = plain.isascii() and plain.isdecimal() and len(plain) < _MOST_DIGITS
+        if digits and least <= int(plain) <= most:
             return int(plain)
         raise ValueError(
             f"expected a whole number from {least} to {most}, got {_quoted(value)}"

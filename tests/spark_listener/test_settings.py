@@ -63,6 +63,7 @@ def test_documentation_has_every_setting() -> None:
         ({}, {"capacity": 3}, f"capacity: there is no such setting; is {PREFIX}queueCapacity meant?"),
         ({f"{PREFIX}http.enabled": "maybe"}, {}, f"{PREFIX}http.enabled: expected true or false, got 'maybe'"),
         ({f"{PREFIX}http.port": "65536"}, {}, f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '65536'"),
+        ({f"{PREFIX}http.port": "9" * 5_000}, {}, f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '{'9' * 39}…'"),
         ({f"{PREFIX}http.port": "-1"}, {}, f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '-1'"),
         ({f"{PREFIX}fileSd.path": "/sd/drivers.txt"}, {}, f"{PREFIX}fileSd.path: the name must end in .json, or Prometheus does not read the file"),
     ],
