@@ -51,8 +51,11 @@ def start(
     if master.startswith("sc://"):  # the server has its configuration
         return SparkSession.builder.remote(master).getOrCreate()
     builder = SparkSession.builder.master(master).appName("tests")
-    warehouse = {"spark.sql.warehouse.dir": str(folder / "warehouse")}
-    for key, value in {**QUIET, **warehouse, **(conf or {})}.items():
+    own = {
+        "spark.executor.extraJavaOptions": f"-Djava.io.tmpdir={folder}",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    for key, value in {**QUIET, **own, **(conf or {})}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
