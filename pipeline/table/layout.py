@@ -12,6 +12,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+DAY_MS: Final = 86_400_000
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+FIRST_DAY: Final = date.min.toordinal() - _EPOCH
+LAST_DAY: Final = date.max.toordinal() - _EPOCH
+"""Days since 1970 that are dates; a partition could hold others, an int32."""
+_MOST: Final = 2**62
+"""Ranks of several columns are packed into one number below this."""
+Column: TypeAlias = Any
+"""A column of Arrow; its stubs are of another release."""
+Numbers: TypeAlias = npt.NDArray[np.int64]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
@@ -87,17 +98,6 @@ def reading_order(file: File) -> tuple[int, int, str]:
     return file.bucket, file.day, file.name
 
 
-DAY_MS: Final = 86_400_000
-_EPOCH: Final = date(1970, 1, 1).toordinal()
-FIRST_DAY: Final = date.min.toordinal() - _EPOCH
-LAST_DAY: Final = date.max.toordinal() - _EPOCH
-"""Days since 1970 that are dates; a partition could hold others, an int32."""
-
-Column: TypeAlias = Any
-"""A column of Arrow; its stubs are of another release."""
-Numbers: TypeAlias = npt.NDArray[np.int64]
-
-
 def bucket_of(name: str, buckets: int) -> int:
     """Return the bucket of a name, the same in every process and release."""
     return crc32(name.encode("utf-8", "surrogatepass")) % buckets
@@ -124,10 +124,6 @@ def partitions_of(rows: pa.Table, layout: TableLayout) -> Numbers:
     if layout.bucket_of is not None:
         number = number + buckets_of(rows.column(layout.bucket_of), layout.buckets)
     return number
-
-
-_MOST: Final = 2**62
-"""Ranks of several columns are packed into one number below this."""
 
 
 def sorted_by(rows: pa.Table, order: tuple[str, ...], parts: Numbers) -> Numbers:
