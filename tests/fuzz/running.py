@@ -23,6 +23,11 @@ _ONE_INPUT_SECONDS: Final = 20
 _MEBIBYTES: Final = 1_024
 """Of the whole process, of which Python with all that is imported takes a fifth."""
 _LONGEST_INPUT: Final = 16_384
+_AS_A_GRANDCHILD: Final = ["sh", "-c", '"$@"; exit $?', "sh"]
+"""
+The shell forks once more. libFuzzer compares its limit with `ru_maxrss`, which Linux carries over an exec:
+started by pytest itself, a small process would begin with pytest's peak.
+"""
 
 
 @dataclass(slots=True)
@@ -86,7 +91,7 @@ class Run:
         }
         given = [f"-{name}={value}" for name, value in options.items()]
         program = [sys.executable, "-m", self.program, self.target.name]
-        return [*program, *given, str(self._grown()), str(seeds)]
+        return [*_AS_A_GRANDCHILD, *program, *given, str(self._grown()), str(seeds)]
 
     def _grown(self) -> Path:
         grown = self.kept / "grown"
