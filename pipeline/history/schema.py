@@ -9,6 +9,8 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from ..table.storage import FORMERLY
+
 Column: TypeAlias = Any
 """A column of Arrow; its stubs are of another release."""
 
@@ -19,9 +21,15 @@ ORDER: Final = ("user", "client_id", "broker", "timestamp")
 
 
 def _column(
-    name: str, kind: pa.DataType, about: str, *, null: bool = False
+    name: str,
+    kind: pa.DataType,
+    about: str,
+    *,
+    null: bool = False,
+    formerly: str | None = None,
 ) -> "pa.Field[Any]":
-    return pa.field(name, kind, nullable=null, metadata={"description": about})
+    metadata = {"description": about} | ({FORMERLY: formerly} if formerly else {})
+    return pa.field(name, kind, nullable=null, metadata=metadata)
 
 
 HISTORY: Final = pa.schema(
@@ -77,16 +85,18 @@ HISTORY: Final = pa.schema(
             null=True,
         ),
         _column(
-            "request_ms",
+            "thread_time_ms",
             pa.float64(),
             "Handler thread's time that the Request quota charges at the decision, ms; null when exempt.",
             null=True,
+            formerly="request_ms",
         ),
         _column(
-            "network_ms",
+            "network_time_ms",
             pa.float64(),
             "Network thread's time that is charged, unchecked, at completion, ms; null when exempt.",
             null=True,
+            formerly="network_ms",
         ),
         _column(
             "mutations",

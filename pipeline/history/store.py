@@ -64,8 +64,8 @@ class History:
     def open(cls, folder: str, options: Mapping[str, str] | None = None) -> Self:
         """Open the tables of a history. Raises `NoTable` when there is none."""
         return cls(
-            detail=Table.open(f"{folder}/history", options),
-            seconds=Table.open(f"{folder}/seconds", options),
+            detail=Table.open(f"{folder}/history", options, HISTORY),
+            seconds=Table.open(f"{folder}/seconds", options, ROLLUP),
         )
 
     def followers(self, requests: Table) -> Iterator[Follower]:

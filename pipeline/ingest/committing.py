@@ -223,7 +223,7 @@ class Seen:
     def _identities(self, file: File) -> "pa.Array[Any]":
         loaded = self._loaded.pop(file.path, None)
         if loaded is None:
-            batches = self._table.storage.batches(file, ["identity"])
+            batches = self._table.batches([file], ["identity"])
             loaded = pa.Table.from_batches(batches, pa.schema([("identity", pa.binary())]))  # fmt: skip
         self._loaded[file.path] = loaded
         held = sum(len(table) for table in self._loaded.values())
@@ -265,7 +265,7 @@ class KnownTopics:
         """Return `MutationLedger.resolve` of requests that the table does not hold."""
         if requests["topics"].null_count < len(requests):
             for file in self._new_files():
-                for batch in self._table.storage.batches(file, LEDGER_COLUMNS):
+                for batch in self._table.batches([file], LEDGER_COLUMNS):
                     rows = pa.Table.from_batches([batch])
                     if rows["topics"].null_count < len(rows):
                         self._ledger.remember(rows.filter(pc.is_valid(rows["topics"])))

@@ -28,8 +28,8 @@ NEEDED: Final = (
     "api_version",
     "produce_bytes",
     "fetch_bytes",
-    "request_ms",
-    "network_ms",
+    "thread_time_ms",
+    "network_time_ms",
     "mutations",
     "mutations_charged",
     "mutation_timestamp",
@@ -215,7 +215,7 @@ def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) ->
         pair_entities=(numbers // count).astype(np.int32),
         pair_brokers=(numbers % count).astype(np.int32),
         groups=groups,
-        networks=np.nan_to_num(_percents(table, "network_ms")),
+        networks=np.nan_to_num(_percents(table, "network_time_ms")),
         completed=ints(table, "completed"),
         throttles=ints(table, "throttle_ms"),
         mutation_times=np.where(_known(table, "mutation_timestamp"), charged_at, times),
@@ -244,7 +244,7 @@ def _requests(table: pa.Table, pairs: Codes, times: Ints) -> RequestColumns:
         sizes=sizes,
         as_logged=(withheld | refused).astype(np.int8),
         permissive=permissive,
-        percents=_percents(table, "request_ms"),
+        percents=_percents(table, "thread_time_ms"),
     )
 
 
@@ -263,7 +263,9 @@ def _charges(table: pa.Table) -> tuple[Flags, Ints, NDArray[np.bool_]]:
         sizes[known] = ints(table, name)[known]
     fetches = np.isin(ints(table, "api_key"), FETCH_APIS)
     throttled = ints(table, "throttle_ms") > 0
-    withheld = fetches & throttled & _known(table, "request_ms") & (kinds == NO_KIND)
+    withheld = (
+        fetches & throttled & _known(table, "thread_time_ms") & (kinds == NO_KIND)
+    )
     kinds[withheld] = FETCH
     return kinds, sizes, withheld
 

@@ -35,8 +35,8 @@ Row: TypeAlias = tuple[Any, ...]
 
 FIELDS: Final = (
     "timestamp", "completed", "broker", "listener", "connection", "correlation_id", "api_key", "api_version", "user", "client_id",
-    "request_bytes", "response_bytes", "thread_time_ms", "network_time_ms", "mutation_timestamp", "topics", "throttle_ms",
-    "broker_throttle_ms", "quota_violated", "forwarded", "follower", "layout", "identity",
+    "produce_bytes", "fetch_bytes", "thread_time_ms", "network_time_ms", "mutation_timestamp", "topics", "throttle_ms",
+    "broker_throttle_ms", "refused", "forwarded", "follower", "layout", "identity",
 )  # fmt: skip
 """The columns that follow from the line alone, in the order of a row."""
 IDENTITY: Final = 16
@@ -164,8 +164,8 @@ class LineReader:
             version,
             user,
             header.client_id,
-            content.request_bytes,
-            content.response_bytes,
+            content.produce_bytes,
+            content.fetch_bytes,
             line.local_time_ms,
             sent,
             None if content.topics is None else int(decided - line.remote_time_ms),
@@ -184,8 +184,8 @@ class Content(NamedTuple):
     """Columns that follow from request and response; of most APIs it is the throttle only."""
 
     throttle_ms: int | None
-    request_bytes: int | None = None
-    response_bytes: int | None = None
+    produce_bytes: int | None = None
+    fetch_bytes: int | None = None
     topics: list[TopicRow] | None = None
     refused: bool = False
     follower: bool = False
@@ -219,7 +219,7 @@ def _fetch(line: FetchLine) -> Content:
     size = None
     if isinstance(response, FetchResponse):
         size = fetch_bytes(line.request_header.request_api_version, response)
-    return Content(_throttle(response), response_bytes=size, follower=follower)
+    return Content(_throttle(response), fetch_bytes=size, follower=follower)
 
 
 def _share_fetch(line: ShareFetchLine) -> Content:
@@ -227,7 +227,7 @@ def _share_fetch(line: ShareFetchLine) -> Content:
     if isinstance(response, str):
         return Content(None)
     size = share_fetch_bytes(line.request_header.request_api_version, response)
-    return Content(response.throttle_time_ms, response_bytes=size)
+    return Content(response.throttle_time_ms, fetch_bytes=size)
 
 
 def _topics(line: TopicsLine) -> Content:

@@ -214,7 +214,7 @@ class MutationLedger:
         values = {"mutations_known": known, "mutation_timestamp": row["mutation_timestamp"]}  # fmt: skip
         if known:
             values[_COLUMN_OF[row["api_key"]]] = sum(count for _, count in asked)
-            values["mutations"] = sum(count for error, count in asked if error == ErrorCode.NONE)  # fmt: skip
+            values["mutations_charged"] = sum(count for error, count in asked if error == ErrorCode.NONE)  # fmt: skip
         return values
 
 

@@ -11,9 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..table.storage import FORMERLY
 
-def _column(name: str, kind: pa.DataType, description: str) -> "pa.Field[Any]":
-    return pa.field(name, kind, metadata={"description": description})
+
+def _column(
+    name: str, kind: pa.DataType, description: str, formerly: str | None = None
+) -> "pa.Field[Any]":
+    metadata = {"description": description} | ({FORMERLY: formerly} if formerly else {})
+    return pa.field(name, kind, metadata=metadata)
 
 
 class Reason(StrEnum):
@@ -83,14 +88,16 @@ REQUESTS = pa.schema(
         _column("user", pa.string(), "the principal's name, as quotas match it"),
         _column("client_id", pa.string(), "the client-id as sent"),
         _column(
-            "request_bytes",
+            "produce_bytes",
             pa.int64(),
             "what the producer quota charges",
+            formerly="request_bytes",
         ),
         _column(
-            "response_bytes",
+            "fetch_bytes",
             pa.int64(),
             "what the consumer quota charges",
+            formerly="response_bytes",
         ),
         _column("thread_time_ms", pa.float64(), "ms in a request handler thread"),
         _column(
@@ -114,9 +121,10 @@ REQUESTS = pa.schema(
             "the same of DeleteTopics",
         ),
         _column(
-            "mutations",
+            "mutations_charged",
             pa.int32(),
             "partitions charged to the mutation quota",
+            formerly="mutations",
         ),
         _column(
             "mutations_known",
@@ -144,9 +152,10 @@ REQUESTS = pa.schema(
             "ms for which the broker muted the connection",
         ),
         _column(
-            "quota_violated",
+            "refused",
             pa.bool_(),
             "whether the response has error 89 (THROTTLING_QUOTA_EXCEEDED)",
+            formerly="quota_violated",
         ),
         _column(
             "forwarded",

@@ -108,7 +108,7 @@ def _tallied(history: Table, policy: Policy, run: Run) -> RequestTally:
 
 def _tally_part(table: Table, shape: RuleShape, files: Sequence[File]) -> RequestTally:
     """The count of some files, in the memory of a batch of rows."""
-    batches = (table.storage.batches(file, COLUMNS) for file in files)
+    batches = (table.batches([file], COLUMNS) for file in files)
     return tally(chain.from_iterable(batches), shape)
 
 

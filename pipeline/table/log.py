@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Self
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable
+from deltalake import CommitProperties, DeltaTable, Field
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
@@ -96,6 +96,25 @@ class Log:
         schema = pa.schema(found)
         names = {name for name, _ in _PARTITIONS}
         return pa.schema([column for column in schema if column.name not in names])
+
+    def add_columns(self, schema: pa.Schema) -> None:
+        """
+        Add the columns that the table, of an earlier release, does not have; they are null in its files.
+
+        Raises:
+            NotWritten: no space, or no permission.
+
+        """
+        while missing := [column for column in schema if column.name not in self.schema.names]:  # fmt: skip
+            try:
+                self._table.alter.add_columns(
+                    [Field.from_arrow(column) for column in missing]
+                )
+            except CommitFailedError:  # another process may have added them
+                pass
+            except (OSError, DeltaError) as error:
+                raise NotWritten(self._storage.uri, plain(error)) from error
+            self.refresh()
 
     @property
     def identity(self) -> str:

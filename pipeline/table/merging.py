@@ -147,7 +147,7 @@ def compact(writer: Writer, files: Sequence[File]) -> File:
     Its name is of the age of the oldest, so that rows that are equal in the order stay as they were appended.
     """
     name = new_name(of_age=min(file.name for file in files))
-    batches = merged_files(writer.storage, files, writer.layout)
+    batches = merged_files(writer.storage, files, writer.layout, writer.schema)
     if writer.layout.sums:
         batches = (add_up(batch, writer.layout) for batch in batches)
     merged_file = writer.write_sorted(_part(files[0]), batches, name)
@@ -159,12 +159,16 @@ def merged_files(
     storage: Storage,
     files: Iterable[File],
     layout: TableLayout,
+    schema: pa.Schema,
     columns: Sequence[str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files in their common order."""
-    needed = None if columns is None else [*dict.fromkeys((*columns, *layout.order))]
+    needed = schema.names if columns is None else [*columns]
     ordered = sorted(files, key=reading_order)
-    streams = [storage.batches(file, needed) for file in ordered]
+    if len(ordered) > 1:
+        needed = [*dict.fromkeys((*needed, *layout.order))]
+    fields = [schema.field(name) for name in needed]
+    streams = [storage.batches(file, fields) for file in ordered]
     for batch in merged(streams, layout.order):
         yield batch if columns is None else batch.select(list(columns))
 

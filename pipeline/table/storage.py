@@ -8,7 +8,7 @@ workers too; credentials come from its options or the environment.
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from errno import ENOENT
 from functools import cached_property, reduce
@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
 from ..errors import DamagedFile, MissingFile, TableError, UnreachableTable
-from .layout import File
+from .layout import Column, File
 
+FORMERLY: Final = "formerly"
+"""Key of a column's metadata: the name that it has in tables of earlier releases."""
 BATCH: Final = 65_536
 """Rows that are read at once, and that a merged batch holds at least, but the last."""
 _COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -109,10 +112,10 @@ class Storage:
             made.chmod(stat.S_IMODE(reduce(and_, modes)))
 
     def batches(
-        self, file: File, columns: Sequence[str] | None = None
+        self, file: File, columns: "Iterable[pa.Field[Any]]"
     ) -> Iterator[pa.RecordBatch]:
         """
-        Yield the rows of a committed file.
+        Yield the rows of a committed file with these columns, as `conformed` returns them.
 
         Raises:
             MissingFile: it is gone.
@@ -120,7 +123,7 @@ class Storage:
             UnreachableTable: it could not be read, and nothing says that it is damaged.
 
         """
-        wanted = None if columns is None else list(columns)
+        wanted = pa.schema(columns)
         try:
             info = self.filesystem.get_file_info(file.path)
             if info.type is fs.FileType.NotFound:
@@ -133,9 +136,7 @@ class Storage:
         except (OSError, pa.ArrowException) as error:
             raise self._trouble(file, wanted, error) from error
 
-    def _trouble(
-        self, file: File, columns: list[str] | None, error: Exception
-    ) -> TableError:
+    def _trouble(self, file: File, columns: pa.Schema, error: Exception) -> TableError:
         """
         What an error while reading a file means.
 
@@ -197,8 +198,35 @@ def _code(error: Exception) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def _rows(source: Any, columns: list[str] | None) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - a file of Arrow
+def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows with the columns of a schema: of the same name, else of the one that they had formerly (`FORMERLY`), else null."""
+    columns = []
+    for column in schema:
+        held: list[Column] = [
+            batch.column(name).cast(column.type)
+            for name in names_of(column)
+            if name in batch.schema.names
+        ]
+        # a file that another program has merged may have both names
+        columns.append(
+            held[0]
+            if len(held) == 1
+            else pc.coalesce(*held, pa.nulls(len(batch), column.type))
+        )
+    return pa.record_batch(columns, schema=schema)
+
+
+def names_of(column: "pa.Field[Any]") -> list[str]:
+    """Return the names that a column has in files of this release and of earlier ones."""
+    former = (column.metadata or {}).get(FORMERLY.encode())
+    return [column.name] if former is None else [column.name, former.decode()]
+
+
+def _rows(source: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - a file of Arrow
     """A row group at a time, which writers bound by bytes as well; a batch of rows of several of them is not."""
     with pq.ParquetFile(source) as opened:
+        names = [name for field in schema for name in names_of(field)]
+        held = [name for name in names if name in opened.schema_arrow.names]
         for group in range(opened.num_row_groups):
-            yield from opened.iter_batches(BATCH, row_groups=[group], columns=columns)
+            for batch in opened.iter_batches(BATCH, row_groups=[group], columns=held):
+                yield conformed(batch, schema)

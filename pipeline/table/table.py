@@ -14,7 +14,7 @@ from ..errors import LostCommit, OtherSchema, TableError
 from .layout import File, TableLayout
 from .log import Log
 from .merging import compact, compactable, merged_files
-from .storage import Storage
+from .storage import Storage, names_of
 from .writing import CHUNK_BYTES, Writer, gathered
 
 Item = TypeVar("Item")
@@ -108,11 +108,11 @@ class Table:
         options: Mapping[str, str] | None = None,
     ) -> Self:
         """
-        Make a table, or open the one that is there, whose layout then counts.
+        Make a table, or open the one that is there, whose layout then counts, and which gets the columns that it lacks.
 
         Args:
             path: a folder, or a URI such as `s3://bucket/table` that deltalake knows.
-            schema: the columns; none may be called `day` or `bucket`.
+            schema: the columns; none may be called `day` or `bucket`. One that may be null can be added later, or renamed (`FORMERLY`).
             layout: how rows are spread over files, and their order.
             options: credentials and endpoints, as deltalake's `storage_options`.
 
@@ -125,12 +125,23 @@ class Table:
         log = Log.create(storage, schema, layout)
         if differences := _differences(log.schema, schema):
             raise OtherSchema(path, differences)
+        log.add_columns(schema)
         return cls(storage, schema, log.layout)
 
     @classmethod
-    def open(cls, path: str, options: Mapping[str, str] | None = None) -> Self:
+    def open(
+        cls,
+        path: str,
+        options: Mapping[str, str] | None = None,
+        schema: pa.Schema | None = None,
+    ) -> Self:
         """
         Open a table.
+
+        Args:
+            path: as in `create`.
+            options: as in `create`.
+            schema: the columns to read, also where an earlier release made the table; those of the table by default.
 
         Raises:
             NoTable: there is none.
@@ -139,7 +150,7 @@ class Table:
         """
         storage = Storage(path, options or {})
         log = Log.open(storage)
-        return cls(storage, log.schema, log.layout)
+        return cls(storage, log.schema if schema is None else schema, log.layout)
 
     @property
     def identity(self) -> str:
@@ -204,7 +215,7 @@ class Table:
             MissingFile, DamagedFile, UnreachableTable: a file is gone, is not as it was committed, or could not be read.
 
         """
-        yield from merged_files(self.storage, files, self.layout, columns)
+        yield from merged_files(self.storage, files, self.layout, self.schema, columns)
 
     def read(
         self,
@@ -422,13 +433,18 @@ class Table:
 
 def _differences(found: pa.Schema, wanted: pa.Schema) -> str:
     kinds = {column.name: column.type for column in found}
-    missing = [column.name for column in wanted if column.name not in kinds]
+    missing = [
+        column.name
+        for column in wanted
+        if column.name not in kinds and not column.nullable
+    ]
     other = [
         column.name
         for column in wanted
         if kinds.get(column.name, column.type) != column.type
     ]
-    extra = [name for name in kinds if name not in wanted.names]
+    known = {name for column in wanted for name in names_of(column)}
+    extra = [name for name in kinds if name not in known]
     words = (("without", missing), ("of another type", other), ("more", extra))
     return "; ".join(f"{word}: {', '.join(names)}" for word, names in words if names)
 

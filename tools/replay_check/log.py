@@ -28,8 +28,8 @@ NS_PER_MS: Final = 1e6
 _MARK: Final = b"Completed request:"
 _GZIP: Final = b"\x1f\x8b"
 _COLUMNS: Final = (
-    "timestamp", "completed", "line", "connection", "correlation_id", "api_key", "api_version", "user", "client_id", "request_bytes",
-    "response_bytes", "thread_time_ms", "network_time_ms", "throttle_ms", "broker_throttle_ms", "forwarded", "follower", "topics",
+    "timestamp", "completed", "line", "connection", "correlation_id", "api_key", "api_version", "user", "client_id", "produce_bytes",
+    "fetch_bytes", "thread_time_ms", "network_time_ms", "throttle_ms", "broker_throttle_ms", "forwarded", "follower", "topics",
     "mutation_timestamp",
 )  # fmt: skip
 
@@ -298,8 +298,8 @@ def _requests(table: pa.Table) -> Iterator[Request]:
             correlation_id=row["correlation_id"],
             api_key=key,
             api_version=row["api_version"],
-            produced=row["request_bytes"],
-            fetched=row["response_bytes"],
+            produced=row["produce_bytes"],
+            fetched=row["fetch_bytes"],
             thread_ns=round(row["thread_time_ms"] * NS_PER_MS),
             send_ms=row["network_time_ms"],
             throttle_ms=own_ms if throttle_ms is None else throttle_ms,

@@ -25,7 +25,7 @@ _USUAL: dict[str, Any] = {
     "mutations_known": True,
     "throttle_ms": 0,
     "broker_throttle_ms": 0,
-    "quota_violated": False,
+    "refused": False,
     "forwarded": False,
     "follower": False,
 }

@@ -16,17 +16,23 @@ def _one(**change: Any) -> dict[str, Any]:
 
 
 def _charged(row: dict[str, Any]) -> dict[str, Any]:
-    kinds = ("produce_bytes", "fetch_bytes", "request_ms", "network_ms", "mutations")
+    kinds = (
+        "produce_bytes",
+        "fetch_bytes",
+        "thread_time_ms",
+        "network_time_ms",
+        "mutations",
+    )
     return {kind: row[kind] for kind in kinds if row[kind] is not None}
 
 
 def test_a_produce_charges_its_request() -> None:
     """A Produce charges its request's bytes and thread time, at the broker's decision."""
-    row = _one(api_key=0, request_bytes=812)
+    row = _one(api_key=0, produce_bytes=812)
     assert _charged(row) == {
         "produce_bytes": 812,
-        "request_ms": 0.5,
-        "network_ms": 0.25,
+        "thread_time_ms": 0.5,
+        "network_time_ms": 0.25,
     }
     assert (row["timestamp"], row["completed"]) == (START_MS, START_MS + 5)
     assert (row["user"], row["client_id"], row["broker"]) == ("alice", "app", "1")
@@ -34,7 +40,7 @@ def test_a_produce_charges_its_request() -> None:
 
 def test_a_fetch_charges_its_response() -> None:
     """A consumer's Fetch charges its response's bytes; a throttled one's size is unknown, and its wait is kept."""
-    assert _charged(_one(api_key=1, response_bytes=4_000))["fetch_bytes"] == 4_000
+    assert _charged(_one(api_key=1, fetch_bytes=4_000))["fetch_bytes"] == 4_000
     throttled = _one(api_key=1, throttle_ms=250)
     assert throttled["fetch_bytes"] is None
     assert throttled["throttle_ms"] == 250
@@ -44,7 +50,10 @@ def test_brokers_charge_nothing_to_each_other() -> None:
     """A follower's Fetch is left out; thread time of requests that brokers exempt is not charged, that of a Heartbeat is."""
     assert history_of(requests({"api_key": 1, "follower": True})).num_rows == 0
     assert _charged(_one(api_key=56)) == {}
-    assert _charged(_one(api_key=12)) == {"request_ms": 0.5, "network_ms": 0.25}
+    assert _charged(_one(api_key=12)) == {
+        "thread_time_ms": 0.5,
+        "network_time_ms": 0.25,
+    }
 
 
 @pytest.mark.parametrize(
@@ -55,9 +64,9 @@ def test_mutations_charge_partitions(kind: str) -> None:
     row = _one(
         api_key=19,
         **{kind: 30},
-        mutations=12,
+        mutations_charged=12,
         mutation_timestamp=START_MS - 1,
-        quota_violated=True,
+        refused=True,
     )
     assert (row["mutations"], row["mutations_charged"]) == (30, 12)
     assert (row["mutation_timestamp"], row["refused"]) == (START_MS - 1, True)
@@ -73,13 +82,13 @@ def test_unknown_mutations_are_not_guessed() -> None:
 def test_the_controllers_line_counts_once() -> None:
     """A controller's line of a forwarded request is left out, unless only it tells the mutations."""
     assert history_of(requests({"api_key": 19, "forwarded": True})).num_rows == 0
-    kept = _one(api_key=19, forwarded=True, partitions_created=3, mutations=3)
+    kept = _one(api_key=19, forwarded=True, partitions_created=3, mutations_charged=3)
     assert kept["mutations"] == 3
 
 
 def test_absent_values_are_what_quotas_take_them_for() -> None:
     """A request without client id counts for the empty one, and an answer without a throttle field did not throttle."""
-    row = _one(client_id=None, throttle_ms=None, quota_violated=None)
+    row = _one(client_id=None, throttle_ms=None, refused=None)
     assert (row["client_id"], row["throttle_ms"], row["refused"]) == ("", -1, False)
 
 

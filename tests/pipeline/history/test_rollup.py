@@ -23,12 +23,12 @@ changes = st.lists(
             "broker": st.sampled_from(["1", "2"]),
             "thread_time_ms": ms,
             "network_time_ms": ms,
-            "request_bytes": st.none() | st.integers(0, 2**40),
-            "response_bytes": st.none() | st.integers(0, 2**40),
-            "mutations": st.none() | st.integers(0, 2**20),
+            "produce_bytes": st.none() | st.integers(0, 2**40),
+            "fetch_bytes": st.none() | st.integers(0, 2**40),
+            "mutations_charged": st.none() | st.integers(0, 2**20),
             "mutation_timestamp": st.none() | st.integers(START_MS, START_MS + 9_000),
             "throttle_ms": st.sampled_from([None, 0, 7]),
-            "quota_violated": st.booleans(),
+            "refused": st.booleans(),
         }
     ),
     max_size=25,
@@ -53,13 +53,13 @@ def _slowly(rows: list[dict[str, Any]]) -> Sums:
                 at // 1_000 * 1_000,
             )
             wait = (row["throttle_ms"] or 0) * counts
-            throttled = counts * (wait > 0 or row["quota_violated"])
+            throttled = counts * (wait > 0 or row["refused"])
             for place, value in enumerate((counts, amount, throttled, wait)):
                 sums[key][place] += value
 
     for row in rows:
-        add(row, "produce", row["timestamp"], row["request_bytes"], 1)
-        add(row, "fetch", row["timestamp"], row["response_bytes"], 1)
+        add(row, "produce", row["timestamp"], row["produce_bytes"], 1)
+        add(row, "fetch", row["timestamp"], row["fetch_bytes"], 1)
         add(
             row,
             "request",
@@ -79,7 +79,7 @@ def _slowly(rows: list[dict[str, Any]]) -> Sums:
             row,
             "controller_mutation",
             row["timestamp"] if mutated is None else mutated,
-            row["mutations"],
+            row["mutations_charged"],
             1,
         )
     return sums
@@ -139,6 +139,6 @@ def test_any_wait_and_any_refusal_is_a_throttle(
     throttle_ms: int,
 ) -> None:
     """One ms is one; a negative time, which Kafka sent when it did not fit, throttled no client."""
-    row = requests({"throttle_ms": told_ms, "quota_violated": refused})
+    row = requests({"throttle_ms": told_ms, "refused": refused})
     (made,) = rollup(history_of(row)).to_pylist()
     assert (made["throttled"], made["throttle_ms"]) == (throttled, throttle_ms)

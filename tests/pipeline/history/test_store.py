@@ -38,8 +38,8 @@ def _some(count: int, shift_ms: int = 0) -> pa.Table:
         *(
             {
                 "api_key": each % 2,
-                "request_bytes": None if each % 2 else each,
-                "response_bytes": each if each % 2 else None,
+                "produce_bytes": None if each % 2 else each,
+                "fetch_bytes": each if each % 2 else None,
                 "user": f"user {each % 5}",
                 "timestamp": START_MS + shift_ms + each * 700,
                 "completed": START_MS + shift_ms + each * 700 + 3,

@@ -42,6 +42,6 @@ def tables(folder: Path) -> tuple[pa.Table, pa.Table]:
 def told(requests: pa.Table) -> list[Any]:
     """The clients' requests, and what they were charged in all: a controller's line that came a chunk before its client's is there, too."""
     clients = requests.filter(pc.invert(requests["forwarded"]))
-    charged = ("mutations", "partitions_created", "partitions_added", "partitions_deleted")  # fmt: skip
+    charged = ("mutations_charged", "partitions_created", "partitions_added", "partitions_deleted")  # fmt: skip
     identities = sorted(values(clients, "identity"))
     return [identities, *(pc.sum(requests[name]).as_py() for name in charged)]

@@ -222,7 +222,7 @@ def test_snapshot_and_earlier_runs(tmp_path: Path) -> None:
         tmp_path, log(tmp_path, *deletes), options=IngestOptions(snapshot=str(snapshot))
     )
     rows = tables(tmp_path)[0].to_pylist()
-    told = {row["correlation_id"]: (row["mutations"], row["mutations_known"]) for row in rows if row["api_key"] == 20}  # fmt: skip
+    told = {row["correlation_id"]: (row["mutations_charged"], row["mutations_known"]) for row in rows if row["api_key"] == 20}  # fmt: skip
     assert told == {0: (7, True), 1: (5, True), 2: (None, False)}
     with pytest.raises(BadSnapshot):
         read(tmp_path, options=IngestOptions(snapshot=str(tmp_path / "a.log")))
@@ -349,7 +349,7 @@ def test_chunks_are_bounded_by_bytes(
     assert len(held) > 200 * 32_000 / (1 << 20)
     for table in (one, history.detail, history.seconds):
         for file in table.files():
-            batches = list(table.storage.batches(file))
+            batches = list(table.batches([file]))
             assert max(batch.nbytes for batch in batches) < (1 << 19) + 70_000
         table.compact()
         files = list(table.buckets().values())

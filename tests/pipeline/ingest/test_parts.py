@@ -192,7 +192,7 @@ def test_topics_of_all_parts_come_together(tmp_path: Path) -> None:
     report = added(tmp_path, create, delete)
     assert report.kept == 2
     requests = IngestTables.create(str(tmp_path / "spread")).requests.read()
-    assert sorted(values(requests, "mutations")) == [4, 4]
+    assert sorted(values(requests, "mutations_charged")) == [4, 4]
 
 
 def test_dropped_days_stay_away(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_topics_are_learned_once(
         read.clear()
         wanted = table(batch((mutation("delete", [{"name": name}]), "a", 0, None)))
         resolved = topics.resolve(wanted.select(tables.requests.schema.names))
-        return values(resolved.requests, "mutations")[0]
+        return values(resolved.requests, "mutations_charged")[0]
 
     monkeypatch.setattr(Storage, "batches", noted)
     for number in (1, 2):

@@ -145,7 +145,7 @@ def test_hours_are_those_of_the_zone() -> None:
 
 def test_request_time_is_percent_of_a_thread() -> None:
     """Of the handler's and the network's thread, whatever its API; never throttled for more than a window."""
-    rows = history(request(at, api_key=12, request_ms=10.0, network_ms=1.0) for at in range(0, 20_000, 100))  # fmt: skip
+    rows = history(request(at, api_key=12, thread_time_ms=10.0, network_time_ms=1.0) for at in range(0, 20_000, 100))  # fmt: skip
     found = needed(rows, share=0.0)[QuotaType.REQUEST]
     assert limit_of(QuotaType.REQUEST, found.steps) == pytest.approx(11.0, abs=0.6)
     assert found.requests == 200
@@ -169,7 +169,7 @@ def test_old_clients_need_room_for_the_burst_itself() -> None:
 
 def test_kinds_that_are_not_wanted_are_left_out() -> None:
     """Limits are looked for of the wanted quota types only."""
-    rows = history([produced(0, 10, request_ms=1.0), mutated(5, 1)])
+    rows = history([produced(0, 10, thread_time_ms=1.0), mutated(5, 1)])
     assert set(needed(rows, kinds=[QuotaType.PRODUCE])) == {QuotaType.PRODUCE}
     assert len(needed(rows)) == 3
 

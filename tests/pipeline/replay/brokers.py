@@ -95,18 +95,18 @@ class Cluster:
     def network(self, row: Row, now_ms: int) -> None:
         """Charge the network thread's time."""
         manager = self.manager(row["broker"], QuotaType.REQUEST)
-        if row["network_ms"] and manager.quotas_enabled:
-            ns = round(row["network_ms"] * 1e6)
+        if row["network_time_ms"] and manager.quotas_enabled:
+            ns = round(row["network_time_ms"] * 1e6)
             client = Principal(row["user"]), row["client_id"]
             manager.record_network_thread_time(*client, ns, now_ms)
 
     def _time(
         self, row: Row, client: tuple[Principal, str], now_ms: int, share: float
     ) -> int:
-        if row["request_ms"] is None:
+        if row["thread_time_ms"] is None:
             return 0
         manager = self.manager(row["broker"], QuotaType.REQUEST)
-        ns = round(row["request_ms"] * 1e6)
+        ns = round(row["thread_time_ms"] * 1e6)
         if share == 1.0:
             return int(manager.maybe_record_request(*client, ns, now_ms))
         percent = ns * (100.0 / 1e9) * share

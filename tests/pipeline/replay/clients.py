@@ -102,7 +102,7 @@ class Simulation:
             self._answered(number, row, now_ms, wait_ms)
 
     def _answered(self, number: int, row: Row, now_ms: int, wait_ms: int) -> None:
-        if row["network_ms"]:
+        if row["network_time_ms"]:
             after_ms = row["completed"] - row["timestamp"]
             heapq.heappush(self._queue, (now_ms + after_ms, 1, number))
         if number in self._next:
@@ -118,7 +118,7 @@ class Simulation:
 
     def _give_up(self, number: int) -> None:
         row = self._rows[number]
-        if row["request_ms"] is not None:
+        if row["thread_time_ms"] is not None:
             self.unsent[row["user"], row["client_id"]] += 1
         if number in self._next:
             self._give_up(self._next[number])

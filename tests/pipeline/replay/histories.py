@@ -71,8 +71,10 @@ def _row(request: Request, now_ms: int) -> dict[str, Any]:
         "api_version": request.api_version,
         "produce_bytes": request.cost if request.api_key == PRODUCE else None,
         "fetch_bytes": request.cost if _is_answered_fetch(request) else None,
-        "request_ms": None if request.request_us is None else request.request_us / 1e3,
-        "network_ms": None if network is None else network / 1e3,
+        "thread_time_ms": None
+        if request.request_us is None
+        else request.request_us / 1e3,
+        "network_time_ms": None if network is None else network / 1e3,
         "mutations": request.cost if mutates else None,
         "mutations_charged": (request.granted if request.withheld else request.cost)
         if mutates

@@ -31,7 +31,7 @@ def told(table: pa.Table) -> list[Any]:
     return [
         (
             row["partitions_created"] or row["partitions_added"] or row["partitions_deleted"],
-            row["mutations"],
+            row["mutations_charged"],
             row["mutations_known"],
         )
         for row in rows
@@ -140,7 +140,7 @@ def test_refused_and_failed() -> None:
     topics = [topic("a", 3), topic("b", 4), topic("c", 5)]
     table = MutationLedger().resolve(requests(mutation("create", topics, answers=answers))).requests  # fmt: skip
     assert told(table) == [(7, 3, True)]
-    assert table["quota_violated"].to_pylist() == [True]
+    assert table["refused"].to_pylist() == [True]
 
 
 def test_no_answer() -> None:
@@ -191,7 +191,7 @@ def test_twins_at_once() -> None:
         assert (found.forwarded, len(found.requests)) == (1, 1)
         (row,) = found.requests.to_pylist()
         charged = requests(controller)["mutation_timestamp"].to_pylist()[0]
-        assert (row["listener"], row["mutations"]) == ("CLIENTS", 3)
+        assert (row["listener"], row["mutations_charged"]) == ("CLIENTS", 3)
         assert row["mutation_timestamp"] == charged
 
 

@@ -24,7 +24,7 @@ def test_real_log() -> None:
     assert (keys[0], keys[1], keys[19]) == (4424, 822, 11)
     assert pc.sum(found.requests["forwarded"]).as_py() == 8
     assert pc.unique(found.requests["layout"]).to_pylist() == ["4.x"]
-    sizes = values(found.requests, "request_bytes")
+    sizes = values(found.requests, "produce_bytes")
     assert sum(size is not None for size in sizes) == 4424
     assert pc.count_distinct(found.requests["identity"]).as_py() == len(captured())
 
@@ -40,7 +40,7 @@ def test_other_real_logs(log: str, count: int, refused: int) -> None:
     assert (len(found.requests), len(found.quarantine)) == (count, 0)
     assert set(values(found.requests, "layout")) == {"4.x"}
     clients = found.requests.filter(pc.invert(found.requests["forwarded"]))
-    assert sum(values(clients, "quota_violated")) == refused
+    assert sum(values(clients, "refused")) == refused
 
 
 def test_columns_of_a_real_line() -> None:
@@ -57,20 +57,20 @@ def test_columns_of_a_real_line() -> None:
         "api_version": 10,
         "user": "alice",
         "client_id": "app1",
-        "request_bytes": 13_220,
-        "response_bytes": None,
+        "produce_bytes": 13_220,
+        "fetch_bytes": None,
         "thread_time_ms": 49.557,
         "network_time_ms": 0.175,
         "partitions_created": None,
         "partitions_added": None,
         "partitions_deleted": None,
-        "mutations": None,
+        "mutations_charged": None,
         "mutations_known": True,
         "mutation_timestamp": None,
         "topics": None,
         "throttle_ms": 915,
         "broker_throttle_ms": 915,
-        "quota_violated": False,
+        "refused": False,
         "forwarded": False,
         "follower": False,
         "layout": "4.x",
@@ -174,7 +174,7 @@ def test_throttled_fetch_has_no_size(key: int, version: int) -> None:
     fetch = {"requestApiKey": key, "requestApiVersion": version}
     response = {"throttleTimeMs": 40, "responses": []}
     row = request(line(header=fetch, response=response, throttleTimeMs=40))
-    assert (row["response_bytes"], row["throttle_ms"]) == (None, 40)
+    assert (row["fetch_bytes"], row["throttle_ms"]) == (None, 40)
 
 
 @pytest.mark.parametrize("key", [0, 1, 12, 19, 78])
@@ -182,7 +182,7 @@ def test_no_answer_and_no_request(key: int) -> None:
     """Without an answer (acks=0), or when the log was switched on in the middle, what cannot be known is null."""
     row = request(line(header={"requestApiKey": key}, request="", response=""))
     assert row["throttle_ms"] is None
-    assert (row["request_bytes"], row["response_bytes"]) == (None, None)
+    assert (row["produce_bytes"], row["fetch_bytes"]) == (None, None)
     assert row["mutations_known"] is (key != 19)
 
 
@@ -194,7 +194,7 @@ def test_share_fetch_is_charged_like_a_fetch() -> None:
             response={"throttleTimeMs": 0, "errorCode": 0, "responses": [], "nodeEndpoints": []},
         )
     )  # fmt: skip
-    assert row["response_bytes"] > 4
+    assert row["fetch_bytes"] > 4
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_object_store_that_refuses(answer: list[str], advice: str) -> None:
         }
         storage = Storage("s3://bucket/table", options)
         file = File(path="day=1/bucket=0/a.parquet", day=1, bucket=0, rows=1, size=9)
-        for read in (lambda: [*storage.batches(file)], lambda: Table.open(storage.uri, options)):  # fmt: skip
+        for read in (lambda: [*storage.batches(file, SCHEMA)], lambda: Table.open(storage.uri, options)):  # fmt: skip
             with pytest.raises(TableError) as raised:
                 read()
             assert isinstance(raised.value, UnreachableTable)
@@ -234,7 +234,7 @@ def test_a_storage_that_failed_once_is_not_called_damaged(
     """Where the same bytes can be decoded a moment later, the file is whole."""
     opened = iter([True])
 
-    def flaky(source: object, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+    def flaky(source: object, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         if next(opened, False):
             raise OSError("Corrupt snappy compressed data")
         return rows(source, columns)

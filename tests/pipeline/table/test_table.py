@@ -4,6 +4,7 @@ import datetime as dt
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -166,9 +167,8 @@ def test_a_table_keeps_its_layout(table: Table) -> None:
 
 def test_another_schema_is_refused(table: Table) -> None:
     """A table with other columns is not written to; the message names them."""
-    wanted = pa.schema(
-        [("user", pa.int32()), ("timestamp", pa.int64()), ("new", pa.int8())]
-    )
+    columns: list[Any] = [("user", pa.int32()), ("timestamp", pa.int64()), pa.field("new", pa.int8(), nullable=False)]  # fmt: skip
+    wanted = pa.schema(columns)
     with pytest.raises(
         OtherSchema,
         match=r"without: new; of another type: user; more: client_id, amount",

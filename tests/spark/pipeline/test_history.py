@@ -34,7 +34,7 @@ def _rows(number: int) -> pa.Table:
     rows: list[dict[str, Any]] = [
         {
             "user": f"user {each % 11}",
-            "request_bytes": each,
+            "produce_bytes": each,
             "timestamp": START_MS + each * 777 - number * 5_000,
             "completed": START_MS + each * 777 + 3,
         }

@@ -49,7 +49,12 @@ MESSAGES = [
     for text in ([each] if number % 18 else [each, NONSENSE[number // 18]])
 ]
 """Each batch has some of each; partitions of topics follow from lines that came before."""
-CHARGED = ("partitions_created", "partitions_added", "partitions_deleted", "mutations")
+CHARGED = (
+    "partitions_created",
+    "partitions_added",
+    "partitions_deleted",
+    "mutations_charged",
+)
 CONF = {"spark.jars": ",".join(str(jar) for jar in jars())}
 
 

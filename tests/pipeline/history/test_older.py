@@ -1,0 +1,61 @@
+"""Tables that an earlier release made (`older-tables.tar.gz`): read, added to and merged as if this one had made them."""
+
+import tarfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from quotascope.pipeline.history import HISTORY, History, store
+from quotascope.pipeline.ingest import IngestOptions, IngestTables
+from quotascope.pipeline.request_log.schema import REQUESTS
+from quotascope.pipeline.runs.ingest import ingest_logs
+
+OLDER = Path(__file__).parents[1] / "captures" / "older-tables.tar.gz"
+
+
+@pytest.fixture
+def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with two logs, and what an earlier release made of them in `usage`."""
+    with tarfile.open(OLDER) as packed:
+        packed.extractall(tmp_path, filter="data")
+    monkeypatch.chdir(tmp_path / "logs")
+    return tmp_path
+
+
+def requests_of(folder: Path) -> pa.Table:
+    """All requests, by their identity; logs lie elsewhere here."""
+    rows = IngestTables.create(str(folder)).requests.read()
+    return rows.drop_columns("file").sort_by("identity")
+
+
+def history_of(folder: Path) -> pa.Table:
+    """The whole history, by what is different in each row."""
+    rows = History.open(str(folder)).detail.read()
+    return rows.sort_by([(name, "ascending") for name in ("user", "client_id", "timestamp", "completed", "connection", "thread_time_ms")])  # fmt: skip
+
+
+def test_an_older_history_is_read_by_the_names_of_today(older: Path) -> None:
+    """What is read is what this release makes of the same logs; reading changes nothing."""
+    before = sorted(older.rglob("*"))
+    history = History.open(str(older / "usage"))
+    assert history.detail.read().schema == HISTORY
+    ingest_logs(["a.log", "b.log"], str(older / "new"), IngestOptions())
+    assert history_of(older / "usage").equals(history_of(older / "new"))
+    assert sorted(path for path in older.rglob("*") if "new" not in path.parts) == before  # fmt: skip
+
+
+def test_an_older_folder_is_added_to(older: Path) -> None:
+    """The same lines add nothing, others are added with the columns of today; merged or not, all are read alike."""
+    report = ingest_logs(["a.log", "b.log"], str(older / "usage"), IngestOptions())
+    assert (report.kept, report.quarantined) == (0, 0)
+    Path("c.log").write_bytes(Path("a.log").read_bytes().replace(b"[2026-11", b"[2026-12"))  # fmt: skip
+    for folder in ("usage", "new"):
+        ingest_logs(["a.log", "b.log"], str(older / folder), IngestOptions())
+        ingest_logs(["c.log"], str(older / folder), IngestOptions())
+    for _ in range(2):
+        found = requests_of(older / "usage")
+        assert set(found.column_names) == {*REQUESTS.names} - {"file"}
+        assert found.equals(requests_of(older / "new"))
+        assert history_of(older / "usage").equals(history_of(older / "new"))
+        store.compact(store.tables_of(str(older / "usage")).values())
