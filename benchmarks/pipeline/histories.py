@@ -78,6 +78,10 @@ def _table(
         "mutation_timestamp": pa.array(timestamp, mask=kind != API_KEYS.index(19)),
         "refused": np.zeros(rows, np.bool_),
         "throttle_ms": _throttles(rows, random),
+        "file": _named(
+            [f"/logs/broker-{each + 1}.log" for each in range(BROKERS)], broker
+        ),
+        "position": np.argsort(np.argsort(timestamp, kind="stable")),
     }
     return pa.table(columns, schema=HISTORY)
 

@@ -79,6 +79,8 @@ COLUMNS: Final = (
     "refused",
     "forwarded",
     "follower",
+    "file",
+    "position",
 )
 """What is read of `quotascope.pipeline.request_log.schema.REQUESTS`."""
 
@@ -129,6 +131,8 @@ def history_of(requests: pa.Table) -> pa.Table:
         "mutation_timestamp": given("mutation_timestamp"),
         "refused": pc.fill_null(given("refused"), _FALSE),
         "throttle_ms": pc.fill_null(given("throttle_ms"), UNKNOWN_MS),
+        "file": given("file"),
+        "position": given("position"),
     }
     return pa.table(columns, schema=HISTORY)
 

@@ -18,6 +18,8 @@ UNKNOWN_MS: Final = -1
 """Of `throttle_ms` in history: the answer has no such field, or there was none."""
 ORDER: Final = ("user", "client_id", "broker", "timestamp")
 """How the rows of a file are sorted; requests of the same millisecond stay in the order of their log."""
+PLACE: Final = ("file", "position")
+"""What rows of the same `timestamp` are sorted by, in any store and any engine."""
 
 
 def _column(
@@ -125,6 +127,18 @@ HISTORY: Final = pa.schema(
             "throttle_ms",
             pa.int32(),
             "Throttle time in the response, ms; -1 when it is unknown, as the answer has no such field (0 in histories that an earlier release made).",
+        ),
+        _column(
+            "file",
+            pa.string(),
+            "Of the log, or its topic and partition; null in rows that an earlier release made.",
+            null=True,
+        ),
+        _column(
+            "position",
+            pa.int64(),
+            "In that file: grows from request to request; null as above.",
+            null=True,
         ),
     ]
 )

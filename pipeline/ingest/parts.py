@@ -6,6 +6,7 @@ finds out which are new and writes those. What needs to know of other parts, req
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import unquote
@@ -155,15 +156,16 @@ def _rows(
 ) -> pa.Table:
     file, start = piece.column("file")[0].as_py(), piece.column("start")[0].as_py()
     numbers = piece.column("number")
-    if start == 0:  # from the file's first line on
-        before = counts.get((file, start), 0)
-        counts[file, start] = before + len(piece)
+    if start is not None:  # no line before it has a greater number: each has a byte
+        before = start + counts.get((file, start), 0)
+        counts[file, start] = before - start + len(piece)
         numbers = pa.array(np.arange(before + 1, before + 1 + len(piece)))
     if file.startswith(
         "file:/"
     ):  # of this machine: its path, as `ingest` in one process names it
         file = "/" + unquote(file.removeprefix("file:").lstrip("/"))
-    found = parse(piece.column("line"), numbers, options.source(file))
+    source = replace(options.source(file), numbered=not start)
+    found = parse(piece.column("line"), numbers, source)
     slices = np.asarray(found.requests["timestamp"].to_numpy(), np.int64) // SLICE_MS
     parts = slices * BUCKETS + buckets_of(found.requests["user"], BUCKETS)
     identities: list[Any] = found.quarantine["identity"].to_pylist()

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaEntity, QuotaType
 
 from ..replay.compiled import Floats, Ints
+from ..replay.frame import in_order
 from ..week import HOURS, hours_of_week
 from .policy import ClusterWindows, Policy, limit_of, steps_of
 from .sensors import QuotaSensor, mutations_of, prepare, sensors_of
@@ -105,10 +106,15 @@ def _groups(history: pa.Table, names: Sequence[str]) -> Iterator[pa.Table]:
     if history.num_rows == 0:
         return
     columns: list[Any] = [history.column(name).combine_chunks() for name in names]
-    codes = np.stack([each.dictionary_encode().indices.to_numpy() for each in columns])
-    order = np.lexsort((history.column("timestamp").to_numpy(), *codes))
-    ordered = history.take(order)
-    changed = np.any(np.diff(codes[:, order], axis=1) != 0, axis=0)
+    groups = np.zeros(history.num_rows, np.int64)
+    for column in columns:
+        codes = column.dictionary_encode().indices.to_numpy()
+        groups = np.unique(
+            groups * (int(codes.max()) + 1) + codes, return_inverse=True
+        )[1]
+    order = in_order(history, groups)
+    ordered = history if order is None else history.take(order)
+    changed = np.diff(groups if order is None else groups[order]) != 0
     starts = [0, *(np.flatnonzero(changed) + 1).tolist()]
     for start, end in zip(starts, [*starts[1:], history.num_rows], strict=True):
         yield ordered.slice(start, end - start)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from quotascope.metrics.protocol import ApiKey
 
 from ..errors import PipelineError
+from ..history.schema import HISTORY, PLACE
 from .compiled import Codes, Flags, Floats, Ints
 from .requests import FETCH, MUTATION, NO_KIND, PRODUCE, RequestColumns
 
@@ -35,8 +36,9 @@ NEEDED: Final = (
     "mutation_timestamp",
     "refused",
     "throttle_ms",
+    *PLACE,
 )
-"""The columns of a history that a replay reads."""
+"""The columns of a history that a replay reads; it can do without those of the place."""
 FETCH_APIS = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 STRICT_SINCE = {
     ApiKey.CREATE_TOPICS: 6,
@@ -117,13 +119,17 @@ class Frame:
 
 
 def needed(rows: pa.Table | pa.RecordBatch) -> pa.Table:
-    """The columns that a replay reads. Raises `PipelineError` when one is missing."""
-    missing = [name for name in NEEDED if name not in rows.schema.names]
+    """The columns that a replay reads, null where a request's place is unknown. Raises `PipelineError` when another one is missing."""
+    missing = [name for name in NEEDED if name not in (*rows.schema.names, *PLACE)]
     if missing:
         raise PipelineError(
             f"the history lacks the columns {', '.join(missing)}; make it with this release"
         )
     table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+    for name in PLACE:
+        if name not in table.column_names:
+            unknown = pa.nulls(len(table), HISTORY.field(name).type)
+            table = table.append_column(name, unknown)
     return table.select(NEEDED)
 
 
@@ -174,12 +180,20 @@ def entities_of(table: pa.Table) -> tuple[Entities, Codes]:
     ), codes
 
 
-def in_order(groups: Ints, times: Ints) -> Ints | None:
-    """The order of rows by group and time, equal ones as they are; None if they are in it."""
-    later = (groups[1:] > groups[:-1]) | (
-        (groups[1:] == groups[:-1]) & (times[1:] >= times[:-1])
-    )
-    return None if later.all() else order_of(groups, times)
+def in_order(table: pa.Table, groups: Ints) -> Ints | None:
+    """The order of rows by group, time and place, those of unknown places first and as they are; None if they are in it."""
+    times = ints(table, "timestamp")
+    order = order_of(groups, times)
+    tied = (np.diff(groups[order]) == 0) & (np.diff(times[order]) == 0)
+    if tied.any():
+        chosen = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])
+        rows = order[chosen]
+        some = table.select(PLACE).take(array(rows))
+        file: Column = some.column("file")
+        files = pc.rank(pc.fill_null(file, ""), tiebreaker="dense")
+        keys = (ints(some, "position"), files.to_numpy(), times[rows], groups[rows])
+        order[chosen] = rows[np.lexsort(keys)]
+    return None if (np.diff(order) == 1).all() else order
 
 
 def order_of(groups: Ints, times: Ints) -> Ints:

@@ -16,7 +16,6 @@ from .frame import (
     entities_of,
     frame_of,
     in_order,
-    ints,
     needed,
     whole_groups,
 )
@@ -101,7 +100,7 @@ def _frames(
     entities, codes = entities_of(table)
     resolved = rules.resolve(entities)
     groups = groups_of(resolved, len(entities.users))
-    order = in_order(groups[codes], ints(table, "timestamp"))
+    order = in_order(table, groups[codes])
     if order is not None:
         table, codes = table.take(array(order)), codes[order]
     clients = max(1, settings.cells_at_once // len(rules.candidates))

@@ -46,6 +46,8 @@ class LogSource:
     """Name of the broker that wrote the log; None takes the address that each line names."""
     zone: tzinfo = UTC
     """Zone of times without an offset."""
+    numbered: bool = True
+    """Whether the numbers of lines are those of the file or partition, not of a part of a file: those only grow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ def parse_lines(
     ]
     return Parsed(
         _requests(batch, [number for number, _ in places], source),
-        _quarantine(refused, source.file),
+        _quarantine(refused, source),
         pa.array(levels, pa.int32()),
         again,
     )
@@ -161,11 +163,12 @@ def _requests(
     batch: pa.RecordBatch, numbers: list[int | None], source: LogSource
 ) -> pa.Table:
     table = pa.Table.from_batches([batch])
+    position = pa.array(numbers, pa.int64())
     given = {
         "mutations_known": pc.is_null(table["topics"]),
         "file": pa.repeat(source.file, len(table)),
-        "line": pa.array(numbers, pa.int64()),
-    }
+        "position": position,
+    } | ({"line": position} if source.numbered else {})
     return pa.table(
         [
             table[field.name]
@@ -177,15 +180,17 @@ def _requests(
     )
 
 
-def _quarantine(refused: list[tuple[Unreadable, _Place]], file: str) -> pa.Table:
+def _quarantine(
+    refused: list[tuple[Unreadable, _Place]], source: LogSource
+) -> pa.Table:
     rows = [
         (
             error.reason.value,
             error.detail,
             line[:KEPT_TEXT],
             len(line),
-            file,
-            number,
+            source.file,
+            number if source.numbered else None,
             # of the text alone: logs are renamed, copied and compressed
             blake2b(line, digest_size=16).digest(),
         )

@@ -179,6 +179,11 @@ REQUESTS = pa.schema(
             pa.int64(),
             "number of the line from 1, or the offset",
         ),
+        _column(
+            "position",
+            pa.int64(),
+            "grows within `file`: as `line`, also where that is unknown",
+        ),
     ]
 )
 

@@ -57,7 +57,7 @@ def test_lines_become_rows() -> None:
 
 
 def test_numbers_of_lines() -> None:
-    """Lines are counted through the batches of a file that is read from its beginning; in the middle of one nobody knows."""
+    """Lines are counted through the batches of a file that is read from its beginning; in the middle of one nobody knows, but their order."""
     first = batch((line(), "file:///x/a%20b.log", 0, None), (b"1", "file:///x/a%20b.log", 0, None))  # fmt: skip
     more = batch(
         (b"2", "file:///x/a%20b.log", 0, None),
@@ -70,6 +70,10 @@ def test_numbers_of_lines() -> None:
     assert told[b"2"] == ("/x/a b.log", 3)
     assert told[b"3"] == ("s3a://x/a%20b.log", 1)
     assert told[b"4"] == ("s3a://x/a%20b.log", None)
+    middle = [(line(header={"correlationId": n}), "a", start, None) for start, n in ((0, 1), (0, 2), (600, 3), (600, 4))]  # fmt: skip
+    found = table(batch(*middle[:3]), batch(middle[3]))
+    assert found["line"].to_pylist() == [1, 2, None, None]
+    assert found["position"].to_pylist() == [1, 2, 601, 602]
 
 
 def test_parts_keep_the_same_line_together() -> None:

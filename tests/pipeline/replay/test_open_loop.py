@@ -4,7 +4,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -30,7 +32,9 @@ from tests.strategies import examples
 from quotascope.metrics import DEFAULT, KafkaRelease, QuotaEntity, WindowConfig
 from quotascope.pipeline.candidates import Candidate, MutationPolicy
 from quotascope.pipeline.errors import PipelineError
+from quotascope.pipeline.history.schema import HISTORY, ORDER, PLACE
 from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
+from quotascope.pipeline.replay.frame import NEEDED
 
 ALICE = QuotaEntity("alice")
 SUMS = (
@@ -256,12 +260,20 @@ def test_refused_mutation_of_the_log_is_not_charged() -> None:
     assert high["rejected_requests"] == 0
 
 
-def test_rows_may_come_in_any_order() -> None:
-    """They are measured in the order of time."""
-    table = crowd(users=5, rows=200)
-    mixed = pa.array([(number * 37) % len(table) for number in range(len(table))])
-    found = replay(table.take(mixed), CROWD)
-    assert sorted_rows(found) == sorted_rows(replay(table, CROWD))
+@pytest.mark.parametrize("mode", Mode)
+def test_rows_may_come_in_any_order(mode: Mode) -> None:
+    """They are measured in the order of time and of their places in the log, also where an unstable sort has mixed a millisecond."""
+    table = crowd(users=3, rows=900)
+    times = pc.multiply(pc.divide(table["timestamp"], 2_000), 2_000)
+    table = table.set_column(3, HISTORY.field("timestamp"), times)
+    table = table.set_column(len(NEEDED) - 2, HISTORY.field("file"), pa.array(["b.log"] * 450 + ["c.log"] * 450))  # fmt: skip
+    whole = sorted_rows(replay(table, CROWD, mode))
+    random = np.random.default_rng(5)
+    mixed = table.take(random.permutation(len(table)))
+    ordered = mixed.sort_by([(name, "ascending") for name in (*ORDER, *PLACE)])
+    for rows in (mixed, ordered):
+        assert sorted_rows(replay(rows, CROWD, mode)) == whole
+    assert sorted_rows(replay(mixed.drop_columns([*PLACE]), CROWD, mode)) != whole
 
 
 def test_missing_columns() -> None:

@@ -77,6 +77,7 @@ def test_columns_of_a_real_line() -> None:
         "identity": b"",
         "file": "/logs/a.log",
         "line": 1,
+        "position": 1,
     }
 
 
