@@ -38,15 +38,6 @@ def collect_garbage_rarely() -> None:
     gc.set_threshold(*_GC_THRESHOLDS)
 
 
-def collect_garbage() -> None:
-    """
-    Free what is in cycles, as everything is that a reload has replaced.
-
-    It goes through each object that exists: too expensive for every scrape.
-    """
-    gc.collect()
-
-
 def share_arenas() -> None:
     """
     Let all threads use the same two heaps; to be called before there are any.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -103,6 +104,18 @@ class TlsConfig(Section):
         if self.key_file is not None and self.cert_file is None:
             raise ValueError("key_file needs cert_file")
         return self
+
+
+def matching(pattern: str, problem: str) -> AfterValidator:
+    """A check that a text matches as a whole; ``problem`` says what is wrong otherwise."""
+    expression = re.compile(pattern, re.ASCII | re.DOTALL)
+
+    def check(text: str) -> str:
+        if not expression.fullmatch(text):
+            raise ValueError(problem)
+        return text
+
+    return AfterValidator(check)
 
 
 def comma_separated(value: object) -> object:
