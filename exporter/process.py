@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from .os_reason import os_reason
+from .errors import os_reason
 
 log = structlog.get_logger()
 

@@ -19,6 +19,8 @@ from pydantic import (
     model_validator,
 )
 
+from quotascope.clients.security import Secret, Tls
+
 from ..errors import ConfigError
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -151,3 +153,15 @@ def secret(value: SecretStr | None, file: Path | None) -> str | None:
         return file.read_text(encoding="utf-8").rstrip("\r\n")
     except UnicodeDecodeError:
         raise ValueError(f"{file} is not UTF-8 text") from None
+
+
+def tls_of(config: TlsConfig) -> Tls:
+    """Whom to trust and what to show, to Kafka and to agents alike. Raises as ``secret``."""
+    password = secret(config.key_password, config.key_password_file)
+    return Tls(
+        ca_file=config.ca_file,
+        cert_file=config.cert_file,
+        key_file=config.key_file,
+        key_password=None if password is None else Secret(password),
+        verify=config.verify,
+    )

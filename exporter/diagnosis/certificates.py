@@ -16,10 +16,9 @@ from yarl import URL
 from quotascope.clients.errors import ClientError
 from quotascope.clients.security import Tls
 
-from ..config import Config, SourceConfig, TlsConfig
+from ..config import Config, SourceConfig, TlsConfig, tls_of
 from ..config.load import named_files
 from ..errors import ConfigError
-from ..tls import tls_of
 from ..web.settings import WebSettings, load_web_settings
 from .catalog import Catalog, Finding
 

@@ -16,11 +16,9 @@ from yarl import URL
 
 from quotascope.clients.errors import ClientError
 
-from ..config import OtlpConfig, OtlpProtocol, ServerConfig, SourceConfig
-from ..errors import ConfigError
-from ..os_reason import os_reason
+from ..config import OtlpConfig, OtlpProtocol, ServerConfig, SourceConfig, tls_of
+from ..errors import ConfigError, os_reason
 from ..otlp.settings import receiver_of
-from ..tls import tls_of
 from ..untrusted import shown
 from ..web.connection import advice_of_files, most_connections
 from ..web.settings import load_web_settings

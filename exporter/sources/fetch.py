@@ -12,8 +12,13 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
-from ..errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
-from ..os_reason import os_reason
+from ..errors import (
+    SourceDenied,
+    SourceError,
+    SourceUnreachable,
+    SourceUnreadable,
+    os_reason,
+)
 from ..untrusted import shown
 
 MEBIBYTE: Final = 1 << 20

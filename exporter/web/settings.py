@@ -17,8 +17,7 @@ import structlog
 from ..config import ServerConfig
 from ..config.file import read_document
 from ..config.load import filled
-from ..errors import ConfigError
-from ..os_reason import os_reason
+from ..errors import ConfigError, os_reason
 from .web_config import (
     CLIENT_AUTH,
     OPENSSL_SUITES,
