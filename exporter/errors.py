@@ -18,6 +18,9 @@ What can go wrong in the exporter.
 
 from __future__ import annotations
 
+import errno
+import os
+import ssl
 from collections.abc import Sequence
 
 
@@ -80,3 +83,12 @@ class SourceUnreadable(SourceError):
 
 class SourceNotRead(SourceUnreadable):
     """The agent answered as it should, but that it could not read something."""
+
+
+def os_reason(error: OSError) -> str:
+    """The reason alone, such as ``Connection refused``: asyncio puts a text of its own, with the address, in its place."""
+    if isinstance(error, ssl.SSLError):  # its errno is not the system's
+        return error.reason or str(error)
+    if error.errno is not None and error.errno in errno.errorcode:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)

@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from .os_reason import os_reason
+from .errors import os_reason
 
 log = structlog.get_logger()
 
@@ -36,15 +36,6 @@ def collect_garbage_rarely() -> None:
     """
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
-
-
-def collect_garbage() -> None:
-    """
-    Free what is in cycles, as everything is that a reload has replaced.
-
-    It goes through each object that exists: too expensive for every scrape.
-    """
-    gc.collect()
 
 
 def share_arenas() -> None:

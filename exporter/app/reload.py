@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,7 +17,6 @@ from ..config import Config, LogConfig
 from ..config.load import Loaded, loaded
 from ..config.section import Section
 from ..errors import ConfigError
-from ..process import collect_garbage
 from ..snapshot import ReloadHealth
 from .parts import Parts
 
@@ -91,7 +91,7 @@ class Reloader:
                 self._configure_logs(parts.config.log)
                 await exporter.swap(parts)
                 self._succeeded(before, parts.loaded, restart)
-                collect_garbage()
+                gc.collect()  # what was replaced is in cycles; too expensive for each scrape
             except ConfigError as error:
                 self._failed(error, error.subject, error.problems)
             except ClientError as error:

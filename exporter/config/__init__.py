@@ -16,7 +16,7 @@ from .model import (
     OtlpTlsConfig,
     ServerConfig,
 )
-from .section import TlsConfig, seconds_of, secret
+from .section import TlsConfig, seconds_of, secret, tls_of
 from .sources import (
     BasicAuthConfig,
     Dialect,
@@ -59,4 +59,5 @@ __all__ = [
     "seconds_of",
     "secret",
     "sources_override",
+    "tls_of",
 ]

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import SecretStr, ValidationError
 from pydantic_core import ErrorDetails
@@ -22,6 +22,7 @@ from .file import ConfigDocument, Place, read_document
 from .model import Config
 from .section import Section
 
+_Section = TypeVar("_Section", bound=Section)
 PREFIX: Final = "QUOTASCOPE_"
 _SOURCES: Final = "QUOTASCOPE_SOURCES"
 _LONGEST: Final = 60
@@ -58,22 +59,43 @@ def build_config(
     """As ``load_config``, from a document. Raises ``ConfigError``, which calls it ``subject``."""
     overrides, unknown = environment_overrides(environ)
     overrides.extend(flags)
+    return filled(Config, document, subject, overrides, unknown)
+
+
+def filled(
+    model: type[_Section],
+    document: ConfigDocument,
+    subject: str,
+    overrides: Iterable[Override] = (),
+    unknown: Iterable[str] = (),
+    context: Mapping[str, object] | None = None,
+) -> _Section:
+    """
+    The section that a document and overrides make.
+
+    Raises ``ConfigError`` with all mistakes, those known as ``unknown`` first, then in the order of the file; ``context`` is
+    for the validators of the model.
+    """
     found = [(0, text) for text in unknown]
     found.extend((line, f"line {line}: {text}") for line, text in document.problems)
+    data = _replaced(document.data, overrides)
     try:
-        config = Config.model_validate(_replaced(document.data, overrides))
+        section = model.model_validate(data, context=dict(context or {}))
     except ValidationError as error:
-        origins = Origins(
-            lines=document.lines,
-            raw=document.raw,
+        origins = _Origins(
+            document=document,
             overrides={each.place: each.origin for each in overrides},
-            broken=document.broken,
+            root=model,
         )
-        found.extend(problems(error, origins))
+        for details in error.errors(include_url=False):
+            if details["loc"] not in document.broken:
+                line, where = origins.of(details["loc"])
+                text = _sentence(details, origins)
+                found.append((line, f"{where}: {text}" if where else text))
     if found:
         in_order = sorted(found, key=lambda problem: problem[0])
         raise ConfigError(subject, [text for _, text in in_order]) from None
-    return config
+    return section
 
 
 def _replaced(data: dict[str, Any], overrides: Iterable[Override]) -> dict[str, Any]:
@@ -164,17 +186,13 @@ def discovery_overrides(text: str, origin: str) -> list[Override]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origins:
+class _Origins:
     """Where the values of a configuration come from."""
 
-    lines: Mapping[Place, int] = field(default_factory=dict)
-    raw: Mapping[Place, str] = field(default_factory=dict)
-    """Values as written, where something was filled in."""
-    overrides: Mapping[Place, str] = field(default_factory=dict)
+    document: ConfigDocument
+    overrides: Mapping[Place, str]
     """The variable or flag that gave the value at a place."""
-    broken: frozenset[Place] = frozenset()
-    """Where a problem was reported already."""
-    root: type[Section] = Config
+    root: type[Section]
     """The model that was to be filled."""
 
     def of(self, place: Place) -> tuple[int, str]:
@@ -182,28 +200,14 @@ class Origins:
         for end in range(len(place), -1, -1):
             if place[:end] in self.overrides:
                 return 0, self.overrides[place[:end]]
-            if place[:end] in self.lines:
-                line = self.lines[place[:end]]
+            if place[:end] in self.document.lines:
+                line = self.document.lines[place[:end]]
                 return line, f"line {line}"
         return 0, ""
 
 
-Problem = tuple[int, str]
-"""The line of the file (0 outside of it), and a sentence that begins with the place."""
-
-
-def problems(error: ValidationError, origins: Origins) -> list[Problem]:
-    """One problem for each mistake that pydantic found."""
-    found = []
-    for details in error.errors(include_url=False):
-        if details["loc"] not in origins.broken:
-            line, where = origins.of(details["loc"])
-            text = _sentence(details, origins)
-            found.append((line, f"{where}: {text}" if where else text))
-    return found
-
-
-def _sentence(details: ErrorDetails, origins: Origins) -> str:
+def _sentence(details: ErrorDetails, origins: _Origins) -> str:
+    """A mistake that pydantic found, as a sentence that begins with its place."""
     place, kind = details["loc"], details["type"]
     if kind == "extra_forbidden":
         return _unknown_key(place, origins.root)
@@ -218,7 +222,7 @@ def _sentence(details: ErrorDetails, origins: Origins) -> str:
     expectation = details["msg"].partition(", unable to")[0]
     text = expectation.replace("Input should be", "expected", 1)
     if not is_secret(place, origins.root):
-        given = repr(origins.raw.get(place, details["input"]))
+        given = repr(origins.document.raw.get(place, details["input"]))
         shown = _QUERY.sub("?…", given)  # of a URL: tokens are there
         cut = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
         text = f"{text}, got {cut}"

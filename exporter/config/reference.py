@@ -9,7 +9,6 @@ from typing import Any
 
 import yaml
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from .load import section_in, variable
@@ -39,29 +38,22 @@ def reference() -> str:
 def _section(section: type[Section], place: tuple[str, ...]) -> Iterator[str]:
     for key, field in section.model_fields.items():
         yield from _comment(field.description or "")
-        yield from _field(field, (*place, key))
+        here, below = (*place, key), section_in(field.annotation)
+        default = field.get_default(call_default_factory=True)
+        if below is not None:
+            nested = _nested(_section(below, here), as_item=key == "sources")
+            lines, active = (
+                [f"{key}:", *nested],
+                here in _SHOWN or isinstance(field.default, BaseModel),
+            )
+        elif default is None or default == {}:
+            lines, active = _yaml(key, field.examples), False
+        else:
+            given = field.examples if default is PydanticUndefined else [default]
+            lines, active = _yaml(key, given), True
+        yield from (line if active else f"#{line}" for line in lines)
         if not place:
             yield ""
-
-
-def _field(field: FieldInfo, place: tuple[str, ...]) -> Iterator[str]:
-    key, below = place[-1], section_in(field.annotation)
-    if below is None:
-        yield from _value(field, key)
-        return
-    lines = [f"{key}:", *_nested(_section(below, place), as_item=key == "sources")]
-    active = place in _SHOWN or isinstance(field.default, BaseModel)
-    yield from lines if active else _commented_out(lines)
-
-
-def _value(field: FieldInfo, key: str) -> Iterator[str]:
-    default = field.get_default(call_default_factory=True)
-    if default is PydanticUndefined:
-        yield from _yaml(key, field.examples)
-    elif default is None or default == {}:
-        yield from _commented_out(_yaml(key, field.examples))
-    else:
-        yield from _yaml(key, [default])
 
 
 def _yaml(key: str, values: list[Any] | None) -> list[str]:
@@ -77,10 +69,6 @@ def _nested(lines: Iterator[str], *, as_item: bool) -> Iterator[str]:
         marker = "- " if first and not line.startswith("#") else "  "
         yield f"  {marker if as_item else ''}{line}".rstrip()
         first = first and line.startswith("#")
-
-
-def _commented_out(lines: list[str]) -> Iterator[str]:
-    return (f"#{line}" for line in lines)
 
 
 def _comment(text: str) -> Iterator[str]:

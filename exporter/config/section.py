@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -17,6 +18,8 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+
+from quotascope.clients.security import Secret, Tls
 
 from ..errors import ConfigError
 
@@ -105,6 +108,18 @@ class TlsConfig(Section):
         return self
 
 
+def matching(pattern: str, problem: str) -> AfterValidator:
+    """A check that a text matches as a whole; ``problem`` says what is wrong otherwise."""
+    expression = re.compile(pattern, re.ASCII | re.DOTALL)
+
+    def check(text: str) -> str:
+        if not expression.fullmatch(text):
+            raise ValueError(problem)
+        return text
+
+    return AfterValidator(check)
+
+
 def comma_separated(value: object) -> object:
     """A text as the list of the parts between its commas; anything else as it is."""
     if isinstance(value, str):
@@ -138,3 +153,15 @@ def secret(value: SecretStr | None, file: Path | None) -> str | None:
         return file.read_text(encoding="utf-8").rstrip("\r\n")
     except UnicodeDecodeError:
         raise ValueError(f"{file} is not UTF-8 text") from None
+
+
+def tls_of(config: TlsConfig) -> Tls:
+    """Whom to trust and what to show, to Kafka and to agents alike. Raises as ``secret``."""
+    password = secret(config.key_password, config.key_password_file)
+    return Tls(
+        ca_file=config.ca_file,
+        cert_file=config.cert_file,
+        key_file=config.key_file,
+        key_password=None if password is None else Secret(password),
+        verify=config.verify,
+    )

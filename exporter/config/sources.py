@@ -18,7 +18,14 @@ from pydantic import (
 
 from quotascope.clients.security import SaslMechanism, SecurityProtocol
 
-from .section import Seconds, Section, TlsConfig, comma_separated, exactly_one
+from .section import (
+    Seconds,
+    Section,
+    TlsConfig,
+    comma_separated,
+    exactly_one,
+    matching,
+)
 
 
 class Dialect(StrEnum):
@@ -54,27 +61,15 @@ def http_url(url: str) -> str:
     return url
 
 
-def _matching(pattern: str, problem: str) -> AfterValidator:
-    """A check that a text matches as a whole; ``problem`` says what is wrong otherwise."""
-    expression = re.compile(pattern, re.ASCII | re.DOTALL)
-
-    def check(text: str) -> str:
-        if not expression.fullmatch(text):
-            raise ValueError(problem)
-        return text
-
-    return AfterValidator(check)
-
-
 HttpUrl = Annotated[str, AfterValidator(http_url)]
 HeaderName = Annotated[
     str,
-    _matching(
+    matching(
         r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", problem="is not the name of an HTTP header"
     ),
 ]
 UserName = Annotated[
-    str, _matching("[^:]*", problem="must not hold a colon: it ends there in HTTP")
+    str, matching("[^:]*", problem="must not hold a colon: it ends there in HTTP")
 ]
 
 
@@ -274,7 +269,7 @@ NodeTemplate = Annotated[str, _template({"host", "node_id"}, "host", "node_id", 
 TargetTemplate = Annotated[str, _template({"target", "host"}, "target", "host", "port")]
 Controller = Annotated[
     str,
-    _matching(
+    matching(
         r"(\d{1,10})@(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?",
         problem="expected NODE_ID@HOST, such as 100@controller-1",
     ),

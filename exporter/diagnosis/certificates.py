@@ -9,23 +9,21 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final, TypeAlias
-from urllib.parse import urlsplit
 
 from cryptography import x509
+from yarl import URL
 
 from quotascope.clients.errors import ClientError
 from quotascope.clients.security import Tls
 
-from ..config import Config, SourceConfig, TlsConfig
+from ..config import Config, SourceConfig, TlsConfig, tls_of
 from ..config.load import named_files
 from ..errors import ConfigError
-from ..tls import tls_of
 from ..web.settings import WebSettings, load_web_settings
 from .catalog import Catalog, Finding
 
 _DAY: Final = 86_400.0
 _SOON_DAYS: Final = 21
-_HTTPS: Final = 443
 _SECONDS: Final = 5.0
 _SECRET_FIELDS: Final = frozenset(
     {
@@ -90,9 +88,9 @@ def _servers(config: Config, found: Iterable[SourceConfig]) -> Iterator[_TlsServ
     if config.otlp is not None and config.otlp.endpoint is not None:
         urls.append((config.otlp.endpoint, None))
     for url, tls in urls:
-        parts = urlsplit(url)
-        if parts.scheme == "https" and parts.hostname:
-            yield parts.hostname, parts.port or _HTTPS, tls
+        parts = URL(url)
+        if parts.scheme == "https" and parts.host and parts.port:
+            yield parts.host, parts.port, tls
     kafka = config.kafka
     if kafka is not None and kafka.security_protocol.uses_tls:
         for each in kafka.bootstrap_servers:

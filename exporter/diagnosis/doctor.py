@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any, Final, TypeAlias, TypeVar
 
 import structlog
@@ -46,31 +47,25 @@ async def examine(
     """The findings of all checks, in their order; a check that takes longer than ``seconds`` is given up, and breaks no other."""
     left = list(checks)
 
-    def ended(name: str, _: object) -> None:
-        left.remove(name)
-        progress(left)
+    async def findings(check: str, look: Look) -> list[Finding]:
+        try:
+            async with asyncio.timeout(seconds):
+                return list(await look())
+        except TimeoutError:
+            return [Catalog.CHECK_TIMED_OUT.found(check, check=check, seconds=seconds)]
+        except (ExporterError, ClientError) as error:
+            return [Catalog.CHECK_FAILED.found(check=check, error=shown(error))]
+        except Exception as error:
+            log.debug("a check failed unexpectedly", check=check, exc_info=True)
+            text = f"{type(error).__name__}: {shown(error)}"
+            return [Catalog.CHECK_DEFECT.found(check, check=check, error=text)]
+        finally:
+            left.remove(check)
+            progress(left)
 
     progress(left)
-    tasks = []
-    for name, look in checks.items():
-        task = asyncio.create_task(_findings(name, look, seconds))
-        task.add_done_callback(partial(ended, name))
-        tasks.append(task)
-    return [finding for found in await asyncio.gather(*tasks) for finding in found]
-
-
-async def _findings(check: str, look: Look, seconds: float) -> list[Finding]:
-    try:
-        async with asyncio.timeout(seconds):
-            return list(await look())
-    except TimeoutError:
-        return [Catalog.CHECK_TIMED_OUT.found(check, check=check, seconds=seconds)]
-    except (ExporterError, ClientError) as error:
-        return [Catalog.CHECK_FAILED.found(check=check, error=shown(error))]
-    except Exception as error:
-        log.debug("a check failed unexpectedly", check=check, exc_info=True)
-        text = f"{type(error).__name__}: {shown(error)}"
-        return [Catalog.CHECK_DEFECT.found(check, check=check, error=text)]
+    found = await asyncio.gather(*map(findings, checks, checks.values()))
+    return list(chain.from_iterable(found))
 
 
 def checks_of(

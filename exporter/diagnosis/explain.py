@@ -11,7 +11,6 @@ from quotascope.metrics import (
     QuotaRules,
     QuotaType,
     Resolution,
-    RuleTable,
 )
 from quotascope.quotas import unnamed
 
@@ -79,10 +78,36 @@ def explain(limits: Limits, user: str, client_id: str | None) -> list[Explanatio
     other = unnamed(*tables)
     callbacks = overruling(limits)
     overruled = bool(callbacks) and callbacks.keys() == limits.nodes.keys()
-    return [
-        _explained(kind, rules, user, client_id, other, overruled=overruled)
-        for kind, rules in zip(QuotaType, tables, strict=True)
-    ]
+    sent = other if client_id is None else client_id
+    found = []
+    for kind, rules in zip(QuotaType, tables, strict=True):
+        decision, fallback = rules.decide(user, sent), None
+        if decision.entity is not None:
+            rest = QuotaRules(rules)
+            rest.remove(decision.entity)
+            fallback = rest.decide(user, sent)
+        tags = rules.metric_tags(user, sent)
+        measured_as = (tags[0], None) if tags[1] == other else tags
+        found.append(
+            Explanation(
+                quota_type=kind,
+                levels=tuple(
+                    LevelRule(
+                        level=level,
+                        entity=entity,
+                        bound=bound,
+                        applies=sent != "" or entity.client_id is None,
+                    )
+                    for level, entity, bound in rules.candidates(user, sent)
+                ),
+                decision=decision,
+                fallback=fallback,
+                measured_as=measured_as if rules.enabled else None,
+                by_client=rules.enabled and rules.metric_tags(user, other)[1] != "",
+                overruled=overruled,
+            )
+        )
+    return found
 
 
 def user_of(limits: Limits, name: str) -> str:
@@ -102,40 +127,3 @@ def overruling(limits: Limits) -> dict[str, str]:
         for node_id, settings in limits.nodes.items()
         if settings.quota_callback_class is not None
     }
-
-
-def _explained(
-    quota_type: QuotaType,
-    rules: RuleTable,
-    user: str,
-    client_id: str | None,
-    other: str,
-    *,
-    overruled: bool,
-) -> Explanation:
-    sent = other if client_id is None else client_id
-    decision = rules.decide(user, sent)
-    fallback = None
-    if decision.entity is not None:
-        rest = QuotaRules(rules)
-        rest.remove(decision.entity)
-        fallback = rest.decide(user, sent)
-    tags = rules.metric_tags(user, sent)
-    measured_as = (tags[0], None) if tags[1] == other else tags
-    return Explanation(
-        quota_type=quota_type,
-        levels=tuple(
-            LevelRule(
-                level=level,
-                entity=entity,
-                bound=bound,
-                applies=sent != "" or entity.client_id is None,
-            )
-            for level, entity, bound in rules.candidates(user, sent)
-        ),
-        decision=decision,
-        fallback=fallback,
-        measured_as=measured_as if rules.enabled else None,
-        by_client=rules.enabled and rules.metric_tags(user, other)[1] != "",
-        overruled=overruled,
-    )

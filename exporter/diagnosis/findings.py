@@ -64,6 +64,7 @@ def agent_findings(
 ) -> Iterator[Finding]:
     """Whether each agent can be read, which dialect it speaks, and what it leaves out."""
     none = True
+    mutations = limits.count(QuotaType.CONTROLLER_MUTATION.quota_key) if limits else 0
     for read in reads:
         none, source, table = False, read.health, read.table
         if source.up and source.stand_by_of is not None:
@@ -89,8 +90,13 @@ def agent_findings(
             if column.attribute == "queue-size"
         }
         unseen = [kind for kind in QuotaType if kind.group not in types]
-        if source.dialect in _DIALECT_GAPS:
-            yield _dialect_gaps(source, limits)
+        missing = _DIALECT_GAPS.get(source.dialect)
+        if missing is not None:
+            wanted = mutations and "mutation" in missing
+            entry = Catalog.DIALECT_GAPS_MATTER if wanted else Catalog.DIALECT_GAPS
+            yield entry.found(
+                source.name, dialect=source.dialect, missing=missing, count=mutations
+            )
         elif unseen:
             names = ", ".join(map(short_type, unseen))
             yield Catalog.SOURCE_WITHOUT_QUEUES.found(source.name, types=names)
@@ -155,16 +161,6 @@ def _unreadable(source: SourceHealth) -> Finding:
 def _incomplete(source: SourceHealth, remark: str) -> Finding:
     return Catalog.SOURCE_INCOMPLETE.found(
         source.name, dialect=source.dialect, remark=remark
-    )
-
-
-def _dialect_gaps(source: SourceHealth, limits: Limits | None) -> Finding:
-    dialect, missing = source.dialect, _DIALECT_GAPS[source.dialect]
-    count = limits.count(QuotaType.CONTROLLER_MUTATION.quota_key) if limits else 0
-    if not count or "mutation" not in missing:
-        return Catalog.DIALECT_GAPS.found(source.name, dialect=dialect, missing=missing)
-    return Catalog.DIALECT_GAPS_MATTER.found(
-        source.name, dialect=dialect, missing=missing, count=count
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Final
@@ -79,12 +79,40 @@ def impacts(
     """
     before, after = old.tables(), new.tables()
     known = {(usage.entity.user, usage.entity.client_id) for usage in measured}
-    found = [
-        impact
-        for kind in QuotaType
-        if dict(before[kind]) != dict(after[kind])
-        for impact in _of_type(kind, before[kind], after[kind], known, measured)
-    ]
+    greatest: dict[tuple[QuotaType, _Tags], float] = {}
+    for each in measured:
+        if each.usage is not None:
+            key = each.entity.quota_type, (each.entity.user, each.entity.client_id)
+            greatest[key] = max(each.usage, greatest.get(key, each.usage))
+    found = []
+    for kind in QuotaType:
+        if dict(before[kind]) == dict(after[kind]):
+            continue
+        decided = {
+            tags: (*_decided(before[kind], tags), *_decided(after[kind], tags))
+            for tags in sorted(known)
+        }
+        pairs_become = {each[2] for tags, each in decided.items() if all(tags)}
+        for tags, (old_tags, old_rule, new_tags, new_rule) in decided.items():
+            if (old_tags, old_rule) == (new_tags, new_rule):
+                continue
+            if old_rule == new_rule == NO_RULE:
+                continue
+            if old_tags == new_tags != tags and old_tags in known:
+                continue  # a part of another entity, which is listed
+            if old_rule is None and (new_rule is None or tags in pairs_become):
+                continue  # a sum of pairs, which are listed
+            found.append(
+                Impact(
+                    quota_type=kind,
+                    user=tags[0],
+                    client_id=tags[1],
+                    usage=greatest.get((kind, tags)) if old_tags == tags else None,
+                    before=old_rule,
+                    after=new_rule,
+                    window_restarts=old_tags != new_tags,
+                )
+            )
     return sorted(
         found, key=lambda each: (-(each.utilization_after or 0.0), each.after is None)
     )
@@ -140,42 +168,6 @@ def connection_rules(quotas: QuotaSet) -> Mapping[str, float]:
         for entity, key, value in quotas.items_by_key()
         if isinstance(entity, IpEntity) and key == CONNECTION_KEY
     }
-
-
-def _of_type(
-    kind: QuotaType,
-    before: RuleTable,
-    after: RuleTable,
-    known: set[_Tags],
-    measured: Sequence[EntityUsage],
-) -> Iterator[Impact]:
-    greatest: dict[_Tags, float] = {}
-    for usage in measured:
-        entity, value = usage.entity, usage.usage
-        if entity.quota_type is kind and value is not None:
-            tags = entity.user, entity.client_id
-            greatest[tags] = max(value, greatest.get(tags, value))
-    decided = {
-        tags: (*_decided(before, tags), *_decided(after, tags))
-        for tags in sorted(known)
-    }
-    pairs_become = {each[2] for tags, each in decided.items() if all(tags)}
-    for tags, (old_tags, old, new_tags, new) in decided.items():
-        if (old_tags, old) == (new_tags, new) or old == new == NO_RULE:
-            continue
-        if old_tags == new_tags != tags and old_tags in known:
-            continue  # a part of another entity, which is listed
-        if old is None and (new is None or tags in pairs_become):
-            continue  # a sum of pairs, which are listed
-        yield Impact(
-            quota_type=kind,
-            user=tags[0],
-            client_id=tags[1],
-            usage=greatest.get(tags) if old_tags == tags else None,
-            before=old,
-            after=new,
-            window_restarts=old_tags != new_tags,
-        )
 
 
 def _decided(rules: RuleTable, known: _Tags) -> tuple[_Tags | None, Resolution | None]:

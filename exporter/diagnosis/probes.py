@@ -10,18 +10,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Final
-from urllib.parse import urlsplit
 
 import aiohttp
+from yarl import URL
 
 from quotascope.clients.errors import ClientError
 
-from ..config import OtlpConfig, OtlpProtocol, ServerConfig, SourceConfig
-from ..errors import ConfigError
-from ..os_reason import os_reason
-from ..otlp.push import OtlpReceiver
+from ..config import OtlpConfig, OtlpProtocol, ServerConfig, SourceConfig, tls_of
+from ..errors import ConfigError, os_reason
 from ..otlp.settings import receiver_of
-from ..tls import tls_of
 from ..untrusted import shown
 from ..web.connection import advice_of_files, most_connections
 from ..web.settings import load_web_settings
@@ -31,7 +28,6 @@ from .units import seconds
 _TOLERANCE_SECONDS: Final = 2.0
 """``Date`` has whole seconds, and an answer takes a moment."""
 _SECONDS: Final = 3.0
-_HTTPS: Final = 443
 _OK: Final = 200
 _DENIED: Final = (401, 403)
 _REFUSALS: Final = (*_DENIED, 421)
@@ -179,12 +175,28 @@ async def receiver(config: OtlpConfig, environ: Mapping[str, str]) -> list[Findi
     try:
         async with asyncio.timeout(target.timeout_seconds):
             if target.protocol is OtlpProtocol.GRPC:
-                parts = urlsplit(target.endpoint)
-                port = parts.port or (_HTTPS if tls else 80)
-                _, writer = await asyncio.open_connection(parts.hostname, port, ssl=tls)
+                url = URL(target.endpoint)
+                _, writer = await asyncio.open_connection(url.host, url.port, ssl=tls)
                 writer.close()
                 return [Catalog.PUSH_CONNECTS.found(target.place)]
-            return [await _posted(target, tls)]
+            async with (
+                aiohttp.ClientSession() as session,
+                session.post(
+                    target.endpoint,
+                    data=b"",
+                    headers={
+                        **target.headers,
+                        "Content-Type": "application/x-protobuf",
+                    },
+                    ssl=True if tls is None else tls,
+                    allow_redirects=False,
+                ) as answer,
+            ):
+                status = answer.status
+        if status == _OK:
+            return [Catalog.PUSH_ACCEPTED.found(target.place)]
+        entry = Catalog.PUSH_DENIED if status in _DENIED else Catalog.PUSH_REFUSED
+        return [entry.found(target.place, status=status)]
     except TimeoutError:
         reason = f"no answer within {target.timeout_seconds:g} s"
     except aiohttp.ClientConnectorError as error:
@@ -194,22 +206,3 @@ async def receiver(config: OtlpConfig, environ: Mapping[str, str]) -> list[Findi
     except aiohttp.ClientError as error:
         reason = shown(error)
     return [Catalog.PUSH_UNREACHABLE.found(target.place, reason=reason)]
-
-
-async def _posted(target: OtlpReceiver, tls: ssl.SSLContext | None) -> Finding:
-    headers = {**target.headers, "Content-Type": "application/x-protobuf"}
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(
-            target.endpoint,
-            data=b"",
-            headers=headers,
-            ssl=True if tls is None else tls,
-            allow_redirects=False,
-        ) as answer,
-    ):
-        status = answer.status
-    if status == _OK:
-        return Catalog.PUSH_ACCEPTED.found(target.place)
-    entry = Catalog.PUSH_DENIED if status in _DENIED else Catalog.PUSH_REFUSED
-    return entry.found(target.place, status=status)

@@ -76,27 +76,24 @@ def target_of(
     in nothing else, as behind a proxy. Raises ``ValueError`` when a value is missing or not what it should be.
     """
     for name in _PLACEHOLDER.findall(template):
-        _check(name, values.get(name, ""))
+        value = values.get(name, "")
+        if not value:
+            raise ValueError(f"there is no {name} to put into {{{name}}}")
+        match name:
+            case "host":
+                valid = _is_host(value)
+            case "target":
+                valid = str(address(value)) == value
+            case _:
+                valid = bool(_WORD.fullmatch(value)) and value not in {".", ".."}
+        if not valid:
+            raise ValueError(f"the {name} {shown(value)!r} cannot be part of a URL")
     url = _PLACEHOLDER.sub(lambda match: values[match[1]], template)
     parts = urlsplit(url)
     name = parts.netloc
     if not _PLACEHOLDER.search(urlsplit(template).netloc):
         name = f"{parts.netloc}{parts.path}".rstrip("/")
     return NodeTarget(url=url, name=name, node_id=node_id)
-
-
-def _check(name: str, value: str) -> None:
-    if not value:
-        raise ValueError(f"there is no {name} to put into {{{name}}}")
-    match name:
-        case "host":
-            valid = _is_host(value)
-        case "target":
-            valid = str(address(value)) == value
-        case _:
-            valid = bool(_WORD.fullmatch(value)) and value not in {".", ".."}
-    if not valid:
-        raise ValueError(f"the {name} {shown(value)!r} cannot be part of a URL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

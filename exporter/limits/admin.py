@@ -31,10 +31,9 @@ from quotascope.metrics import (
 )
 from quotascope.metrics.entities import Name
 
-from ..config import KafkaConfig, secret
+from ..config import KafkaConfig, secret, tls_of
 from ..errors import ConfigError, LimitsDenied, LimitsError
 from ..threads import BlockingCalls
-from ..tls import tls_of
 from .model import CONNECTION_KEY, DEFAULT_IP, Limits, NodeSettings
 
 _FIRST_PATIENCE_SECONDS: Final = 2.0

@@ -30,7 +30,7 @@ from ..diagnosis.units import (
     measured,
     muted,
     percent,
-    rule_name,
+    rule_or_cause,
     seconds,
     short_type,
     throttles_unknown,
@@ -264,13 +264,9 @@ def _drawn(recent: Sequence[float | None]) -> dict[str, object]:
 
 
 def _level_and_rule(usage: EntityUsage) -> tuple[str, str]:
-    if usage.cause is ThrottleCause.CONTROLLER_MUTATION:
-        return "", "throttled by a mutation quota"
-    if usage.cause is ThrottleCause.UNKNOWN:
-        return "", "unknown: its own quota or a mutation quota"
-    rule = usage.entity.resolution
-    if rule is None or rule.entity is None:
-        return "", rule_name(rule)
+    rule, own = usage.entity.resolution, usage.cause in {None, ThrottleCause.OWN}
+    if not own or rule is None or rule.entity is None:
+        return "", rule_or_cause(usage)
     user, client_id = rule_labels(rule.entity)[1:]
     text = entity_name(name(user), name(client_id))
     return level_name(rule).replace("_", " "), text

@@ -113,7 +113,10 @@ class Pages:
         """The result of work that is done in a thread, one at a time, after the latest snapshot is part of the trails."""
 
         def done() -> _Made:
-            self._note_latest()
+            latest = self._collection.latest
+            if latest is not None and latest is not self._noted:
+                self._trails.note(latest)
+                self._noted = latest
             return work()
 
         async with self._one_at_a_time:
@@ -122,13 +125,6 @@ class Pages:
     def found(self, snapshot: Snapshot, query: EntityQuery) -> QueryResult:
         """The entities that a query selects, with their utilization of the last minutes."""
         return find_entities(snapshot, self._trails, query)
-
-    def _note_latest(self) -> None:
-        """Remember the latest snapshot, once."""
-        latest = self._collection.latest
-        if latest is not None and latest is not self._noted:
-            self._trails.note(latest)
-            self._noted = latest
 
 
 async def _asset(text: str, kind: str, _request: web.Request) -> web.Response:

@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 from quotascope.clients.errors import InvalidConnection
 
 from ..beans import BeanTable
-from ..config import Dialect, SourceConfig, secret
+from ..config import Dialect, SourceConfig, secret, tls_of
 from ..errors import ConfigError, SourceError, SourceUnreadable
-from ..tls import tls_of
 from .dialects import DIALECTS
 from .fetch import HttpTarget
 from .jolokia import JolokiaSource

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 import zlib
-from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,8 +12,13 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
-from ..errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
-from ..os_reason import os_reason
+from ..errors import (
+    SourceDenied,
+    SourceError,
+    SourceUnreachable,
+    SourceUnreadable,
+    os_reason,
+)
 from ..untrusted import shown
 
 MEBIBYTE: Final = 1 << 20
@@ -107,13 +111,17 @@ class HttpFetch:
         if self._closed:
             raise SourceUnreachable("it is no longer a source")
         if self._session is None:
-            tls = self._target.tls
+            tls, user = self._target.tls, self._target.username
+            headers = {**self._target.headers, "Accept-Encoding": _ASKED_FOR}
+            if user is not None:
+                login = aiohttp.encode_basic_auth(user, self._target.password)
+                headers.setdefault("Authorization", login)
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
                     limit=2, ssl=True if tls is None else tls
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers=_headers(self._target),
+                headers=headers,
                 auto_decompress=False,
                 timeout=aiohttp.ClientTimeout(total=None),
             )
@@ -160,20 +168,6 @@ class HttpFetch:
                 await asyncio.sleep(0)
         unpacker.check_complete()
         return bytes(body)
-
-
-def _headers(target: HttpTarget) -> dict[str, str]:
-    headers: dict[str, str] = {}
-    if target.username is not None:  # RFC 7617, in UTF-8
-        if ":" in target.username:
-            raise ValueError("the user name of basic_auth holds a colon")
-        credentials = f"{target.username}:{target.password}".encode()
-        headers["Authorization"] = f"Basic {b64encode(credentials).decode()}"
-    for name, value in target.headers.items():
-        if not value.isprintable():
-            raise ValueError(f"the header {name} holds a line end or the like")
-        headers[name] = value
-    return {**headers, "Accept-Encoding": _ASKED_FOR}
 
 
 def _explained(error: aiohttp.ClientError, hint: str) -> SourceError:

@@ -213,20 +213,16 @@ def page_of(answer: bytes) -> str:
             f"the answer has more than {MOST_LINES:,} lines: is this a metrics agent, and of one node?"
         )
     if not answer.isascii():
-        _check_utf8(answer)
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            for start in starts:
+                decoder.decode(answer[start : start + _PIECE_BYTES])
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError as error:
+            raise SourceUnreadable(
+                f"the answer is not Prometheus text ({shown(error)}): is this a metrics agent?"
+            ) from error
     return (b"\n" + answer).decode("latin-1")
-
-
-def _check_utf8(answer: bytes) -> None:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for start in range(0, len(answer), _PIECE_BYTES):
-            decoder.decode(answer[start : start + _PIECE_BYTES])
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError as error:
-        raise SourceUnreadable(
-            f"the answer is not Prometheus text ({shown(error)}): is this a metrics agent?"
-        ) from error
 
 
 def text_of(part: str) -> str:
@@ -309,21 +305,18 @@ def parse_series(text: str) -> tuple[str, dict[str, str]]:
     found = _NAME.fullmatch(text)
     if found is None:
         raise ValueError("no name of a metric")
-    return found[1], _labels(found[2] or "")
-
-
-def _labels(text: str) -> dict[str, str]:
     # first the whole, which takes time in proportion to its length whatever it holds
-    well_formed = _LABELS.fullmatch(text) is not None
-    pairs: list[tuple[str, str]] = _LABEL.findall(text) if well_formed else []
+    inner = found[2] or ""
+    well_formed = _LABELS.fullmatch(inner) is not None
+    pairs: list[tuple[str, str]] = _LABEL.findall(inner) if well_formed else []
     labels = dict(pairs)
     if not well_formed or len(labels) < len(pairs):
         raise ValueError("its labels are malformed")
-    if "\\" not in text:
-        return labels
-    return {
-        label: _ESCAPE.sub(
-            lambda escape: "\n" if escape[1] == "n" else escape[1], value
-        )
-        for label, value in pairs
-    }
+    if "\\" in inner:
+        labels = {
+            label: _ESCAPE.sub(
+                lambda escape: "\n" if escape[1] == "n" else escape[1], value
+            )
+            for label, value in pairs
+        }
+    return found[1], labels

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, cast
 import structlog
 from aiohttp import web
 
+from ..errors import os_reason
 from ..logs import RateLimitedLog
-from ..os_reason import os_reason
 from .settings import WebSettings, is_allowed
 
 if TYPE_CHECKING:

@@ -70,11 +70,14 @@ class Passwords:
         async with self._turns.turn(address):
             if self._knows(users, user, digest):  # one that waited had the same
                 return True
-            right = await asyncio.to_thread(_matches, password, hashed)
+            right = await asyncio.to_thread(
+                bcrypt.checkpw, password[:_LONGEST], hashed.get_secret_value().encode()
+            )
             accepted = right and user in users
             self._turns.note(address, right=accepted)
         if accepted:
-            self._remember(users, user, digest)
+            known = {name: old for name, old in self._right.items() if name in users}
+            self._right = {**known, user: digest}
         return accepted
 
     def _knows(self, users: Mapping[str, SecretStr], user: str, digest: bytes) -> bool:
@@ -82,12 +85,6 @@ class Passwords:
         return (
             user in users and known is not None and hmac.compare_digest(known, digest)
         )
-
-    def _remember(
-        self, users: Mapping[str, SecretStr], user: str, digest: bytes
-    ) -> None:
-        self._right = {name: old for name, old in self._right.items() if name in users}
-        self._right[user] = digest
 
     def _digest(self, user: str, hashed: SecretStr, password: bytes) -> bytes:
         parts = (user.encode(), hashed.get_secret_value().encode(), password)
@@ -191,7 +188,3 @@ def _network(address: str) -> str:
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
     return str(ipaddress.ip_network((int(found), _IPV6_PREFIX), strict=False))
-
-
-def _matches(password: bytes, hashed: SecretStr) -> bool:
-    return bcrypt.checkpw(password[:_LONGEST], hashed.get_secret_value().encode())

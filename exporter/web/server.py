@@ -10,9 +10,8 @@ import structlog
 from aiohttp import web
 
 from ..config import ServerConfig
-from ..errors import CannotListen
+from ..errors import CannotListen, os_reason
 from ..logs import RateLimitedLog
-from ..os_reason import os_reason
 from .access import AccessPolicy
 from .connection import (
     ConnectionPool,

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import structlog
-from pydantic import ValidationError
 
 from ..config import ServerConfig
-from ..config.file import ConfigDocument, read_document
-from ..config.load import Origins, problems
-from ..errors import ConfigError
-from ..os_reason import os_reason
+from ..config.file import read_document
+from ..config.load import filled
+from ..errors import ConfigError, os_reason
 from .web_config import (
     CLIENT_AUTH,
     OPENSSL_SUITES,
@@ -69,7 +67,8 @@ def settings_of(config: ServerConfig) -> Callable[[], WebSettings]:
 
 def load_web_settings(path: Path) -> WebSettings:
     """The settings of a web config file. Raises ``ConfigError`` with all mistakes at once."""
-    config = checked(path, read_document(path, None))
+    document = read_document(path, None)
+    config = filled(WebConfig, document, str(path), context={"folder": path.parent})
     tls = config.tls_server_config
     if tls is None:
         return WebSettings(config=config, files=(path,))
@@ -80,22 +79,6 @@ def load_web_settings(path: Path) -> WebSettings:
     named = (tls.cert_file, tls.key_file, tls.client_ca_file)
     files = (path, *(each for each in named if each is not None))
     return WebSettings(config=config, tls=context, files=files)
-
-
-def checked(path: Path, document: ConfigDocument) -> WebConfig:
-    """The content of the file, without reading the files that it names. Raises ``ConfigError``."""
-    found = [(line, f"line {line}: {text}") for line, text in document.problems]
-    try:
-        config = WebConfig.model_validate(
-            document.data, context={"folder": path.parent}
-        )
-    except ValidationError as error:
-        origins = Origins(lines=document.lines, root=WebConfig)
-        found.extend(problems(error, origins))
-    if found:
-        in_order = sorted(found, key=lambda problem: problem[0])
-        raise ConfigError(str(path), [text for _, text in in_order]) from None
-    return config
 
 
 def server_context(config: TlsServerConfig) -> ssl.SSLContext:

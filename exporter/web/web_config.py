@@ -22,7 +22,8 @@ from pydantic import (
     model_validator,
 )
 
-from ..config.section import Seconds, Section, at_most_one
+from ..config.section import Seconds, Section, at_most_one, matching
+from ..config.sources import UserName
 
 NO_CLIENT_CERT: Final = "NoClientCert"
 VERIFY_IF_GIVEN: Final = "VerifyClientCertIfGiven"
@@ -95,18 +96,6 @@ def _one_of(
         return value
 
     return AfterValidator(check)
-
-
-def _header_value(value: str) -> str:
-    if not value.isprintable() or not value.isascii():
-        raise ValueError("holds a line end, or a character that no header may have")
-    return value
-
-
-def _user(name: str) -> str:
-    if ":" in name:
-        raise ValueError("must not hold a colon: it ends there in HTTP")
-    return name
 
 
 def _bcrypt(value: SecretStr) -> SecretStr:
@@ -183,7 +172,13 @@ class HttpServerConfig(Section):
     """Accepted, without effect: the exporter speaks HTTP/1.1."""
     headers: dict[
         Annotated[str, _one_of(_HEADERS)],
-        Annotated[str, AfterValidator(_header_value)],
+        Annotated[
+            str,
+            matching(
+                "[ -~]*",
+                problem="holds a line end, or a character that no header may have",
+            ),
+        ],
     ] = Field(default_factory=dict)
     """They replace the exporter's headers of the same name; an empty value keeps the exporter's."""
 
@@ -224,10 +219,9 @@ class WebConfig(Section):
     """None for plain HTTP."""
     http_server_config: HttpServerConfig = HttpServerConfig()
     rate_limit: RateLimitConfig = RateLimitConfig()
-    basic_auth_users: dict[
-        Annotated[str, AfterValidator(_user)],
-        Annotated[SecretStr, AfterValidator(_bcrypt)],
-    ] = Field(default_factory=dict)
+    basic_auth_users: dict[UserName, Annotated[SecretStr, AfterValidator(_bcrypt)]] = (
+        Field(default_factory=dict)
+    )
     """bcrypt hashes by user; empty when no password is needed."""
 
     @model_validator(mode="after")

@@ -1,8 +1,9 @@
-"""Snapshots of real nodes."""
+"""Snapshots of real nodes, and certificates."""
 
 from collections.abc import Mapping
 
 import pytest
+from tests.cluster.certificates import Certificates, make_certificates
 from tests.exporter.recorded import (
     COMBINED_RULES,
     FORWARDED_RULES,
@@ -17,6 +18,12 @@ from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics import QuotaEntity, QuotaType
 
 BOTH = ("1", "100")
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """An authority, a server and a client."""
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture

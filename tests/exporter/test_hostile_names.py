@@ -7,7 +7,6 @@ import io
 import json
 import logging
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from typing import Final
 
 import aiohttp
@@ -17,6 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.examples import exporter_of
+from tests.exporter.page.test_page import Page
 from tests.exporter.sources.http.hostile import body, jolokia
 from tests.exporter.sources.http.misbehaving import serving
 from tests.strategies import HOSTILE, broken_texts, examples, texts
@@ -61,25 +61,6 @@ names = (
     .filter(bool)
 )
 HARMLESS: Final = ["alice", "bob"]
-
-
-class Page(HTMLParser):
-    """Its elements with the names of their attributes, and its text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: set[tuple[str, tuple[str, ...]]] = set()
-        self.text = ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note an element."""
-        self.elements.add((tag, tuple(name for name, _ in attrs)))
-
-    def handle_data(self, data: str) -> None:
-        """Add text."""
-        self.text += data
 
 
 def answer(clients: list[str]) -> bytes:

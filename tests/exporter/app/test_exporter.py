@@ -129,13 +129,6 @@ async def test_port_in_use_is_one_clear_error() -> None:
     assert source.closed == 1
 
 
-async def test_address_of_another_machine_is_one_clear_error() -> None:
-    """So is an address that this machine does not have (this one is for documentation)."""
-    with pytest.raises(CannotListen, match="Cannot assign requested address"):
-        async with exporter_of(config(address="203.0.113.1"), [], None):
-            pass
-
-
 async def test_start_log_says_why_there_is_nothing_to_show() -> None:
     """What is missing is told once; what failed was told when it failed."""
     source = ScriptedSource()

@@ -228,6 +228,14 @@ def test_sources_in_short_form() -> None:
             "sources: [{dialect: jolokia, url: 'https://a', tls: {key_file: /dev/null}}]",
             "sources[0].tls.key_file: Path does not point to a file, got '/dev/null'",
         ),
+        (
+            f"sources: [{{url: 'https://a', tls: {{key_file: {__file__}}}}}]",
+            "sources[0].tls key_file needs cert_file",
+        ),
+        (
+            f"sources: [{{url: 'http://a', basic_auth: {{username: u, password: p, password_file: {__file__}}}}}]",
+            "sources[0].basic_auth password and password_file exclude each other",
+        ),
         ("sources: jolokia", "sources: expected a list"),
         (
             "cardinality: {include_users: [a, '(']}",
@@ -257,27 +265,6 @@ def test_sources_in_short_form() -> None:
 def test_contradictions_are_told(text: str, expected: str) -> None:
     """What cannot work together is found before anything is connected."""
     assert problems(text) == [f"line 1: {expected}"]
-
-
-def test_key_file_needs_a_certificate(tmp_path: Path) -> None:
-    """A key alone proves nothing."""
-    key = tmp_path / "key.pem"
-    key.touch()
-    text = (
-        f"sources: [{{dialect: jolokia, url: 'https://a', tls: {{key_file: {key}}}}}]"
-    )
-    assert problems(text) == ["line 1: sources[0].tls key_file needs cert_file"]
-
-
-def test_two_ways_to_give_one_password_contradict(tmp_path: Path) -> None:
-    """A password and a file with a password leave open which one counts."""
-    file = tmp_path / "pw"
-    file.touch()
-    auth = f"{{username: u, password: p, password_file: {file}}}"
-    text = f"sources: [{{dialect: jolokia, url: 'http://a', basic_auth: {auth}}}]"
-    assert problems(text) == [
-        "line 1: sources[0].basic_auth password and password_file exclude each other"
-    ]
 
 
 @pytest.mark.parametrize(

@@ -16,15 +16,9 @@ from tests.exporter.web.serving import tls_section, web_file
 
 from quotascope.exporter.config import Config
 from quotascope.exporter.diagnosis import certificates as module
-from quotascope.exporter.diagnosis.certificates import certificates, judged, secrets
+from quotascope.exporter.diagnosis.certificates import judged, secrets
 
 DAY = 86_400.0
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    """An authority, a server and a client."""
-    return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
 def issued(end: datetime) -> x509.Certificate:
@@ -47,7 +41,7 @@ async def test_what_is_no_certificate_is_worth_a_look(
 
     monkeypatch.setattr(module, "_presented", shown)
     config = Config.model_validate({"sources": [{"url": "https://a"}]})
-    (result,) = await certificates(config, ())
+    (result,) = await module.certificates(config, ())
     assert (result.code, result.subject) == ("certificate_unreadable", "a:443")
 
 
@@ -67,11 +61,11 @@ def test_time_left(left: float, code: str) -> None:
 
 
 async def test_servers_and_files_are_looked_at(
-    made: Certificates, tmp_path: Path
+    certificates: Certificates, tmp_path: Path
 ) -> None:
     """Whether trusted or not; passwords, keys and servers that do not answer are left out."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(made.server, made.server_key)
+    context.load_cert_chain(certificates.server, certificates.server_key)
     password = tmp_path / "password"
     password.write_text("pw")
 
@@ -82,7 +76,7 @@ async def test_servers_and_files_are_looked_at(
         hang_up, "127.0.0.1", 0, ssl=context
     ) as server:
         port = server.sockets[0].getsockname()[1]
-        tls = {"cert_file": made.client, "key_file": made.client_key}
+        tls = {"cert_file": certificates.client, "key_file": certificates.client_key}
         auth = {"username": "me", "password_file": password}
         config = Config.model_validate(
             {
@@ -95,21 +89,23 @@ async def test_servers_and_files_are_looked_at(
                 },
             }
         )
-        results = await certificates(config, ())
-    subjects = [f"127.0.0.1:{port}", f"localhost:{port}", str(made.client)]
+        results = await module.certificates(config, ())
+    subjects = [f"127.0.0.1:{port}", f"localhost:{port}", str(certificates.client)]
     assert [each.subject for each in results] == subjects
 
 
-async def test_of_authorities_one_is_enough(made: Certificates, tmp_path: Path) -> None:
+async def test_of_authorities_one_is_enough(
+    certificates: Certificates, tmp_path: Path
+) -> None:
     """A bundle may hold some that have ended; in a chain none may."""
     ended = issued(datetime(2020, 1, 1, tzinfo=UTC)).public_bytes(Encoding.PEM)
     both = tmp_path / "both.pem"
-    both.write_bytes(ended + made.ca.read_bytes())
+    both.write_bytes(ended + certificates.ca.read_bytes())
     codes = []
     for field in ("ca_file", "cert_file"):
         source = {"url": "http://127.0.0.1:1", "tls": {field: both}}
         config = Config.model_validate({"sources": [source]})
-        (result,) = await certificates(config, ())
+        (result,) = await module.certificates(config, ())
         codes.append(result.code)
     assert codes == ["certificate_ends", "certificate_ended"]
 

@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.exposition import (
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from quotascope.exporter.exposition import OPENMETRICS, TEXT, TextFormat
+from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, TextFormat
 from quotascope.exporter.snapshot import EntityUsage, LimitedRate, NodeUsage, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.metrics.catalog import families
@@ -69,6 +69,13 @@ def page(
     registry.register(_Collected(series_of(shown, now, cluster)))
     openmetrics = text_format is OPENMETRICS
     return (generate_openmetrics if openmetrics else generate_latest)(registry)
+
+
+def lines(snapshot: Snapshot, beginning: str) -> list[str]:
+    """The series whose names begin so, as text: what prometheus_client writes, and the renderer as well."""
+    text = page(snapshot, snapshot.taken_at)
+    assert Renderer().render(snapshot, snapshot.taken_at) == text
+    return [line for line in text.decode().splitlines() if line.startswith(beginning)]
 
 
 class _Collected(Collector):

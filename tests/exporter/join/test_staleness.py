@@ -1,10 +1,11 @@
-"""Beans that the rules do not explain: left over, or in use after all."""
+"""Beans that the rules do not explain: left over, or in use after all; and which node's mutation beans count."""
 
 from math import nan
 
 import pytest
 from tests.exporter.join.world import World, entity, limits, only, stale
 
+from quotascope.exporter.join.staleness import active_controllers
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
@@ -171,3 +172,24 @@ def test_a_clock_that_is_set_back_does_not_keep_beans() -> None:
     assert not shown(
         world.collect_one(entity(PRODUCE, "", "c", usage=2.0), after=-3600)
     )
+
+
+@pytest.mark.parametrize(
+    ("told", "leader", "expected"),
+    [
+        ({"1": True}, None, {"1": True}),
+        ({"1": False}, "1", {"1": False}),
+        ({"1": None, "2": True}, "1", {"1": False, "2": True}),
+        ({"1": None, "2": False}, "1", {"1": True, "2": False}),
+        ({"1": None, "2": None}, "2", {"1": False, "2": True}),
+        ({"1": None}, None, {"1": None}),
+        ({"1": None, "2": False}, None, {"1": None, "2": False}),
+        ({"1": True, "2": True}, "1", {"1": True, "2": True}),
+        ({}, "1", {}),
+    ],
+)
+def test_a_node_knows_best_itself(
+    told: dict[str, bool | None], leader: str | None, expected: dict[str, bool | None]
+) -> None:
+    """Then whether another one leads, then what the Admin API said."""
+    assert active_controllers(told, leader) == expected

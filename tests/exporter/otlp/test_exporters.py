@@ -191,12 +191,6 @@ def test_no_answer_in_time(protocol: OtlpProtocol, receiver: Receiver) -> None:
     assert report.lost > 0
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    """An authority, a receiver and a client."""
-    return make_certificates(tmp_path_factory.mktemp("otlp-tls"))
-
-
 def files(certificates: Certificates) -> dict[str, str]:
     """What a client needs."""
     return {

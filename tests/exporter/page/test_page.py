@@ -23,13 +23,16 @@ HOSTILE = "<script>alert(1)</script>\"'&<b onclick=x>\n\x1b\ud800"
 
 
 class Page(HTMLParser):
-    """The text of a page, its tags, and what its attributes say."""
+    """The text of a page, its tags and headings, and what its attributes say."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.text = ""
         self.open: list[str] = []
         self.tags: list[str] = []
+        self.headings: list[str] = []
+        self.elements: set[tuple[str, tuple[str, ...]]] = set()
+        """Tags with the names of their attributes."""
         self.attributes: list[tuple[str, str, str]] = []
         self.feed(html)
         assert self.open == []
@@ -37,6 +40,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Count it."""
         self.tags.append(tag)
+        self.elements.add((tag, tuple(name for name, _ in attrs)))
         self.attributes += [(tag, name, value or "") for name, value in attrs]
         if tag not in ALONE:
             self.open.append(tag)
@@ -48,6 +52,8 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Keep it, but for the ends of the template's lines."""
         self.text += data if data.strip() else ""
+        if self.open and self.open[-1] in {"h1", "h2"}:
+            self.headings.append(data)
 
     def values(self, tag: str, name: str) -> list[str]:
         """What an attribute says in all elements of a kind."""

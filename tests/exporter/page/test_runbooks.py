@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession, encode_basic_auth
 from tests.exporter.examples import ScriptedLimits, ScriptedSource, exporter_of
+from tests.exporter.page.test_page import Page
 from tests.exporter.web.serving import HASH, PASSWORD, web_file
 
 from quotascope.alerts.runbook import HEADINGS, runbooks
@@ -22,32 +22,6 @@ HOSTILE = """\
 <script>alert(1)</script> <img src=x onerror=alert(1)> [a](javascript:alert(1)) `<b>` &lt;i&gt;
 """
 AUTH = {"Authorization": encode_basic_auth("me", PASSWORD)}
-
-
-class Reader(HTMLParser):
-    """What a browser finds in a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.links: list[str] = []
-        self.headings: list[str] = []
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note it."""
-        self.tags.append(tag)
-        named = dict(attrs)
-        assert not [name for name in named if name.startswith("on")]
-        if tag == "a":
-            self.links.append(named["href"] or "")
-
-    def handle_data(self, data: str) -> None:
-        """Note it."""
-        self.text += data
-        if self.tags and self.tags[-1] in {"h1", "h2"} and data.strip():
-            self.headings.append(data)
 
 
 @pytest.fixture
@@ -79,11 +53,11 @@ async def test_every_runbook_is_a_page(exporter: Exporter) -> None:
     status, policy, text = await get(f"{exporter.url}/runbooks/")
     assert status == 200
     assert "script" not in policy
-    index = Reader(text)
-    assert {*index.links} >= {*TEXTS}
+    index = Page(text)
+    assert {*index.values("a", "href")} >= {*TEXTS}
     for name, markdown in TEXTS.items():
         status, policy, text = await get(f"{exporter.url}/runbooks/{name}")
-        page = Reader(text)
+        page = Page(text)
         assert (status, "script" in policy) == (200, False)
         assert page.headings == [name, *HEADINGS]
         assert "script" not in page.tags
@@ -114,14 +88,15 @@ async def test_the_page_leads_to_them_where_they_are_served(exporter: Exporter) 
     """Its footer has no link that leads nowhere."""
     _, _, text = await get(f"{exporter.url}/")
     status, _, _ = await get(f"{exporter.url}/runbooks/")
-    assert ("runbooks/" in Reader(text).links) is (status == 200)
+    assert ("runbooks/" in Page(text).values("a", "href")) is (status == 200)
 
 
 @pytest.mark.parametrize("exporter", [{"x": HOSTILE}], indirect=True, ids=["hostile"])
 async def test_html_in_a_runbook_is_text(exporter: Exporter) -> None:
     """A runbook adds words to its page, no elements and no addresses that run something."""
     _, _, text = await get(f"{exporter.url}/runbooks/x")
-    page = Reader(text)
+    page = Page(text)
     assert {"script", "img", "b", "i"}.isdisjoint(page.tags)
     assert "<script>alert(1)</script> <img src=x onerror=alert(1)>" in page.text
-    assert not [link for link in page.links if "script" in link]
+    assert not [each for each in page.values("a", "href") if "script" in each]
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]

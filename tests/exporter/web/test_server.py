@@ -106,6 +106,7 @@ async def test_an_application_that_cannot_be_set_up_keeps_no_port() -> None:
     ("address", "reason"),
     [
         ("127.0.0.1", "Address already in use"),
+        ("203.0.113.1", "Cannot assign requested address"),  # for documentation
         ("nobody.invalid", ""),
         ("a" * 100, ""),
         ("a..b", ""),

@@ -8,10 +8,11 @@ from pathlib import Path
 from tests.fuzz.target import Target
 
 from quotascope.exporter.config.file import parse_document
+from quotascope.exporter.config.load import filled
 from quotascope.exporter.errors import ConfigError
-from quotascope.exporter.web.settings import checked
+from quotascope.exporter.web.web_config import WebConfig
 
-_PATH = Path("fuzz.yaml")
+_SUBJECT = "fuzz.yaml"
 _HASH = b"$2y$10$" + b"a" * 53
 
 
@@ -20,7 +21,8 @@ def _read(data: bytes) -> None:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return
-    config = checked(_PATH, parse_document(text, str(_PATH), None))
+    document = parse_document(text, _SUBJECT, None)
+    config = filled(WebConfig, document, _SUBJECT, context={"folder": Path()})
     users = config.basic_auth_users
     assert not any(":" in user for user in users)
     shown = repr(list(users.values()))
