@@ -1,4 +1,4 @@
-"""`quotascope alerts`: rules for Prometheus, and the their runbooks."""
+"""`quotascope alerts`: rules for Prometheus, and their runbooks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from . import options
-from .site import report_missing_links, site
+from .options import grouped
+from .settings import SiteOptions, report_missing_links
 
 alerts = typer.Typer(
     name="alerts",
@@ -70,13 +71,12 @@ Examples:
 
 
 @alerts.command(epilog=_WRITE)
+@grouped
 def write(
     folder: Folder,
     *,
-    cluster_label: options.ClusterLabel = None,
-    exporter_url: options.ExporterUrl = None,
-    runbook_url: options.RunbookUrl = None,
-    grafana_url: options.GrafanaUrl = None,
+    installation: SiteOptions,
+    grafana_url: Annotated[str | None, options.GRAFANA_URL] = None,
     system_users: SystemUsers = None,
     alertmanager: Alertmanager = None,
     prometheus_rule: PrometheusRule = None,
@@ -90,13 +90,7 @@ def write(
     from quotascope.alerts.files import Extras, misplaced
     from quotascope.alerts.files import write as write_all
 
-    ours = site(
-        exporter_url,
-        runbook_url,
-        cluster_label=cluster_label,
-        grafana_url=grafana_url,
-        system_users=system_users,
-    )
+    ours = installation.site(grafana_url=grafana_url, system_users=system_users)
     extras = Extras(
         alertmanager=alertmanager, prometheus_rule=prometheus_rule, runbooks=runbooks
     )

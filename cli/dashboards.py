@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from . import options
-from .site import report_missing_links, site
+from .options import grouped
+from .settings import SiteOptions, report_missing_links
 
 dashboards = typer.Typer(
     name="dashboards",
@@ -41,30 +42,30 @@ Examples:
 
 
 @dashboards.command(epilog=_WRITE)
+@grouped
 def write(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="Folder for the files; it is created.")
     ],
     *,
-    cluster_label: options.ClusterLabel = None,
-    exporter_url: options.ExporterUrl = None,
-    runbook_url: options.RunbookUrl = None,
+    installation: SiteOptions,
     recorded: Recorded = False,
 ) -> None:
     """Write the dashboards, and the files that make a Grafana load them (provisioning)."""
     from quotascope.dashboards.files import write as write_files
     from quotascope.dashboards.scope import Scope
 
-    ours = site(exporter_url, runbook_url, cluster_label=cluster_label)
+    ours = installation.site()
     for path in write_files(folder, Scope(site=ours, recorded=recorded)):
         typer.echo(path)
     report_missing_links(ours, to_dashboards=False)
 
 
 @dashboards.command(epilog=_PUSH)
+@grouped
 def push(
     *,
-    grafana_url: options.PushedGrafana,
+    grafana_url: Annotated[str, options.GRAFANA_URL],
     grafana_token_file: Annotated[
         Path | None,
         typer.Option(
@@ -79,9 +80,7 @@ def push(
             help="PEM file of the authorities to trust for Grafana's TLS.",
         ),
     ] = None,
-    cluster_label: options.ClusterLabel = None,
-    exporter_url: options.ExporterUrl = None,
-    runbook_url: options.RunbookUrl = None,
+    installation: SiteOptions,
     recorded: Recorded = False,
 ) -> None:
     """
@@ -97,7 +96,7 @@ def push(
 
     token = read_token(grafana_token_file, os.environ)
     grafana = Grafana(url=grafana_url, token=token, ca_file=grafana_ca_file)
-    ours = site(exporter_url, runbook_url, cluster_label=cluster_label)
+    ours = installation.site()
     made = grafana_dashboards(Scope(site=ours, recorded=recorded))
     for address in push_all(grafana, made):
         typer.echo(address)

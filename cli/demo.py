@@ -19,7 +19,7 @@ Examples:
 
 
 def demo(
-    port: options.AnyPort = 0,
+    port: Annotated[int, options.PORT] = 0,
     duration: Annotated[
         int | None,
         typer.Option(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from . import options
-from .grouping import grouped
+from .options import grouped
 from .settings import SourceOptions
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ async def examined(
     from quotascope.exporter.logs import configure_logs
 
     from .compose import admin_of
-    from .progress import waiting
+    from .terminal import waiting
 
     configure_logs(config.log)
     evidence = Evidence(config, admin_of)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json as jsonlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import options
-from .grouping import grouped
-from .running_exporter import RunningExporter
-from .settings import AdminOptions
+from .options import grouped
+from .settings import AdminOptions, RunningExporter
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
@@ -34,7 +33,7 @@ quotascope explain --client-id spark --bootstrap-servers broker-1:9093 --securit
 @grouped
 def explain(
     *,
-    user: options.User = "ANONYMOUS",
+    user: Annotated[str, options.USER] = "ANONYMOUS",
     client_id: options.ClientId = None,
     running: RunningExporter,
     kafka: AdminOptions,

@@ -11,7 +11,6 @@ from .pipeline_options import EngineName, Folder, check_extra
 
 if TYPE_CHECKING:
     from quotascope.pipeline.history.store import TableState
-    from quotascope.pipeline.table import Table
 
 history = typer.Typer(
     name="history",
@@ -94,7 +93,15 @@ def drop(
         raise typer.BadParameter("give one of --before and --keep-days")
     oldest = timedelta(days=(keep_days or 1) - 1)
     first = before.date() if before else datetime.now(UTC).date() - oldest
-    gone = store.drop_before(_chosen(folder, table or store.DETAIL), first)
+    names = table or store.DETAIL
+    unknown = [name for name in names if name not in store.NAMES]
+    if unknown:
+        raise typer.BadParameter(
+            f"{unknown[0]!r} is none of {', '.join(store.NAMES)}", param_hint="--table"
+        )
+    tables = store.tables_of(folder)
+    chosen = [tables[name] for name in names if name in tables]
+    gone = store.drop_before(chosen, first)
     typer.echo(
         f"{gone:,} rows before {first} dropped; `quotascope history clean` frees their space"
     )
@@ -128,15 +135,3 @@ def _states(folder: str) -> list[TableState]:
 
     tables = store.tables_of(folder)
     return [store.state_of(name, table) for name, table in tables.items()]
-
-
-def _chosen(folder: str, names: list[str] | tuple[str, ...]) -> list[Table]:
-    from quotascope.pipeline.history import store
-
-    tables = store.tables_of(folder)
-    unknown = [name for name in names if name not in store.NAMES]
-    if unknown:
-        raise typer.BadParameter(
-            f"{unknown[0]!r} is none of {', '.join(store.NAMES)}", param_hint="--table"
-        )
-    return [tables[name] for name in names if name in tables]

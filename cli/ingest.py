@@ -1,11 +1,13 @@
-"""`quotascope ingest`: request logs become tables of usage."""
+"""`quotascope ingest` and `ingest-topic`: request logs become tables of usage, from files or as they come from a Kafka topic."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import options
 from .pipeline_options import EngineName, check_extra
 
 if TYPE_CHECKING:
@@ -21,6 +23,13 @@ quotascope ingest logs/ --broker-pattern '/broker-([0-9]+)/' --topics topics.jso
 zcat kafka-request.log.gz | quotascope ingest - --broker 1 --into usage
 
 spark-submit --master yarn "$(quotascope spark submit-script)" ingest hdfs:///logs/kafka --into hdfs:///kafka/usage
+"""
+TOPIC_EXAMPLES = """
+Examples:
+
+spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 "$(quotascope spark submit-script)" ingest-topic kafka-request-log --bootstrap-servers broker-1:9092 --into usage --checkpoint usage-stream
+
+spark-submit … "$(quotascope spark submit-script)" ingest-topic kafka-request-log --bootstrap-servers broker-1:9092 --into usage --checkpoint usage-stream --once --option kafka.security.protocol=SSL
 """
 _READING = "How logs are read"
 _MOST_LEFT_OUT = 10
@@ -123,9 +132,9 @@ def ingest(
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.ingest import ingest_logs
 
-    from .progress import bar
+    from .terminal import bar
 
-    options = IngestOptions(
+    reading = IngestOptions(
         broker=broker,
         broker_pattern=broker_pattern,
         zone=log_time_zone,
@@ -134,8 +143,73 @@ def ingest(
         follow_links=follow_links,
     )
     with bar("reading") as progress:
-        report = ingest_logs(logs, into, options, buckets=buckets, engine=Engine(engine), progress=progress)  # fmt: skip
+        report = ingest_logs(logs, into, reading, buckets=buckets, engine=Engine(engine), progress=progress)  # fmt: skip
     _print_report(report)
+
+
+def ingest_topic(
+    topic: Annotated[
+        str,
+        typer.Argument(
+            metavar="TOPIC",
+            help="Each message is a line of a log. `quotascope request-topic` makes it.",
+        ),
+    ],
+    *,
+    bootstrap_servers: Annotated[str, options.BOOTSTRAP_SERVERS],
+    into: Into,
+    checkpoint: Annotated[
+        str,
+        typer.Option(
+            metavar="FOLDER",
+            help="What this stream has read so far: a folder or URI of its own, to be kept.",
+        ),
+    ],
+    every: options.Every = "1m",
+    once: Annotated[
+        bool, typer.Option("--once", help="Read what there is, then end.")
+    ] = False,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Option of Spark's Kafka source, such as kafka.security.protocol=SSL or startingOffsets=latest; may be repeated.",
+        ),
+    ] = None,
+    broker: Broker = None,
+    broker_pattern: BrokerPattern = None,
+    log_time_zone: LogZone = "UTC",
+    topics: Topics = None,
+    buckets: Buckets = 16,
+) -> None:
+    """
+    Read request logs of Kafka brokers from a topic into a folder of usage history, as they come, by a stream of Spark.
+
+    Each message counts once: a stream that was killed continues where it was when you start it again with the same checkpoint.
+    """
+    check_extra()
+    from quotascope.exporter.config import seconds_of
+    from quotascope.pipeline.ingest import IngestOptions
+    from quotascope.pipeline.runs.ingest import ingest_topic as by_stream
+
+    pairs = [each.partition("=") for each in option or ()]
+    if not all(key and equals for key, equals, _ in pairs):
+        raise typer.BadParameter("is not KEY=VALUE", param_hint="--option")
+    given = {key: value for key, _, value in pairs}
+
+    def show(number: int, report: IngestReport) -> None:
+        print_counts(report, of=f"batch {number}: ")
+        sys.stdout.flush()
+
+    by_stream(
+        {"kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic, **given},
+        into,
+        checkpoint,
+        IngestOptions(broker=broker, broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics),
+        buckets=buckets,
+        every=None if once else f"{round(1_000 * seconds_of(every, '--every'))} milliseconds",
+        done=show,
+    )  # fmt: skip
 
 
 def _print_report(report: IngestReport) -> None:

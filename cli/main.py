@@ -14,7 +14,6 @@ from . import (
     doctor,
     explain,
     ingest,
-    ingest_topic,
     recommend,
     request_topic,
     serve,
@@ -43,7 +42,7 @@ app.command(epilog=top.EXAMPLES)(top.top)
 app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
 app.command(epilog=ingest.EXAMPLES)(ingest.ingest)
-app.command(epilog=ingest_topic.EXAMPLES)(ingest_topic.ingest_topic)
+app.command(epilog=ingest.TOPIC_EXAMPLES)(ingest.ingest_topic)
 app.command(epilog=request_topic.EXAMPLES)(request_topic.request_topic)
 app.command(epilog=whatif.EXAMPLES)(whatif.whatif)
 app.command(epilog=recommend.EXAMPLES)(recommend.recommend)
@@ -83,7 +82,10 @@ def root(
 
 def main() -> None:
     """Run the command line; mistakes and failures become one message and an exit code."""
-    _never_fail_to_encode()
+    # client names are untrusted: they may hold characters that the terminal's encoding lacks
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app(prog_name="quotascope")
     except Exception as error:
@@ -119,13 +121,6 @@ def _expected(error: Exception) -> bool:
         | QuotasError
     )
     return isinstance(error, expected)
-
-
-def _never_fail_to_encode() -> None:
-    # client names are untrusted: they may hold characters that the terminal's encoding lacks
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
 
 
 def _fail(message: str) -> NoReturn:

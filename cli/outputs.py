@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -23,9 +24,24 @@ class Results:
     """Where results are written; without any of these, tables are shown."""
 
     html: options.Html = None
-    csv: options.Csv = None
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The rows as CSV; - prints them.",
+            rich_help_panel=options.OUTPUTS,
+        ),
+    ] = None
     json: options.Json = False
-    json_file: options.JsonFile = None
+    json_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--json-file",
+            metavar="FILE",
+            help="The same JSON in a file.",
+            rich_help_panel=options.OUTPUTS,
+        ),
+    ] = None
 
     @property
     def documents(self) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""The demo at work: its clients, the exporter in front of its engine, and the terminal."""
+"""The demo at work: its clients, the exporter in front of its engine, and the terminal, which shows who is throttled most and by which rule."""
 
 from __future__ import annotations
 
@@ -6,20 +6,30 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from quotascope.alerts.runbook import runbooks
 from quotascope.demo import Simulation, run
 from quotascope.exporter.app import Exporter, Parts
 from quotascope.exporter.config import Config
 from quotascope.exporter.config.load import Loaded
+from quotascope.exporter.diagnosis.units import (
+    UNKNOWN_NUMBER,
+    level_name,
+    rule_name,
+    seconds,
+    short_type,
+)
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
+from quotascope.exporter.snapshot import EntityUsage, LimitState, Snapshot
 from quotascope.metrics import Clock, SteadyClock
 
-from .demo_view import farewell, intro, screen, view
+from . import usage_table
 from .terminal import can_redraw, full_screen
 
 _NODE_ID = "1"
@@ -28,6 +38,16 @@ _CAPACITY_THREADS = 11.0
 _REDRAW_SECONDS = 0.5
 _PRINT_SECONDS = 5.0
 _PLAIN_COLUMNS = 100
+_WHAT_TO_LOOK_AT = """\
+Made-up clients bounce off real quotas here; no Kafka is needed.
+A row is one quota: its use, its limit, and which of Kafka's 8 levels decides.
+Watch etl burst and wait, two dashboards share a limit, deploy be refused, and
+orders stay just below. `delay`: mean of recent throttles; `waited`: total."""
+_INTRO_COLUMNS = 78
+_INTRO_LINES = 6
+_SMALLEST_WITH_INTRO = 18
+_LINES_AROUND = 4
+"""The header of the table and its line, an empty line, and the line about the whole."""
 
 
 async def play(config: Config, duration_seconds: int | None) -> None:
@@ -42,7 +62,12 @@ async def play(config: Config, duration_seconds: int | None) -> None:
     simulation = Simulation(clock())
     source = EmbeddedSource("demo", simulation.registry, _NODE_ID, clock)
     limits = EmbeddedLimits(simulation.quotas, _NODE_ID, clock, _CAPACITY_THREADS)
-    until = _end(duration_seconds)
+    until = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, until.set)
+    if duration_seconds is not None:
+        loop.call_later(duration_seconds, until.set)
     started = time.monotonic()
     console = Console(highlight=False)
     if not can_redraw(console) and "COLUMNS" not in os.environ:
@@ -73,16 +98,6 @@ async def _at_work(
             await clients
 
 
-def _end(duration_seconds: int | None) -> asyncio.Event:
-    loop = asyncio.get_running_loop()
-    until = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, until.set)
-    if duration_seconds is not None:
-        loop.call_later(duration_seconds, until.set)
-    return until
-
-
 async def _redraw(exporter: Exporter, console: Console, until: asyncio.Event) -> None:
     with full_screen(console) as draw:
         ended = False
@@ -107,3 +122,125 @@ async def _ends_within(until: asyncio.Event, seconds: float) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def intro(url: str) -> RenderableType:
+    """What to look at, in a few words, and where Prometheus finds the same."""
+    return Group(Text(_WHAT_TO_LOOK_AT), _address(url), Text())
+
+
+def screen(snapshot: Snapshot, url: str, width: int, height: int) -> RenderableType:
+    """All that fits into a terminal of `width` columns and `height` lines; a small one leaves out the explanation."""
+    if width < _INTRO_COLUMNS or height < _SMALLEST_WITH_INTRO:
+        return Group(_address(url), view(snapshot, width, height - 1))
+    return Group(intro(url), view(snapshot, width, height - _INTRO_LINES))
+
+
+def _address(url: str) -> Text:
+    where = (f"{url}/metrics", "bold underline")
+    text = Text.assemble("For Prometheus: ", where, "   (Ctrl-C ends)")
+    text.no_wrap = True
+    return text
+
+
+def view(snapshot: Snapshot, width: int, height: int | None = None) -> RenderableType:
+    """The table and a line about the whole, in at most `height` lines; None for as many as it takes."""
+    ranked = ranking(snapshot.measured)
+    rows = len(ranked) if height is None else max(1, height - _LINES_AROUND)
+    last = Text(
+        summary(snapshot, len(ranked) - rows),
+        style="dim",
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+    return Group(table(ranked[:rows], width), Text(), last)
+
+
+def ranking(entities: Sequence[EntityUsage]) -> list[EntityUsage]:
+    """The longest waits first, then the highest utilization."""
+    return sorted(
+        entities,
+        key=lambda usage: (
+            -(usage.throttled_seconds_total or 0.0),
+            -(usage.utilization or 0.0),
+        ),
+    )
+
+
+def summary(snapshot: Snapshot, left_out: int) -> str:
+    """Who is muted at this moment, what was refused, and how many rows do not fit."""
+    muted = ", ".join(
+        f"{short_type(quota_type)} {size:.0f}"
+        for node in snapshot.nodes
+        for quota_type, size in node.delay_queue_size.items()
+    )
+    text = f"muted now: {muted}; refused with error 89: {_refused(snapshot):.0f}"
+    return f"{text}; {left_out} more rows" if left_out > 0 else text
+
+
+def farewell(snapshot: Snapshot, elapsed_seconds: float) -> str:
+    """The end in one line."""
+    throttled = sum(
+        usage.throttled_requests_total or 0.0 for usage in snapshot.measured
+    )
+    return (
+        f"The demo ended after {elapsed_seconds:.0f} s. Requests throttled: {throttled:.0f};"
+        f" partitions refused: {_refused(snapshot):.0f}."
+    )
+
+
+def _refused(snapshot: Snapshot) -> float:
+    return sum(usage.rejected_mutations_total or 0.0 for usage in snapshot.measured)
+
+
+def table(entities: Iterable[EntityUsage], width: int) -> Table:
+    """A row for each entity, in the columns for a terminal of this width."""
+    width = min(width, usage_table.WIDEST)
+    return usage_table.usage_table(entities, _LAYOUTS, width)
+
+
+def _rule(usage: EntityUsage) -> Text:
+    limited = usage.entity.limit_state is LimitState.LIMITED
+    return Text(rule_name(usage.entity.resolution), style="" if limited else "dim")
+
+
+def _requests(usage: EntityUsage) -> Text:
+    count = usage.throttled_requests_total
+    return Text(UNKNOWN_NUMBER if count is None else f"{count:.0f}")
+
+
+_WHO = usage_table.UsageColumn(header="who", cell=usage_table.who, share=22)
+_QUOTA = usage_table.UsageColumn(header="quota", cell=usage_table.quota, width=8)
+_AMOUNT = usage_table.UsageColumn(
+    header="usage / limit", cell=usage_table.usage_and_limit, width=19, right=True
+)
+_PERCENT = usage_table.UsageColumn(
+    header="used", cell=usage_table.used, width=4, right=True
+)
+_BAR = usage_table.UsageColumn(header="", cell=usage_table.bar, width=5)
+_RULE = usage_table.UsageColumn(header="rule that decides", cell=_rule, share=23)
+_LEVEL = usage_table.UsageColumn(
+    header="level",
+    cell=lambda usage: Text(level_name(usage.entity.resolution), style="dim"),
+    width=27,
+)
+_DELAY = usage_table.UsageColumn(
+    header="delay", cell=usage_table.delay, width=6, right=True
+)
+_WAITED = usage_table.UsageColumn(
+    header="waited",
+    cell=lambda usage: Text(seconds(usage.throttled_seconds_total)),
+    width=6,
+    right=True,
+)
+_REQUESTS = usage_table.UsageColumn(
+    header="requests", cell=_requests, width=8, right=True
+)
+
+_NARROW = (_WHO, _PERCENT, _WAITED)
+_SMALL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _WAITED)
+_USUAL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _RULE, _WAITED)
+_LARGE = (_WHO, _QUOTA, _AMOUNT, _BAR, _PERCENT, _RULE, _DELAY, _WAITED)
+_WIDE = (*_LARGE[:6], _LEVEL, _DELAY, _WAITED, _REQUESTS)
+
+_LAYOUTS = ((140, _WIDE), (96, _LARGE), (76, _USUAL), (56, _SMALL), (0, _NARROW))

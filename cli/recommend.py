@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from . import options, outputs
-from .grouping import grouped
+from .options import grouped
 from .pipeline_options import (
     EngineName,
     Folder,
@@ -118,7 +118,7 @@ CommandsFile = Annotated[
         "--commands",
         metavar="FILE",
         help="A script of kafka-configs.sh commands that would set the limits; - prints it.",
-        rich_help_panel="What is written",
+        rich_help_panel=options.OUTPUTS,
     ),
 ]
 Strimzi = Annotated[
@@ -126,7 +126,7 @@ Strimzi = Annotated[
     typer.Option(
         metavar="FILE",
         help="KafkaUser manifests for Strimzi; - prints them.",
-        rich_help_panel="What is written",
+        rich_help_panel=options.OUTPUTS,
     ),
 ]
 
@@ -152,7 +152,7 @@ def recommend(
     results: outputs.Results,
     commands: CommandsFile = None,
     strimzi: Strimzi = None,
-    strimzi_cluster: options.StrimziCluster = "my-cluster",
+    strimzi_cluster: Annotated[str, options.STRIMZI_CLUSTER] = "my-cluster",
 ) -> None:
     """
     Find the lowest limit per entity that would have throttled it at most a given share of the time.
@@ -180,7 +180,7 @@ def recommend(
     from quotascope.pipeline.runs.recommend import advise, page
     from quotascope.quotas import kafka_configs
 
-    from .progress import bar
+    from .terminal import bar
 
     outputs.check(*results.files, commands, strimzi)
     settings = kafka.configuration()

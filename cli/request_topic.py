@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .grouping import grouped
+from .options import grouped
 from .settings import AdminOptions
 
 if TYPE_CHECKING:

@@ -7,10 +7,12 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from . import options
-from .grouping import grouped
+from .options import grouped
 from .settings import SourceOptions
 
 if TYPE_CHECKING:
@@ -37,27 +39,144 @@ quotascope serve --config /etc/quotascope.yaml --web.config.file /etc/quotascope
 quotascope serve --config /etc/quotascope.yaml --otlp-endpoint https://collector:4317 --otlp-protocol grpc
 """
 
+_SERIES = "Which series"
+_PUSHING = "Push over OTLP"
+_LOGGING = "Log"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
     """The options of the exporter beside those of its sources."""
 
-    cluster: options.Cluster = None
-    sample_every: options.SampleEvery = None
-    address: options.Address = None
-    port: options.Port = None
-    web_config_file: options.WebConfigFile = None
-    max_entities: options.MaxEntities = None
-    include_user: options.IncludeUsers = None
-    exclude_user: options.ExcludeUsers = None
-    include_client_id: options.IncludeClientIds = None
-    exclude_client_id: options.ExcludeClientIds = None
-    detail_above: options.DetailAbove = None
-    idle_after: options.IdleAfter = None
-    otlp_endpoint: options.OtlpEndpoint = None
-    otlp_protocol: options.OtlpProtocol = None
-    log_format: options.LogFormat = None
-    log_level: options.LogLevel = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Adds the label `cluster` to every series.",
+            rich_help_panel=options.SERVING,
+        ),
+    ] = None
+    sample_every: Annotated[
+        str | None,
+        typer.Option(
+            "--sample-every",
+            metavar="TIME",
+            help="Read the brokers between scrapes as well, such as 5s, and show the maxima.",
+            rich_help_panel=options.READING,
+        ),
+    ] = None
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address to listen on (0.0.0.0).",
+            rich_help_panel=options.SERVING,
+        ),
+    ] = None
+    port: Annotated[int | None, options.PORT] = None
+    web_config_file: Annotated[
+        str | None,
+        typer.Option(
+            "--web.config.file",
+            metavar="FILE",
+            help="TLS, users and headers, in the web config format of all exporters of Prometheus (docs/security.md).",
+            rich_help_panel=options.SERVING,
+        ),
+    ] = None
+    max_entities: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Most pairs of user and client-id shown for each quota type (10000); the others are folded into one.",
+            rich_help_panel=_SERIES,
+        ),
+    ] = None
+    include_user: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--include-user",
+            metavar="RE2",
+            help="Show only users that match with their whole name; may be repeated.",
+            rich_help_panel=_SERIES,
+        ),
+    ] = None
+    exclude_user: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude-user",
+            metavar="RE2",
+            help="Fold users that match with their whole name; may be repeated.",
+            rich_help_panel=_SERIES,
+        ),
+    ] = None
+    include_client_id: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--include-client-id",
+            metavar="RE2",
+            help="Show only client-ids that match as a whole; may be repeated.",
+            rich_help_panel=_SERIES,
+        ),
+    ] = None
+    exclude_client_id: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude-client-id",
+            metavar="RE2",
+            help="Fold client-ids that match as a whole; may be repeated.",
+            rich_help_panel=_SERIES,
+        ),
+    ] = None
+    detail_above: Annotated[
+        float | None,
+        typer.Option(
+            metavar="RATIO",
+            help="Show utilization, rule and cause only of entities that are throttled or above this utilization, such as 0.5.",
+            rich_help_panel=_SERIES,
+        ),
+    ] = None
+    idle_after: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Leave out entities without traffic for this time, such as 15m.",
+            rich_help_panel=_SERIES,
+        ),
+    ] = None
+    otlp_endpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--otlp-endpoint",
+            metavar="URL",
+            help="Also push to this OpenTelemetry receiver, such as http://collector:4318.",
+            rich_help_panel=_PUSHING,
+        ),
+    ] = None
+    otlp_protocol: Annotated[
+        str | None,
+        typer.Option(
+            "--otlp-protocol",
+            metavar="PROTOCOL",
+            help="http/protobuf (default) or grpc.",
+            rich_help_panel=_PUSHING,
+        ),
+    ] = None
+    log_format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORMAT",
+            help="auto, human, logfmt or json.",
+            rich_help_panel=_LOGGING,
+        ),
+    ] = None
+    log_level: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEVEL",
+            help="debug, info, warning or error.",
+            rich_help_panel=_LOGGING,
+        ),
+    ] = None
 
 
 @grouped

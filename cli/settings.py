@@ -1,35 +1,93 @@
-"""Options that several commands share, and the configuration that they give."""
+"""Groups of options that several commands share, and what they configure."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
 
 from . import options
 
 if TYPE_CHECKING:
+    from quotascope.alerts import Site
     from quotascope.exporter.config import Config
+    from quotascope.exporter.sources.fetch import HttpTarget
+
+PASSWORD_VARIABLE: Final = "QUOTASCOPE_EXPORTER_PASSWORD"  # noqa: S105 - a name
+_PANEL: Final = "A running exporter"
+
+_ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="FILE",
+        envvar="QUOTASCOPE_CONFIG",
+        help="YAML file; `quotascope config example` prints one.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaOptions:
     """How to reach Kafka's Admin API."""
 
-    bootstrap_servers: options.BootstrapServers = None
-    security_protocol: options.Protocol = None
-    sasl_mechanism: options.Mechanism = None
-    sasl_username: options.Username = None
-    sasl_password_file: options.PasswordFile = None
-    ca_file: options.CaFile = None
+    bootstrap_servers: Annotated[str | None, options.BOOTSTRAP_SERVERS] = None
+    security_protocol: Annotated[
+        str | None,
+        typer.Option(
+            "--security-protocol",
+            metavar="PROTOCOL",
+            help="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
+            rich_help_panel=options.KAFKA,
+        ),
+    ] = None
+    sasl_mechanism: Annotated[
+        str | None,
+        typer.Option(
+            "--sasl-mechanism",
+            metavar="NAME",
+            help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.",
+            rich_help_panel=options.KAFKA,
+        ),
+    ] = None
+    sasl_username: Annotated[
+        str | None,
+        typer.Option(
+            "--sasl-username",
+            metavar="NAME",
+            help="User for Kafka.",
+            rich_help_panel=options.KAFKA,
+        ),
+    ] = None
+    sasl_password_file: Annotated[
+        str | None,
+        typer.Option(
+            "--sasl-password-file",
+            metavar="FILE",
+            help="File with the password. It can also be in QUOTASCOPE_KAFKA__SASL__PASSWORD.",
+            rich_help_panel=options.KAFKA,
+        ),
+    ] = None
+    ca_file: Annotated[
+        str | None,
+        typer.Option(
+            "--ca-file",
+            metavar="FILE",
+            help="PEM file of the authorities to trust for Kafka's TLS.",
+            rich_help_panel=options.KAFKA,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminOptions:
     """The options of a command that only uses Kafka's Admin API."""
 
-    config: options.ConfigFile = None
+    config: _ConfigFile = None
     kafka: KafkaOptions
 
     def configuration(self) -> Config:
@@ -41,10 +99,33 @@ class AdminOptions:
 class SourceOptions:
     """The options of a command that reads the brokers' agents, and maybe uses the Admin API."""
 
-    config: options.ConfigFile = None
-    source: options.Sources = None
-    discover: options.Discover = None
-    targets: options.Targets = None
+    config: _ConfigFile = None
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source",
+            metavar="[DIALECT[:NODE]=]URL",
+            help="A broker or controller to read, such as http://broker-1:8778/jolokia; its dialect is detected, or forced as in jmx_exporter:1=http://broker-1:9404/metrics, where 1 is the node id; may be repeated.",
+            rich_help_panel=options.READING,
+        ),
+    ] = None
+    discover: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[DIALECT=]URL",
+            help="Read all brokers and controllers of the cluster: the address of their agents, such as 'http://{host}:8778/jolokia'; also {node_id} and {rack}.",
+            rich_help_panel=options.READING,
+        ),
+    ] = None
+    targets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--targets",
+            metavar="FILE",
+            help="Read the targets of a file_sd file of Prometheus, or of several with *; may be repeated.",
+            rich_help_panel=options.READING,
+        ),
+    ] = None
     kafka: KafkaOptions
 
     def configuration(self, **flags: object) -> Config:
@@ -117,3 +198,134 @@ def configuration(
     if discover:
         overrides.extend(discovery_overrides(discover, "--discover"))
     return load_config(file, os.environ, overrides)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningExporter:
+    """Its address, and the login for it."""
+
+    exporter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Read a running exporter, such as http://quotascope:9749, instead of the brokers.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    exporter_user: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="User name, if the exporter asks for a password.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    exporter_password_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"File with the password. It can also be in {PASSWORD_VARIABLE}.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    exporter_ca_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="PEM file of the authorities to trust for its TLS; else the system's.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    exporter_cert_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="PEM file with the client certificate for it.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    exporter_key_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="PEM file with its key, when that is not in the same file.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+
+    def target(self) -> HttpTarget | None:
+        """Where it answers; None when no exporter is named. Raises ``ConfigError`` and ``ClientError``."""
+        from quotascope.clients.security import Tls
+        from quotascope.exporter.api.client import ExporterLogin, exporter_target
+
+        if self.exporter is None:
+            return None
+        login = None
+        if self.exporter_user is not None:
+            login = ExporterLogin(
+                user=self.exporter_user,
+                password=os.environ.get(PASSWORD_VARIABLE),
+                password_file=self.exporter_password_file,
+            )
+        return exporter_target(
+            self.exporter,
+            login,
+            Tls(
+                ca_file=self.exporter_ca_file,
+                cert_file=self.exporter_cert_file,
+                key_file=self.exporter_key_file,
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteOptions:
+    """The installation that rules and dashboards are written for."""
+
+    cluster_label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Label that separates the clusters of one Prometheus (cluster); it need not exist.",
+        ),
+    ] = None
+    exporter_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Address of the exporter as people reach it, for links to the runbooks that it serves. Instead of --runbook-url.",
+        ),
+    ] = None
+    runbook_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Address of the runbooks; {alert} stands for the alert's name.",
+        ),
+    ] = None
+
+    def site(self, **more: str | None) -> Site:
+        """These and more values of the command line, and those of the committed files for the rest. Raises ``InvalidSite``."""
+        from quotascope.alerts import InvalidSite, Site, check_address
+
+        runbook_url = self.runbook_url
+        if self.exporter_url is not None:
+            if runbook_url is not None:
+                raise InvalidSite(
+                    "--exporter-url and --runbook-url are both addresses of runbooks: give one of them"
+                )
+            check_address(self.exporter_url, "an exporter")
+            runbook_url = f"{self.exporter_url.rstrip('/')}/runbooks/{{alert}}"
+        given = {"cluster_label": self.cluster_label, **more}
+        named = {name: value for name, value in given.items() if value is not None}
+        return Site(runbook_url=runbook_url, **named)
+
+
+def report_missing_links(site: Site, *, to_dashboards: bool) -> None:
+    """Print on standard error which links are left out, and which options make them."""
+    if site.runbook_url is None:
+        typer.echo(
+            "no links to runbooks: --exporter-url or --runbook-url makes them", err=True
+        )
+    if to_dashboards and site.grafana_url is None:
+        typer.echo("no links to dashboards: --grafana-url makes them", err=True)

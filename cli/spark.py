@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from . import options, outputs
-
-if TYPE_CHECKING:
-    from quotascope.spark_listener.report import Application
 
 spark = typer.Typer(
     name="spark",
@@ -91,10 +88,19 @@ def report(
     """Show who was throttled, what failed and was repeated, and why, from the event log of an application."""
     from rich.console import Console
 
-    from quotascope.spark_listener.report import document, image, page, tables
+    from quotascope.spark_listener.report import (
+        document,
+        image,
+        page,
+        read_application,
+        tables,
+    )
+
+    from .terminal import bar
 
     outputs.check(html, svg)
-    application = _read(log, summary)
+    with bar("reading") as progress:
+        application = read_application(log, summary, progress)
     if html is not None:
         outputs.put(html, page(application))
     if svg is not None:
@@ -141,22 +147,3 @@ def runner() -> None:
 def submit_script() -> None:
     """Print where the script is that runs ingest, ingest-topic, whatif and recommend as an application of Spark."""
     typer.echo(Path(__file__).with_name("submit.py"))
-
-
-def _read(log: Path, summary: Path | None) -> Application:
-    """Reads the log, with a progress bar on the terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from quotascope.spark_listener.report import read_application
-
-    console = Console(stderr=True)
-    with Progress(
-        console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
-        task = progress.add_task("reading")
-        return read_application(
-            log,
-            summary,
-            lambda read, size: progress.update(task, completed=read, total=size),
-        )

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from . import options
-from .grouping import grouped
-from .running_exporter import RunningExporter
-from .settings import SourceOptions
+from .options import grouped
+from .settings import RunningExporter, SourceOptions
 
 if TYPE_CHECKING:
     from quotascope.exporter.api.client import Observed

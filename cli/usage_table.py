@@ -1,36 +1,49 @@
-"""Quota entities as a table in the terminal: usage, limit, the rule that decides, throttling."""
+"""Quota entities as tables in the terminal: usage, limit, the rule that decides, throttling."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rich import box
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
 from quotascope.exporter.diagnosis.selection import NEAR
+from quotascope.exporter.diagnosis.trails import used_part
 from quotascope.exporter.diagnosis.units import (
-    UNKNOWN_NUMBER,
     entity_name,
-    level_name,
-    rule_name,
-    seconds,
     short_type,
+    throttle_name,
     usage_of_limit,
     used_name,
 )
-from quotascope.exporter.snapshot import EntityUsage, LimitState
-
-from .table_column import TableColumn
+from quotascope.exporter.snapshot import EntityUsage
 
 WIDEST: Final = 150
 """In columns; a wider table would only have wider gaps."""
 
 
-def usage_table(entities: Iterable[EntityUsage], width: int) -> Table:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageColumn:
+    """A column: its header, its width, and its cell in the row of an entity."""
+
+    header: str
+    cell: Callable[[EntityUsage], RenderableType]
+    width: int | None = None
+    """None for a share of what the others leave."""
+    share: int | None = None
+    """How large a share."""
+    right: bool = False
+
+
+Layouts = Sequence[tuple[int, Sequence[UsageColumn]]]
+"""The least width of the terminal for each choice of columns, the widest first."""
+
+
+def usage_table(entities: Iterable[EntityUsage], layouts: Layouts, width: int) -> Table:
     """
     One row for each entity.
 
@@ -39,22 +52,26 @@ def usage_table(entities: Iterable[EntityUsage], width: int) -> Table:
 
     Args:
         entities: in the order of the rows.
-        width: columns of the terminal.
+        layouts: the columns.
+        width: of the terminal.
 
     """
-    columns = next(columns for least, columns in _LAYOUTS if width >= least)
-    grid = Table(
-        box=box.SIMPLE_HEAD,
-        width=min(width, WIDEST),
-        padding=0,
-        pad_edge=False,
-        show_edge=False,
+    columns = next(columns for least, columns in layouts if width >= least)
+    table = Table(
+        box=box.SIMPLE_HEAD, width=width, padding=0, pad_edge=False, show_edge=False
     )
     for column in columns:
-        column.add_to(grid)
+        table.add_column(
+            column.header,
+            justify="right" if column.right else "left",
+            width=column.width,
+            ratio=column.share,
+            no_wrap=True,
+            overflow="ellipsis",
+        )
     for usage in entities:
-        grid.add_row(*(column.cell(usage) for column in columns))
-    return grid
+        table.add_row(*(column.cell(usage) for column in columns))
+    return table
 
 
 class UsageBar:
@@ -83,92 +100,42 @@ class UsageBar:
         yield Segment(empty * (options.max_width - filled), Style(dim=True))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Column(TableColumn):
-    """One column of the table."""
-
-    cell: Callable[[EntityUsage], Text | UsageBar]
-
-
-def _style(usage: EntityUsage) -> str:
+def style_of(usage: EntityUsage) -> str:
     """Red while throttled, yellow near the limit; the numbers show the same without colors."""
     if usage.throttle_time_seconds > 0:
         return "red"
-    ratio = usage.utilization
-    if ratio is None:
+    used = used_part(usage)
+    if used is None:
         return "dim"
-    return "yellow" if ratio >= NEAR else "green"
+    return "yellow" if used >= NEAR else "green"
 
 
-def _shown(text: str, usage: EntityUsage) -> Text:
-    return Text(text, style=_style(usage))
+def who(usage: EntityUsage) -> Text:
+    """The entity."""
+    name = entity_name(usage.entity.user, usage.entity.client_id)
+    return Text(name, style_of(usage))
 
 
-def _rule(usage: EntityUsage) -> Text:
-    limited = usage.entity.limit_state is LimitState.LIMITED
-    return Text(rule_name(usage.entity.resolution), style="" if limited else "dim")
+def quota(usage: EntityUsage) -> Text:
+    """The quota type."""
+    return Text(short_type(usage.entity.quota_type))
 
 
-def _delay(usage: EntityUsage) -> Text:
-    if not usage.throttle_known:
-        return Text("unknown")
-    return _shown(seconds(usage.throttle_time_seconds), usage)
+def usage_and_limit(usage: EntityUsage) -> Text:
+    """The usage, the limit and their unit."""
+    return Text(usage_of_limit(usage))
 
 
-def _requests(usage: EntityUsage) -> Text:
-    count = usage.throttled_requests_total
-    return Text(UNKNOWN_NUMBER if count is None else f"{count:.0f}")
+def bar(usage: EntityUsage) -> UsageBar:
+    """The utilization, or the used part of the burst where that is higher."""
+    return UsageBar(used_part(usage), style_of(usage))
 
 
-_WHO = _Column(
-    header="who",
-    cell=lambda usage: _shown(
-        entity_name(usage.entity.user, usage.entity.client_id), usage
-    ),
-    share=22,
-)
-_QUOTA = _Column(
-    header="quota",
-    cell=lambda usage: Text(short_type(usage.entity.quota_type)),
-    width=8,
-)
-_AMOUNT = _Column(
-    header="usage / limit",
-    cell=lambda usage: Text(usage_of_limit(usage)),
-    width=19,
-    right=True,
-)
-_PERCENT = _Column(
-    header="used",
-    cell=lambda usage: _shown(used_name(usage.entity, usage.utilization), usage),
-    width=4,
-    right=True,
-)
-_BAR = _Column(
-    header="",
-    cell=lambda usage: UsageBar(usage.utilization, _style(usage)),
-    width=5,
-)
-_RULE = _Column(header="rule that decides", cell=_rule, share=23)
-_LEVEL = _Column(
-    header="level",
-    cell=lambda usage: Text(level_name(usage.entity.resolution), style="dim"),
-    width=27,
-)
-_DELAY = _Column(header="delay", cell=_delay, width=6, right=True)
-_WAITED = _Column(
-    header="waited",
-    cell=lambda usage: Text(seconds(usage.throttled_seconds_total)),
-    width=6,
-    right=True,
-)
-_REQUESTS = _Column(header="requests", cell=_requests, width=8, right=True)
+def used(usage: EntityUsage) -> Text:
+    """The same as a percentage."""
+    return Text(used_name(usage.entity, used_part(usage)), style_of(usage))
 
-_NARROW = (_WHO, _PERCENT, _WAITED)
-_SMALL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _WAITED)
-_USUAL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _RULE, _WAITED)
-_LARGE = (_WHO, _QUOTA, _AMOUNT, _BAR, _PERCENT, _RULE, _DELAY, _WAITED)
-_WIDE = (*_LARGE[:6], _LEVEL, _DELAY, _WAITED, _REQUESTS)
 
-_LAYOUTS = ((140, _WIDE), (96, _LARGE), (76, _USUAL), (56, _SMALL), (0, _NARROW))
-"""The least width for each choice of columns."""
+def delay(usage: EntityUsage) -> Text:
+    """The throttle time."""
+    return Text(throttle_name(usage), style_of(usage))

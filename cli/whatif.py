@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from . import outputs
-from .grouping import grouped
+from .options import grouped
 from .pipeline_options import (
     EngineName,
     Folder,
@@ -72,7 +72,7 @@ def whatif(
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.whatif import what_if
 
-    from .progress import bar
+    from .terminal import bar
 
     outputs.check(*results.files)
     zone = zone_of(time_zone)

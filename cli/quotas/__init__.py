@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from . import diff, export, listing, remove, setting
+from . import change, diff, export, listing
 from .diff import DiffCommand
 
 quotas = typer.Typer(
@@ -14,8 +14,8 @@ quotas = typer.Typer(
     rich_markup_mode="rich",
 )
 quotas.command("list", epilog=listing.EXAMPLES)(listing.list_)
-quotas.command("set", epilog=setting.EXAMPLES)(setting.set_)
-quotas.command("remove", epilog=remove.EXAMPLES)(remove.remove)
+quotas.command("set", epilog=change.SET_EXAMPLES)(change.set_)
+quotas.command("remove", epilog=change.REMOVE_EXAMPLES)(change.remove)
 quotas.command("diff", cls=DiffCommand, epilog=diff.EXAMPLES)(diff.diff)
 quotas.command("export", epilog=export.EXAMPLES)(export.export)
 

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from .. import options
-from ..grouping import grouped
+from ..options import grouped
 from ..settings import AdminOptions
 
 EXAMPLES = """

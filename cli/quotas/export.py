@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import options
-from ..grouping import grouped
+from ..options import grouped
 from ..settings import AdminOptions
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _STRIMZI = "For --format kafka-user"
 class Strimzi:
     """What Strimzi's manifests name beside the quotas."""
 
-    strimzi_cluster: options.NamedStrimziCluster = None
+    strimzi_cluster: Annotated[str | None, options.STRIMZI_CLUSTER] = None
     namespace: Annotated[
         str | None,
         typer.Option(

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from .. import options
-from ..grouping import grouped
-from ..running_exporter import RunningExporter
-from ..settings import SourceOptions
+from ..options import grouped
+from ..settings import RunningExporter, SourceOptions
 
 EXAMPLES = """
 Examples:

@@ -1,5 +1,80 @@
 """`quotascope top`: who is closest to their limits, again and again, in the terminal."""
 
-from .command import EXAMPLES, top
+from __future__ import annotations
 
-__all__ = ["EXAMPLES", "top"]
+import asyncio
+from typing import Annotated
+
+import typer
+
+from .. import options
+from ..options import grouped
+from ..settings import RunningExporter, SourceOptions
+from .choices import Choices, TopOrder, TopType
+
+EXAMPLES = """
+Examples:
+
+quotascope top --config /etc/quotascope.yaml
+
+quotascope top --exporter http://quotascope:9749 --sort delay
+
+quotascope top --exporter https://quotascope:9749 --exporter-ca-file ca.pem --exporter-user me --exporter-password-file pw
+
+quotascope top --bootstrap-servers broker-1:9092 --discover 'http://{host}:8778/jolokia' --type produce --filter etl
+
+quotascope top --exporter http://quotascope:9749 | head     # no terminal: one table
+
+quotascope top --exporter http://quotascope:9749 --json | jq '.entities[] | select(.utilization > 0.9)'
+
+Keys: s sorts by something else, t shows one type of quota, / filters, arrows scroll, q ends.
+"""
+
+_SHORTEST_SECONDS = 0.2
+
+
+@grouped
+def top(
+    *,
+    running: RunningExporter,
+    sort: Annotated[
+        TopOrder, typer.Option(help="By utilization, throttle time, name, or usage.")
+    ] = TopOrder.USED,
+    kind: Annotated[
+        TopType, typer.Option("--type", help="Show one type of quota only.")
+    ] = TopType.ALL,
+    text: Annotated[
+        str,
+        typer.Option(
+            "--filter",
+            metavar="TEXT",
+            help="Show users and client-ids that contain it.",
+        ),
+    ] = "",
+    every: options.Every = "2s",
+    json: options.Json = False,
+    read: SourceOptions,
+) -> None:
+    """Watch the entities that are closest to their limits or above; once, without a terminal or with --json."""
+    from rich.console import Console
+
+    from quotascope.exporter.config import seconds_of
+    from quotascope.exporter.logs import configure_logs
+
+    from ..terminal import can_redraw
+    from .show import print_once, reading, watch
+
+    seconds = seconds_of(every, "--every")
+    if seconds < _SHORTEST_SECONDS:
+        raise typer.BadParameter(
+            f"--every takes {_SHORTEST_SECONDS:g}s or more", param_hint="--every"
+        )
+    settings = read.configuration(log_level="error")
+    configure_logs(settings.log)
+    source = reading(settings, running.target())
+    console = Console(highlight=False)
+    choices = Choices(order=sort, kind=kind, text=text)
+    if can_redraw(console) and not json:
+        asyncio.run(watch(source, console, choices, seconds))
+    else:
+        asyncio.run(print_once(source, console, choices, as_json=json))

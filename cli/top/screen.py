@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
-from rich import box
 from rich.console import (
     Console,
     ConsoleOptions,
@@ -18,23 +16,18 @@ from rich.table import Table
 from rich.text import Text
 
 from quotascope.exporter.diagnosis.selection import (
-    NEAR,
     Order,
     Selection,
     in_order,
     matching,
 )
-from quotascope.exporter.diagnosis.trails import Trails, used_part
+from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.diagnosis.units import (
-    entity_name,
     limits_unknown,
     muted,
     rule_or_cause,
     short_type,
-    throttle_name,
     throttles_unknown,
-    usage_of_limit,
-    used_name,
 )
 from quotascope.exporter.snapshot import (
     EntityUsage,
@@ -45,8 +38,7 @@ from quotascope.exporter.snapshot import (
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import QuotaType
 
-from ..table_column import TableColumn
-from ..usage_table import UsageBar
+from .. import usage_table
 from .choices import Choices
 
 _LINES_AROUND: Final = 5
@@ -95,15 +87,14 @@ def summary(snapshot: Snapshot, shown: Usages) -> str:
 
 def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int) -> Table:
     """One row for each entity of a node; a narrow terminal shows fewer columns."""
-    columns = next(columns for least, columns in _LAYOUTS if width >= least)
-    table = Table(
-        box=box.SIMPLE_HEAD, width=width, padding=0, pad_edge=False, show_edge=False
+    lately = usage_table.UsageColumn(
+        header="last 5 minutes",
+        cell=lambda usage: _Trail(trails.of(usage), usage_table.style_of(usage)),
+        width=20,
     )
-    for column in columns:
-        column.add_to(table)
-    for usage in rows:
-        table.add_row(*(column.cell(usage, trails) for column in columns))
-    return table
+    wide = (*_USUAL[:4], _BAR, *_USUAL[4:6], lately, _RULE)
+    layouts = ((116, wide), (84, _USUAL), (60, _SMALL), (0, _NARROW))
+    return usage_table.usage_table(rows, layouts, width)
 
 
 def chosen(measured: Usages, choices: Choices) -> Usages:
@@ -153,13 +144,6 @@ def _cut(text: Text) -> Text:
     return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Column(TableColumn):
-    """One column of the table."""
-
-    cell: Callable[[EntityUsage, Trails], RenderableType]
-
-
 class _Trail:
     """The last minutes, in characters that the terminal has."""
 
@@ -173,68 +157,27 @@ class _Trail:
         yield Text(sparkline(parts, ascii_only=options.ascii_only), self._style)
 
 
-def _style(usage: EntityUsage) -> str:
-    if usage.throttle_time_seconds > 0:
-        return "red"
-    used = used_part(usage)
-    if used is None:
-        return "dim"
-    return "yellow" if used >= NEAR else "green"
-
-
-_NODE = _Column(
-    header="node", cell=lambda usage, _: Text(one_line(usage.entity.broker)), width=4
+_NODE = usage_table.UsageColumn(
+    header="node", cell=lambda usage: Text(one_line(usage.entity.broker)), width=4
 )
-_WHO = _Column(
-    header="who",
-    cell=lambda usage, _: Text(
-        entity_name(usage.entity.user, usage.entity.client_id), _style(usage)
-    ),
-    share=3,
+_WHO = usage_table.UsageColumn(header="who", cell=usage_table.who, share=3)
+_QUOTA = usage_table.UsageColumn(header="quota", cell=usage_table.quota, width=8)
+_AMOUNT = usage_table.UsageColumn(
+    header="usage / limit", cell=usage_table.usage_and_limit, width=20, right=True
 )
-_QUOTA = _Column(
-    header="quota",
-    cell=lambda usage, _: Text(short_type(usage.entity.quota_type)),
-    width=8,
+_BAR = usage_table.UsageColumn(header="", cell=usage_table.bar, width=10)
+_USED = usage_table.UsageColumn(
+    header="used", cell=usage_table.used, width=4, right=True
 )
-_AMOUNT = _Column(
-    header="usage / limit",
-    cell=lambda usage, _: Text(usage_of_limit(usage)),
-    width=20,
-    right=True,
+_DELAY = usage_table.UsageColumn(
+    header="delay", cell=usage_table.delay, width=7, right=True
 )
-_BAR = _Column(
-    header="", cell=lambda usage, _: UsageBar(used_part(usage), _style(usage)), width=10
-)
-_USED = _Column(
-    header="used",
-    cell=lambda usage, _: Text(
-        used_name(usage.entity, used_part(usage)), _style(usage)
-    ),
-    width=4,
-    right=True,
-)
-_DELAY = _Column(
-    header="delay",
-    cell=lambda usage, _: Text(throttle_name(usage), _style(usage)),
-    width=7,
-    right=True,
-)
-_LATELY = _Column(
-    header="last 5 minutes",
-    cell=lambda usage, trails: _Trail(trails.of(usage), _style(usage)),
-    width=20,
-)
-_RULE = _Column(
+_RULE = usage_table.UsageColumn(
     header="rule that decides",
-    cell=lambda usage, _: Text(rule_or_cause(usage)),
+    cell=lambda usage: Text(rule_or_cause(usage)),
     share=3,
 )
 
 _NARROW = (_WHO, _QUOTA, _USED, _DELAY)
 _SMALL = (_NODE, _WHO, _QUOTA, _AMOUNT, _USED, _DELAY)
-_USUAL = (_NODE, _WHO, _QUOTA, _AMOUNT, _USED, _DELAY, _RULE)
-_WIDE = (_NODE, _WHO, _QUOTA, _AMOUNT, _BAR, _USED, _DELAY, _LATELY, _RULE)
-
-_LAYOUTS: Final = ((116, _WIDE), (84, _USUAL), (60, _SMALL), (0, _NARROW))
-"""The least width for each choice of columns."""
+_USUAL = (*_SMALL, _RULE)

@@ -5,7 +5,7 @@ import re
 import pytest
 from tests.cli.usages import demo_after, rendered, usage_of
 
-from quotascope.cli.demo_view import farewell, intro, ranking, screen, summary, view
+from quotascope.cli.play import farewell, intro, ranking, screen, summary, view
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.snapshot import Snapshot
 

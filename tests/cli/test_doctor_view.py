@@ -14,7 +14,7 @@ from tests.strategies import texts
 from quotascope.cli import doctor
 from quotascope.cli.doctor_view import as_json, as_table
 from quotascope.cli.main import main
-from quotascope.cli.progress import waiting
+from quotascope.cli.terminal import waiting
 from quotascope.exporter.diagnosis import Finding, FindingSeverity
 
 

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from quotascope.cli.grouping import grouped
+from quotascope.cli.options import grouped
 from quotascope.cli.settings import SourceOptions
 
 Speed = Annotated[int, typer.Option("--speed", help="How fast.")]

@@ -8,7 +8,8 @@ from rich.text import Text
 from tests.cli.usages import rendered, usage_of
 from tests.strategies import texts
 
-from quotascope.cli.usage_table import WIDEST, UsageBar, usage_table
+from quotascope.cli.play import table
+from quotascope.cli.usage_table import WIDEST, UsageBar
 from quotascope.exporter.snapshot import EntityUsage
 
 WIDTHS = [20, 40, 56, 76, 80, 96, 100, 140, 200]
@@ -22,7 +23,7 @@ def lines(text: str) -> list[str]:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_fits_the_terminal(width: int) -> None:
     """No line is wider than the terminal, and a row is one line."""
-    text = rendered(usage_table([usage_of(), usage_of("x" * 500)], width), width)
+    text = rendered(table([usage_of(), usage_of("x" * 500)], width), width)
     assert max(map(len, lines(text))) <= min(width, WIDEST)
     assert len(lines(text)) == 4
 
@@ -35,7 +36,7 @@ def test_columns_stand_still(width: int) -> None:
         "a" * 99, "b" * 99, usage=1e15, limit=9e14, throttle_time_seconds=3
     )
     heads = {
-        lines(rendered(usage_table(rows, width), width))[0]
+        lines(rendered(table(rows, width), width))[0]
         for rows in ([], [small], [large], [small, large])
     }
     assert len(heads) == 1
@@ -52,7 +53,7 @@ def test_columns_stand_still(width: int) -> None:
 )
 def test_narrow_terminals_show_less(width: int, columns: set[str]) -> None:
     """Who, how much and how long is always there; the rest comes with the room for it."""
-    head = lines(rendered(usage_table([], width), width))[0]
+    head = lines(rendered(table([], width), width))[0]
     assert all(column in head for column in columns)
 
 
@@ -65,7 +66,7 @@ def test_row_at_100_columns() -> None:
         throttle_time_seconds=0.25,
         throttled_seconds_total=12.0,
     )
-    text = lines(rendered(usage_table([row], 100), 100))[2]
+    text = lines(rendered(table([row], 100), 100))[2]
     expected = (
         "etl / spark produce 1.20 / 1.00 kB/s █████ 120% 1 etl / spark 0.25 s 12.0 s"
     )
@@ -87,7 +88,7 @@ def test_row_at_100_columns() -> None:
 )
 def test_unlimited_unknown_and_zero(row: EntityUsage, words: str) -> None:
     """None of the three is shown as another."""
-    text = lines(rendered(usage_table([row], 100), 100))[2]
+    text = lines(rendered(table([row], 100), 100))[2]
     assert text.split()[4:] == words.split()
 
 
@@ -96,7 +97,7 @@ def test_hostile_names_stay_in_their_cell(
     user: str, client_id: str, width: int
 ) -> None:
     """A name can neither break a row, nor move the cursor, nor be taken for markup."""
-    text = rendered(usage_table([usage_of(user, f"[red]{client_id}")], width), width)
+    text = rendered(table([usage_of(user, f"[red]{client_id}")], width), width)
     assert len(text.split("\n")) == 4
     assert "\x1b" not in text
 

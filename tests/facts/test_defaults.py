@@ -19,9 +19,9 @@ ROOMS: Final = (
 _NUMBERS: Final = """
 cli/history.py clean(older_than) 24
 cli/ingest.py ingest(buckets) 16
-cli/ingest_topic.py ingest_topic(buckets) 16
-cli/quotas/remove.py remove(top) 20
-cli/quotas/setting.py set_(top) 20
+cli/ingest.py ingest_topic(buckets) 16
+cli/quotas/change.py remove(top) 20
+cli/quotas/change.py set_(top) 20
 cli/recommend.py recommend(headroom) 20.0
 cli/recommend.py recommend(share) 1.0
 cli/request_topic.py request_topic(wait_seconds) 60

@@ -3,8 +3,7 @@ from dataclasses import replace
 import pytest
 from tests.exporter.examples import limits, usage
 
-from quotascope.cli.top.screen import _style as top_style
-from quotascope.cli.usage_table import _style as table_style
+from quotascope.cli.usage_table import style_of
 from quotascope.exporter.diagnosis.selection import (
     Order,
     Selection,
@@ -168,19 +167,19 @@ def test_from_eighty_percent_on_it_is_close(
     full = usage(usage=used * 1000, limit=1000.0)
     assert bool(matching(Columns.of([full]).usages, Selection(show=Show.NEAR))) is near
     assert _color(used) == color
-    assert top_style(full) == table_style(full) == terminal
+    assert style_of(full) == terminal
     throttled = replace(full, throttle_time_seconds=0.1)
     slow = Columns.of([throttled]).usages
     assert matching(slow, Selection(show=Show.NEAR)) == [throttled]
     assert _color(used, throttled=True) == "over"
-    assert top_style(throttled) == table_style(throttled) == "red"
+    assert style_of(throttled) == "red"
 
 
 def test_what_is_unknown_has_no_color() -> None:
     """Green would say that all is well."""
     assert _color(None) == ""
-    assert top_style(UNKNOWN) == table_style(UNKNOWN) == "dim"
-    assert top_style(FREE) == table_style(FREE) == "dim"
+    assert style_of(UNKNOWN) == "dim"
+    assert style_of(FREE) == "dim"
 
 
 def test_the_first_page_makes_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
