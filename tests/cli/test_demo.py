@@ -1,29 +1,20 @@
 """`quotascope demo` as somebody starts it: a process of its own, needing only Python."""
 
-import fcntl
-import os
-import pty
 import re
-import select
 import signal
 import socket
-import struct
 import subprocess
-import sys
-import termios
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
+from tests.cli import ptys
+from tests.cli.ptys import QUOTASCOPE, terminal
 
-QUOTASCOPE = Path(sys.executable).with_name("quotascope")
 ENVIRONMENT = {
-    name: value
-    for name, value in os.environ.items()
-    if name not in {"COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TERM"}
+    name: value for name, value in ptys.ENVIRONMENT.items() if name != "TERM"
 }
 PATIENCE_SECONDS = 30.0
 """Only a hanging process takes so long."""
@@ -139,35 +130,12 @@ def test_in_ascii() -> None:
 
 def test_in_a_terminal() -> None:
     """In a terminal it takes the whole screen, draws in place, and leaves the last table and a farewell behind."""
-    terminal, other_end = pty.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    with subprocess.Popen(
-        [QUOTASCOPE, "demo"],
-        env={**ENVIRONMENT, "TERM": "xterm"},
-        stdin=other_end,
-        stdout=other_end,
-        stderr=other_end,
-    ) as process:
-        os.close(other_end)
-        try:
-            seen = read_until(terminal, b"spark-nightly")
-            process.send_signal(signal.SIGINT)
-            seen += read_until(terminal, b"partitions refused")
-            assert process.wait(PATIENCE_SECONDS) == 0
-        finally:
-            process.kill()
-            os.close(terminal)
-    screens, left = seen.split(b"\x1b[?1049l")
-    assert b"/metrics" in screens
-    assert not re.search(rb"\x1b\[[0-9]*[JK]", screens), "erasing flickers"
-    assert b"rule that decides" in left
-
-
-def read_until(terminal: int, text: bytes) -> bytes:
-    """What is shown up to and with some text."""
-    seen = b""
-    while text not in seen:
-        ready, _, _ = select.select([terminal], [], [], PATIENCE_SECONDS)
-        assert ready, f"{text!r} was never shown"
-        seen += os.read(terminal, 65_536)
-    return seen
+    with terminal(QUOTASCOPE, "demo") as shown:
+        shown.frame_with("spark-nightly")
+        shown.program.send_signal(signal.SIGINT)
+        shown.frame_with("partitions refused")
+        assert shown.program.wait(PATIENCE_SECONDS) == 0
+        screens, left = shown.said.split("\x1b[?1049l")
+    assert "/metrics" in screens
+    assert not re.search(r"\x1b\[[0-9]*[JK]", screens), "erasing flickers"
+    assert "rule that decides" in left

@@ -1,20 +1,17 @@
-"""What `quotascope doctor` shows of untrusted texts, and while it waits."""
+"""What `quotascope doctor` shows of untrusted texts, and how it ends."""
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 
 import pytest
 from hypothesis import given
+from tests.cli.conftest import Run
 from tests.cli.usages import rendered
 from tests.strategies import texts
 
 from quotascope.cli import doctor
 from quotascope.cli.doctor_view import as_json, as_table
-from quotascope.cli.main import main
-from quotascope.cli.terminal import waiting
 from quotascope.exporter.diagnosis import Finding, FindingSeverity
 
 
@@ -35,26 +32,6 @@ def test_no_name_can_forge_a_line(text: str) -> None:
     assert (document["subject"], document["severity"]) == (text, "warning")
 
 
-class Terminal(io.StringIO):
-    """A text stream that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        """Whether this is a terminal."""
-        return True
-
-
-@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
-def test_a_terminal_shows_what_is_waited_for(
-    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a terminal, on standard error; a log of a CI gets nothing of it."""
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setenv("TERM", "xterm")
-    with waiting() as progress:
-        progress(["kafka", "agents"])
-    assert ("waiting for kafka, agents" in stream.getvalue()) is stream.isatty()
-
-
 @pytest.mark.parametrize(
     ("severities", "code"),
     [
@@ -68,7 +45,7 @@ def test_a_terminal_shows_what_is_waited_for(
     ],
 )
 def test_exit_codes(
-    severities: list[str], code: int, monkeypatch: pytest.MonkeyPatch
+    severities: list[str], code: int, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worst severity decides, as docs/operation.md has it: 0 works, 1 shows less than it could, 2 does not work."""
 
@@ -81,8 +58,5 @@ def test_exit_codes(
         ]
 
     monkeypatch.setattr(doctor, "examined", examined)
-    words = ["quotascope", "doctor", "--source", "jolokia=http://127.0.0.1:1/jolokia"]
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert (end.value.code or 0) == code
+    ended, *_ = run("doctor", "--source", "jolokia=http://127.0.0.1:1/jolokia")
+    assert ended == code

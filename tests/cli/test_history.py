@@ -1,22 +1,13 @@
 """`quotascope history`."""
 
-import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Run
 from tests.pipeline.history.requests import requests
 
-from quotascope.cli.main import main
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestTables
-
-
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """The exit code of the command."""
-    monkeypatch.setattr(sys, "argv", ["quotascope", "history", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return int(ended.value.code or 0)
 
 
 @pytest.fixture
@@ -30,9 +21,7 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_a_folder_is_looked_after(
-    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_is_looked_after(folder: str, run: Run) -> None:
     """Its tables are shown, merged, shortened and cleaned, and each step says what it did."""
     steps = {
         ("status", folder): "2023-11-14 to 2023-11-14",
@@ -42,28 +31,21 @@ def test_a_folder_is_looked_after(
         ("clean", folder, "--older-than", "0"): "9 files deleted",
     }  # fmt: skip
     for step, output in steps.items():
-        assert run(monkeypatch, *step) == 0
-        assert output in capsys.readouterr().out
+        code, out, _ = run("history", *step)
+        assert code == 0
+        assert output in out
 
 
-def test_mistakes_are_told(
-    folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_told(folder: str, run: Run) -> None:
     """An unknown table, two ways to name a day, and a folder without tables are one message each."""
     steps = {
-        (
-            "drop",
-            folder,
-            "--keep-days",
-            "3",
-            "--table",
-            "days",
-        ): "'days' is none of requests",
+        ("drop", folder, "--keep-days", "3", "--table", "days"): "'days' is none of requests",
         ("drop", folder, "--keep-days", "999999999"): "--keep-days",
         ("clean", folder, "--older-than", "999999999999"): "--older-than",
         ("drop", folder): "give one of --before and --keep-days",
         ("status", f"{folder}/nothing"): "there is no table",
-    }
+    }  # fmt: skip
     for step, output in steps.items():
-        assert run(monkeypatch, *step) in (1, 2)
-        assert output in capsys.readouterr().err
+        code, _, err = run("history", *step)
+        assert code in (1, 2)
+        assert output in err

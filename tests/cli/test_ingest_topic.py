@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Run
 
-from quotascope.cli.main import main
 from quotascope.pipeline.errors import NoTable, PipelineError
 from quotascope.pipeline.ingest import IngestReport
 from quotascope.pipeline.spark import session, stream
 
-COMMAND = ["t", "--bootstrap-servers", "b:1", "--into", "/u", "--checkpoint", "/c"]
-
-
-@pytest.fixture
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[object, str, str]]:
-    """Runs the command: exit code, output, errors."""
-
-    def command(*options: str) -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "argv", ["quotascope", "ingest-topic", *COMMAND, *options])  # fmt: skip
-        code: object = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        return (code, *capsys.readouterr())
-
-    return command
+COMMAND = (
+    "ingest-topic",
+    "t",
+    "--bootstrap-servers",
+    "b:1",
+    "--into",
+    "/u",
+    "--checkpoint",
+    "/c",
+)
 
 
 @pytest.fixture
@@ -48,10 +37,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return asked
 
 
-def test_options(run: Any, asked: list[Any]) -> None:
+def test_options(run: Run, asked: list[Any]) -> None:
     """They go to the source, the trigger and the reading of lines; each batch is a line of output."""
     more = ["--option", "kafka.ssl.key=a=b", "--option", "startingOffsets=latest"]
-    code, out, _ = run(*more, "--broker", "7", "--once", "--buckets", "3")
+    code, out, _ = run(*COMMAND, *more, "--broker", "7", "--once", "--buckets", "3")
     assert (code, out) == (0, "batch 3: 5 lines: 4 requests added, 0 second lines of forwarded requests, 0 known before, 1 quarantined\n")  # fmt: skip
     (((spark, source, into, checkpoint), keywords),) = asked
     assert (spark, into, checkpoint) == ("the session", "/u", "/c")
@@ -65,9 +54,9 @@ def test_options(run: Any, asked: list[Any]) -> None:
     assert keywords["options"].broker == "7"
 
 
-def test_how_often(run: Any, asked: list[Any]) -> None:
+def test_how_often(run: Run, asked: list[Any]) -> None:
     """Without --once it runs on, a batch a minute unless another time is given."""
-    assert run()[0] == run("--every", "10s")[0] == 0
+    assert run(*COMMAND)[0] == run(*COMMAND, "--every", "10s")[0] == 0
     assert [keywords["every"] for _, keywords in asked] == [
         "60000 milliseconds",
         "10000 milliseconds",
@@ -83,17 +72,17 @@ def test_how_often(run: Any, asked: list[Any]) -> None:
     ],
 )
 def test_mistakes(
-    run: Any, asked: list[Any], options: list[str], code: int, message: str
+    run: Run, asked: list[Any], options: list[str], code: int, message: str
 ) -> None:
     """They are named before Spark is asked anything."""
-    found, _, err = run(*options)
+    found, _, err = run(*COMMAND, *options)
     assert found == code
     assert message in err
     assert asked == []
 
 
 def test_what_ends_the_stream(
-    run: Any, asked: list[Any], monkeypatch: pytest.MonkeyPatch
+    run: Run, asked: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Is a message and an exit code."""
     error: PipelineError = NoTable("/u")
@@ -102,7 +91,7 @@ def test_what_ends_the_stream(
         raise error
 
     monkeypatch.setattr(stream, "stream", refuse)
-    code, _, err = run()
+    code, _, err = run(*COMMAND)
     assert code == 1
     assert err == f"quotascope: {error}\n"
     assert asked == []

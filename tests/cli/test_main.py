@@ -3,37 +3,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Run
 
 from quotascope.cli import main as main_module
-from quotascope.cli.main import main
 from quotascope.clients.errors import LibraryMissing
 from quotascope.exporter.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
 QUOTASCOPE = Path(sys.executable).with_name("quotascope")
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs the command line in this process: exit code, output, errors."""
-
-    def command(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["quotascope", *arguments])
-        code: object = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capsys.readouterr()
-        assert isinstance(code, int)
-        return code, out, err
-
-    return command
 
 
 def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,23 +24,6 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
         raise error
 
     monkeypatch.setattr(main_module, "app", app)
-
-
-@pytest.mark.parametrize("command", ["serve", "status", "explain", "demo"])
-def test_help_has_examples(run: Run, command: str) -> None:
-    """Each command shows how it is used, with commands that begin with its name."""
-    code, out, _ = run(command, "--help")
-    assert code == 0
-    examples = out.partition("Examples")[2]
-    assert f"quotascope {command}" in examples
-
-
-@pytest.mark.parametrize("command", ["check", "example"])
-def test_help_of_config_has_examples(run: Run, command: str) -> None:
-    """So do the commands below another."""
-    code, out, _ = run("config", command, "--help")
-    assert code == 0
-    assert f"quotascope config {command}" in out.partition("Examples")[2]
 
 
 def test_nothing_shows_the_help(run: Run) -> None:

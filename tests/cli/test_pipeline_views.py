@@ -13,32 +13,26 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.cli.conftest import Run
 from tests.pipeline.recommend.rows import make_folder, mutated, produced
 from tests.pipeline.report.results import HOSTILE
 
-from quotascope.cli.main import main
 from quotascope.pages.words import seconds
 
 QUOTASCOPE = Path(sys.executable).with_name("quotascope")
 
 
 @pytest.fixture
-def printed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., str]:
+def printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Runs a command; returns what it prints on standard output. It must succeed and print nothing else."""
     monkeypatch.setenv("COLUMNS", "80")
 
-    def run(*arguments: object) -> str:
-        monkeypatch.setattr(sys, "argv", ["quotascope", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        assert not end.value.code, err
-        assert err == ""
+    def succeed(*arguments: object) -> str:
+        code, out, err = run(*arguments)
+        assert (code, err) == (0, "")
         return out
 
-    return run
+    return succeed
 
 
 @pytest.fixture(scope="module")
@@ -186,18 +180,11 @@ def test_recommend_writes_files(
     ids=["short log", "no folder"],
 )  # fmt: skip
 def test_recommend_fails(
-    options: list[str],
-    messages: list[str],
-    usage: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    options: list[str], messages: list[str], usage: str, run: Run
 ) -> None:
     """With one line that says what to do, and exit code 1; nothing is printed."""
-    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, *options])
-    with pytest.raises(SystemExit) as end:
-        main()
-    out, err = capsys.readouterr()
-    assert (end.value.code, out) == (1, "")
+    code, out, err = run("recommend", usage, *options)
+    assert (code, out) == (1, "")
     assert all(message in err for message in messages)
 
 

@@ -1,41 +1,29 @@
 """What cannot be meant is refused, and never looks like a difference."""
 
-import sys
-
 import pytest
+from tests.cli.conftest import Run
 
-from quotascope.cli.main import main
 
-
-def exit_code(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str
-) -> tuple[int, str]:
-    """How a command ends, and what it complains of, without the frame around it."""
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Complaints stand on one line."""
     monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.setattr(sys, "argv", ["quotascope", "quotas", *words])
-    with pytest.raises(SystemExit) as end:
-        main()
-    return int(end.value.code or 0), capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    "words",
-    [["diff"], ["diff", "--nix", "f"], ["diff", "f", "--json", "--kafka-configs"]],
+    ("words", "code"),
+    [
+        (["--nix", "f"], 1),
+        ([], 1),
+        (["f", "--json", "--kafka-configs"], 1),
+        (["--help"], 0),
+    ],
 )
 def test_a_misused_diff_does_not_end_as_if_there_were_differences(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    words: list[str],
+    run: Run, words: list[str], code: int
 ) -> None:
-    """Its exit code 2 means that they differ; a CI job has to tell the two apart."""
-    assert exit_code(monkeypatch, capsys, *words)[0] == 1
-
-
-def test_help_of_diff_ends_well(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is no mistake to ask."""
-    assert exit_code(monkeypatch, capsys, "diff", "--help")[0] == 0
+    """Its exit code 2 means that they differ; a CI job has to distinguish the two."""
+    assert run("quotas", "diff", *words)[0] == code
 
 
 @pytest.mark.parametrize(
@@ -61,15 +49,8 @@ def test_help_of_diff_ends_well(
         (["export", "--format", "kafka-user"], "needs --strimzi-cluster"),
     ],
 )
-def test_a_misuse_is_explained(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    words: list[str],
-    complaint: str,
-) -> None:
+def test_a_misuse_is_explained(run: Run, words: list[str], complaint: str) -> None:
     """Before anything is asked of Kafka."""
-    code, told = exit_code(
-        monkeypatch, capsys, *words, "--bootstrap-servers", "127.0.0.1:1"
-    )
+    code, _, err = run("quotas", *words, "--bootstrap-servers", "127.0.0.1:1")
     assert code == 2
-    assert complaint in told
+    assert complaint in err

@@ -1,13 +1,14 @@
-"""Drawing again and again without flicker."""
+"""Drawing again and again without flicker, and what is shown during a wait."""
 
 import io
 import re
+import sys
 
 import pytest
 from rich.console import Console
 from rich.text import Text
 
-from quotascope.cli.terminal import can_redraw, full_screen
+from quotascope.cli.terminal import can_redraw, full_screen, waiting
 
 
 class Terminal(io.StringIO):
@@ -54,3 +55,15 @@ def test_gives_the_terminal_back_after_an_error() -> None:
         raise KeyboardInterrupt
     assert "\x1b[?25h" in file.getvalue()
     assert "\x1b[?1049l" in file.getvalue()
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
+def test_a_terminal_shows_what_is_waited_for(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal, on standard error; a log of a CI gets nothing of it."""
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    with waiting() as progress:
+        progress(["kafka", "agents"])
+    assert ("waiting for kafka, agents" in stream.getvalue()) is stream.isatty()

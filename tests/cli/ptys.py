@@ -1,0 +1,83 @@
+"""A program in a real pseudo-terminal."""
+
+import codecs
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+QUOTASCOPE = Path(sys.executable).with_name("quotascope")
+ENVIRONMENT = {
+    **{
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR"}
+    },
+    "TERM": "xterm-256color",
+}
+
+
+class Terminal:
+    """A terminal of 100 columns and 20 lines with a program in it."""
+
+    def __init__(self, *command: str | Path) -> None:
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 100, 0, 0))
+        self.before = termios.tcgetattr(theirs)
+        self._theirs = theirs
+        self.program = subprocess.Popen(
+            command,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=ENVIRONMENT,
+            start_new_session=True,
+        )
+        self.said = ""
+        """All that was shown."""
+        self._decode = codecs.getincrementaldecoder("utf-8")().decode
+
+    def frame_with(self, *texts: str) -> str:
+        """The first frame that holds all of these from now on, without colors."""
+        while True:
+            ready, _, _ = select.select([self._ours], [], [], 60)
+            assert ready, f"no frame with {texts}: {self.said[-2000:]}"
+            self.said += self._decode(os.read(self._ours, 65_536))
+            *_, last = self.said.split("\x1b[H")
+            plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", last)
+            if all(text in plain for text in texts):
+                return plain
+
+    def press(self, keys: str) -> None:
+        """Type."""
+        os.write(self._ours, keys.encode())
+
+    @property
+    def is_as_before(self) -> bool:
+        """Whether echo and line editing are those of the beginning."""
+        return termios.tcgetattr(self._theirs) == self.before
+
+    def close(self) -> None:
+        """End it."""
+        self.program.kill()
+        self.program.wait()
+        os.close(self._theirs)
+        os.close(self._ours)
+
+
+@contextmanager
+def terminal(*command: str | Path) -> Iterator[Terminal]:
+    """For the length of a `with` block."""
+    opened = Terminal(*command)
+    try:
+        yield opened
+    finally:
+        opened.close()
