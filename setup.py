@@ -54,11 +54,8 @@ COMPILED = (
     "rules",
     "sampled",
     "sensor",
-    "simple_rate",
     "stat",
     "throttle_time",
-    "throttled_channel",
-    "time_unit",
     "token_bucket",
     "windowed",
 )

@@ -21,7 +21,7 @@ from .connection_counts import ConnectionCounts
 from .connection_quotas import ConnectionQuotas
 from .controller_mutation import ControllerMutationQuotaManager, MutationApi
 from .cumulative import CumulativeCount, CumulativeSum, Value
-from .delay_queue import DelayQueue
+from .delay_queue import DelayQueue, ThrottledChannel
 from .delayed_close import DelayedClose
 from .entities import DEFAULT, DefaultType, Level, QuotaEntity
 from .errors import (
@@ -42,14 +42,17 @@ from .errors import (
 )
 from .expiry import ExpiryThread
 from .frequencies import Frequencies, Frequency
-from .histogram_bins import BinScheme, ConstantBins, LinearBins
-from .histogram_windows import HistogramSample, HistogramWindows
+from .histogram import (
+    BinScheme,
+    ConstantBins,
+    HistogramSample,
+    HistogramWindows,
+    LinearBins,
+)
 from .host_address import host_address
 from .jmx import mbean_name, parse_object_name, quote_tag_value, unquote_tag_value
-from .jmx_filter import JmxFilter
-from .jmx_reporter import JmxReporter, MBean
+from .jmx_reporter import JmxFilter, JmxReporter, MBean
 from .kafka_release import KAFKA_4_4, NEWEST_RELEASE, KafkaRelease
-from .manager_config import ManagerConfig
 from .meter import Meter
 from .metric import KafkaMetric
 from .metric_name import MetricName, MetricNameTemplate
@@ -76,20 +79,23 @@ from .quota_validation import (
     validate_alteration,
     validate_request,
 )
-from .rate import Rate
+from .rate import Rate, SimpleRate, TimeUnit
 from .reaper import ThrottledChannelReaper
 from .reaper_thread import ReaperThread
 from .registry import Registry
-from .replication_quota_manager import ReplicationQuotaManager, ReplicationQuotaType
-from .replication_quotas import ReplicationQuotas
+from .replication_quotas import (
+    ALL_REPLICAS,
+    ReplicationQuotaManager,
+    ReplicationQuotas,
+    ReplicationQuotaType,
+    parse_throttled_replicas,
+)
 from .reporter import MetricsReporter
 from .request_quota_manager import PERCENT_PER_NANO, RequestQuotaManager
-from .rlm_quota_manager import RLMQuotaManager, RLMQuotaType
 from .rules import NO_RULE, QuotaRules, Resolution, RuleSnapshot, RuleTable
 from .sampled import Sample, SampledStat
 from .sanitizer import desanitize, sanitize
 from .sensor import Sensor
-from .simple_rate import SimpleRate
 from .stat import CompoundStat, Gauge, Measurable, Measured, NamedMeasurable, Stat
 from .telemetry_names import (
     TELEMETRY_PREFIX,
@@ -107,12 +113,14 @@ from .throttle_time import (
     token_formula_ms,
     token_throttle_time_ms,
 )
-from .throttled_channel import ThrottledChannel
-from .throttled_replicas import ALL_REPLICAS, parse_throttled_replicas
-from .tiered_storage import RLMQuotaMetrics, TieredStorageQuotas
-from .time_unit import TimeUnit
+from .tiered_storage import (
+    RLMQuotaManager,
+    RLMQuotaMetrics,
+    RLMQuotaType,
+    TieredStorageQuotas,
+)
 from .token_bucket import TokenBucket
-from .window_config import WindowConfig
+from .window_config import ManagerConfig, WindowConfig
 from .windowed import Avg, Max, Min, WindowedCount, WindowedSum
 
 __all__ = [

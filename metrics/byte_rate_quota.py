@@ -5,9 +5,9 @@ import threading
 from .client_sensors import INACTIVE_SECONDS
 from .errors import QuotaViolation
 from .quota import Quota
+from .rate import SimpleRate
 from .registry import Registry
 from .sensor import Sensor
-from .simple_rate import SimpleRate
 from .window_config import WindowConfig
 
 

@@ -15,7 +15,6 @@ from .client_sensors import (
 from .config import MetricConfig
 from .entities import DefaultType, QuotaEntity
 from .errors import MalformedName
-from .manager_config import ManagerConfig
 from .metric import Breach
 from .metric_name import MetricName
 from .numbers import LONG_MAX
@@ -40,6 +39,7 @@ from .sanitizer import desanitize, sanitize
 from .sensor import Sensor
 from .throttle_callback import ThrottleCallback
 from .throttle_time import narrow, rate_formula_ms
+from .window_config import ManagerConfig
 
 UNLIMITED: Final = float(LONG_MAX)
 """The bound of clients without a quota: measured, never in violation."""

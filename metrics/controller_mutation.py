@@ -5,7 +5,6 @@ from enum import Enum
 from .client_quota_manager import ClientQuotaManager
 from .client_sensors import ClientSensors, EntityTags
 from .errors import QuotaViolation
-from .manager_config import ManagerConfig
 from .mutation_quota import (
     UNBOUNDED,
     MutationQuota,
@@ -20,6 +19,7 @@ from .registry import Registry
 from .sensor import Sensor
 from .throttle_time import narrow, token_throttle_time_ms
 from .token_bucket import TokenBucket
+from .window_config import ManagerConfig
 
 
 class MutationApi(Enum):

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from .config import MetricConfig
 from .errors import InvalidConfig
-from .histogram_bins import ConstantBins
-from .histogram_windows import HistogramWindows, count_in
+from .histogram import ConstantBins, HistogramWindows, count_in
 from .metric_name import MetricName
 from .numbers import jdiv, to_f32
 from .sampled import Sample

@@ -7,10 +7,9 @@ from .cumulative import CumulativeSum
 from .errors import InvalidConfig
 from .metric_name import MetricName
 from .native import i64
-from .rate import Rate
+from .rate import Rate, TimeUnit
 from .sampled import SampledStat
 from .stat import CompoundStat, NamedMeasurable
-from .time_unit import TimeUnit
 from .windowed import WindowedCount, WindowedSum
 
 

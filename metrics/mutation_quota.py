@@ -4,8 +4,8 @@ from typing import Final
 
 from .client_sensors import ClientSensors
 from .errors import QuotaViolation, ThrottlingQuotaExceeded
-from .manager_config import ManagerConfig
 from .throttle_time import narrow, token_throttle_time_ms
+from .window_config import ManagerConfig
 
 
 class MutationQuota:

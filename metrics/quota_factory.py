@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from .client_quota_manager import ClientQuotaManager
 from .controller_mutation import ControllerMutationQuotaManager
 from .entities import QuotaEntity
-from .manager_config import ManagerConfig
 from .quota_callback import QuotaCallback
 from .quota_type import QuotaType
 from .reaper_thread import ReaperThread
 from .registry import Registry
 from .request_quota_manager import RequestQuotaManager
+from .window_config import ManagerConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,43 @@
-"""A sampled sum per unit of time."""
+"""Rates: a sampled sum per unit of time."""
+
+from enum import Enum
 
 from .config import MetricConfig
 from .native import i64, mypyc_attr
 from .numbers import INT_MAX, tdiv, to_i32
 from .sampled import SampledStat
 from .stat import Stat
-from .time_unit import TimeUnit, convert
 from .windowed import WindowedSum
 
-__all__ = ["Rate", "TimeUnit"]
+
+class TimeUnit(Enum):
+    """A unit and its name (Kafka: `java.util.concurrent.TimeUnit` with `MetricsUtils.convert`)."""
+
+    NANOSECONDS = "nanosecond"
+    MICROSECONDS = "microsecond"
+    MILLISECONDS = "millisecond"
+    SECONDS = "second"
+    MINUTES = "minute"
+    HOURS = "hour"
+    DAYS = "day"
+
+
+_MS_PER_UNIT = {
+    TimeUnit.MILLISECONDS: 1.0,
+    TimeUnit.SECONDS: 1000.0,
+    TimeUnit.MINUTES: 60_000.0,
+    TimeUnit.HOURS: 3_600_000.0,
+    TimeUnit.DAYS: 86_400_000.0,
+}
+
+
+def convert(ms: int, unit: TimeUnit) -> float:
+    """Return milliseconds in the unit, as a double in Kafka's order of operations."""
+    if unit is TimeUnit.NANOSECONDS:
+        return float(ms) * 1000.0 * 1000.0
+    if unit is TimeUnit.MICROSECONDS:
+        return float(ms) * 1000.0
+    return float(ms) / _MS_PER_UNIT[unit]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -89,3 +118,20 @@ class Rate(Stat):
         if self._in_seconds:
             return float(ms) / 1000.0
         return convert(ms, self.unit)
+
+
+class SimpleRate(Rate):
+    """
+    A per-second rate that does not spread early values over windows to come (Kafka: `SimpleRate`).
+
+    The divisor is the time since the oldest window began, at least one window: a single early value V reads V per
+    window during the whole first window. Kafka uses it for replication and tiered storage quotas.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _divisor_ms(self, config: MetricConfig, elapsed_ms: i64) -> i64:
+        return max(elapsed_ms, config.time_window_ms)

@@ -1,11 +1,10 @@
 """The end of throttles: due channels are taken out of the delay queue one at a time."""
 
 from .cumulative import CumulativeSum
-from .delay_queue import DelayQueue
+from .delay_queue import DelayQueue, ThrottledChannel
 from .quota_type import QuotaType
 from .registry import Registry
 from .throttle_callback import ThrottleCallback
-from .throttled_channel import ThrottledChannel
 
 
 class ThrottledChannelReaper:

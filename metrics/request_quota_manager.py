@@ -3,13 +3,13 @@
 from typing import Final
 
 from .client_quota_manager import ClientQuotaManager
-from .manager_config import ManagerConfig
 from .metric import Breach
 from .principal import Principal
 from .quota_callback import QuotaCallback
 from .quota_type import QuotaType
 from .rate import Rate
 from .registry import Registry
+from .window_config import ManagerConfig
 
 PERCENT_PER_NANO: Final = 100.0 / 1e9
 """One thread that is busy for a second has used 100 percent."""

@@ -6,8 +6,8 @@ from .config import MetricConfig
 from .native import i64
 from .numbers import LONG_MAX, jmin
 from .quota import Quota
+from .rate import TimeUnit, convert
 from .stat import Stat
-from .time_unit import TimeUnit, convert
 
 
 class TokenBucket(Stat):

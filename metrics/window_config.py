@@ -1,9 +1,10 @@
-"""Over which time a quota is measured."""
+"""Over which time a quota is measured, and where a quota manager departs from Kafka on request."""
 
 from dataclasses import dataclass
 
 from .config import MetricConfig
 from .errors import InvalidConfig
+from .kafka_release import NEWEST_RELEASE, KafkaRelease
 from .quota import Quota
 
 
@@ -38,3 +39,21 @@ class WindowConfig:
     def metric_config(self, quota: Quota | None) -> MetricConfig:
         """Return the config of a metric under a bound."""
         return MetricConfig(self.samples, self.window_ms, quota=quota)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerConfig(WindowConfig):
+    """
+    Settings of one quota manager (Kafka: `ClientQuotaManagerConfig`); the options are ours.
+
+    The windows are `quota.window.*`, those of the controller `controller.quota.window.*`.
+    """
+
+    release: KafkaRelease = NEWEST_RELEASE
+    """The release of Kafka that throttle times are computed as."""
+
+    extra_counters: bool = True
+    """Whether to count throttled ms, throttled requests and refused mutations, which Kafka does not."""
+
+    charge_validate_only: bool = True
+    """Whether a validate-only mutation costs as much as a real one, as in KRaft and against KIP-599."""

@@ -30,7 +30,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from quotascope.metrics.catalog import Family, FamilyType, families
 from quotascope.metrics.catalog.otel_names import otel_name
-from quotascope.metrics.catalog.units import ucum
+from quotascope.metrics.catalog.otel_names import ucum
 
 from ..exposition import own_version
 from ..exposition.families import COLUMNS, PerEntity

@@ -19,7 +19,6 @@ from . import (
     neighbors,
     node,
     own,
-    push,
     rules,
     spark,
     usage,
@@ -90,6 +89,8 @@ from .own import (
     ENTITIES,
     LIMITS_AGE_SECONDS,
     LIMITS_REFRESH_ERRORS,
+    OTLP_EXPORTS,
+    OTLP_POINTS,
     SAMPLES,
     SAMPLES_MISSED,
     SERIES_DROPPED,
@@ -101,7 +102,6 @@ from .own import (
     SOURCE_STAND_BY,
     SOURCE_UP,
 )
-from .push import OTLP_EXPORTS, OTLP_POINTS
 from .rules import (
     LIMIT_CHANGES,
     RULE_CONNECTION_LIMIT,
@@ -257,7 +257,7 @@ __all__ = [
 
 def families() -> Iterator[Family]:
     """What the exporter shows, in the order in which it does."""
-    for module in (usage, limits, callback, rules, node, neighbors, own, push):
+    for module in (usage, limits, callback, rules, node, neighbors, own):
         yield from _declared(module)
 
 

@@ -1,10 +1,10 @@
 """
-The names of the families in OpenTelemetry.
+Names and units of the families in OpenTelemetry.
 
-Dots after the namespace, and nothing at the end that type and unit say: ``kafka.quota.produce_limit`` with the
-unit ``By/s``. Prometheus's translation of OTLP (strategy ``UnderscoreEscapingWithSuffixes``, the default)
-appends just that, so that behind any receiver a family has the name that it has on /metrics. It could not be
-sent as it is: the translation makes ``…_per_second_per_second`` of it.
+A unit is in UCUM. A name has dots after the namespace, and nothing at the end that type and unit say:
+``kafka.quota.produce_limit`` with the unit ``By/s``. Prometheus's translation of OTLP (strategy
+``UnderscoreEscapingWithSuffixes``, the default) appends just that, so that behind any receiver a family has the name
+that it has on /metrics. It could not be sent as it is: the translation makes ``…_per_second_per_second`` of it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,45 @@ from collections.abc import Mapping
 from typing import Final
 
 from .family import Family, FamilyType
-from .units import ucum
+
+UCUM: Final[Mapping[str, str]] = {
+    "": "",
+    "bytes/s": "By/s",
+    "ratio": "1",
+    "seconds": "s",
+    # What is counted stands in braces: to UCUM a note without meaning, to readers the unit.
+    "attempts": "{attempt}",
+    "changes": "{change}",
+    "connections": "{connection}",
+    "connections/s": "{connection}/s",
+    "entities": "{entity}",
+    "errors": "{error}",
+    "events": "{event}",
+    "executors": "{executor}",
+    "exports": "{export}",
+    "mutations": "{mutation}",
+    "mutations/s": "{mutation}/s",
+    "offsets": "{offset}",
+    "points": "{point}",
+    "readings": "{reading}",
+    "requests": "{request}",
+    "responses": "{response}",
+    "restarts": "{restart}",
+    "retries": "{retry}",
+    "rules": "{rule}",
+    "samples": "{sample}",
+    "series": "{series}",
+    "sources": "{source}",
+    "starts": "{start}",
+    "threads": "{thread}",
+}
+"""By the words of the catalog. Families with values of 0 and 1 only have no unit: "1" is for ratios."""
+
+
+def ucum(family: Family) -> str:
+    """The unit of a family. Raises ``KeyError`` for one that this table lacks."""
+    return UCUM[family.unit]
+
 
 _NAMESPACES: Final[Mapping[str, str]] = {
     "kafka_client_": "kafka.client.",

@@ -155,3 +155,20 @@ BUILD_INFO = gauge(
     "",
     "the installed package",
 )
+
+
+OTLP_EXPORTS = counter(
+    "quotascope_otlp_exports_total",
+    "Pushes over OTLP by outcome: success, partial (some points rejected) or failure; absent without OTLP.",
+    ("outcome",),
+    "exports",
+    "the receiver's answers",
+)
+
+OTLP_POINTS = counter(
+    "quotascope_otlp_points_total",
+    "Points pushed over OTLP by outcome: accepted, rejected or lost; absent without OTLP.",
+    ("outcome",),
+    "points",
+    "the receiver's answers",
+)

@@ -64,7 +64,7 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
 def test_examples_use_flags_of_their_command(path: str, command: Any) -> None:
     """Each command has examples; a renamed flag would leave behind ones that fail."""
     assert "Examples:" in command.epilog
-    assert re.search(rf"\b{path.split()[-1]}\b", command.epilog)
+    assert re.search(rf"\b{path.rsplit(maxsplit=1)[-1]}\b", command.epilog)
     flags = {flag for _, option in _options(command, path) for flag in option.opts}
     for line in (command.epilog or "").splitlines():
         ours = (

@@ -1,3 +1,5 @@
+"""Names and units in OpenTelemetry."""
+
 from __future__ import annotations
 
 import re
@@ -13,10 +15,21 @@ from quotascope.metrics.catalog import (
     families,
     job_families,
 )
-from quotascope.metrics.catalog.otel_names import otel_name
-from quotascope.metrics.catalog.units import ucum
+from quotascope.metrics.catalog.otel_names import UCUM, otel_name, ucum
 
 FAMILIES = [*families(), *client_families(), *job_families()]
+
+
+def test_every_family_has_a_unit() -> None:
+    """Whoever writes a new word into the catalog says what it is in UCUM."""
+    words = {family.unit for family in FAMILIES}
+    assert words - UCUM.keys() == set()
+
+
+def test_no_unit_is_a_leftover() -> None:
+    """The table holds what the catalog uses, and nothing else."""
+    words = {family.unit for family in FAMILIES}
+    assert UCUM.keys() - words == set()
 
 
 @pytest.mark.parametrize(

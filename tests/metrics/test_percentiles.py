@@ -18,7 +18,7 @@ from quotascope.metrics import (
     Percentiles,
     Registry,
 )
-from quotascope.metrics.histogram_bins import ConstantBins
+from quotascope.metrics.histogram import ConstantBins
 
 QUARTERS = [
     Percentile(MetricName(f"p{percentile}", "g"), percentile)

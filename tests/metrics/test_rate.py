@@ -6,7 +6,32 @@ from hypothesis import strategies as st
 from tests.metrics.contracts import StatContract, end_of, fed
 from tests.strategies import EPOCH_MS, Event, configs, traces
 
-from quotascope.metrics import MetricConfig, Rate, TimeUnit, WindowedCount
+from quotascope.metrics import MetricConfig, Rate, SimpleRate, TimeUnit, WindowedCount
+from quotascope.metrics.rate import convert
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [
+        (TimeUnit.NANOSECONDS, 5_400_000_000_000.0),
+        (TimeUnit.MICROSECONDS, 5_400_000_000.0),
+        (TimeUnit.MILLISECONDS, 5_400_000.0),
+        (TimeUnit.SECONDS, 5_400.0),
+        (TimeUnit.MINUTES, 90.0),
+        (TimeUnit.HOURS, 1.5),
+        (TimeUnit.DAYS, 0.0625),
+    ],
+)
+def test_an_hour_and_a_half(unit: TimeUnit, expected: float) -> None:
+    """The same time in every unit."""
+    assert convert(5_400_000, unit) == expected
+
+
+def test_nanoseconds_are_rounded_twice() -> None:
+    """Kafka multiplies by 1000 twice, which is not the same as once by a million."""
+    ms = 9_007_199_254_740_992_123
+    assert convert(ms, TimeUnit.NANOSECONDS) == float(ms) * 1000.0 * 1000.0
+
 
 BROKER = MetricConfig(samples=11, time_window_ms=1_000)
 
@@ -125,3 +150,18 @@ class TestRate(StatContract):
         assert window_ms >= max(1, (config.samples - 1) * config.time_window_ms)
         total = rate.stat.measure(config, now_ms)
         assert rate.measure(config, now_ms) == total / (window_ms / 1000)
+
+
+class TestSimpleRate(StatContract):
+    """A rate over the time since the oldest window began."""
+
+    make = SimpleRate
+    empty = 0.0
+
+    def test_a_first_value_reads_as_one_window(self) -> None:
+        """It is not spread over windows to come, as `Rate` does."""
+        rate = SimpleRate()
+        rate.record(BROKER, 500.0, EPOCH_MS)
+        assert rate.measure(BROKER, EPOCH_MS) == 500.0
+        assert rate.measure(BROKER, EPOCH_MS + 1_000) == 500.0
+        assert rate.measure(BROKER, EPOCH_MS + 2_000) == 250.0

@@ -24,7 +24,7 @@ from quotascope.exporter.otlp.encoding import unix_ns
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics.catalog import Family, FamilyType, families
 from quotascope.metrics.catalog.otel_names import otel_name
-from quotascope.metrics.catalog.units import ucum
+from quotascope.metrics.catalog.otel_names import ucum
 
 SCOPE = InstrumentationScope("quotascope", own_version())
 
