@@ -61,9 +61,9 @@ metrics/config.py __init__(samples) 2
 metrics/config.py __init__(time_window_ms) 30000
 metrics/window_config.py WindowConfig.samples 11
 metrics/window_config.py WindowConfig.window_seconds 1
-pages/scales.py round_seconds(most) 8
-pages/scales.py round_times(most) 8
-pages/scales.py round_values(most) 6
+pages/charts.py round_seconds(most) 8
+pages/charts.py round_times(most) 8
+pages/charts.py round_values(most) 6
 pages/words.py shown(most) 60
 pipeline/recommend/policy.py Policy.headroom 0.2
 pipeline/recommend/policy.py Policy.share 0.01

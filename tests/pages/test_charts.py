@@ -16,9 +16,10 @@ from quotascope.pages.charts import (
     bar_chart,
     heat_map,
     line_chart,
+    round_seconds,
+    round_times,
     timeline_chart,
 )
-from quotascope.pages.scales import round_seconds, round_times
 
 DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
