@@ -9,7 +9,7 @@ VECTORS ?= tests/conformance/kafka-vectors.json
 APART := conformance deploy differential fuzz integration/spark pipeline replay_check soak spark spark_listener
 ROOMS := alerts cli clients dashboards demo exporter metrics pages pipeline quotas spark_listener
 
-.PHONY: help demo test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark conformance differential replay-check fuzz thorough soak mutation requirements docs format jars collector deploy services spark spark-matrix tier-brokers tier-jobs clean
+.PHONY: help demo test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark conformance differential replay-check fuzz thorough soak mutation requirements docs format jars collector deploy services spark spark-jar spark-matrix tier-brokers tier-jobs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -107,6 +107,9 @@ format: .venv/ready-dev ## Format the code
 
 jars: .venv/ready-dev ## Fetch Kafka's jars and the agents through Maven
 	tools/setup jars
+
+spark-jar: .venv/ready-dev ## Build the jar for Spark that spark_listener/jvm keeps, with a JDK 17; needs `make jars`
+	$(BIN)/python -m tools.build_spark_jar
 
 collector: .venv/ready-dev ## Build the OpenTelemetry Collector that the tests of the push need
 	tools/setup collector

@@ -4,12 +4,9 @@ Builds the hot path of the engine as C, by mypyc and from the same source, where
 A wheel is compiled where a C compiler and Python's headers are, else it is plain Python; so is an editable install.
 `QUOTASCOPE_PURE=1` builds plain Python in any case; `QUOTASCOPE_PURE=0` compiles an editable install, too, and fails
 where it cannot.
-
-A wheel carries the jar of the Spark plugin where it is built with a JDK; elsewhere `quotascope spark jar` builds it when asked.
 """
 
 import os
-import runpy
 import shutil
 import sys
 import sysconfig
@@ -18,7 +15,6 @@ import tomllib
 from pathlib import Path
 
 from setuptools import Extension, setup
-from setuptools.command.build_py import build_py
 from setuptools.errors import BaseError, CompileError
 
 # setuptools' own, which it puts in the place of the one that Python lost
@@ -61,24 +57,6 @@ COMPILED = (
 )
 
 
-JAVA = runpy.run_path("spark_listener/jvm/building.py")
-
-
-class BuildWithJar(build_py):
-    """Builds the jar of the Spark plugin beside its source."""
-
-    def run(self) -> None:
-        """Build the rest first."""
-        super().run()
-        if self.editable_mode or not JAVA["has_compiler"]():
-            return
-        folder = Path(self.build_lib, "quotascope/spark_listener/jvm")
-        try:
-            JAVA["build"](folder / JAVA["JAR"])
-        except JAVA["BuildFailed"] as error:
-            self.warn(f"without the Spark plugin's jar: {error}")
-
-
 def _has_compiler() -> bool:
     """Whether a file that needs Python's headers can be compiled."""
     with tempfile.TemporaryDirectory() as folder:
@@ -115,7 +93,6 @@ wish = os.environ.get("QUOTASCOPE_PURE", "")
 compiled = wish == "0" or (wish != "1" and _has_compiler())
 building = "bdist_wheel" in sys.argv or (wish == "0" and "editable_wheel" in sys.argv)
 setup(
-    cmdclass={"build_py": BuildWithJar},
     setup_requires=GROUPS["compile"] if compiled else [],
     ext_modules=_extensions() if compiled and building else [],
 )

@@ -13,7 +13,7 @@ Errors of the Spark listener and of its report.
     │   └── EventLogDamaged     its bytes are not what the codec writes
     ├── UnreadableSummary   a file is not a summary of a job
     ├── ReportError         a report cannot be made or written
-    ├── JarUnavailable      the jar is neither in this installation nor can it be built here
+    ├── JarUnavailable      the jar cannot be written, or this installation lacks it
     └── PluginUnreadable    the plugin's answer is not what this version expects
 
 The first three never reach the job: `attach` reports them and continues.
@@ -75,7 +75,7 @@ class ReportError(SparkListenerError):
 
 
 class JarUnavailable(SparkListenerError):
-    """The jar is neither in this installation nor can it be built here."""
+    """The jar cannot be written, or this installation lacks it."""
 
 
 class PluginUnreadable(SparkListenerError):

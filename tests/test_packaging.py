@@ -69,7 +69,7 @@ def test_every_file_beside_the_code_is_in_the_wheel() -> None:
     found = {
         file
         for folder in FOLDERS
-        for kind in ("html", "css", "js", "md")
+        for kind in ("html", "css", "jar", "js", "md")
         for file in (ROOT / folder).rglob(f"*.{kind}")
     }
     assert found

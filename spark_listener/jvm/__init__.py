@@ -1,14 +1,15 @@
 """
-Throttle times of the Kafka clients in the JVMs of a job, such as those of Spark's Kafka connector.
+What runs in the JVMs of a job, written in Java (`java/`): the driver's queue of events, and a plugin for Spark (`spark.plugins`, `PLUGIN`).
 
-`write_jar` writes a plugin for Spark (`spark.plugins`, `PLUGIN`), written in Java (`java/`); `PluginTotals` reads its counts in the
-driver. `REPORTER` makes the counts of a source or a sink exact.
+The plugin counts throttle times of Kafka clients, such as those of Spark's Kafka connector: `write_jar` writes its jar, `PluginTotals` reads its counts in
+the driver. `REPORTER` makes the counts of a source or a sink exact.
 """
 
 from ..errors import JarUnavailable, PluginUnreadable
-from .plugin import PLUGIN, REPORTER, PluginTotals, write_jar
+from .plugin import JAR, PLUGIN, REPORTER, PluginTotals, write_jar
 
 __all__ = [
+    "JAR",
     "PLUGIN",
     "REPORTER",
     "JarUnavailable",

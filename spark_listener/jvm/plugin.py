@@ -1,9 +1,8 @@
-"""The executor plugin: writes its jar, and reads its counts in the driver."""
+"""The jar, which this installation carries, and the counts of its executor plugin, read in the driver."""
 
 from __future__ import annotations
 
 import json
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
@@ -11,8 +10,9 @@ from quotascope.clients.accounting import Client, ClientTotals, Side
 from quotascope.pages.files import put
 
 from ..errors import JarUnavailable, PluginUnreadable
-from .building import JAR, BuildFailed, build
 
+JAR: Final = Path(__file__).with_name("quotascope-spark.jar")
+"""`make spark-jar` builds it from `java/`."""
 PLUGIN: Final = "io.quotascope.spark.ThrottlePlugin"
 """For `spark.plugins`."""
 REPORTER: Final = "io.quotascope.spark.ThrottleReporter"
@@ -20,22 +20,12 @@ REPORTER: Final = "io.quotascope.spark.ThrottleReporter"
 
 
 def write_jar(target: Path) -> None:
-    """
-    Write the executor plugin's jar: the one that the wheel carries, else one that is built now.
-
-    Raises `JarUnavailable`.
-    """
-    shipped = Path(__file__).with_name(JAR)
+    """Write the jar, for `spark.jars`. Raises `JarUnavailable`."""
     try:
-        if shipped.exists():
-            put(target, shipped.read_bytes())
-            return
-        built = BytesIO()
-        build(built)
-        put(target, built.getvalue())
-    except (BuildFailed, OSError) as error:
+        put(target, JAR.read_bytes())
+    except OSError as error:
         raise JarUnavailable(
-            f"the plugin's jar is not written to {target}: {getattr(error, 'strerror', error)}"
+            f"the plugin's jar is not written to {target}: {error.strerror or error}"
         ) from error
 
 

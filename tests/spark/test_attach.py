@@ -14,10 +14,10 @@ from tests.spark_listener.books import Remembered
 
 from quotascope.spark_listener import Listener, attach, enable, enabling
 from quotascope.spark_listener.events import FailureCause
-from quotascope.spark_listener.sources import bus
+from quotascope.spark_listener.sources import bus, pull
 from quotascope.spark_listener.sources.callbacks import CallbackSource
 from quotascope.spark_listener.sources.choice import _jvm_names
-from quotascope.spark_listener.sources.pull import PullSource, batches
+from quotascope.spark_listener.sources.pull import PullSource
 
 pytestmark = pytest.mark.real
 ATTEMPTS = 4
@@ -145,17 +145,14 @@ def test_successes_do_not_fill_the_queue(spark: SparkSession) -> None:
     assert books.lost_events == 0
 
 
-def test_long_text_is_one_event_lost(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An event whose text has no end is not brought here, and those around it are."""
-    monkeypatch.setattr(batches, "_LONGEST", 20_000)
+def test_long_text_is_one_event_lost(spark: SparkSession) -> None:
+    """An event of over a million characters is not brought here, and those around it are."""
     settle(spark)
     books = Remembered()
     source = PullSource(spark.sparkContext, books, wanted=_jvm_names(), capacity=100)
     with pytest.raises(Exception, match="xxx"):
         spark.sql(
-            "select assert_true(id < 0, repeat('x', 30000)) from range(0, 1, 1, 1)"
+            "select assert_true(id < 0, repeat('x', 1000000)) from range(0, 1, 1, 1)"
         ).collect()
     settle(spark)
     source.close()
@@ -179,8 +176,8 @@ def test_jvm_that_cannot_queue_calls_back(
     listened: Callable[..., Listener],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What the JVM does not know is found when attaching, said, and replaced by callbacks that work."""
-    monkeypatch.setattr(batches, "TO_JSON", "noSuchMethod")
+    """What the JVM cannot load is found when attaching, reported, and replaced by callbacks that work."""
+    monkeypatch.setattr(pull, "_QUEUE", "io.quotascope.spark.NoSuchClass")
     listener = listened()
     _fail(spark)
     settle(spark)
@@ -189,7 +186,7 @@ def test_jvm_that_cannot_queue_calls_back(
     assert job.failures[FailureCause.OTHER] == ATTEMPTS
     assert job.problems == (("pull", 1),)
     (problem,) = listener.problems
-    assert "NoSuchMethodException" in problem.text
+    assert "ClassNotFoundException" in problem.text
 
 
 def test_driver_without_a_way_to_its_bus_listens_to_queries(

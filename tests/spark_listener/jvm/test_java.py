@@ -7,15 +7,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
 
-import pyspark
 import pytest
-from tests.cluster.provision import libs
-
-from quotascope.spark_listener.jvm import building
+from tools.build_spark_jar import class_path, compile_to
 
 pytestmark = pytest.mark.java
 
-SOURCES = Path(building.__file__).parent
 UUID = "0a1b2c3d-0000-4111-8222-0123456789ab"
 Ask: TypeAlias = Callable[..., Any]
 
@@ -24,12 +20,9 @@ Ask: TypeAlias = Callable[..., Any]
 def java(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """Runs a program of this folder, beside the plugin and the classes of Kafka and Spark."""
     classes = tmp_path_factory.mktemp("classes")
-    building.compile_to(
-        classes, "-sourcepath", str(SOURCES / "stubs"), "-implicit:none"
-    )
+    compile_to(classes)
     programs = sorted(str(path) for path in Path(__file__).parent.glob("java/*.java"))
-    spark = Path(pyspark.__file__).parent / "jars"
-    path = f"{classes}:{libs()}/*:{spark}/*"
+    path = f"{classes}:{class_path()}"
     javac = ["javac", "-proc:none", "-cp", path, "-d", str(classes), *programs]
     subprocess.run(javac, check=True, capture_output=True)
 
@@ -142,3 +135,48 @@ def test_estimate_stays_close(java: Callable[..., str]) -> None:
     plain = [abs(estimate / truth - 1) for truth, _, estimate in found]
     assert median(ours) < 0.05 < median(plain)
     assert sorted(ours)[-3] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("capacity", "successes", "kept", "skipped", "refused"),
+    [
+        (99, False, ["repeated", "resubmitted", "failed", "job end"], 2, 0),
+        (
+            99,
+            True,
+            ["first", "succeeded", "repeated", "resubmitted", "failed", "job end"],
+            0,
+            0,
+        ),
+        (3, False, ["repeated", "resubmitted", "failed"], 2, 1),
+        (1, True, ["first"], 0, 5),
+    ],
+)
+def test_queue_holds_what_is_worth_it(
+    java: Callable[..., str],
+    capacity: int,
+    successes: bool,  # noqa: FBT001 - a case
+    kept: list[str],
+    skipped: int,
+    refused: int,
+) -> None:
+    """First starts and successes are only counted unless asked for, unwanted events not at all, and what finds no place is lost."""
+    *events, left_out, lost = java(
+        "Queued", capacity, json.dumps(successes)
+    ).splitlines()
+    assert [_named(json.loads(event)) for event in events] == kept
+    assert (int(left_out), int(lost)) == (skipped, refused)
+
+
+def _named(event: dict[str, Any]) -> str:
+    """What `Queued` calls this event."""
+    match event["Event"], event:
+        case "SparkListenerJobEnd", _:
+            return "job end"
+        case "SparkListenerTaskEnd", {"Task End Reason": {"Reason": reason}}:
+            return "succeeded" if reason == "Success" else "failed"
+        case "SparkListenerTaskStart", {"Stage Attempt ID": 1}:
+            return "resubmitted"
+        case "SparkListenerTaskStart", {"Task Info": {"Attempt": attempt}}:
+            return "repeated" if attempt else "first"
+    raise AssertionError(event)

@@ -1,5 +1,0 @@
-package org.apache.kafka.common.metrics;
-
-public interface Measurable {
-  double measure(MetricConfig config, long nowMs);
-}

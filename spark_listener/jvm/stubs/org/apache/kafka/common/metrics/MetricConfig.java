@@ -1,3 +1,0 @@
-package org.apache.kafka.common.metrics;
-
-public class MetricConfig {}

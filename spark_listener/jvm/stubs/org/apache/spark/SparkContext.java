@@ -1,3 +1,0 @@
-package org.apache.spark;
-
-public class SparkContext {}

@@ -1,7 +1,0 @@
-package org.apache.spark.api.plugin;
-
-public interface SparkPlugin {
-  DriverPlugin driverPlugin();
-
-  ExecutorPlugin executorPlugin();
-}

@@ -1,0 +1,132 @@
+"""
+The events of a driver through a bounded queue in its JVM.
+
+The queue is a listener in Java (`EventQueue`), which is loaded into the running driver. Python takes its events in batches, when it has time: a driver that
+is busy, or dies, costs the JVM nothing.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+import time
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from ..errors import SourceUnusable, brief
+from ..foreign import Java, Spark
+from ..job import EventSink
+from ..jvm import JAR
+from .bus import ListenerBus
+from .source import event_of, lateness
+
+_INTERFACE = "org.apache.spark.scheduler.SparkListenerInterface"
+_QUEUE = "io.quotascope.spark.EventQueue"
+_BATCH = 200
+_PATIENCE_SECONDS = 5.0
+_END = "SparkListenerApplicationEnd"
+
+
+class PullSource:
+    """
+    The default source of a driver in classic mode.
+
+    Args:
+        context: the SparkContext.
+        job: receives the events.
+        wanted: JVM names of the classes of events to bring.
+        capacity: events that wait in the JVM at most; 5 kB of its heap each, more for long messages.
+        thin: leave out successful tasks and first starts of tasks, but count them.
+
+    Raises:
+        SourceUnusable: py4j is forbidden, or something of the JVM or of Spark is not as in the versions we know.
+
+    """
+
+    name = "pull"
+
+    def __init__(
+        self,
+        context: Spark,
+        job: EventSink,
+        *,
+        wanted: Iterable[str],
+        capacity: int,
+        thin: bool = True,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._job = job
+        self._capacity = capacity
+        self._clock = clock
+        self._lock = threading.Lock()
+        self.ended = False
+        try:
+            self._bus = ListenerBus(context)
+            gateway = context._gateway  # noqa: SLF001 - PySpark has no public way
+            self._queue = _event_queue(gateway, capacity, wanted, successes=not thin)
+            self._counts = (0, 0, self._bus.drops.getCount())
+            self._bus.add(self._queue)
+        except Exception as error:  # py4j raises whatever the JVM throws
+            raise SourceUnusable(self.name, brief(error)) from error
+
+    def collect(self) -> float:
+        """As `EventSource.collect`. No more than the queue can hold, so that it ends even when Spark is faster."""
+        with self._lock:
+            latest = 0.0
+            for _ in range(1 + self._capacity // _BATCH):
+                *events, skipped, refused = self._queue.take(_BATCH).split("\n")
+                unreadable = 0
+                now = self._clock()
+                for text in events:  # parsed one by one: no more than one is held twice
+                    event = event_of(text)
+                    if event is None:
+                        unreadable += 1
+                        continue
+                    latest = max(latest, lateness(event, now))
+                    self.ended = self.ended or event.get("Event") == _END
+                    self._job.handle(event)
+                self._count(int(skipped), int(refused), unreadable)
+                if len(events) < _BATCH:
+                    break
+            return latest
+
+    def close(self) -> None:
+        """As `EventSource.close`; works after `spark.stop()`, too, when only the queue is left to be read."""
+        if not self.ended:
+            self._bus.settle(_PATIENCE_SECONDS)
+        self._bus.remove(self._queue)
+        self.collect()
+
+    def _count(self, skipped: int, refused: int, unreadable: int) -> None:
+        before = self._counts
+        self._counts = (skipped, refused, self._bus.drops.getCount())
+        passed, *lost = map(operator.sub, self._counts, before)
+        self._job.passed(passed)
+        self._job.lost(sum(lost) + unreadable)
+
+
+def _event_queue(
+    gateway: Java, capacity: int, wanted: Iterable[str], *, successes: bool
+) -> Java:
+    """A new `EventQueue`."""
+    names = gateway.jvm.java.util.HashSet()
+    for name in wanted:
+        names.add(name)
+    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 3)
+    for place, value in enumerate((capacity, names, successes)):
+        arguments[place] = value
+    kind = _loader(gateway).loadClass(_QUEUE)
+    return kind.getConstructors()[0].newInstance(arguments)
+
+
+@lru_cache(maxsize=1)
+def _loader(gateway: Java) -> Java:
+    """
+    Loads our jar beside Spark's classes; it need not be on the driver's class path.
+
+    One for all listeners, because py4j remembers methods by the names of classes, and takes a class of another loader for the same.
+    """
+    urls = gateway.new_array(gateway.jvm.java.net.URL, 1)
+    urls[0] = gateway.jvm.java.io.File(str(JAR)).toURI().toURL()
+    spark = gateway.jvm.java.lang.Class.forName(_INTERFACE).getClassLoader()
+    return gateway.jvm.java.net.URLClassLoader(urls, spark)
