@@ -42,8 +42,7 @@ from quotascope.exporter.otlp.push import OtlpReceiver, Starts
 from quotascope.exporter.otlp.sender import Sender
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics.catalog import Family, families
-from quotascope.metrics.catalog.otel_names import otel_name
-from quotascope.metrics.catalog.otel_names import ucum
+from quotascope.metrics.catalog.otel_names import otel_name, ucum
 
 POINTS: Final = 100_000
 NOW: Final = 1_795_251_781.0

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
 from quotascope.metrics.catalog import FamilyType
-from quotascope.metrics.catalog.otel_names import otel_name
-from quotascope.metrics.catalog.otel_names import ucum
+from quotascope.metrics.catalog.otel_names import otel_name, ucum
 
 from ..accounting import ThrottleAccount
 from .rows import READINGS, ClientReading

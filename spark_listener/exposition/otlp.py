@@ -29,8 +29,7 @@ from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from quotascope.metrics.catalog import Family, FamilyType, job_families
-from quotascope.metrics.catalog.otel_names import otel_name
-from quotascope.metrics.catalog.otel_names import ucum
+from quotascope.metrics.catalog.otel_names import otel_name, ucum
 
 from ..errors import InvalidProperty
 from ..job import JobSnapshot

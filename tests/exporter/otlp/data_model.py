@@ -23,8 +23,7 @@ from quotascope.exporter.exposition.rows import label_names
 from quotascope.exporter.otlp.encoding import unix_ns
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics.catalog import Family, FamilyType, families
-from quotascope.metrics.catalog.otel_names import otel_name
-from quotascope.metrics.catalog.otel_names import ucum
+from quotascope.metrics.catalog.otel_names import otel_name, ucum
 
 SCOPE = InstrumentationScope("quotascope", own_version())
 
