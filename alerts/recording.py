@@ -12,6 +12,7 @@ from .links import Site
 from .promql import (
     above,
     aggregate,
+    average,
     both,
     but_not,
     call,
@@ -22,7 +23,7 @@ from .promql import (
     select,
     series,
 )
-from .recorded import TREND_WINDOW, in_three_hours, waiting
+from .recorded import TREND_WINDOW, waiting
 from .rule import ENTITY_LABELS, QUOTA_LABELS, Record
 from .thresholds import THROTTLED
 
@@ -84,18 +85,21 @@ def entities(site: Site) -> Iterator[Record]:
     )
 
 
-def trends() -> Iterator[Record]:
+def trends(site: Site) -> Iterator[Record]:
     """How full the limits have been and will be: looks back far, and changes slowly."""
-    recent = series(recorded.ENTITY_UTILIZATION, window="30m")
-    history = series(recorded.ENTITY_UTILIZATION, window=TREND_WINDOW)
+    labels = site.keys(*catalog.UTILIZATION.labels)
+    recent = average(catalog.UTILIZATION, labels, "30m")
+    still_there = both(recent, select(catalog.UTILIZATION), labels)
+    history = series(recorded.ENTITY_UTILIZATION_RECENT, window=TREND_WINDOW)
     yield Record(
         name=recorded.ENTITY_UTILIZATION_RECENT,
-        expr=call("avg_over_time", recent),
-        meaning="Average utilization of 30 minutes on the busiest broker.",
+        expr=aggregate("max", site.keys(*QUOTA_LABELS), still_there),
+        meaning="Average utilization of 30 minutes on the broker where it is highest.",
     )
     yield Record(
         name=recorded.ENTITY_UTILIZATION_PREDICTED,
-        expr=in_three_hours(history),
+        # an average of half an hour is that of a quarter ago
+        expr=call("predict_linear", history, "3.25 * 3600"),
         meaning="Utilization in three hours by the trend of the last six.",
     )
 

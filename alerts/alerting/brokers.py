@@ -11,6 +11,7 @@ from ..links import Dashboard, Site
 from ..promql import (
     above,
     aggregate,
+    average,
     both,
     but_not,
     call,
@@ -108,10 +109,7 @@ def busy(site: Site) -> Iterator[Alert]:
     """Alerts on single brokers."""
     labels = ("quota_type", "broker")
     now, before = (
-        call(
-            "avg_over_time",
-            series(recorded.BROKER_DELAY_QUEUE, window="10m", offset=offset),
-        )
+        average(catalog.DELAY_QUEUE_SIZE, site.keys(*labels), "10m", offset=offset)
         for offset in ("", "30m")
     )
     long = both(

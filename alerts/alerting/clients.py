@@ -12,6 +12,7 @@ from ..links import Dashboard, Site
 from ..promql import (
     above,
     aggregate,
+    average,
     both,
     but_not,
     call,
@@ -106,14 +107,17 @@ def throttled(site: Site) -> Iterator[Alert]:
 
 def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
     of_type = f'quota_type="{quota_type}"'
-    utilization = series(recorded.ENTITY_UTILIZATION, of_type, window="15m")
+    on_brokers = average(
+        catalog.UTILIZATION, site.keys(*catalog.UTILIZATION.labels), "15m", of_type
+    )
+    utilization = aggregate("max", site.keys(*QUOTA_LABELS), on_brokers)
     return Alert(
         name=name,
         expr=but_not(
             above(
                 series(recorded.ENTITY_THROTTLE, of_type, _ONE_BY_ONE), THROTTLED.value
             ),
-            compare(call("avg_over_time", utilization), "<", PERSISTENT.value),
+            compare(utilization, "<", PERSISTENT.value),
             site.keys(*QUOTA_LABELS),
         ),
         labels=QUOTA_LABELS,
@@ -173,16 +177,16 @@ def near_limit(site: Site) -> Iterator[Alert]:
 
 def mutations(site: Site) -> Iterator[Alert]:
     """Alerts on partition mutations (KIP-599)."""
-    tokens = aggregate(
-        "min", site.keys(*ENTITY_LABELS), select(catalog.CONTROLLER_MUTATION_TOKENS)
-    )
-    in_debt = f"({compare(tokens, '< bool', 0)})[15m:1m]"
+    tokens = select(catalog.CONTROLLER_MUTATION_TOKENS)
+    labels = site.keys(*catalog.CONTROLLER_MUTATION_TOKENS.labels)
+    # in steps of the shortest usual scrape interval: longer ones would always meet a client that repeats each minute in the same phase
+    in_debt = f"({compare(tokens, '< bool', 0)})[15m:15s]"
+    share = aggregate("avg", labels, call("avg_over_time", in_debt))
+    still_there = both(share, tokens, labels)
     yield Alert(
         name="KafkaQuotaMutationTokensExhausted",
-        expr=both(
-            above(call("avg_over_time", in_debt), TOKENS_DEBT.value),
-            tokens,
-            site.keys(*ENTITY_LABELS),
+        expr=above(
+            aggregate("max", site.keys(*ENTITY_LABELS), still_there), TOKENS_DEBT.value
         ),
         labels=("user", "client_id"),
         severity=AlertSeverity.WARNING,

@@ -181,9 +181,9 @@ def entities(scope: Scope) -> Row:
     """What became of the brokers' entities."""
     states = graph(
         "Users and client-ids, by state",
-        f"{catalog.ENTITIES.help} Entities that are not exported are missing on the other dashboards.",
+        f"{catalog.ENTITIES.help} Of several exporters, their average. Entities that are not exported are missing on the other dashboards.",
         "short",
-        _each(scope, catalog.ENTITIES, "state", legend="{{state}}"),
+        Line(scope.by("avg", scope.of(catalog.ENTITIES), "state"), "{{state}}"),
         stacked=True,
     )
     dropped = graph(

@@ -89,7 +89,7 @@ ProduceThrottled         [15m]
 FetchThrottled           [15m]
 RequestThrottled         [15m]
 LimitPredicted           offset 4h
-MutationTokensExhausted  [15m:1m]
+MutationTokensExhausted  [15m:15s]
 DelayQueueGrowing        [10m]; [10m] offset 30m
 ReplicationThrottleLeftOn [1d:15m]
 RuleChanged              [10m]
