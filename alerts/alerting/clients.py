@@ -137,17 +137,24 @@ _RECENT = series(recorded.ENTITY_UTILIZATION_RECENT)
 
 def near_limit(site: Site) -> Iterator[Alert]:
     """Alerts on utilization; trends are slow, and so is the evaluation."""
-    near = above(_RECENT, NEAR_LIMIT.value)
+    near = both(
+        above(_RECENT, NEAR_LIMIT.value),
+        series(recorded.ENTITY_UTILIZATION),
+        site.keys(*QUOTA_LABELS),
+    )
+    throttled_lately = call(
+        "present_over_time", series(recorded.ENTITY_THROTTLE, window="30m")
+    )
     yield Alert(
         name="KafkaQuotaNearLimit",
-        expr=both(near, series(recorded.ENTITY_UTILIZATION), site.keys(*QUOTA_LABELS)),
+        expr=but_not(near, throttled_lately, site.keys(*QUOTA_LABELS)),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.WARNING,
         scope=AlertScope.ENTITY,
         wait="15m",
-        keep="30m",
-        summary="A client uses almost all of its quota.",
-        description=f"In the last half hour {ENTITY} used {PERCENT} of its {{{{ $labels.quota_type }}}} quota on its busiest broker: its next peak will be throttled.",
+        keep="10m",
+        summary="A client that is not throttled uses almost all of its quota.",
+        description=f"In half an hour {ENTITY} used {PERCENT} of its {{{{ $labels.quota_type }}}} quota on its busiest broker and was not throttled: Kafka will throttle it there above 100%.",
         dashboard=Dashboard.ENTITY,
         thresholds=(NEAR_LIMIT,),
     )

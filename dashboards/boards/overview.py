@@ -84,7 +84,7 @@ def right_now(scope: Scope) -> Row:
     near = stat(
         scope,
         f"Above {steps.NEAR:.0%} of the limit",
-        "Users and client-ids near their limit, throttled or not: their next peak is throttled.",
+        "Users and client-ids near their limit or above it at this moment, throttled or not.",
         "short",
         scope.or_zero(scope.by("count", above(utilization(scope), steps.NEAR))),
         steps=steps.ANY,

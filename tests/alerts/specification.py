@@ -18,7 +18,7 @@ FetchThrottled                 warning  entity        15m 10m < 0.5; > 0.5
 RequestThrottled               warning  entity        15m 10m < 0.5; > 0.5
 MutationThrottled              info     entity        15m 10m > 5
 ThrottleBeyondClientTimeout    warning  entity        3m  10m > 30
-NearLimit                      warning  entity        15m 30m > 0.9
+NearLimit                      warning  entity        15m 10m > 0.9
 LimitPredicted                 info     entity        30m 30m > 0.6; > 0.9; > 1
 MutationTokensExhausted        warning  entity        10m 10m < 0; > 0.8
 RejectionsRising               warning  cluster       10m 10m * 3; > 0.2
@@ -88,6 +88,7 @@ ManyClientsThrottled     [5m]
 ProduceThrottled         [15m]
 FetchThrottled           [15m]
 RequestThrottled         [15m]
+NearLimit                [30m]
 LimitPredicted           offset 4h
 MutationTokensExhausted  [15m:15s]
 DelayQueueGrowing        [10m]; [10m] offset 30m
