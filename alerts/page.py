@@ -108,7 +108,7 @@ Alerts have links only with these options:
   works as configured.
 - **Interval**: scrape and evaluate once a minute. Scrape every 15 s if `KafkaQuotaManyClientsThrottled` should count clients that are throttled for less than a
   second. The alerts do not need [samples](scrape-interval.md). See [the cost](benchmarks.md#rules-and-dashboards-in-prometheus).
-- **Baselines** need data: critical alerts are silent in the first half hour and less exact in the first week. A spike of yesterday is part of today's baseline.
+- **Baselines** need data: critical alerts are silent in the first half hour and less exact in the first week. They stand still while their alert fires, for a week at most. A spike of yesterday is part of today's.
 - **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus. It may be missing.
 - **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them in Alertmanager
   (`alert_relabel_configs`).

@@ -255,12 +255,22 @@ def baselines(site: Site) -> Iterator[Record]:
     """What is usual: these need days of data and change slowly."""
     yield Record(
         name=recorded.CLUSTER_THROTTLED_BASELINE,
-        expr=_usual(site, recorded.CLUSTER_THROTTLED_RATE),
-        meaning="Highest of the last day's average and the peaks around this time yesterday and a week ago.",
+        expr=_frozen(
+            site,
+            recorded.CLUSTER_THROTTLED_BASELINE,
+            _usual(site, recorded.CLUSTER_THROTTLED_RATE),
+            "KafkaQuotaThrottleSpike",
+        ),
+        meaning="Highest of the last day's average and the peaks around this time yesterday and a week ago; stands still while its alert fires.",
     )
     yield Record(
         name=recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE,
-        expr=_usual(site, recorded.CLUSTER_THROTTLED_ENTITIES),
+        expr=_frozen(
+            site,
+            recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE,
+            _usual(site, recorded.CLUSTER_THROTTLED_ENTITIES),
+            "KafkaQuotaManyClientsThrottled",
+        ),
         meaning="The same for throttled entities.",
     )
     yield Record(
@@ -284,6 +294,18 @@ def _usual(site: Site, name: str) -> str:
         yesterday=_over("max_over_time", name, "2h", "23h"),
         week=_over("max_over_time", name, "2h", "167h"),
     )
+
+
+def _frozen(site: Site, baseline: str, usual: str, alert: str) -> str:
+    """
+    What is usual, or while an alert fires what was usual before.
+
+    An incident of half a day would become usual, and end its own page. What goes on for a week is usual, so that no page stays for ever.
+    """
+    firing = ("ALERTS", f'alertname="{alert}"', 'alertstate="firing"')
+    new = but_not(series(*firing), series(*firing, offset="1w"), site.keys())
+    before = call("last_over_time", series(baseline, window="1h"))
+    return operation(grouped(both(before, new, site.keys())), "or", usual)
 
 
 def _highest(site: Site, **expressions: str) -> str:

@@ -141,10 +141,12 @@ def _rules() -> dict[str, dict[str, Any]]:
 RULES: Final = _rules()
 
 
-def _needed(text: str) -> set[str]:
-    """The recorded series that an expression reads, and those behind them."""
-    found = {name for name in RULES if ":" in name and name in text}
-    return found.union(*(_needed(RULES[name]["rules"][0]["expr"]) for name in found))
+def _needed(text: str, known: frozenset[str] = frozenset()) -> set[str]:
+    """The recorded series that an expression reads, and those behind them; some read their own past."""
+    found = {name for name in RULES if ":" in name and name in text} - known
+    return found.union(
+        *(_needed(RULES[name]["rules"][0]["expr"], known | found) for name in found)
+    )
 
 
 def _of_case(case: Case, rules: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:

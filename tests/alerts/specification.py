@@ -106,16 +106,20 @@ WINDOWS_OF_RECORDS: Final = {
     "entity:kafka_quota_utilization_ratio:predict3h": {"[6h]"},
     "broker:kafka_quota_request_throttled_seconds:rate5m": {"[5m]"},
     "cluster:kafka_quota_throttling_errors:rate5m": {"[5m]"},
-    # the same hour a day and a week ago, and the day before the last half hour
+    # the same hour a day and a week ago, the day before the last half hour, and while an alert fires, for a week, what was usual then
     "cluster:kafka_quota_request_throttled_seconds:baseline": {
         "[1d] offset 30m",
         "[2h] offset 167h",
         "[2h] offset 23h",
+        "[1h]",
+        "offset 1w",
     },
     "cluster:kafka_quota_throttled_entities:baseline": {
         "[1d] offset 30m",
         "[2h] offset 167h",
         "[2h] offset 23h",
+        "[1h]",
+        "offset 1w",
     },
     "cluster:kafka_quota_throttling_errors:baseline": {"[1d] offset 30m"},
     "app:spark_kafka_throttled_seconds:rate10m": {"[10m]", "offset 10m"},
