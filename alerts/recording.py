@@ -23,7 +23,7 @@ from .promql import (
     select,
     series,
 )
-from .recorded import TREND_WINDOW, waiting
+from .recorded import TREND_NEEDS, TREND_WINDOW, waiting
 from .rule import ENTITY_LABELS, QUOTA_LABELS, Record
 from .thresholds import THROTTLED
 
@@ -90,17 +90,25 @@ def trends(site: Site) -> Iterator[Record]:
     labels = site.keys(*catalog.UTILIZATION.labels)
     recent = average(catalog.UTILIZATION, labels, "30m")
     still_there = both(recent, select(catalog.UTILIZATION), labels)
+    # the average of the first minutes would rise with every minute, which is no trend
+    there_before = select(catalog.UTILIZATION, offset="25m")
     history = series(recorded.ENTITY_UTILIZATION_RECENT, window=TREND_WINDOW)
+    # an average of half an hour is that of a quarter ago
+    in_three_hours = call("predict_linear", history, "3.25 * 3600")
+    known_for_long = series(recorded.ENTITY_UTILIZATION_RECENT, offset=TREND_NEEDS)
     yield Record(
         name=recorded.ENTITY_UTILIZATION_RECENT,
-        expr=aggregate("max", site.keys(*QUOTA_LABELS), still_there),
+        expr=aggregate(
+            "max",
+            site.keys(*QUOTA_LABELS),
+            both(still_there, there_before, labels),
+        ),
         meaning="Average utilization of 30 minutes on the broker where it is highest.",
     )
     yield Record(
         name=recorded.ENTITY_UTILIZATION_PREDICTED,
-        # an average of half an hour is that of a quarter ago
-        expr=call("predict_linear", history, "3.25 * 3600"),
-        meaning="Utilization in three hours by the trend of the last six.",
+        expr=both(in_three_hours, known_for_long, site.keys(*QUOTA_LABELS)),
+        meaning="Utilization in three hours by the trend of the last six; needs four.",
     )
 
 

@@ -208,6 +208,13 @@ SYSTEM_THROTTLED: Final = Threshold(
     reason="others wait for operators and registries",
     change="higher if their delay does not matter",
 )
+SOURCE_READS: Final = Threshold(
+    value=0.75,
+    unit="ratio",
+    meaning="share of successful reads of a source in 15 minutes",
+    reason="a restart takes less than four minutes",
+    change="lower if brokers restart slowly",
+)
 LIMITS_AGE: Final = Threshold(
     value=900.0,
     unit="s",

@@ -7,8 +7,8 @@ from quotascope.alerts.recorded import (
     ENTITY_THROTTLE,
     ENTITY_UTILIZATION,
     ENTITY_UTILIZATION_PREDICTED,
+    TREND_NEEDS,
     TREND_WINDOW,
-    in_three_hours,
 )
 from quotascope.metrics.catalog import (
     RULE_INFO,
@@ -44,15 +44,18 @@ def utilization(scope: Scope, *matchers: str, at: str = "") -> str:
 
 def predicted(scope: Scope) -> str:
     """
-    Utilization of entities in three hours, by the trend of the last six.
+    Utilization of entities in three hours, by the trend of the last six; nothing of those that are known for less than four.
 
     Without recorded series every entity is evaluated 36 times on each broker, instead of once a scrape.
     """
     if scope.recorded:
         future = scope.recorded_of(ENTITY_UTILIZATION_PREDICTED)
     else:
-        each = in_three_hours(scope.of(UTILIZATION, window=f"{TREND_WINDOW}:10m"))
-        on_brokers = scope.by("avg", each, *UTILIZATION.labels)
+        history = scope.of(UTILIZATION, window=f"{TREND_WINDOW}:10m")
+        each = call("predict_linear", history, "3 * 3600")
+        before = f"{scope.of(UTILIZATION)} offset {TREND_NEEDS}"
+        known_for_long = both(each, before, scope.keys(*UTILIZATION.labels))
+        on_brokers = scope.by("avg", known_for_long, *UTILIZATION.labels)
         future = scope.by("max", on_brokers, *ENTITY)
     return call("clamp_min", future, "0")
 

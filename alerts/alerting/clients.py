@@ -160,16 +160,13 @@ def near_limit(site: Site) -> Iterator[Alert]:
     )
     trend = above(series(recorded.ENTITY_UTILIZATION_PREDICTED), 1)
     here = series(recorded.ENTITY_UTILIZATION)
-    known_for_long = both(
-        here, series(recorded.ENTITY_UTILIZATION, offset="4h"), site.keys(*QUOTA_LABELS)
-    )
     rising = both(trend, above(_RECENT, PREDICTION.value), site.keys(*QUOTA_LABELS))
     not_near = but_not(
         rising, above(_RECENT, NEAR_LIMIT.value), site.keys(*QUOTA_LABELS)
     )
     yield Alert(
         name="KafkaQuotaLimitPredicted",
-        expr=both(not_near, known_for_long, site.keys(*QUOTA_LABELS)),
+        expr=both(not_near, here, site.keys(*QUOTA_LABELS)),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.INFO,
         scope=AlertScope.ENTITY,

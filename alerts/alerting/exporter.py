@@ -11,6 +11,7 @@ from ..links import Dashboard, Site
 from ..promql import (
     above,
     aggregate,
+    average,
     both,
     but_not,
     call,
@@ -21,8 +22,8 @@ from ..promql import (
     operation,
     select,
 )
-from ..rule import DURATION, INTEGER, Alert, AlertScope, AlertSeverity
-from ..thresholds import DISCOVERY_FAILURES, LIMITS_AGE, SNAPSHOT_AGE
+from ..rule import DURATION, INTEGER, PERCENT, Alert, AlertScope, AlertSeverity
+from ..thresholds import DISCOVERY_FAILURES, LIMITS_AGE, SNAPSHOT_AGE, SOURCE_READS
 
 _alert = partial(Alert, scope=AlertScope.EXPORTER, dashboard=Dashboard.EXPORTER)
 
@@ -46,15 +47,19 @@ def reads(site: Site) -> Iterator[Alert]:
         summary="No quotascope exporter of a cluster can be scraped.",
         description="There are no series of quotascope: either it does not run, or Prometheus cannot reach it. Until it does, no other alert on quotas can fire.",
     )
-    down = compare(select(catalog.SOURCE_UP), "==", 0)
+    labels = site.keys("instance", "source")
+    succeeded = average(catalog.SOURCE_UP, labels, "15m")
+    lowest = call("min_over_time", select(catalog.SOURCE_UP, window="3m"))
+    failed_lately = compare(aggregate("min", labels, lowest), "==", 0)
     yield _alert(
         name="KafkaQuotaSourceDown",
-        expr=aggregate("max", site.keys("instance", "source"), down),
+        expr=both(compare(succeeded, "<", SOURCE_READS.value), failed_lately, labels),
         labels=("instance", "source"),
         severity=AlertSeverity.WARNING,
         wait="10m",
         summary="quotascope cannot read a broker or controller.",
-        description="The exporter {{ $labels.instance }} has not been able to read {{ $labels.source }} for 10 minutes: clients that are throttled there are unknown.",
+        description=f"Of the last reads of {{{{ $labels.source }}}} by the exporter {{{{ $labels.instance }}}}, {PERCENT} succeeded: clients that are throttled there are unknown meanwhile.",
+        thresholds=(SOURCE_READS,),
     )
     old = above(
         aggregate("max", site.keys("instance"), select(catalog.LIMITS_AGE_SECONDS)),

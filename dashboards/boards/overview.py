@@ -146,7 +146,7 @@ def who_is_next(scope: Scope) -> Row:
     chosen = top(_ROWS, but_not(utilization(scope), throttled(scope), on))
     closest = table(
         "Closest to the limit, not throttled yet",
-        "Share of the limit that is used on the busiest broker; each broker applies the limit separately. At 100 % Kafka begins to delay. In 3 hours: by the trend of the last six.",
+        "Share of the limit that is used on the busiest broker; each broker applies the limit separately. At 100 % Kafka begins to delay. In 3 hours: by the trend of the last six, of which at least four are needed.",
         map(
             row_key,
             (

@@ -33,7 +33,7 @@ OneUserOwnsTraffic             info     cluster       2h  1h  > 0; > 0.8; > 1e+0
 SystemUserThrottledByDefault   warning  entity        10m 10m > 0.1
 RuleChanged                    info     configuration 1m  -   > 0
 ExporterAbsent                 warning  exporter      10m -
-SourceDown                     warning  exporter      10m -   == 0
+SourceDown                     warning  exporter      10m -   < 0.75; == 0
 LimitsStale                    warning  exporter      5m  -   > 0; > 900
 UtilizationDisagrees           info     exporter      30m -   > 0
 SnapshotStale                  warning  exporter      5m  -   > 300
@@ -75,6 +75,7 @@ HEAVY_SHARE            0.2        ratio
 PROXY_SHARE            0.8        ratio
 PROXY_USERS            3          users
 SYSTEM_THROTTLED       0.1        s
+SOURCE_READS           0.75       ratio
 LIMITS_AGE             900        s
 SNAPSHOT_AGE           300        s
 DISCOVERY_FAILURES     3          failures
@@ -89,7 +90,7 @@ ProduceThrottled         [15m]
 FetchThrottled           [15m]
 RequestThrottled         [15m]
 NearLimit                [30m]
-LimitPredicted           offset 4h
+SourceDown               [15m]; [3m]
 MutationTokensExhausted  [15m:15s]
 DelayQueueGrowing        [10m]; [10m] offset 30m
 ReplicationThrottleLeftOn [1d:15m]
@@ -102,8 +103,8 @@ SparkRetries             [30m]
 """
 """Alert, and the times that its expression looks back by itself; the others look at now, or at recorded series."""
 WINDOWS_OF_RECORDS: Final = {
-    "entity:kafka_quota_utilization_ratio:avg30m": {"[30m]"},
-    "entity:kafka_quota_utilization_ratio:predict3h": {"[6h]"},
+    "entity:kafka_quota_utilization_ratio:avg30m": {"[30m]", "offset 25m"},
+    "entity:kafka_quota_utilization_ratio:predict3h": {"[6h]", "offset 4h"},
     "broker:kafka_quota_request_throttled_seconds:rate5m": {"[5m]"},
     "cluster:kafka_quota_throttling_errors:rate5m": {"[5m]"},
     # the same hour a day and a week ago, the day before the last half hour, and while an alert fires, for a week, what was usual then
@@ -122,7 +123,11 @@ WINDOWS_OF_RECORDS: Final = {
         "offset 1w",
     },
     "cluster:kafka_quota_throttling_errors:baseline": {"[1d] offset 30m"},
-    "app:spark_kafka_throttled_seconds:rate10m": {"[10m]", "offset 10m"},
+    "app:spark_kafka_throttled_seconds:rate10m": {
+        "[10m]",
+        "[1h] offset 10m",
+        "offset 10m",
+    },
 }
 """Recorded series, and the times that they look back; the others are of now."""
 SLOW: Final = {"near-limit", "replication", "trends", "baselines"}

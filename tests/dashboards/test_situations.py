@@ -26,6 +26,14 @@ SITUATIONS: dict[str, tuple[tuple[str, str], int, dict[str, str], dict[str, floa
         },
         {'{state="exported"}': 75, '{state="overflow"}': 25},
     ),
+    "What is known for ten minutes has no trend.": (
+        ("overview", "table Closest to the limit, not throttled yet"),
+        2,
+        {
+            'kafka_quota_utilization_ratio{quota_type="fetch",broker="1",user="new",client_id=""}': "0 0.2 0.4 0.6 0.8 0.89x10"
+        },
+        {},
+    ),
 }
 """Panel, number of its query, series, and what is shown after ten minutes."""
 
