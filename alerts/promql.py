@@ -151,6 +151,24 @@ def aggregate(operator: str, labels: Sequence[str], expression: str) -> str:
     return f"{head}\n{_indented(expression)}\n)"
 
 
+def highest(labels: Sequence[str], **expressions: str) -> str:
+    """
+    The highest of some with equal labels; any of them may be missing.
+
+    >>> print(highest(("cluster",), day="a", week="b"))
+    max by (cluster) (
+      label_replace(a, "of", "day", "", "")
+      or
+      label_replace(b, "of", "week", "", "")
+    )
+    """
+    labeled = [
+        call("label_replace", expression, '"of"', f'"{which}"', '""', '""')
+        for which, expression in expressions.items()
+    ]
+    return aggregate("max", labels, "\nor\n".join(labeled))
+
+
 def above(expression: str, value: float | str) -> str:
     """
     Those series that exceed a value.

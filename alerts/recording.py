@@ -18,6 +18,7 @@ from .promql import (
     call,
     compare,
     grouped,
+    highest,
     operation,
     rate,
     select,
@@ -233,7 +234,7 @@ def clusters(site: Site) -> Iterator[Record]:
     yield Record(
         name=recorded.CLUSTER_THROTTLED_ENTITIES,
         expr=operation(
-            _highest(site, clients=counted, callback=_of_callbacks(site)),
+            highest(site.keys(), clients=counted, callback=_of_callbacks(site)),
             "or",
             none,
         ),
@@ -296,8 +297,8 @@ def _of_callbacks(site: Site) -> str:
 
 
 def _usual(site: Site, name: str) -> str:
-    return _highest(
-        site,
+    return highest(
+        site.keys(),
         day=_over("avg_over_time", name, _DAY, _RECENT),
         yesterday=_over("max_over_time", name, "2h", "23h"),
         week=_over("max_over_time", name, "2h", "167h"),
@@ -314,15 +315,6 @@ def _frozen(site: Site, baseline: str, usual: str, alert: str) -> str:
     new = but_not(series(*firing), series(*firing, offset="1w"), site.keys())
     before = call("last_over_time", series(baseline, window="1h"))
     return operation(grouped(both(before, new, site.keys())), "or", usual)
-
-
-def _highest(site: Site, **expressions: str) -> str:
-    """The highest of some, for each cluster; any of them may be missing."""
-    labeled = [
-        call("label_replace", expression, '"of"', f'"{which}"', '""', '""')
-        for which, expression in expressions.items()
-    ]
-    return aggregate("max", site.keys(), "\nor\n".join(labeled))
 
 
 def _over(function: str, name: str, window: str, offset: str) -> str:

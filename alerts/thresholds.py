@@ -211,8 +211,8 @@ SYSTEM_THROTTLED: Final = Threshold(
 SOURCE_READS: Final = Threshold(
     value=0.75,
     unit="ratio",
-    meaning="share of successful reads of a source in 15 minutes",
-    reason="a restart takes less than four minutes",
+    meaning="share of reads that succeed, 15 minutes",
+    reason="restarts take four minutes",
     change="lower if brokers restart slowly",
 )
 LIMITS_AGE: Final = Threshold(

@@ -11,6 +11,7 @@ from quotascope.alerts.recorded import (
     TREND_WINDOW,
 )
 from quotascope.metrics.catalog import (
+    CALLBACK_THROTTLE_TIME_SECONDS,
     RULE_INFO,
     SOURCE_UP,
     THROTTLE_CAUSE_INFO,
@@ -32,6 +33,19 @@ def throttled(scope: Scope, *matchers: str) -> str:
         return _without_name(scope, scope.recorded_of(ENTITY_THROTTLE, *matchers))
     delayed = above(scope.of(THROTTLE_TIME_SECONDS, *matchers), 0)
     return scope.by("max", delayed, *ENTITY)
+
+
+def throttled_by_callback(scope: Scope) -> str:
+    """Throttle time of the clients of a custom quota callback, above 0; their labels are the callback's."""
+    return above(scope.of(CALLBACK_THROTTLE_TIME_SECONDS), 0)
+
+
+def count_by_callback(scope: Scope, *labels: str) -> str:
+    """How many of them are throttled, on the broker and by the quota type with most: they cannot be put together across brokers."""
+    each = scope.by(
+        "count", throttled_by_callback(scope), "instance", "broker", "quota_type"
+    )
+    return scope.by("max", each, *labels)
 
 
 def utilization(scope: Scope, *matchers: str, at: str = "") -> str:

@@ -7,6 +7,7 @@ from functools import partial
 
 from quotascope.metrics import catalog
 
+from .. import recorded
 from ..links import Dashboard, Site
 from ..promql import (
     above,
@@ -21,6 +22,7 @@ from ..promql import (
     increase,
     operation,
     select,
+    series,
 )
 from ..rule import DURATION, INTEGER, PERCENT, Alert, AlertScope, AlertSeverity
 from ..thresholds import DISCOVERY_FAILURES, LIMITS_AGE, SNAPSHOT_AGE, SOURCE_READS
@@ -46,6 +48,15 @@ def reads(site: Site) -> Iterator[Alert]:
         wait="10m",
         summary="No quotascope exporter of a cluster can be scraped.",
         description="There are no series of quotascope: either it does not run, or Prometheus cannot reach it. Until it does, no other alert on quotas can fire.",
+    )
+    yield _alert(
+        name="KafkaQuotaRecordingRulesMissing",
+        expr=but_not(here, series(recorded.CLUSTER_THROTTLED_ENTITIES), site.keys()),
+        labels=(),
+        severity=AlertSeverity.WARNING,
+        wait="10m",
+        summary="The recording rules do not run, without which most alerts are silent.",
+        description="Prometheus reads an exporter, but has no series of quotascope's recording rules: both pages and most other alerts on clients, brokers and jobs cannot fire.",
     )
     labels = site.keys("instance", "source")
     succeeded = average(catalog.SOURCE_UP, labels, "15m")

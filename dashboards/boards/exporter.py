@@ -43,7 +43,9 @@ def now(scope: Scope) -> Row:
         "Exporters that Prometheus reads. Without one every dashboard is empty.",
         "short",
         scope.by("count", scope.of(catalog.BUILD_INFO)),
-        *runbooks(scope.site, "KafkaQuotaExporterAbsent"),
+        *runbooks(
+            scope.site, "KafkaQuotaExporterAbsent", "KafkaQuotaRecordingRulesMissing"
+        ),
         steps=steps.UP,
     )
     down = stat(

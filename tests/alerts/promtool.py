@@ -150,10 +150,11 @@ def _needed(text: str, known: frozenset[str] = frozenset()) -> set[str]:
 
 
 def _of_case(case: Case, rules: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The groups that a case is about: all others would only take time."""
+    """The groups that a case is about, without those that it leaves out: all others would only take time."""
     asked = [rules[case.subject]["rules"][0]["expr"]] if case.subject in rules else []
     asked += [look["expr"] for look in case.content.get("records", [])]
     needed = {case.subject}.union(*map(_needed, asked))
+    needed -= {*case.content.get("without", [])}
     return [
         {**group, "name": str(number)}
         for number, (name, group) in enumerate(rules.items())

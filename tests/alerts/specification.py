@@ -33,6 +33,7 @@ OneUserOwnsTraffic             info     cluster       2h  1h  > 0; > 0.8; > 1e+0
 SystemUserThrottledByDefault   warning  entity        10m 10m > 0.1
 RuleChanged                    info     configuration 1m  -   > 0
 ExporterAbsent                 warning  exporter      10m -
+RecordingRulesMissing          warning  exporter      10m -
 SourceDown                     warning  exporter      10m -   < 0.75; == 0
 LimitsStale                    warning  exporter      5m  -   > 0; > 900
 UtilizationDisagrees           info     exporter      30m -   > 0

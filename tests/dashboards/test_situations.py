@@ -14,6 +14,15 @@ from quotascope.dashboards.scope import Scope
 PLAIN, RECORDED = panels(Scope()), panels(Scope(recorded=True))
 
 STATES = ("exporter", "timeseries Users and client-ids, by state")
+OF_CALLBACKS = {
+    f'kafka_quota_callback_throttle_time_seconds{{cluster="paris",instance="x:{exporter}",broker="{broker}",quota_type="fetch",tenant="{tenant}"}}': "2x10"
+    for exporter in (1, 2)
+    for broker, tenants in ((1, "abc"), (2, "a"))
+    for tenant in tenants
+} | {
+    'quotascope_build_info{cluster="paris",instance="x:1",version="1"}': "1x10",
+    'kafka_quota_throttle_time_seconds{cluster="paris",broker="1",quota_type="produce",user="u",client_id=""}': "1x10",
+}
 SITUATIONS: dict[str, tuple[tuple[str, str], int, dict[str, str], dict[str, float]]] = {
     "Of two exporters with different caps, 100 entities are not 150.": (
         STATES,
@@ -33,6 +42,24 @@ SITUATIONS: dict[str, tuple[tuple[str, str], int, dict[str, str], dict[str, floa
             'kafka_quota_utilization_ratio{quota_type="fetch",broker="1",user="new",client_id=""}': "0 0.2 0.4 0.6 0.8 0.89x10"
         },
         {},
+    ),
+    "Three clients of a custom callback are throttled.": (
+        ("overview", "stat Throttled"),
+        0,
+        OF_CALLBACKS,
+        {'{cluster="paris"}': 3},
+    ),
+    "A client of a custom callback waits longest.": (
+        ("overview", "stat Longest delay"),
+        0,
+        OF_CALLBACKS,
+        {'{cluster="paris"}': 2},
+    ),
+    "Clients of a custom callback were throttled.": (
+        ("overview", "timeseries Throttled users and client-ids"),
+        1,
+        OF_CALLBACKS,
+        {'{cluster="paris",quota_type="fetch"}': 3},
     ),
 }
 """Panel, number of its query, series, and what is shown after ten minutes."""
