@@ -270,7 +270,7 @@ def baselines(site: Site) -> Iterator[Record]:
             _usual(site, recorded.CLUSTER_THROTTLED_RATE),
             "KafkaQuotaThrottleSpike",
         ),
-        meaning="Highest of the last day's average and the peaks around this time yesterday and a week ago; stands still while its alert fires.",
+        meaning="Highest of the last day's average and the peaks around this time yesterday and a week ago.",
     )
     yield Record(
         name=recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE,

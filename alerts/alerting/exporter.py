@@ -55,7 +55,7 @@ def reads(site: Site) -> Iterator[Alert]:
         labels=(),
         severity=AlertSeverity.WARNING,
         wait="10m",
-        summary="The recording rules do not run, without which most alerts are silent.",
+        summary="Recording rules do not run: most alerts are silent.",
         description="Prometheus reads an exporter, but has no series of quotascope's recording rules: both pages and most other alerts on clients, brokers and jobs cannot fire.",
     )
     labels = site.keys("instance", "source")
