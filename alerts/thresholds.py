@@ -96,6 +96,13 @@ MANY_ENTITIES_FACTOR: Final = Threshold(
     reason="some clusters throttle dozens daily",
     change="as SPIKE_FACTOR",
 )
+STORM: Final = Threshold(
+    value=50.0,
+    unit="entities",
+    meaning="entities throttled at once that each have an alert",
+    reason="more are one message",
+    change="as many as people read",
+)
 DELAY_QUEUE: Final = Threshold(
     value=20.0,
     unit="connections",

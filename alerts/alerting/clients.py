@@ -47,6 +47,7 @@ from ..thresholds import (
     PROXY_USERS,
     REJECTIONS,
     REJECTIONS_FACTOR,
+    STORM,
     SYSTEM_THROTTLED,
     THROTTLED,
     TOKENS_DEBT,
@@ -65,13 +66,8 @@ def throttled(site: Site) -> Iterator[Alert]:
     yield _throttled_by(site, "request", "KafkaQuotaRequestThrottled", "Requests")
     yield Alert(
         name="KafkaQuotaMutationThrottled",
-        expr=above(
-            series(
-                recorded.ENTITY_THROTTLE,
-                'quota_type="controller_mutation"',
-                _ONE_BY_ONE,
-            ),
-            MUTATION_THROTTLED.value,
+        expr=_one_by_one(
+            site, 'quota_type="controller_mutation"', MUTATION_THROTTLED.value
         ),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.INFO,
@@ -81,18 +77,11 @@ def throttled(site: Site) -> Iterator[Alert]:
         summary="A client waits long to create or delete topics.",
         description=f"Requests of {ENTITY} to create, extend or delete topics have been delayed for more than 15 minutes, by {DURATION} on average: it wants more partition mutations than its quota.",
         dashboard=Dashboard.MUTATIONS,
-        thresholds=(MUTATION_THROTTLED,),
+        thresholds=(MUTATION_THROTTLED, STORM),
     )
     yield Alert(
         name="KafkaQuotaThrottleBeyondClientTimeout",
-        expr=above(
-            series(
-                recorded.ENTITY_THROTTLE,
-                'quota_type=~"produce|fetch"',
-                _ONE_BY_ONE,
-            ),
-            CLIENT_TIMEOUT.value,
-        ),
+        expr=_one_by_one(site, 'quota_type=~"produce|fetch"', CLIENT_TIMEOUT.value),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.WARNING,
         scope=AlertScope.ENTITY,
@@ -101,8 +90,15 @@ def throttled(site: Site) -> Iterator[Alert]:
         summary="A client is throttled for longer than clients wait for an answer.",
         description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after {CLIENT_TIMEOUT.value:g} s: producers may lose records, consumers may leave their group.",
         dashboard=Dashboard.ENTITY,
-        thresholds=(CLIENT_TIMEOUT,),
+        thresholds=(CLIENT_TIMEOUT, STORM),
     )
+
+
+def _one_by_one(site: Site, of_type: str, seconds: float) -> str:
+    """Entities that are throttled for longer than this, where they are so few that each is a message."""
+    longer = above(series(recorded.ENTITY_THROTTLE, of_type, _ONE_BY_ONE), seconds)
+    storm = above(series(recorded.CLUSTER_THROTTLED_ENTITIES), STORM.value)
+    return but_not(longer, storm, site.keys())
 
 
 def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
@@ -114,9 +110,7 @@ def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
     return Alert(
         name=name,
         expr=but_not(
-            above(
-                series(recorded.ENTITY_THROTTLE, of_type, _ONE_BY_ONE), THROTTLED.value
-            ),
+            _one_by_one(site, of_type, THROTTLED.value),
             compare(utilization, "<", PERSISTENT.value),
             site.keys(*QUOTA_LABELS),
         ),
@@ -128,7 +122,7 @@ def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
         summary=f"A client is throttled by its {quota_type} quota for a long time.",
         description=f"{what} of {ENTITY} have been delayed for more than 15 minutes, by {DURATION} on average: it wants more than its {quota_type} quota.",
         dashboard=Dashboard.ENTITY,
-        thresholds=(THROTTLED, PERSISTENT),
+        thresholds=(THROTTLED, PERSISTENT, STORM),
     )
 
 

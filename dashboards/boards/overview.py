@@ -68,7 +68,9 @@ def right_now(scope: Scope) -> Row:
                 callback=count_by_callback(scope),
             )
         ),
-        *runbooks(scope.site, "KafkaQuotaManyClientsThrottled"),
+        *runbooks(
+            scope.site, "KafkaQuotaManyClientsThrottled", "KafkaQuotaThrottleStorm"
+        ),
         steps=steps.ENTITIES,
     )
     muted = stat(

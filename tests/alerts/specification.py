@@ -13,11 +13,12 @@ from typing import Final
 _ALERTS: Final = """
 ThrottleSpike                  critical cluster       5m  10m * 4; == 0; > 25; >= 5
 ManyClientsThrottled           critical cluster       5m  10m * 3; == 0; >= 20
-ProduceThrottled               warning  entity        15m 10m < 0.5; > 0.5
-FetchThrottled                 warning  entity        15m 10m < 0.5; > 0.5
-RequestThrottled               warning  entity        15m 10m < 0.5; > 0.5
-MutationThrottled              info     entity        15m 10m > 5
-ThrottleBeyondClientTimeout    warning  entity        3m  10m > 30
+ThrottleStorm                  warning  cluster       15m 10m > 50
+ProduceThrottled               warning  entity        15m 10m < 0.5; > 0.5; > 50
+FetchThrottled                 warning  entity        15m 10m < 0.5; > 0.5; > 50
+RequestThrottled               warning  entity        15m 10m < 0.5; > 0.5; > 50
+MutationThrottled              info     entity        15m 10m > 5; > 50
+ThrottleBeyondClientTimeout    warning  entity        3m  10m > 30; > 50
 NearLimit                      warning  entity        15m 10m > 0.9
 LimitPredicted                 info     entity        30m 30m > 0.6; > 0.9; > 1
 MutationTokensExhausted        warning  entity        10m 10m < 0; > 0.8
@@ -60,6 +61,7 @@ SPIKE_FACTOR           4          times
 SPIKE_ENTITIES         5          entities
 MANY_ENTITIES          20         entities
 MANY_ENTITIES_FACTOR   3          times
+STORM                  50         entities
 DELAY_QUEUE            20         connections
 DELAY_QUEUE_GROWTH     1.5        times
 MUTATION_THROTTLED     5          s
@@ -188,9 +190,23 @@ INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     # the whole cluster suffers: not each client, broker and job is a message
     "KafkaQuotaThrottleSpike": {
         CLUSTER: _of_scope("entity", "broker", "job")
-        | {"KafkaQuotaManyClientsThrottled"}
+        | {"KafkaQuotaManyClientsThrottled", "KafkaQuotaThrottleStorm"}
     },
-    "KafkaQuotaManyClientsThrottled": {CLUSTER: _of_scope("entity", "broker", "job")},
+    "KafkaQuotaManyClientsThrottled": {
+        CLUSTER: _of_scope("entity", "broker", "job") | {"KafkaQuotaThrottleStorm"}
+    },
+    # too many to name: those that fired before go on for a while
+    "KafkaQuotaThrottleStorm": {
+        CLUSTER: frozenset(
+            {
+                "KafkaQuotaProduceThrottled",
+                "KafkaQuotaFetchThrottled",
+                "KafkaQuotaRequestThrottled",
+                "KafkaQuotaMutationThrottled",
+                "KafkaQuotaThrottleBeyondClientTimeout",
+            }
+        )
+    },
     # a throttled client is at its limit
     "KafkaQuotaProduceThrottled": {ENTITY: _NEAR},
     "KafkaQuotaFetchThrottled": {ENTITY: _NEAR},
