@@ -15,6 +15,7 @@ from .rule import AlertScope, AlertSeverity
 _OURS: Final = 'alertname=~"KafkaQuota.+"'
 _PAGES: Final = 'alertname=~"KafkaQuotaThrottleSpike|KafkaQuotaManyClientsThrottled"'
 _THROTTLED: Final = 'alertname=~"KafkaQuota(Produce|Fetch|Request)Throttled|KafkaQuotaThrottleBeyondClientTimeout"'
+_ONE_BY_ONE: Final = 'alertname=~"KafkaQuota(Produce|Fetch|Request|Mutation)Throttled|KafkaQuotaThrottleBeyondClientTimeout"'
 _BY_LIMIT: Final = 'alertname=~"KafkaQuotaNearLimit|KafkaQuotaLimitPredicted|KafkaQuotaHeavyClientWithoutLimit|KafkaQuotaSystemUserThrottledByDefault"'
 
 
@@ -59,6 +60,13 @@ def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
     yield _inhibition(
         ['alertname="KafkaQuotaThrottleSpike"'],
         ['alertname="KafkaQuotaManyClientsThrottled"'],
+        cluster,
+    )
+    yield _inhibition([_PAGES], ['alertname="KafkaQuotaThrottleStorm"'], cluster)
+    # those that fired before there were too many go on for a while
+    yield _inhibition(
+        ['alertname="KafkaQuotaThrottleStorm"'],
+        [_ONE_BY_ONE],
         cluster,
     )
 

@@ -14,7 +14,7 @@ def recording_groups(site: Site) -> tuple[RuleGroup, ...]:
     """The recording rules; trends and baselines change slowly."""
     return (
         _group("quotascope-entities", recording.entities(site)),
-        _group("quotascope-trends", recording.trends(), interval="2m"),
+        _group("quotascope-trends", recording.trends(site), interval="2m"),
         _group("quotascope-brokers", recording.brokers(site)),
         _group("quotascope-clusters", recording.clusters(site)),
         _group("quotascope-baselines", recording.baselines(site), interval="2m"),

@@ -76,21 +76,19 @@ GAPS: Final = (
 _HEAD = """\
 # Alerts
 
-Alerting and recording rules for Prometheus 2.42 or newer, with a runbook for each alert. `make docs` generates this page from `alerts/`.
+Alerting and recording rules for Prometheus 2.42 or newer, with a runbook for each alert.
 
 ```
 quotascope alerts write DIR --exporter-url https://quotascope.corp --grafana-url https://grafana.corp
 ```
 
-writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both with `rule_files` (`DIR/*.yaml`); the alerts need the recording rules. More options:
+writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both with `rule_files` (`DIR/*.yaml`). More options:
 
 | option | writes |
 |---|---|
 | `--prometheus-rule FILE` | the rules for the Prometheus operator; add the labels that your Prometheus selects rules by |
 | `--alertmanager FILE` | example routes and inhibition rules for Alertmanager |
-| `--runbooks DIR` | the runbooks in Markdown (here: `alerts/runbooks/`) |
-
-Prometheus refuses the Alertmanager and operator files that earlier versions wrote into `DIR`: remove those that `alerts write` lists.
+| `--runbooks DIR` | the runbooks in Markdown |
 
 ## Links
 
@@ -106,9 +104,9 @@ Alerts have links only with these options:
 
 - **Severity**: critical means that many clients suffer now, warning is a task for the day, info is good to know. A throttled client is no emergency: the quota
   works as configured.
-- **Interval**: scrape and evaluate once a minute. Scrape every 15 s if `KafkaQuotaManyClientsThrottled` should count clients that are throttled for less than a
-  second. The alerts do not need [samples](scrape-interval.md). See [the cost](benchmarks.md#rules-and-dashboards-in-prometheus).
-- **Baselines** need data: critical alerts are silent in the first half hour and less exact in the first week. A spike of yesterday is part of today's baseline.
+- **Interval**: scrape and evaluate once a minute. Scrape every 15 s for clients that are throttled for less than a second, and for those that create topics each
+  minute. See [the cost](benchmarks.md#rules-and-dashboards-in-prometheus).
+- **Baselines** need data: critical alerts are silent in the first half hour and less exact in the first week. They stand still while their alert fires, for a week at most. A spike of yesterday is part of today's.
 - **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus. It may be missing.
 - **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them in Alertmanager
   (`alert_relabel_configs`).
@@ -127,7 +125,7 @@ def alerts_page() -> str:
 
 def _alerts() -> Iterator[str]:
     yield "## All alerts\n"
-    yield "The second duration in *for* is that of `keep_firing_for`. Each runbook also says what its alert does not fire for.\n"
+    yield "The second duration in *for* is that of `keep_firing_for`.\n"
     yield "| alert | severity | for | fires when |"
     yield "|---|---|---|---|"
     for alert in alerts(Site()):
@@ -149,7 +147,7 @@ def _gaps() -> Iterator[str]:
 
 def _thresholds() -> Iterator[str]:
     yield "## Thresholds\n"
-    yield "They are defined in `alerts/thresholds.py`; dashboards draw the same values.\n"
+    yield "Dashboards draw the same values.\n"
     yield "| threshold | value | compared with | reason; other values | alerts |"
     yield "|---|---|---|---|---|"
     for name, threshold in thresholds():

@@ -102,6 +102,28 @@ def _of_counter(
     return call(function, select(family, *matchers, window=window, extra=extra))
 
 
+def average(
+    family: Family,
+    labels: Sequence[str],
+    window: str,
+    *matchers: str,
+    offset: str = "",
+) -> str:
+    """
+    The average of each series of a gauge, then of the exporters that read it.
+
+    Of a pair of exporters each sees another phase of what it reads. The highest of the two at every moment, averaged, would be the worse phase
+    of both; so would the highest of many brokers be a value that no broker has on average.
+
+    >>> from quotascope.metrics.catalog import DELAY_QUEUE_SIZE
+    >>> average(DELAY_QUEUE_SIZE, ("cluster", "broker"), "10m")
+    'avg by (cluster, broker) (avg_over_time(kafka_quota_delay_queue_size[10m]))'
+
+    """
+    each = select(family, *matchers, window=window, offset=offset)
+    return aggregate("avg", labels, call("avg_over_time", each))
+
+
 def call(function: str, expression: str, *arguments: str) -> str:
     """
     A function of one expression; further arguments follow it.
@@ -127,6 +149,24 @@ def aggregate(operator: str, labels: Sequence[str], expression: str) -> str:
     if _fits(head + expression):
         return f"{head}{expression})"
     return f"{head}\n{_indented(expression)}\n)"
+
+
+def highest(labels: Sequence[str], **expressions: str) -> str:
+    """
+    The highest of some with equal labels; any of them may be missing.
+
+    >>> print(highest(("cluster",), day="a", week="b"))
+    max by (cluster) (
+      label_replace(a, "of", "day", "", "")
+      or
+      label_replace(b, "of", "week", "", "")
+    )
+    """
+    labeled = [
+        call("label_replace", expression, '"of"', f'"{which}"', '""', '""')
+        for which, expression in expressions.items()
+    ]
+    return aggregate("max", labels, "\nor\n".join(labeled))
 
 
 def above(expression: str, value: float | str) -> str:

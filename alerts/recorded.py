@@ -21,9 +21,9 @@ ENTITY_UTILIZATION: Final = "entity:kafka_quota_utilization_ratio:max"
 ENTITY_HEADROOM: Final = "entity:kafka_quota_headroom_ratio:min"
 """1 - utilization on the busiest broker: what is left; negative above the limit."""
 ENTITY_UTILIZATION_RECENT: Final = "entity:kafka_quota_utilization_ratio:avg30m"
-"""The same on average of half an hour."""
+"""Average of half an hour on the broker where that is highest."""
 ENTITY_UTILIZATION_PREDICTED: Final = "entity:kafka_quota_utilization_ratio:predict3h"
-"""What it will be in three hours by the trend of the last six."""
+"""That average in three hours by its trend of the last six."""
 ENTITY_PRODUCE: Final = "entity:kafka_quota_produce_bytes_per_second:sum"
 ENTITY_FETCH: Final = "entity:kafka_quota_fetch_bytes_per_second:sum"
 ENTITY_REQUEST: Final = "entity:kafka_quota_request_threads:sum"
@@ -59,19 +59,11 @@ APP_THROTTLED_RATE: Final = "app:spark_kafka_throttled_seconds:rate10m"
 """Throttle time of a Spark job per second, by query and side."""
 TREND_WINDOW: Final = "6h"
 """The past that the trend is taken from."""
-
-
-def in_three_hours(history: str) -> str:
-    """
-    What some series will be in three hours.
-
-    >>> in_three_hours("up[6h]")
-    'predict_linear(up[6h], 3 * 3600)'
-    """
-    return call("predict_linear", history, "3 * 3600")
-
-
+TREND_NEEDS: Final = "4h"
+"""The history without which there is no trend: the first minutes of a client would promise anything."""
 WAITS_WINDOW: Final = "10m"
+LONGEST_GAP: Final = "1h"
+"""The longest gap between scrapes after which a counter is known to go on."""
 _SECONDS: Final = "(10 * 60)"
 
 
@@ -81,11 +73,23 @@ def waiting(*matchers: str) -> str:
 
     The window is that long because a task reports the waits of many minutes at once, when it ends.
 
-    >>> print(waiting())
+    >>> print(waiting('app="etl"'))
     (
-      (last_over_time(spark_kafka_throttled_seconds_total[10m]) unless spark_kafka_throttled_seconds_total offset 10m)
+      (
+        (
+          last_over_time(spark_kafka_throttled_seconds_total{app="etl"}[10m])
+          unless
+          spark_kafka_throttled_seconds_total{app="etl"} offset 10m
+        )
+        unless
+        (
+          last_over_time(spark_kafka_throttled_seconds_total{app="etl"}[10m])
+          >=
+          last_over_time(spark_kafka_throttled_seconds_total{app="etl"}[1h] offset 10m)
+        )
+      )
       or
-      increase(spark_kafka_throttled_seconds_total[10m])
+      increase(spark_kafka_throttled_seconds_total{app="etl"}[10m])
     ) / (10 * 60)
     """
     grown = growth(SPARK_THROTTLED_SECONDS, WAITS_WINDOW, *matchers)
@@ -97,10 +101,17 @@ def growth(family: Family, window: str, *matchers: str) -> str:
     How much a counter of a job grew; where it is younger than the window, all of it.
 
     A client is known when its first task ends: its series begins with all that this task counted, and `increase` sees no growth
-    in a beginning. Every counter of a job begins at 0 with the job. (To a Prometheus that begins to look in the middle
-    of a job all is growth, for one window.)
+    in a beginning. Every counter of a job begins at 0 with the job. One that was there within an hour before the window, and was not higher,
+    goes on after a gap between scrapes: it is not young. (To a Prometheus that begins to look in the middle
+    of a job, or after more than an hour, all is growth, for one window.)
     """
-    newest = f"last_over_time({select(family, *matchers, window=window)})"
-    before = select(family, *matchers, offset=window)
-    young = f"({newest} unless {before})"
-    return operation(young, "or", increase(family, window, *matchers))
+    newest = call("last_over_time", select(family, *matchers, window=window))
+    at_its_start = select(family, *matchers, offset=window)
+    earlier = call(
+        "last_over_time",
+        select(family, *matchers, window=LONGEST_GAP, offset=window),
+    )
+    begun = grouped(operation(newest, "unless", at_its_start))
+    after_a_gap = grouped(operation(newest, ">=", earlier))
+    young = operation(begun, "unless", after_a_gap)
+    return operation(grouped(young), "or", increase(family, window, *matchers))

@@ -12,17 +12,19 @@ from .links import Site
 from .promql import (
     above,
     aggregate,
+    average,
     both,
     but_not,
     call,
     compare,
     grouped,
+    highest,
     operation,
     rate,
     select,
     series,
 )
-from .recorded import TREND_WINDOW, in_three_hours, waiting
+from .recorded import TREND_NEEDS, TREND_WINDOW, waiting
 from .rule import ENTITY_LABELS, QUOTA_LABELS, Record
 from .thresholds import THROTTLED
 
@@ -84,19 +86,30 @@ def entities(site: Site) -> Iterator[Record]:
     )
 
 
-def trends() -> Iterator[Record]:
+def trends(site: Site) -> Iterator[Record]:
     """How full the limits have been and will be: looks back far, and changes slowly."""
-    recent = series(recorded.ENTITY_UTILIZATION, window="30m")
-    history = series(recorded.ENTITY_UTILIZATION, window=TREND_WINDOW)
+    labels = site.keys(*catalog.UTILIZATION.labels)
+    recent = average(catalog.UTILIZATION, labels, "30m")
+    still_there = both(recent, select(catalog.UTILIZATION), labels)
+    # the average of the first minutes would rise with every minute, which is no trend
+    there_before = select(catalog.UTILIZATION, offset="25m")
+    history = series(recorded.ENTITY_UTILIZATION_RECENT, window=TREND_WINDOW)
+    # an average of half an hour is that of a quarter ago
+    in_three_hours = call("predict_linear", history, "3.25 * 3600")
+    known_for_long = series(recorded.ENTITY_UTILIZATION_RECENT, offset=TREND_NEEDS)
     yield Record(
         name=recorded.ENTITY_UTILIZATION_RECENT,
-        expr=call("avg_over_time", recent),
-        meaning="Average utilization of 30 minutes on the busiest broker.",
+        expr=aggregate(
+            "max",
+            site.keys(*QUOTA_LABELS),
+            both(still_there, there_before, labels),
+        ),
+        meaning="Average utilization of 30 minutes on the broker where it is highest.",
     )
     yield Record(
         name=recorded.ENTITY_UTILIZATION_PREDICTED,
-        expr=in_three_hours(history),
-        meaning="Utilization in three hours by the trend of the last six.",
+        expr=both(in_three_hours, known_for_long, site.keys(*QUOTA_LABELS)),
+        meaning="Utilization in three hours by the trend of the last six; needs four.",
     )
 
 
@@ -221,7 +234,7 @@ def clusters(site: Site) -> Iterator[Record]:
     yield Record(
         name=recorded.CLUSTER_THROTTLED_ENTITIES,
         expr=operation(
-            _highest(site, clients=counted, callback=_of_callbacks(site)),
+            highest(site.keys(), clients=counted, callback=_of_callbacks(site)),
             "or",
             none,
         ),
@@ -251,12 +264,22 @@ def baselines(site: Site) -> Iterator[Record]:
     """What is usual: these need days of data and change slowly."""
     yield Record(
         name=recorded.CLUSTER_THROTTLED_BASELINE,
-        expr=_usual(site, recorded.CLUSTER_THROTTLED_RATE),
+        expr=_frozen(
+            site,
+            recorded.CLUSTER_THROTTLED_BASELINE,
+            _usual(site, recorded.CLUSTER_THROTTLED_RATE),
+            "KafkaQuotaThrottleSpike",
+        ),
         meaning="Highest of the last day's average and the peaks around this time yesterday and a week ago.",
     )
     yield Record(
         name=recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE,
-        expr=_usual(site, recorded.CLUSTER_THROTTLED_ENTITIES),
+        expr=_frozen(
+            site,
+            recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE,
+            _usual(site, recorded.CLUSTER_THROTTLED_ENTITIES),
+            "KafkaQuotaManyClientsThrottled",
+        ),
         meaning="The same for throttled entities.",
     )
     yield Record(
@@ -274,21 +297,24 @@ def _of_callbacks(site: Site) -> str:
 
 
 def _usual(site: Site, name: str) -> str:
-    return _highest(
-        site,
+    return highest(
+        site.keys(),
         day=_over("avg_over_time", name, _DAY, _RECENT),
         yesterday=_over("max_over_time", name, "2h", "23h"),
         week=_over("max_over_time", name, "2h", "167h"),
     )
 
 
-def _highest(site: Site, **expressions: str) -> str:
-    """The highest of some, for each cluster; any of them may be missing."""
-    labeled = [
-        call("label_replace", expression, '"of"', f'"{which}"', '""', '""')
-        for which, expression in expressions.items()
-    ]
-    return aggregate("max", site.keys(), "\nor\n".join(labeled))
+def _frozen(site: Site, baseline: str, usual: str, alert: str) -> str:
+    """
+    What is usual, or while an alert fires what was usual before.
+
+    An incident of half a day would become usual, and end its own page. What goes on for a week is usual, so that no page stays for ever.
+    """
+    firing = ("ALERTS", f'alertname="{alert}"', 'alertstate="firing"')
+    new = but_not(series(*firing), series(*firing, offset="1w"), site.keys())
+    before = call("last_over_time", series(baseline, window="1h"))
+    return operation(grouped(both(before, new, site.keys())), "or", usual)
 
 
 def _over(function: str, name: str, window: str, offset: str) -> str:

@@ -7,16 +7,31 @@ from enum import StrEnum
 from typing import Final
 
 from .links import Dashboard
+from .recorded import ENTITY_THROTTLE
 from .thresholds import Threshold
 
 # Templates that many descriptions share. Client names are untrusted: they are quoted.
-ENTITY: Final = (
-    "{{ with $labels.user }}user {{ printf `%q` . }}{{ end }}"
-    "{{ if and $labels.user $labels.client_id }} with {{ end }}"
-    "{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}"
-    "{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }}"
+_ENTITY: Final = (
+    "{{ with LABELS.user }}user {{ printf `%q` . }}{{ end }}"
+    "{{ if and LABELS.user LABELS.client_id }} with {{ end }}"
+    "{{ with LABELS.client_id }}client-id {{ printf `%q` . }}{{ end }}"
+    "{{ if not (or LABELS.user LABELS.client_id) }}the client without a name{{ end }}"
 )
+ENTITY: Final = _ENTITY.replace("LABELS", "$labels")
 """A quota entity: its user, its client-id, or both."""
+WORST: Final = 10
+
+
+def longest_delays(cluster_label: str) -> str:
+    """The entities of the alert's cluster that are throttled for longest, each with its delay; Prometheus asks itself when it evaluates the alert."""
+    query = f"topk({WORST}, max by (user, client_id) ({ENTITY_THROTTLE}{{{cluster_label}=%q}}))"
+    one = f"{_ENTITY.replace('LABELS', '.Labels')} {{{{ .Value | humanizeDuration }}}}"
+    return (
+        f"{{{{ range $number, $_ := query (printf `{query}` $labels.{cluster_label}) }}}}"
+        f"{{{{ if $number }}}}, {{{{ else }}}} Longest delays: {{{{ end }}}}{one}{{{{ end }}}}"
+    )
+
+
 DURATION: Final = "{{ $value | humanizeDuration }}"
 PERCENT: Final = "{{ $value | humanizePercentage }}"
 BYTES: Final = "{{ $value | humanize }}B/s"

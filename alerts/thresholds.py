@@ -96,6 +96,13 @@ MANY_ENTITIES_FACTOR: Final = Threshold(
     reason="some clusters throttle dozens daily",
     change="as SPIKE_FACTOR",
 )
+STORM: Final = Threshold(
+    value=50.0,
+    unit="entities",
+    meaning="entities throttled at once that each have an alert",
+    reason="more are one message",
+    change="as many as people read",
+)
 DELAY_QUEUE: Final = Threshold(
     value=20.0,
     unit="connections",
@@ -207,6 +214,13 @@ SYSTEM_THROTTLED: Final = Threshold(
     meaning="average throttle time of a platform program in the last minute",
     reason="others wait for operators and registries",
     change="higher if their delay does not matter",
+)
+SOURCE_READS: Final = Threshold(
+    value=0.75,
+    unit="ratio",
+    meaning="share of reads that succeed, 15 minutes",
+    reason="restarts take four minutes",
+    change="lower if brokers restart slowly",
 )
 LIMITS_AGE: Final = Threshold(
     value=900.0,

@@ -7,10 +7,11 @@ from quotascope.alerts.recorded import (
     ENTITY_THROTTLE,
     ENTITY_UTILIZATION,
     ENTITY_UTILIZATION_PREDICTED,
+    TREND_NEEDS,
     TREND_WINDOW,
-    in_three_hours,
 )
 from quotascope.metrics.catalog import (
+    CALLBACK_THROTTLE_TIME_SECONDS,
     RULE_INFO,
     SOURCE_UP,
     THROTTLE_CAUSE_INFO,
@@ -34,6 +35,19 @@ def throttled(scope: Scope, *matchers: str) -> str:
     return scope.by("max", delayed, *ENTITY)
 
 
+def throttled_by_callback(scope: Scope) -> str:
+    """Throttle time of the clients of a custom quota callback, above 0; their labels are the callback's."""
+    return above(scope.of(CALLBACK_THROTTLE_TIME_SECONDS), 0)
+
+
+def count_by_callback(scope: Scope, *labels: str) -> str:
+    """How many of them are throttled, on the broker and by the quota type with most: they cannot be put together across brokers."""
+    each = scope.by(
+        "count", throttled_by_callback(scope), "instance", "broker", "quota_type"
+    )
+    return scope.by("max", each, *labels)
+
+
 def utilization(scope: Scope, *matchers: str, at: str = "") -> str:
     """Utilization of entities on their busiest broker; ``at`` is a modifier such as ``@ end()``."""
     if scope.recorded:
@@ -44,14 +58,19 @@ def utilization(scope: Scope, *matchers: str, at: str = "") -> str:
 
 def predicted(scope: Scope) -> str:
     """
-    Utilization of entities in three hours, by the trend of the last six.
+    Utilization of entities in three hours, by the trend of the last six; nothing of those that are known for less than four.
 
-    Without recorded series every entity is evaluated 36 times, instead of once a scrape.
+    Without recorded series every entity is evaluated 36 times on each broker, instead of once a scrape.
     """
     if scope.recorded:
         future = scope.recorded_of(ENTITY_UTILIZATION_PREDICTED)
     else:
-        future = in_three_hours(f"{grouped(utilization(scope))}[{TREND_WINDOW}:10m]")
+        history = scope.of(UTILIZATION, window=f"{TREND_WINDOW}:10m")
+        each = call("predict_linear", history, "3 * 3600")
+        before = f"{scope.of(UTILIZATION)} offset {TREND_NEEDS}"
+        known_for_long = both(each, before, scope.keys(*UTILIZATION.labels))
+        on_brokers = scope.by("avg", known_for_long, *UTILIZATION.labels)
+        future = scope.by("max", on_brokers, *ENTITY)
     return call("clamp_min", future, "0")
 
 

@@ -11,6 +11,7 @@ from ..links import Dashboard, Site
 from ..promql import (
     above,
     aggregate,
+    average,
     both,
     but_not,
     call,
@@ -29,6 +30,7 @@ from ..rule import (
     Alert,
     AlertScope,
     AlertSeverity,
+    longest_delays,
 )
 from ..thresholds import (
     CONNECTION_THROTTLE,
@@ -43,6 +45,7 @@ from ..thresholds import (
     SPIKE,
     SPIKE_ENTITIES,
     SPIKE_FACTOR,
+    STORM,
     Threshold,
 )
 
@@ -87,9 +90,23 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         wait="5m",
         keep="10m",
         summary="Far more clients of a cluster are throttled than usual.",
-        description=f"{INTEGER} clients are throttled at the same time: more than {MANY_ENTITIES_FACTOR.value:g} times as many as is usual at this time. The cause is more likely a changed limit or a slow broker than the clients.",
+        description=f"{INTEGER} clients are throttled at the same time: more than {MANY_ENTITIES_FACTOR.value:g} times as many as is usual at this time. The cause is more likely a changed limit or a slow broker than the clients.{longest_delays(site.cluster_label)}",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(MANY_ENTITIES, MANY_ENTITIES_FACTOR),
+    )
+
+    yield Alert(
+        name="KafkaQuotaThrottleStorm",
+        expr=above(series(recorded.CLUSTER_THROTTLED_ENTITIES), STORM.value),
+        labels=(),
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.CLUSTER,
+        wait="15m",
+        keep="10m",
+        summary="More clients are throttled for a long time than alerts can name one by one.",
+        description=f"{INTEGER} clients are throttled, and that many have been for more than 15 minutes. They have no alerts of their own.{longest_delays(site.cluster_label)}",
+        dashboard=Dashboard.OVERVIEW,
+        thresholds=(STORM,),
     )
 
 
@@ -108,10 +125,7 @@ def busy(site: Site) -> Iterator[Alert]:
     """Alerts on single brokers."""
     labels = ("quota_type", "broker")
     now, before = (
-        call(
-            "avg_over_time",
-            series(recorded.BROKER_DELAY_QUEUE, window="10m", offset=offset),
-        )
+        average(catalog.DELAY_QUEUE_SIZE, site.keys(*labels), "10m", offset=offset)
         for offset in ("", "30m")
     )
     long = both(

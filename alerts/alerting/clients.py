@@ -12,6 +12,7 @@ from ..links import Dashboard, Site
 from ..promql import (
     above,
     aggregate,
+    average,
     both,
     but_not,
     call,
@@ -46,6 +47,7 @@ from ..thresholds import (
     PROXY_USERS,
     REJECTIONS,
     REJECTIONS_FACTOR,
+    STORM,
     SYSTEM_THROTTLED,
     THROTTLED,
     TOKENS_DEBT,
@@ -64,13 +66,8 @@ def throttled(site: Site) -> Iterator[Alert]:
     yield _throttled_by(site, "request", "KafkaQuotaRequestThrottled", "Requests")
     yield Alert(
         name="KafkaQuotaMutationThrottled",
-        expr=above(
-            series(
-                recorded.ENTITY_THROTTLE,
-                'quota_type="controller_mutation"',
-                _ONE_BY_ONE,
-            ),
-            MUTATION_THROTTLED.value,
+        expr=_one_by_one(
+            site, 'quota_type="controller_mutation"', MUTATION_THROTTLED.value
         ),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.INFO,
@@ -80,18 +77,11 @@ def throttled(site: Site) -> Iterator[Alert]:
         summary="A client waits long to create or delete topics.",
         description=f"Requests of {ENTITY} to create, extend or delete topics have been delayed for more than 15 minutes, by {DURATION} on average: it wants more partition mutations than its quota.",
         dashboard=Dashboard.MUTATIONS,
-        thresholds=(MUTATION_THROTTLED,),
+        thresholds=(MUTATION_THROTTLED, STORM),
     )
     yield Alert(
         name="KafkaQuotaThrottleBeyondClientTimeout",
-        expr=above(
-            series(
-                recorded.ENTITY_THROTTLE,
-                'quota_type=~"produce|fetch"',
-                _ONE_BY_ONE,
-            ),
-            CLIENT_TIMEOUT.value,
-        ),
+        expr=_one_by_one(site, 'quota_type=~"produce|fetch"', CLIENT_TIMEOUT.value),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.WARNING,
         scope=AlertScope.ENTITY,
@@ -100,20 +90,28 @@ def throttled(site: Site) -> Iterator[Alert]:
         summary="A client is throttled for longer than clients wait for an answer.",
         description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after {CLIENT_TIMEOUT.value:g} s: producers may lose records, consumers may leave their group.",
         dashboard=Dashboard.ENTITY,
-        thresholds=(CLIENT_TIMEOUT,),
+        thresholds=(CLIENT_TIMEOUT, STORM),
     )
+
+
+def _one_by_one(site: Site, of_type: str, seconds: float) -> str:
+    """Entities that are throttled for longer than this, where they are so few that each is a message."""
+    longer = above(series(recorded.ENTITY_THROTTLE, of_type, _ONE_BY_ONE), seconds)
+    storm = above(series(recorded.CLUSTER_THROTTLED_ENTITIES), STORM.value)
+    return but_not(longer, storm, site.keys())
 
 
 def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
     of_type = f'quota_type="{quota_type}"'
-    utilization = series(recorded.ENTITY_UTILIZATION, of_type, window="15m")
+    on_brokers = average(
+        catalog.UTILIZATION, site.keys(*catalog.UTILIZATION.labels), "15m", of_type
+    )
+    utilization = aggregate("max", site.keys(*QUOTA_LABELS), on_brokers)
     return Alert(
         name=name,
         expr=but_not(
-            above(
-                series(recorded.ENTITY_THROTTLE, of_type, _ONE_BY_ONE), THROTTLED.value
-            ),
-            compare(call("avg_over_time", utilization), "<", PERSISTENT.value),
+            _one_by_one(site, of_type, THROTTLED.value),
+            compare(utilization, "<", PERSISTENT.value),
             site.keys(*QUOTA_LABELS),
         ),
         labels=QUOTA_LABELS,
@@ -124,7 +122,7 @@ def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
         summary=f"A client is throttled by its {quota_type} quota for a long time.",
         description=f"{what} of {ENTITY} have been delayed for more than 15 minutes, by {DURATION} on average: it wants more than its {quota_type} quota.",
         dashboard=Dashboard.ENTITY,
-        thresholds=(THROTTLED, PERSISTENT),
+        thresholds=(THROTTLED, PERSISTENT, STORM),
     )
 
 
@@ -133,32 +131,36 @@ _RECENT = series(recorded.ENTITY_UTILIZATION_RECENT)
 
 def near_limit(site: Site) -> Iterator[Alert]:
     """Alerts on utilization; trends are slow, and so is the evaluation."""
-    near = above(_RECENT, NEAR_LIMIT.value)
+    near = both(
+        above(_RECENT, NEAR_LIMIT.value),
+        series(recorded.ENTITY_UTILIZATION),
+        site.keys(*QUOTA_LABELS),
+    )
+    throttled_lately = call(
+        "present_over_time", series(recorded.ENTITY_THROTTLE, window="30m")
+    )
     yield Alert(
         name="KafkaQuotaNearLimit",
-        expr=both(near, series(recorded.ENTITY_UTILIZATION), site.keys(*QUOTA_LABELS)),
+        expr=but_not(near, throttled_lately, site.keys(*QUOTA_LABELS)),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.WARNING,
         scope=AlertScope.ENTITY,
         wait="15m",
-        keep="30m",
-        summary="A client uses almost all of its quota.",
-        description=f"In the last half hour {ENTITY} used {PERCENT} of its {{{{ $labels.quota_type }}}} quota on its busiest broker: its next peak will be throttled.",
+        keep="10m",
+        summary="A client that is not throttled uses almost all of its quota.",
+        description=f"In half an hour {ENTITY} used {PERCENT} of its {{{{ $labels.quota_type }}}} quota on its busiest broker and was not throttled: Kafka will throttle it there above 100%.",
         dashboard=Dashboard.ENTITY,
         thresholds=(NEAR_LIMIT,),
     )
     trend = above(series(recorded.ENTITY_UTILIZATION_PREDICTED), 1)
     here = series(recorded.ENTITY_UTILIZATION)
-    known_for_long = both(
-        here, series(recorded.ENTITY_UTILIZATION, offset="4h"), site.keys(*QUOTA_LABELS)
-    )
     rising = both(trend, above(_RECENT, PREDICTION.value), site.keys(*QUOTA_LABELS))
     not_near = but_not(
         rising, above(_RECENT, NEAR_LIMIT.value), site.keys(*QUOTA_LABELS)
     )
     yield Alert(
         name="KafkaQuotaLimitPredicted",
-        expr=both(not_near, known_for_long, site.keys(*QUOTA_LABELS)),
+        expr=both(not_near, here, site.keys(*QUOTA_LABELS)),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.INFO,
         scope=AlertScope.ENTITY,
@@ -173,16 +175,16 @@ def near_limit(site: Site) -> Iterator[Alert]:
 
 def mutations(site: Site) -> Iterator[Alert]:
     """Alerts on partition mutations (KIP-599)."""
-    tokens = aggregate(
-        "min", site.keys(*ENTITY_LABELS), select(catalog.CONTROLLER_MUTATION_TOKENS)
-    )
-    in_debt = f"({compare(tokens, '< bool', 0)})[15m:1m]"
+    tokens = select(catalog.CONTROLLER_MUTATION_TOKENS)
+    labels = site.keys(*catalog.CONTROLLER_MUTATION_TOKENS.labels)
+    # in steps of the shortest usual scrape interval: longer ones would always meet a client that repeats each minute in the same phase
+    in_debt = f"({compare(tokens, '< bool', 0)})[15m:15s]"
+    share = aggregate("avg", labels, call("avg_over_time", in_debt))
+    still_there = both(share, tokens, labels)
     yield Alert(
         name="KafkaQuotaMutationTokensExhausted",
-        expr=both(
-            above(call("avg_over_time", in_debt), TOKENS_DEBT.value),
-            tokens,
-            site.keys(*ENTITY_LABELS),
+        expr=above(
+            aggregate("max", site.keys(*ENTITY_LABELS), still_there), TOKENS_DEBT.value
         ),
         labels=("user", "client_id"),
         severity=AlertSeverity.WARNING,

@@ -7,10 +7,12 @@ from functools import partial
 
 from quotascope.metrics import catalog
 
+from .. import recorded
 from ..links import Dashboard, Site
 from ..promql import (
     above,
     aggregate,
+    average,
     both,
     but_not,
     call,
@@ -20,9 +22,10 @@ from ..promql import (
     increase,
     operation,
     select,
+    series,
 )
-from ..rule import DURATION, INTEGER, Alert, AlertScope, AlertSeverity
-from ..thresholds import DISCOVERY_FAILURES, LIMITS_AGE, SNAPSHOT_AGE
+from ..rule import DURATION, INTEGER, PERCENT, Alert, AlertScope, AlertSeverity
+from ..thresholds import DISCOVERY_FAILURES, LIMITS_AGE, SNAPSHOT_AGE, SOURCE_READS
 
 _alert = partial(Alert, scope=AlertScope.EXPORTER, dashboard=Dashboard.EXPORTER)
 
@@ -46,15 +49,28 @@ def reads(site: Site) -> Iterator[Alert]:
         summary="No quotascope exporter of a cluster can be scraped.",
         description="There are no series of quotascope: either it does not run, or Prometheus cannot reach it. Until it does, no other alert on quotas can fire.",
     )
-    down = compare(select(catalog.SOURCE_UP), "==", 0)
+    yield _alert(
+        name="KafkaQuotaRecordingRulesMissing",
+        expr=but_not(here, series(recorded.CLUSTER_THROTTLED_ENTITIES), site.keys()),
+        labels=(),
+        severity=AlertSeverity.WARNING,
+        wait="10m",
+        summary="Recording rules do not run: most alerts are silent.",
+        description="Prometheus reads an exporter, but has no series of quotascope's recording rules: both pages and most other alerts on clients, brokers and jobs cannot fire.",
+    )
+    labels = site.keys("instance", "source")
+    succeeded = average(catalog.SOURCE_UP, labels, "15m")
+    lowest = call("min_over_time", select(catalog.SOURCE_UP, window="3m"))
+    failed_lately = compare(aggregate("min", labels, lowest), "==", 0)
     yield _alert(
         name="KafkaQuotaSourceDown",
-        expr=aggregate("max", site.keys("instance", "source"), down),
+        expr=both(compare(succeeded, "<", SOURCE_READS.value), failed_lately, labels),
         labels=("instance", "source"),
         severity=AlertSeverity.WARNING,
         wait="10m",
         summary="quotascope cannot read a broker or controller.",
-        description="The exporter {{ $labels.instance }} has not been able to read {{ $labels.source }} for 10 minutes: clients that are throttled there are unknown.",
+        description=f"Of the last reads of {{{{ $labels.source }}}} by the exporter {{{{ $labels.instance }}}}, {PERCENT} succeeded: clients that are throttled there are unknown meanwhile.",
+        thresholds=(SOURCE_READS,),
     )
     old = above(
         aggregate("max", site.keys("instance"), select(catalog.LIMITS_AGE_SECONDS)),

@@ -43,7 +43,9 @@ def now(scope: Scope) -> Row:
         "Exporters that Prometheus reads. Without one every dashboard is empty.",
         "short",
         scope.by("count", scope.of(catalog.BUILD_INFO)),
-        *runbooks(scope.site, "KafkaQuotaExporterAbsent"),
+        *runbooks(
+            scope.site, "KafkaQuotaExporterAbsent", "KafkaQuotaRecordingRulesMissing"
+        ),
         steps=steps.UP,
     )
     down = stat(
@@ -181,9 +183,9 @@ def entities(scope: Scope) -> Row:
     """What became of the brokers' entities."""
     states = graph(
         "Users and client-ids, by state",
-        f"{catalog.ENTITIES.help} Entities that are not exported are missing on the other dashboards.",
+        f"{catalog.ENTITIES.help} Of several exporters, their average. Entities that are not exported are missing on the other dashboards.",
         "short",
-        _each(scope, catalog.ENTITIES, "state", legend="{{state}}"),
+        Line(scope.by("avg", scope.of(catalog.ENTITIES), "state"), "{{state}}"),
         stacked=True,
     )
     dropped = graph(

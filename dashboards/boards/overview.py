@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import above, both, but_not
+from quotascope.alerts.promql import above, both, but_not, either, highest
 from quotascope.metrics import catalog
 
 from .. import columns, steps
@@ -13,6 +13,7 @@ from ..expressions import (
     ENTITY,
     RULE,
     cause,
+    count_by_callback,
     deciding_rule,
     of_entities,
     predicted,
@@ -20,6 +21,7 @@ from ..expressions import (
     sources_down,
     steady_top,
     throttled,
+    throttled_by_callback,
     top,
     total,
     utilization,
@@ -57,10 +59,18 @@ def right_now(scope: Scope) -> Row:
     count = stat(
         scope,
         "Throttled",
-        "Users and client-ids that Kafka throttled within the last minute. The brokers' averages linger for 30 to 60 s after the last delay.",
+        "Users and client-ids that Kafka throttled within the last minute; of a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay.",
         "short",
-        scope.or_zero(scope.by("count", throttled(scope))),
-        *runbooks(scope.site, "KafkaQuotaManyClientsThrottled"),
+        scope.or_zero(
+            highest(
+                scope.keys(),
+                clients=scope.by("count", throttled(scope)),
+                callback=count_by_callback(scope),
+            )
+        ),
+        *runbooks(
+            scope.site, "KafkaQuotaManyClientsThrottled", "KafkaQuotaThrottleStorm"
+        ),
         steps=steps.ENTITIES,
     )
     muted = stat(
@@ -77,14 +87,16 @@ def right_now(scope: Scope) -> Row:
         "Longest delay",
         "Average delay of the entity that waits longest. Clients give up after their request timeout, often 30 s.",
         "s",
-        scope.or_zero(scope.by("max", throttled(scope))),
+        scope.or_zero(
+            scope.by("max", either(throttled(scope), throttled_by_callback(scope)))
+        ),
         *runbooks(scope.site, "KafkaQuotaThrottleBeyondClientTimeout"),
         steps=steps.DELAY,
     )
     near = stat(
         scope,
         f"Above {steps.NEAR:.0%} of the limit",
-        "Users and client-ids near their limit, throttled or not: their next peak is throttled.",
+        "Users and client-ids near their limit or above it at this moment, throttled or not.",
         "short",
         scope.or_zero(scope.by("count", above(utilization(scope), steps.NEAR))),
         steps=steps.ANY,
@@ -146,7 +158,7 @@ def who_is_next(scope: Scope) -> Row:
     chosen = top(_ROWS, but_not(utilization(scope), throttled(scope), on))
     closest = table(
         "Closest to the limit, not throttled yet",
-        "Share of the limit that is used on the busiest broker; each broker applies the limit separately. At 100 % Kafka begins to delay. In 3 hours: by the trend of the last six.",
+        "Share of the limit that is used on the busiest broker; each broker applies the limit separately. At 100 % Kafka begins to delay. In 3 hours: by the trend of the last six, of which at least four are needed.",
         map(
             row_key,
             (
@@ -221,6 +233,10 @@ def over_time(scope: Scope) -> Row:
         "How many were throttled, by quota.",
         "short",
         Line(scope.by("count", throttled(scope), "quota_type"), "{{quota_type}}"),
+        Line(
+            count_by_callback(scope, "quota_type"),
+            "{{quota_type}} of a custom callback",
+        ),
         stacked=True,
     )
     connections = graph(

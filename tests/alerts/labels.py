@@ -12,6 +12,8 @@ from quotascope.alerts.book import records
 
 RECORDED: Final = {record.name: record for record in records(Site())}
 CLUSTER: Final = Site().cluster_label
+OF_ALERTS: Final = "ALERTS"
+"""The series in which Prometheus keeps what fires."""
 _SETS: Final = ("and", "unless", "or")
 
 
@@ -26,8 +28,12 @@ def _of(node: Any) -> set[str]:
 
 
 def _of_selector(node: Any) -> set[str]:
+    if node.name == OF_ALERTS:
+        return {"alertname", "alertstate", "severity", "scope", CLUSTER}
     if node.name in RECORDED:
-        return labels_of(RECORDED[node.name].expr)
+        expression = RECORDED[node.name].expr
+        # one that reads its own past is of a cluster only, which the other side of its `or` shows
+        return {CLUSTER} if f"{node.name}[" in expression else labels_of(expression)
     return {*FAMILIES[node.name].labels, *OF_PROMETHEUS, CLUSTER}
 
 

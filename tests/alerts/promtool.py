@@ -141,17 +141,20 @@ def _rules() -> dict[str, dict[str, Any]]:
 RULES: Final = _rules()
 
 
-def _needed(text: str) -> set[str]:
-    """The recorded series that an expression reads, and those behind them."""
-    found = {name for name in RULES if ":" in name and name in text}
-    return found.union(*(_needed(RULES[name]["rules"][0]["expr"]) for name in found))
+def _needed(text: str, known: frozenset[str] = frozenset()) -> set[str]:
+    """The recorded series that an expression reads, and those behind them; some read their own past."""
+    found = {name for name in RULES if ":" in name and name in text} - known
+    return found.union(
+        *(_needed(RULES[name]["rules"][0]["expr"], known | found) for name in found)
+    )
 
 
 def _of_case(case: Case, rules: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The groups that a case is about: all others would only take time."""
+    """The groups that a case is about, without those that it leaves out: all others would only take time."""
     asked = [rules[case.subject]["rules"][0]["expr"]] if case.subject in rules else []
     asked += [look["expr"] for look in case.content.get("records", [])]
     needed = {case.subject}.union(*map(_needed, asked))
+    needed -= {*case.content.get("without", [])}
     return [
         {**group, "name": str(number)}
         for number, (name, group) in enumerate(rules.items())

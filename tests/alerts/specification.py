@@ -13,12 +13,13 @@ from typing import Final
 _ALERTS: Final = """
 ThrottleSpike                  critical cluster       5m  10m * 4; == 0; > 25; >= 5
 ManyClientsThrottled           critical cluster       5m  10m * 3; == 0; >= 20
-ProduceThrottled               warning  entity        15m 10m < 0.5; > 0.5
-FetchThrottled                 warning  entity        15m 10m < 0.5; > 0.5
-RequestThrottled               warning  entity        15m 10m < 0.5; > 0.5
-MutationThrottled              info     entity        15m 10m > 5
-ThrottleBeyondClientTimeout    warning  entity        3m  10m > 30
-NearLimit                      warning  entity        15m 30m > 0.9
+ThrottleStorm                  warning  cluster       15m 10m > 50
+ProduceThrottled               warning  entity        15m 10m < 0.5; > 0.5; > 50
+FetchThrottled                 warning  entity        15m 10m < 0.5; > 0.5; > 50
+RequestThrottled               warning  entity        15m 10m < 0.5; > 0.5; > 50
+MutationThrottled              info     entity        15m 10m > 5; > 50
+ThrottleBeyondClientTimeout    warning  entity        3m  10m > 30; > 50
+NearLimit                      warning  entity        15m 10m > 0.9
 LimitPredicted                 info     entity        30m 30m > 0.6; > 0.9; > 1
 MutationTokensExhausted        warning  entity        10m 10m < 0; > 0.8
 RejectionsRising               warning  cluster       10m 10m * 3; > 0.2
@@ -33,7 +34,8 @@ OneUserOwnsTraffic             info     cluster       2h  1h  > 0; > 0.8; > 1e+0
 SystemUserThrottledByDefault   warning  entity        10m 10m > 0.1
 RuleChanged                    info     configuration 1m  -   > 0
 ExporterAbsent                 warning  exporter      10m -
-SourceDown                     warning  exporter      10m -   == 0
+RecordingRulesMissing          warning  exporter      10m -
+SourceDown                     warning  exporter      10m -   < 0.75; == 0
 LimitsStale                    warning  exporter      5m  -   > 0; > 900
 UtilizationDisagrees           info     exporter      30m -   > 0
 SnapshotStale                  warning  exporter      5m  -   > 300
@@ -59,6 +61,7 @@ SPIKE_FACTOR           4          times
 SPIKE_ENTITIES         5          entities
 MANY_ENTITIES          20         entities
 MANY_ENTITIES_FACTOR   3          times
+STORM                  50         entities
 DELAY_QUEUE            20         connections
 DELAY_QUEUE_GROWTH     1.5        times
 MUTATION_THROTTLED     5          s
@@ -75,6 +78,7 @@ HEAVY_SHARE            0.2        ratio
 PROXY_SHARE            0.8        ratio
 PROXY_USERS            3          users
 SYSTEM_THROTTLED       0.1        s
+SOURCE_READS           0.75       ratio
 LIMITS_AGE             900        s
 SNAPSHOT_AGE           300        s
 DISCOVERY_FAILURES     3          failures
@@ -88,8 +92,9 @@ ManyClientsThrottled     [5m]
 ProduceThrottled         [15m]
 FetchThrottled           [15m]
 RequestThrottled         [15m]
-LimitPredicted           offset 4h
-MutationTokensExhausted  [15m:1m]
+NearLimit                [30m]
+SourceDown               [15m]; [3m]
+MutationTokensExhausted  [15m:15s]
 DelayQueueGrowing        [10m]; [10m] offset 30m
 ReplicationThrottleLeftOn [1d:15m]
 RuleChanged              [10m]
@@ -101,23 +106,31 @@ SparkRetries             [30m]
 """
 """Alert, and the times that its expression looks back by itself; the others look at now, or at recorded series."""
 WINDOWS_OF_RECORDS: Final = {
-    "entity:kafka_quota_utilization_ratio:avg30m": {"[30m]"},
-    "entity:kafka_quota_utilization_ratio:predict3h": {"[6h]"},
+    "entity:kafka_quota_utilization_ratio:avg30m": {"[30m]", "offset 25m"},
+    "entity:kafka_quota_utilization_ratio:predict3h": {"[6h]", "offset 4h"},
     "broker:kafka_quota_request_throttled_seconds:rate5m": {"[5m]"},
     "cluster:kafka_quota_throttling_errors:rate5m": {"[5m]"},
-    # the same hour a day and a week ago, and the day before the last half hour
+    # the same hour a day and a week ago, the day before the last half hour, and while an alert fires, for a week, what was usual then
     "cluster:kafka_quota_request_throttled_seconds:baseline": {
         "[1d] offset 30m",
         "[2h] offset 167h",
         "[2h] offset 23h",
+        "[1h]",
+        "offset 1w",
     },
     "cluster:kafka_quota_throttled_entities:baseline": {
         "[1d] offset 30m",
         "[2h] offset 167h",
         "[2h] offset 23h",
+        "[1h]",
+        "offset 1w",
     },
     "cluster:kafka_quota_throttling_errors:baseline": {"[1d] offset 30m"},
-    "app:spark_kafka_throttled_seconds:rate10m": {"[10m]", "offset 10m"},
+    "app:spark_kafka_throttled_seconds:rate10m": {
+        "[10m]",
+        "[1h] offset 10m",
+        "offset 10m",
+    },
 }
 """Recorded series, and the times that they look back; the others are of now."""
 SLOW: Final = {"near-limit", "replication", "trends", "baselines"}
@@ -177,9 +190,23 @@ INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     # the whole cluster suffers: not each client, broker and job is a message
     "KafkaQuotaThrottleSpike": {
         CLUSTER: _of_scope("entity", "broker", "job")
-        | {"KafkaQuotaManyClientsThrottled"}
+        | {"KafkaQuotaManyClientsThrottled", "KafkaQuotaThrottleStorm"}
     },
-    "KafkaQuotaManyClientsThrottled": {CLUSTER: _of_scope("entity", "broker", "job")},
+    "KafkaQuotaManyClientsThrottled": {
+        CLUSTER: _of_scope("entity", "broker", "job") | {"KafkaQuotaThrottleStorm"}
+    },
+    # too many to name: those that fired before go on for a while
+    "KafkaQuotaThrottleStorm": {
+        CLUSTER: frozenset(
+            {
+                "KafkaQuotaProduceThrottled",
+                "KafkaQuotaFetchThrottled",
+                "KafkaQuotaRequestThrottled",
+                "KafkaQuotaMutationThrottled",
+                "KafkaQuotaThrottleBeyondClientTimeout",
+            }
+        )
+    },
     # a throttled client is at its limit
     "KafkaQuotaProduceThrottled": {ENTITY: _NEAR},
     "KafkaQuotaFetchThrottled": {ENTITY: _NEAR},

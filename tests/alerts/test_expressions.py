@@ -16,7 +16,7 @@ from tests.alerts.expressions import (
     parsed,
     selectors,
 )
-from tests.alerts.labels import CLUSTER, RECORDED, labels_of
+from tests.alerts.labels import CLUSTER, OF_ALERTS, RECORDED, labels_of
 
 from quotascope.alerts import Site, recorded, thresholds
 from quotascope.alerts.book import alerts, records
@@ -40,6 +40,10 @@ def ids(rule: Record | Alert) -> str:
 def test_names_and_labels_exist(rule: Record | Alert) -> None:
     """Whatever is read is in the catalog or recorded, and has the labels that are asked for."""
     for selector in selectors(rule.expr):
+        if selector.name == OF_ALERTS:
+            (named,) = re.findall(r'alertname="(\w+)"', str(selector))
+            assert named in {alert.name for alert in ALERTS}
+            continue
         assert selector.name in FAMILIES or selector.name in RECORDED
         assert matched_labels(selector) <= labels_of(selector.name)
 
@@ -120,7 +124,7 @@ def test_joins_keep_clusters_apart(rule: Record | Alert) -> None:
         )
         if str(node.op) == "or" or not right:
             continue
-        if str(node.op) == "unless" and left == right:
+        if str(node.op) in {"unless", ">="} and left == right:
             continue
         assert node.modifier is not None, node
         assert node.modifier.matching is not None, node

@@ -19,11 +19,13 @@ EXPRESSIONS = {
 }
 
 
-def _families(expression: str) -> set[str]:
+def _families(expression: str, known: frozenset[str] = frozenset()) -> set[str]:
     """What an expression reads in the end, recorded series followed to where they come from."""
-    names = {str(selector.name) for selector in selectors(expression)}
+    names = {str(selector.name) for selector in selectors(expression)} - known
     found = {name for name in names if name not in RECORDED}
-    return found.union(*(_families(RECORDED[name].expr) for name in names - found))
+    return found.union(
+        *(_families(RECORDED[name].expr, known | names) for name in names - found)
+    )
 
 
 def missing() -> dict[str, tuple[str, ...]]:

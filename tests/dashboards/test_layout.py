@@ -480,7 +480,10 @@ def test_runbooks_come_after_the_other_links() -> None:
         "Runbook: KafkaQuotaNearLimit",
         "Runbook: KafkaQuotaLimitPredicted",
     ]
-    assert found["stat", "Throttled"] == ["Runbook: KafkaQuotaManyClientsThrottled"]
+    assert found["stat", "Throttled"] == [
+        "Runbook: KafkaQuotaManyClientsThrottled",
+        "Runbook: KafkaQuotaThrottleStorm",
+    ]
     assert ("stat", "Sources down") not in found
-    (link,) = panels["stat", "Throttled"]["links"]
+    link, _ = panels["stat", "Throttled"]["links"]
     assert link["url"] == "https://wiki.example.com/KafkaQuotaManyClientsThrottled"

@@ -9,7 +9,7 @@ import pytest
 from tests.dashboards.promql import expressions, names_and_labels, parsed, walk
 
 from quotascope.alerts import recorded
-from quotascope.alerts.recorded import TREND_WINDOW, WAITS_WINDOW
+from quotascope.alerts.recorded import LONGEST_GAP, TREND_WINDOW, WAITS_WINDOW
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.scope import Scope
 from quotascope.metrics.catalog import FamilyType, families, job_families
@@ -80,10 +80,13 @@ def test_rates_are_of_counters_over_the_rate_interval(every: Expressions) -> Non
     ]
     assert ranges
     for title, function, name in ranges:
-        assert function in {*COUNTER_FUNCTIONS, "last_over_time"}, title
-        assert FAMILIES[name].type is FamilyType.COUNTER, title
+        if function == "predict_linear":
+            assert FAMILIES[name].type is FamilyType.GAUGE, title
+        else:
+            assert function in {*COUNTER_FUNCTIONS, "last_over_time"}, title
+            assert FAMILIES[name].type is FamilyType.COUNTER, title
     windows = {each for _, text in every for each in re.findall(r"\[([^]]*)\]", text)}
-    others = {TREND_WINDOW, f"{TREND_WINDOW}:10m", WAITS_WINDOW}
+    others = {TREND_WINDOW, f"{TREND_WINDOW}:10m", WAITS_WINDOW, LONGEST_GAP}
     assert windows - others == {"$__rate_interval"}
 
 

@@ -1,0 +1,88 @@
+"""What panels show where the known data has no such situation: exporters that differ, a short history, a custom callback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.alerts.promtool import Case, try_case
+from tests.dashboards.test_answers import panels
+
+from quotascope.dashboards.scope import Scope
+
+PLAIN, RECORDED = panels(Scope()), panels(Scope(recorded=True))
+
+STATES = ("exporter", "timeseries Users and client-ids, by state")
+OF_CALLBACKS = {
+    f'kafka_quota_callback_throttle_time_seconds{{cluster="paris",instance="x:{exporter}",broker="{broker}",quota_type="fetch",tenant="{tenant}"}}': "2x10"
+    for exporter in (1, 2)
+    for broker, tenants in ((1, "abc"), (2, "a"))
+    for tenant in tenants
+} | {
+    'quotascope_build_info{cluster="paris",instance="x:1",version="1"}': "1x10",
+    'kafka_quota_throttle_time_seconds{cluster="paris",broker="1",quota_type="produce",user="u",client_id=""}': "1x10",
+}
+SITUATIONS: dict[str, tuple[tuple[str, str], int, dict[str, str], dict[str, float]]] = {
+    "Of two exporters with different caps, 100 entities are not 150.": (
+        STATES,
+        0,
+        {
+            'quotascope_entities{instance="x:1",state="exported"}': "100x10",
+            'quotascope_entities{instance="x:1",state="overflow"}': "0x10",
+            'quotascope_entities{instance="x:2",state="exported"}': "50x10",
+            'quotascope_entities{instance="x:2",state="overflow"}': "50x10",
+        },
+        {'{state="exported"}': 75, '{state="overflow"}': 25},
+    ),
+    "What is known for ten minutes has no trend.": (
+        ("overview", "table Closest to the limit, not throttled yet"),
+        2,
+        {
+            'kafka_quota_utilization_ratio{quota_type="fetch",broker="1",user="new",client_id=""}': "0 0.2 0.4 0.6 0.8 0.89x10"
+        },
+        {},
+    ),
+    "Three clients of a custom callback are throttled.": (
+        ("overview", "stat Throttled"),
+        0,
+        OF_CALLBACKS,
+        {'{cluster="paris"}': 3},
+    ),
+    "A client of a custom callback waits longest.": (
+        ("overview", "stat Longest delay"),
+        0,
+        OF_CALLBACKS,
+        {'{cluster="paris"}': 2},
+    ),
+    "Clients of a custom callback were throttled.": (
+        ("overview", "timeseries Throttled users and client-ids"),
+        1,
+        OF_CALLBACKS,
+        {'{cluster="paris",quota_type="fetch"}': 3},
+    ),
+}
+"""Panel, number of its query, series, and what is shown after ten minutes."""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_panel_shows_what_is_true(
+    situation: str,
+    recorded: bool,  # noqa: FBT001 - a case
+    tmp_path: Path,
+) -> None:
+    """With and without recording rules."""
+    key, query, series, shown = SITUATIONS[situation]
+    panel = (RECORDED if recorded else PLAIN)[key]
+    look: dict[str, Any] = {
+        "expr": panel["targets"][query]["expr"].replace("$cluster", ".*"),
+        "eval_time": "10m",
+        "exp_samples": [
+            {"labels": labels, "value": value} for labels, value in shown.items()
+        ],
+    }
+    content = {"case": situation, "series": series, "records": [look]}
+    said = try_case(Case(subject="records", content=content), tmp_path)
+    assert said == "", said
