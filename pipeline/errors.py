@@ -19,6 +19,7 @@ What can go wrong between a request log and a recommended quota.
         ├── UnreadableTable  its log is damaged, or of another program
         ├── UnreachableTable permission, credentials or the storage keep it from being read; nothing is damaged
         ├── OtherSchema      it has other columns than expected
+        ├── ChangedRows      another program changed rows that other tables were made of
         ├── MissingFile      one of its files is gone
         ├── DamagedFile      one of its files is not as it was committed
         ├── NotWritten       no space left, or no permission; nothing was committed
@@ -115,6 +116,21 @@ class OtherSchema(TableError):
 
     def __init__(self, table: str, differences: str) -> None:
         about = f"it has other columns than expected ({differences}); take another place for the new table"
+        super().__init__(table, about)
+
+
+class ChangedRows(TableError):
+    """
+    Another program changed or deleted some of the rows of a table: what was made of them cannot follow.
+
+    Args:
+        table: its path or URI.
+        commit: the number of the commit, and its operation.
+
+    """
+
+    def __init__(self, table: str, commit: str) -> None:
+        about = f"its commit {commit} changed rows; delete the tables that are made of it (history, seconds), and run this again"
         super().__init__(table, about)
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from quotascope.metrics import KafkaRelease
 
-from ..errors import LostCommit, UnreadableTable
+from ..errors import ChangedRows, LostCommit, UnreadableTable
 from ..request_log.mutations import LEDGER_COLUMNS, MutationLedger, ResolvedRequests
 from ..request_log.releases import keep, notes
 from ..request_log.schema import QUARANTINE, REQUESTS
@@ -274,7 +274,7 @@ class KnownTopics:
     def _new_files(self) -> Iterable[File]:
         try:
             self._version, files = self._table.added_since(self._version)
-        except UnreadableTable:  # the log does not reach back that far any more
+        except (UnreadableTable, ChangedRows):  # the log does not say what is new
             self._version, files = self._table.added_since(None)
         now = self._table.files()
         there = {file.path for file in now}

@@ -9,14 +9,23 @@ does compare: of two that started from the same version one fails (tests/pipelin
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, Self
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Field
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
-from ..errors import LostCommit, NoTable, NotWritten, TableError, UnreadableTable
+from ..errors import (
+    ChangedRows,
+    LostCommit,
+    NoTable,
+    NotWritten,
+    TableError,
+    UnreadableTable,
+)
 from .layout import File, TableLayout, reading_order
 from .storage import Storage, is_unreachable, plain, unreachable
 
@@ -24,6 +33,8 @@ _LAYOUT: Final = "quotascope.layout"
 _REMOVALS: Final = "quotascope.removals"
 _DROPPED: Final = "quotascope.dropped"
 """Its version is the first day that was kept when days were last dropped."""
+_PHYSICAL: Final = "delta.columnMapping.physicalName"
+"""What a column is called in the files."""
 _PARTITIONS: Final = [("day", pa.int32()), ("bucket", pa.int32())]
 
 
@@ -43,6 +54,10 @@ class Log:
         text = table.metadata().configuration.get(_LAYOUT)
         if text is None:
             raise UnreadableTable(storage.uri, "it is a Delta table of another program")
+        for column in table.schema().fields:
+            held = column.metadata.get(_PHYSICAL, column.name)
+            if held != column.name:
+                raise UnreadableTable(storage.uri, f"its column {column.name} was added or renamed under delta.columnMapping.mode: rename or drop it again")  # fmt: skip
         self.layout: TableLayout = TableLayout.from_json(text)
 
     @classmethod
@@ -138,10 +153,22 @@ class Log:
         return self._table.transaction_version(batch_id)
 
     def files(self) -> tuple[File, ...]:
-        """Return the files of the table, by bucket, day, and age."""
+        """
+        Return the files of the table, by bucket, day, and age.
+
+        Raises:
+            UnreadableTable: some rows are only marked as deleted.
+            MissingFile, DamagedFile, UnreachableTable: a file that another program committed without its number of rows cannot be read.
+
+        """
+        features = self._table.protocol().reader_features or ()
+        if "deletionVectors" in features and pa.table(self._table.deletion_vectors()).num_rows:  # fmt: skip
+            # they could be read, but the library cannot take such a file out of the table: a compaction would double its rows
+            name = f"delta.`{self._storage.uri}`"
+            purge = f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = false) and REORG TABLE {name} APPLY (PURGE)"
+            raise UnreadableTable(self._storage.uri, f"it has deletion vectors, which are not supported; in Spark, run {purge}")  # fmt: skip
         actions = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
-        files = (_file(action, self.layout.day_of) for action in actions)
-        return tuple(sorted(files, key=reading_order))
+        return tuple(sorted(map(self._file, actions), key=reading_order))
 
     def added_since(self, version: int) -> tuple[File, ...]:
         """
@@ -149,6 +176,7 @@ class Log:
 
         Raises:
             UnreadableTable: the log has forgotten a commit since.
+            ChangedRows: another program changed rows since.
 
         """
         later = range(version + 1, self.version + 1)
@@ -223,10 +251,27 @@ class Log:
             raise UnreadableTable(self._storage.uri, why) from error
         except OSError as error:
             raise unreachable(self._storage, f"commit {version}", error) from error
-        for line in lines:
-            added = json.loads(line).get("add")
-            if added and added["dataChange"]:
-                yield _file(_flat(added), self.layout.day_of)
+        actions = [json.loads(line) for line in lines]
+        added = [action["add"] for action in actions if "add" in action and action["add"]["dataChange"]]  # fmt: skip
+        if added and any(action.get("remove", {}).get("dataChange") for action in actions):  # fmt: skip
+            operation = next((action["commitInfo"].get("operation") for action in actions if "commitInfo" in action), None)  # fmt: skip
+            raise ChangedRows(self._storage.uri, f"{version} ({operation})")
+        yield from (self._file(_flat(each)) for each in added)
+
+    def _file(self, action: dict[str, Any]) -> File:
+        """What the log says about a file; the partitions are in it, whatever the file is called."""
+        day_of, rows = self.layout.day_of, action.get("num_records")
+        first, last = action.get(f"min.{day_of}"), action.get(f"max.{day_of}")
+        file = File(
+            path=action["path"],
+            day=int(action["partition.day"]),
+            bucket=int(action["partition.bucket"]),
+            rows=0 if rows is None else rows,
+            size=action["size_bytes"],
+            first=first,
+            last=last,
+        )
+        return file if rows is not None else replace(file, rows=self._storage.rows_of(file))  # fmt: skip
 
     def _removal(self) -> Transaction:
         return Transaction(_REMOVALS, (self.epoch_of(_REMOVALS) or 0) + 1)
@@ -262,26 +307,10 @@ def _unread(storage: Storage, error: Exception) -> TableError:
     return UnreadableTable(storage.uri, plain(error))
 
 
-def _file(action: dict[str, object], day_of: str | None) -> File:
-    def number(name: str) -> int:
-        return int(str(action[name]))
-
-    spans = day_of is not None and action.get(f"min.{day_of}") is not None
-    return File(
-        path=str(action["path"]),
-        day=number("partition.day"),
-        bucket=number("partition.bucket"),
-        rows=number("num_records"),
-        size=number("size_bytes"),
-        first=number(f"min.{day_of}") if spans else None,
-        last=number(f"max.{day_of}") if spans else None,
-    )
-
-
-def _flat(added: dict[str, Any]) -> dict[str, object]:
+def _flat(added: dict[str, Any]) -> dict[str, Any]:
     """An `add` of a log's JSON with the keys of the library's flattened actions."""
-    statistics = json.loads(added["stats"])
-    flat = {"path": added["path"], "size_bytes": added["size"], "num_records": statistics["numRecords"]}  # fmt: skip
+    statistics = json.loads(added.get("stats") or "{}")
+    flat = {"path": unquote(added["path"]), "size_bytes": added["size"], "num_records": statistics.get("numRecords")}  # fmt: skip
     for kind, values in (
         ("partition", added["partitionValues"]),
         ("min", statistics.get("minValues", {})),

@@ -25,9 +25,10 @@ from .layout import (
     from_zero,
     in_order,
     reading_order,
+    sorted_by,
 )
 from .storage import BATCH, Storage
-from .writing import Writer, new_name
+from .writing import Writer, is_ours, new_name
 
 BATCH_BYTES: Final = 32 << 20
 """Or as many bytes."""
@@ -165,12 +166,27 @@ def merged_files(
     """Yield the rows of files in their common order."""
     needed = schema.names if columns is None else [*columns]
     ordered = sorted(files, key=reading_order)
-    if len(ordered) > 1:
+    if len(ordered) > 1 or not all(is_ours(file.name) for file in ordered):
         needed = [*dict.fromkeys((*needed, *layout.order))]
     fields = [schema.field(name) for name in needed]
-    streams = [storage.batches(file, fields) for file in ordered]
+    streams = [_in_order(storage.batches(file, fields), file, layout) for file in ordered]  # fmt: skip
     for batch in merged(streams, layout.order):
         yield batch if columns is None else batch.select(list(columns))
+
+
+def _in_order(
+    batches: Iterable[pa.RecordBatch], file: File, layout: TableLayout
+) -> Iterable[pa.RecordBatch]:
+    """The rows of a file in the order of the table; what another program has written is sorted here, in memory."""
+    if is_ours(file.name) or not layout.order:
+        return batches
+    held = list(batches)
+    if not held:
+        return held
+    rows = pa.Table.from_batches(held)
+    of_one_part = np.zeros(len(rows), np.int64)
+    positions: Column = pa.array(sorted_by(rows, layout.order, of_one_part))
+    return rows.take(positions).combine_chunks().to_batches(BATCH)
 
 
 def _part(file: File) -> tuple[int, int]:

@@ -9,12 +9,14 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from errno import ENOENT
 from functools import cached_property, reduce
 from operator import and_
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +30,7 @@ FORMERLY: Final = "formerly"
 """Key of a column's metadata: the name that it has in tables of earlier releases."""
 BATCH: Final = 65_536
 """Rows that are read at once, and that a merged batch holds at least, but the last."""
+_ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 _QUERY: Final = re.compile(r"(\bhttps?://[^\s?]+)\?\S*")
@@ -115,26 +118,46 @@ class Storage:
         self, file: File, columns: "Iterable[pa.Field[Any]]"
     ) -> Iterator[pa.RecordBatch]:
         """
-        Yield the rows of a committed file with these columns, as `conformed` returns them.
+        Yield the rows of a committed file with these columns, of these types and in this order, as `conformed` returns them.
 
         Raises:
             MissingFile: it is gone.
-            DamagedFile: it has another size than was committed, or is no Parquet.
+            DamagedFile: it has another size than was committed, is no Parquet, or lacks values that no row of the table lacks.
             UnreachableTable: it could not be read, and nothing says that it is damaged.
 
         """
         wanted = pa.schema(columns)
+        with self._opened(file, wanted) as source:
+            yield from _rows(source, wanted)
+
+    def rows_of(self, file: File) -> int:
+        """Return how many rows a committed file holds, as its footer says. Raises what `batches` raises."""
+        with self._opened(file, pa.schema([])) as source:
+            return int(pq.read_metadata(source).num_rows)
+
+    @contextmanager
+    def _opened(self, file: File, columns: pa.Schema) -> Iterator[Any]:
+        filesystem, path = self._place(file.path)
         try:
-            info = self.filesystem.get_file_info(file.path)
+            info = filesystem.get_file_info(path)
             if info.type is fs.FileType.NotFound:
                 raise MissingFile(self.uri, file.path)
             if info.size != file.size:
                 about = f"it has {info.size} bytes, {file.size} were committed"
                 raise DamagedFile(self.uri, file.path, about)
-            with self.filesystem.open_input_file(file.path) as source:
-                yield from _rows(source, wanted)
+            with filesystem.open_input_file(path) as source:
+                yield source
         except (OSError, pa.ArrowException) as error:
-            raise self._trouble(file, wanted, error) from error
+            raise self._trouble(file, columns, error) from error
+
+    def _place(self, path: str) -> tuple[fs.FileSystem, str]:
+        """A file of the table, or, by its whole URI, one of the table that it is a shallow clone of."""
+        if not _ABSOLUTE.match(path):
+            return self.filesystem, path
+        folder, _, name = path.rpartition("/")
+        if folder.startswith("file:"):
+            folder = unquote(urlsplit(folder).path)
+        return Storage(folder, self.options).filesystem, name
 
     def _trouble(self, file: File, columns: pa.Schema, error: Exception) -> TableError:
         """
@@ -143,8 +166,9 @@ class Storage:
         Arrow raises OSError for broken Parquet as well, and object stores raise it without a code. So the bytes are read once more: only
         what can be read, and not be decoded, is damaged.
         """
+        filesystem, path = self._place(file.path)
         try:
-            with self.filesystem.open_input_file(file.path) as source:
+            with filesystem.open_input_file(path) as source:
                 content = source.read_buffer()
         except FileNotFoundError:
             return MissingFile(self.uri, file.path)
@@ -198,34 +222,38 @@ def _code(error: Exception) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows with the columns of a schema: of the same name, else of the one that they had formerly (`FORMERLY`), else null."""
-    columns = []
-    for column in schema:
-        held: list[Column] = [
-            batch.column(name).cast(column.type)
-            for name in names_of(column)
-            if name in batch.schema.names
-        ]
-        # a file that another program has merged may have both names
-        columns.append(
-            held[0]
-            if len(held) == 1
-            else pc.coalesce(*held, pa.nulls(len(batch), column.type))
-        )
-    return pa.record_batch(columns, schema=schema)
-
-
 def names_of(column: "pa.Field[Any]") -> list[str]:
     """Return the names that a column has in files of this release and of earlier ones."""
     former = (column.metadata or {}).get(FORMERLY.encode())
     return [column.name] if former is None else [column.name, former.decode()]
 
 
+def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """
+    Return rows with the columns of a schema: of the same name, else of the one that they had formerly (`FORMERLY`), else null.
+
+    Other programs leave it open whether a column may be null, and put columns in another order.
+
+    Raises:
+        ArrowInvalid: a column that may not be null is.
+
+    """
+    columns: list[Column] = []
+    for column in schema:
+        held = [name for name in names_of(column) if name in batch.schema.names]
+        found: list[Column] = [batch.column(name).cast(column.type) for name in held]
+        # files that were merged may have a column under both names
+        values: Column = found[0] if len(found) == 1 else pc.coalesce(*found, pa.nulls(len(batch), column.type))  # fmt: skip
+        if values.null_count and not column.nullable:
+            raise pa.ArrowInvalid(f"column {column.name} has no value in {values.null_count} rows")  # fmt: skip
+        columns.append(values)
+    return pa.record_batch(columns, schema=schema)
+
+
 def _rows(source: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - a file of Arrow
     """A row group at a time, which writers bound by bytes as well; a batch of rows of several of them is not."""
     with pq.ParquetFile(source) as opened:
-        names = [name for field in schema for name in names_of(field)]
+        names = [name for column in schema for name in names_of(column)]
         held = [name for name in names if name in opened.schema_arrow.names]
         for group in range(opened.num_row_groups):
             for batch in opened.iter_batches(BATCH, row_groups=[group], columns=held):

@@ -1,5 +1,6 @@
 """Writes rows as sorted files that no reader sees before they are committed."""
 
+import re
 import secrets
 import time
 from collections.abc import Iterable, Iterator
@@ -31,6 +32,8 @@ GROUP_BYTES: Final = 32 << 20
 """Of a row group in memory: readers hold one of each file, and a client id may have 32,767 bytes."""
 CHUNK_BYTES: Final = 64 << 20
 """Of rows that are sorted, or made into others, at once; this takes several times as much."""
+
+_NAME: Final = re.compile(r"\d{20}-[0-9a-f]{12}\.parquet")
 
 
 def bounded(
@@ -168,3 +171,8 @@ def new_name(of_age: str | None = None) -> str:
     """Return a name that no other file has, and that sorts after those made before, or as another one does."""
     stamp = f"{time.time_ns():020d}" if of_age is None else of_age.partition("-")[0]
     return f"{stamp}-{secrets.token_hex(6)}.parquet"
+
+
+def is_ours(name: str) -> bool:
+    """Whether a file name is one that `new_name` returns: its rows are in order."""
+    return _NAME.fullmatch(name) is not None
