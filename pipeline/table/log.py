@@ -27,7 +27,7 @@ from ..errors import (
     UnreadableTable,
 )
 from .layout import File, TableLayout, reading_order
-from .storage import Storage, is_unreachable, plain, unreachable
+from .storage import Storage, is_elsewhere, is_unreachable, plain, unreachable
 
 _LAYOUT: Final = "quotascope.layout"
 _REMOVALS: Final = "quotascope.removals"
@@ -210,7 +210,7 @@ class Log:
             NotWritten: as in `add`.
 
         """
-        removed = [_removed(file, rows_stay=bool(new)) for file in old]
+        removed = [self._removed(file, rows_stay=bool(new)) for file in old]
         added = [self._added(file, new=False) for file in new]
         self._commit([*removed, *added], [self._removal()])
 
@@ -225,7 +225,7 @@ class Log:
         """
         before = self.first_kept_day
         first = first_kept_day if before is None else max(before, first_kept_day)
-        removed = [_removed(file, rows_stay=False) for file in old]
+        removed = [self._removed(file, rows_stay=False) for file in old]
         self._commit([*removed], [self._removal(), Transaction(_DROPPED, first)])
 
     def clean(self, older_than_hours: int) -> list[str]:
@@ -299,6 +299,13 @@ class Log:
             file.path, file.size, _values(file), _now_ms(), new, statistics
         )
 
+    def _removed(self, file: File, *, rows_stay: bool) -> RemoveAction:
+        if is_elsewhere(
+            file.path
+        ):  # the library would write the URI in another way, and the rows would stay
+            raise NotWritten(self._storage.uri, "it is a shallow clone, and lists files of another table: in Spark, run OPTIMIZE, DELETE or a deep clone")  # fmt: skip
+        return RemoveAction(file.path, not rows_stay, _now_ms(), file.size, _values(file))  # fmt: skip
+
 
 def _unread(storage: Storage, error: Exception) -> TableError:
     """What it means that a log cannot be read."""
@@ -318,10 +325,6 @@ def _flat(added: dict[str, Any]) -> dict[str, Any]:
     ):
         flat |= {f"{kind}.{name}": value for name, value in values.items()}
     return flat
-
-
-def _removed(file: File, *, rows_stay: bool) -> RemoveAction:
-    return RemoveAction(file.path, not rows_stay, _now_ms(), file.size, _values(file))
 
 
 def _values(file: File) -> dict[str, str | None]:

@@ -110,7 +110,8 @@ class Storage:
         source = of or self
         if self.is_local and source.is_local:
             made = Path(self.uri, file.path)
-            places = (made, *(Path(source.uri, each.path) for each in sources))
+            found = (source._place(each.path) for each in sources)  # noqa: SLF001 - of the same class
+            places = (made, *(Path(place.uri, path) for place, path in found))
             modes = (place.stat().st_mode for place in places)
             made.chmod(stat.S_IMODE(reduce(and_, modes)))
 
@@ -137,27 +138,26 @@ class Storage:
 
     @contextmanager
     def _opened(self, file: File, columns: pa.Schema) -> Iterator[Any]:
-        filesystem, path = self._place(file.path)
+        place, path = self._place(file.path)
         try:
-            info = filesystem.get_file_info(path)
+            info = place.filesystem.get_file_info(path)
             if info.type is fs.FileType.NotFound:
                 raise MissingFile(self.uri, file.path)
             if info.size != file.size:
                 about = f"it has {info.size} bytes, {file.size} were committed"
                 raise DamagedFile(self.uri, file.path, about)
-            with filesystem.open_input_file(path) as source:
+            with place.filesystem.open_input_file(path) as source:
                 yield source
         except (OSError, pa.ArrowException) as error:
             raise self._trouble(file, columns, error) from error
 
-    def _place(self, path: str) -> tuple[fs.FileSystem, str]:
-        """A file of the table, or, by its whole URI, one of the table that it is a shallow clone of."""
-        if not _ABSOLUTE.match(path):
-            return self.filesystem, path
-        folder, _, name = path.rpartition("/")
-        if folder.startswith("file:"):
-            folder = unquote(urlsplit(folder).path)
-        return Storage(folder, self.options).filesystem, name
+    def _place(self, path: str) -> tuple["Storage", str]:
+        """Where a file of the table lies: here, or in the folder of its URI, as in a shallow clone."""
+        if not is_elsewhere(path):
+            return self, path
+        local = unquote(urlsplit(path).path) if path.startswith("file:") else path
+        folder, _, name = local.rpartition("/")
+        return Storage(folder, self.options), name
 
     def _trouble(self, file: File, columns: pa.Schema, error: Exception) -> TableError:
         """
@@ -166,9 +166,9 @@ class Storage:
         Arrow raises OSError for broken Parquet as well, and object stores raise it without a code. So the bytes are read once more: only
         what can be read, and not be decoded, is damaged.
         """
-        filesystem, path = self._place(file.path)
+        place, path = self._place(file.path)
         try:
-            with filesystem.open_input_file(path) as source:
+            with place.filesystem.open_input_file(path) as source:
                 content = source.read_buffer()
         except FileNotFoundError:
             return MissingFile(self.uri, file.path)
@@ -181,6 +181,11 @@ class Storage:
         except (OSError, pa.ArrowException) as damage:
             return DamagedFile(self.uri, file.path, plain(damage))
         return unreachable(self, f"its file {file.path}", error)
+
+
+def is_elsewhere(path: str) -> bool:
+    """Whether a path of a log is the URI of a file of another table, as in a shallow clone."""
+    return _ABSOLUTE.match(path) is not None
 
 
 def plain(error: Exception) -> str:

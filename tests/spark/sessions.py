@@ -1,5 +1,7 @@
 """Starts Spark so that it is quick, quiet and on loopback only."""
 
+import os
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +14,8 @@ LOCAL = "local[2,4]"
 """Two cores, and four attempts at each task, as on a cluster."""
 CLUSTER = "local-cluster[1,2,1024]"
 """One executor in a process of its own, with two cores and a GiB."""
+OURS = "ours"
+"""The session that the commands make, on LOCAL; it takes its configuration as spark-submit would."""
 QUIET = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -50,14 +54,28 @@ def start(
 
     if master.startswith("sc://"):  # the server has its configuration
         return SparkSession.builder.remote(master).getOrCreate()
-    builder = SparkSession.builder.master(master).appName("tests")
     own = {
         "spark.executor.extraJavaOptions": f"-Djava.io.tmpdir={folder}",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
-    for key, value in {**QUIET, **own, **(conf or {})}.items():
+    every = {**QUIET, **own, **(conf or {})}
+    if master == OURS:
+        given = {"spark.master": LOCAL, **every}
+        confs = [f"--conf {shlex.quote(f'{key}={value}')}" for key, value in given.items()]  # fmt: skip
+        os.environ["PYSPARK_SUBMIT_ARGS"] = " ".join([*confs, "pyspark-shell"])
+        return ours()
+    builder = SparkSession.builder.master(master).appName("tests")
+    for key, value in every.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def ours() -> "SparkSession":
+    """The session that the commands make; nothing says which Python the workers run."""
+    from quotascope.pipeline.spark.session import session  # noqa: PLC0415 - brings Spark in
+
+    os.environ.pop("PYSPARK_PYTHON", None)
+    return session()
 
 
 def end(session: "SparkSession") -> None:

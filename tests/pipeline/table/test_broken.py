@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
 
@@ -40,6 +42,35 @@ def table(tmp_path: Path) -> Table:
 
 def _files(table: Table) -> list[Path]:
     return sorted(Path(table.storage.uri).glob("day=*/**/*.parquet"))
+
+
+def _committed_by_another_program(table: Table, held: pa.Table) -> None:
+    """A file of another name, at another place, with other columns or another order than the table's."""
+    path = Path(table.storage.uri, "part-0.parquet")
+    pq.write_table(held, path, row_group_size=300)
+    file = File(path=path.name, day=3, bucket=0, rows=len(held), size=path.stat().st_size)  # fmt: skip
+    table.commit("another", [file])
+
+
+def test_rows_of_another_program(table: Table) -> None:
+    """They come in the table's order, with its columns and types; a column that may be null may be missing."""
+    own = pa.Table.from_batches(table.batches(table.buckets()[0]))
+    kinds: list[tuple[str, pa.DataType]] = [("timestamp", pa.int32()), ("user", pa.large_string()), ("amount", pa.int64())]  # fmt: skip
+    late = own.set_column(2, "timestamp", pc.add(own["timestamp"], 1)).select(["timestamp", "user", "amount"])  # fmt: skip
+    _committed_by_another_program(table, late.sort_by("amount").cast(pa.schema(kinds)))
+    found = pa.Table.from_batches(table.batches(table.buckets()[0]))
+    assert found.schema == SCHEMA
+    assert amounts(found) == sorted(2 * amounts(own))
+    keys = [(row["user"], row["client_id"] or "", row["timestamp"]) for row in found.to_pylist()]  # fmt: skip
+    assert keys == sorted(keys)
+
+
+@pytest.mark.parametrize("held", [batch(1).drop_columns("user"), batch(1).set_column(0, "user", pa.nulls(1_000, pa.string()))])  # fmt: skip
+def test_rows_of_another_program_without_values(table: Table, held: pa.Table) -> None:
+    """A column that is never null has to be there."""
+    _committed_by_another_program(table, held)
+    with pytest.raises(DamagedFile, match=r"its file part-0.parquet is damaged: column user has no value in \d+ rows"):  # fmt: skip
+        table.read()
 
 
 def test_a_killed_writer_leaves_what_it_committed(tmp_path: Path) -> None:

@@ -1,0 +1,68 @@
+"""What a Spark with Delta Lake does to a table; each runs in the driver's process."""
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from quotascope.pipeline.spark.session import session
+
+PARTITIONS = "int(timestamp div 86400000) AS day", "int(crc32(user) % {}) AS bucket"
+"""Of a row, as docs/history.md has them."""
+
+
+def append(spark: SparkSession, table: str, rows: list[Any], buckets: int) -> None:
+    """Append rows in an order of Spark's, with the columns in another order than the table's, and no statistics."""
+    schema = spark.read.format("delta").load(table).drop("day", "bucket").schema
+    lines = spark.sparkContext.parallelize([json.dumps(row) for row in rows], 1)
+    day, bucket = PARTITIONS
+    frame = spark.read.schema(schema).json(lines).selectExpr("*", day, bucket.format(buckets))  # fmt: skip
+    backwards = frame.select(*reversed(frame.columns)).orderBy("completed", ascending=False)  # fmt: skip
+    spark.conf.set("spark.databricks.delta.stats.collect", "false")
+    try:
+        backwards.write.format("delta").mode("append").save(table)
+    finally:
+        spark.conf.unset("spark.databricks.delta.stats.collect")
+
+
+def sql(spark: SparkSession, table: str, *statements: str) -> list[Any]:
+    """The rows of the last statement; `$TABLE` is the table in that folder."""
+    here = f"delta.`{table}`"
+    found = [spark.sql(each.replace("$TABLE", here)).collect() for each in statements][
+        -1
+    ]
+    rows: list[Any] = json.loads(json.dumps([row.asDict() for row in found], default=str))  # fmt: skip
+    return rows
+
+
+def count(spark: SparkSession, table: str) -> int:
+    """How many rows Spark finds."""
+    return spark.read.format("delta").load(table).count()
+
+
+def z_order(spark: SparkSession, table: str, column: str) -> None:
+    """What `DeltaTable.optimize` of the wheel delta-spark calls."""
+    jvm: Any = spark._jvm
+    gateway: Any = spark.sparkContext._gateway
+    columns = gateway.new_array(jvm.java.lang.String, 1)
+    columns[0] = column
+    found = jvm.io.delta.tables.DeltaTable.forPath(spark._jsparkSession, table)
+    found.optimize().executeZOrderBy(columns)
+
+
+def tasks(spark: SparkSession) -> int:
+    """How many tasks were begun so far."""
+    context: Any = spark.sparkContext._jsc
+    return int(context.sc().taskScheduler().newTaskId())
+
+
+def made(spark: SparkSession) -> list[Any]:
+    """What the driver and a worker run, and whether the session is taken again."""
+
+    def run(_: Iterable[int]) -> Iterable[str]:
+        yield sys.executable
+
+    workers = spark.sparkContext.parallelize([0], 1).mapPartitions(run).collect()
+    return [sys.executable, *workers, session() is spark]

@@ -1,0 +1,208 @@
+"""
+Tables of ours that a Spark with Delta Lake has written to, by the real jar: our commands read them as if they had written them alone.
+
+One driver does all of it, in the session that the commands make.
+"""
+
+import datetime as dt
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.pipeline.recommend.rows import history, mutated, produced
+from tests.spark import sessions
+from tests.spark.connector.provision import jars
+from tests.spark.delta import jobs
+from tests.spark.process import SparkProcess, spark_process
+from tests.spark.versions import CONNECTOR
+
+from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.pipeline.candidates import Candidate
+from quotascope.pipeline.errors import ChangedRows, NotWritten, UnreadableTable
+from quotascope.pipeline.history import History
+from quotascope.pipeline.recommend.policy import Policy
+from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.runs.recommend import advise
+from quotascope.pipeline.runs.whatif import what_if
+from quotascope.pipeline.table import Table
+from quotascope.quotas import QuotaSet
+
+pytestmark = pytest.mark.real
+
+BUCKETS = 4
+HOSTILE = "a/../../b\n\u202e'\"<x>"
+FIRST = [
+    *(produced(at, 20_000, user=user) for user in ("alice", "bob", HOSTILE) for at in range(0, 20_000, 500)),
+    *(mutated(at, 9, user="alice") for at in range(1, 20_000, 4_000)),
+]  # fmt: skip
+LATER = [
+    *(produced(at, 30_000, user=user, throttle_ms=7) for user in ("alice", "zoë") for at in range(250, 20_000, 900)),
+    *(produced(90_000_000 + at, 5_000, user="bob", client_id="app2") for at in range(0, 9_000, 700)),
+]  # fmt: skip
+"""Between the others, of an entity that is new, and of another day."""
+CONF = {
+    "spark.jars": ",".join(map(str, jars())),
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+}
+"""As docs/history.md has it, but for the last."""
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkProcess]:
+    """The session of our commands, in which Delta's jar is."""
+    folder = tmp_path_factory.mktemp("delta")
+    with spark_process(folder, version=CONNECTOR, master=sessions.OURS, conf=CONF) as process:  # fmt: skip
+        yield process
+
+
+def _made(folder: Path, rows: list[Any]) -> str:
+    """What an ingest has made."""
+    opened = History.create(str(folder), buckets=BUCKETS)
+    opened.detail.append("by hand", history(rows))
+    _follow(opened)
+    return str(folder)
+
+
+def _follow(opened: History) -> int:
+    """Let the sums follow, as each ingest does; return how many there are more."""
+    _, seconds = opened.followers(opened.detail)
+    return seconds.follow()
+
+
+@pytest.fixture
+def usage(tmp_path: Path) -> str:
+    """A folder's name may be of any kind."""
+    return _made(tmp_path / "usage of ü", FIRST)
+
+
+def _answers(folder: str) -> list[Any]:
+    """What the commands say about a folder."""
+    tight = {"producer_byte_rate": 20_000.0, "controller_mutation_rate": 1.0}
+    tried = [Candidate(name="tight", quotas=QuotaSet({QuotaEntity(DEFAULT): tight}))]
+    seen = [what_if(folder, tried, mode).summary for mode in Mode]
+    assert seen[0].candidates[0].hit
+    advice = advise(folder, Policy(share=0.05, short_log=True))
+    return [replace(advice, source=""), *(replace(each, source="") for each in seen)]
+
+
+def _rows(table: Table) -> list[Any]:
+    return sorted(table.read().to_pylist(), key=repr)
+
+
+def _sorted(rows: list[Any]) -> list[Any]:
+    return sorted(history(rows).to_pylist(), key=repr)
+
+
+def test_the_session_of_the_commands(driver: SparkProcess, usage: str) -> None:
+    """Workers run the driver's Python though nothing says so, and a small table's log and folders take few tasks."""
+    ours, worker, taken = driver.call(jobs.made)
+    assert worker == ours
+    assert taken
+    table, before = f"{usage}/history", driver.call(jobs.tasks)
+    assert driver.call(jobs.count, table) == len(FIRST)
+    driver.call(jobs.sql, table, "VACUUM $TABLE RETAIN 0 HOURS")
+    assert driver.call(jobs.tasks) - before < 100
+
+
+def test_written_by_spark(driver: SparkProcess, usage: str, tmp_path: Path) -> None:
+    """What Spark appends, merges, sorts otherwise or cleans is replayed as if it were ours, and is ours to compact."""
+    expected = _answers(_made(tmp_path / "alone", [*FIRST, *LATER]))
+    opened, table = History.open(usage), f"{usage}/history"
+
+    def is_whole() -> bool:
+        assert _rows(opened.detail) == _sorted([*FIRST, *LATER])
+        return sum(file.rows for file in opened.detail.files()) == len(FIRST + LATER)
+
+    driver.call(jobs.append, table, LATER, BUCKETS)
+    assert is_whole()
+    assert _follow(opened) > 0
+    assert _answers(usage) == expected
+    for rewrite in (
+        lambda: driver.call(jobs.z_order, table, "timestamp"),
+        lambda: driver.call(jobs.sql, table, "VACUUM $TABLE RETAIN 0 HOURS"),
+        opened.detail.compact,
+        lambda: driver.call(jobs.sql, table, "OPTIMIZE $TABLE"),
+    ):
+        rewrite()
+        assert is_whole()
+        assert _follow(opened) == 0
+        assert _answers(usage) == expected
+    assert driver.call(jobs.count, table) == len(FIRST + LATER)
+
+
+def test_changed_by_spark(driver: SparkProcess, usage: str) -> None:
+    """Rows that a MERGE adds are taken over; where rows changed, what was made of them has to be made again."""
+    opened = History.open(usage)
+    merge = "MERGE INTO $TABLE AS t USING more AS s ON t.user = s.user AND t.timestamp = s.timestamp AND t.connection = s.connection WHEN"
+
+    def spark(*statements: str) -> None:
+        driver.call(jobs.sql, opened.detail.storage.uri, *statements)
+
+    spark(
+        "CREATE OR REPLACE TEMP VIEW more AS SELECT * EXCEPT (connection), bigint(77) AS connection FROM $TABLE WHERE user = 'bob' AND connection = 1",
+        f"{merge} NOT MATCHED THEN INSERT *",
+    )
+    assert _follow(opened) > 0
+    spark(f"{merge} MATCHED THEN UPDATE SET produce_bytes = 1")
+    changed = [row["produce_bytes"] for row in _rows(opened.detail) if row["connection"] == 77]  # fmt: skip
+    assert changed == [1] * 40
+    with pytest.raises(ChangedRows, match=r"its commit \d+ \(MERGE\) changed rows; delete the tables that are made of it"):  # fmt: skip
+        _follow(opened)
+    shutil.rmtree(opened.seconds.storage.uri)
+    again = History.create(usage)
+    assert _follow(again) > 0
+    sums = again.seconds.read(["user", "requests", "amount"]).to_pylist()
+    of_bob = [row for row in sums if row["user"] == "bob"]
+    assert sum(row["requests"] for row in of_bob) == 80
+    assert sum(row["amount"] for row in of_bob) == 40 * 20_001
+
+
+def test_clone(driver: SparkProcess, usage: str, tmp_path: Path) -> None:
+    """A shallow clone names the files of the other table by their URIs: they are read, and only Spark can take them out."""
+    clone = f"{tmp_path}/a clone"
+    for table in ("history", "seconds"):
+        made = f"CREATE TABLE delta.`{clone}/{table}` SHALLOW CLONE $TABLE"
+        driver.call(jobs.sql, f"{usage}/{table}", made)
+    expected = _answers(usage)
+    assert _answers(clone) == expected
+    driver.call(jobs.append, f"{clone}/history", LATER, BUCKETS)
+    detail = History.open(clone).detail
+    for removal in (detail.compact, lambda: detail.drop_before(dt.date(2030, 1, 1))):
+        with pytest.raises(NotWritten, match="it is a shallow clone"):
+            removal()
+    driver.call(jobs.sql, f"{clone}/history", "OPTIMIZE $TABLE")
+    assert _rows(detail) == _sorted([*FIRST, *LATER])
+    assert _answers(usage) == expected
+
+
+def test_refused(driver: SparkProcess, usage: str) -> None:
+    """What cannot be read right is named, with what to do in Spark, and can be read afterwards."""
+    table = f"{usage}/history"
+
+    def spark(*statements: str) -> None:
+        driver.call(jobs.sql, table, *statements)
+
+    spark(
+        "ALTER TABLE $TABLE SET TBLPROPERTIES ('delta.enableDeletionVectors' = true)",
+        "DELETE FROM $TABLE WHERE user = 'alice' AND api_key = 19",
+    )
+    with pytest.raises(UnreadableTable, match="it has deletion vectors") as raised:
+        _answers(usage)
+    (advice,) = re.findall(r"(ALTER TABLE .*) and (REORG TABLE .*)", str(raised.value))
+    spark(*advice)
+    left = [row for row in FIRST if row["api_key"] != 19]
+    assert _rows(Table.open(table)) == _sorted(left)
+    spark(
+        "ALTER TABLE $TABLE SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+        "ALTER TABLE $TABLE RENAME COLUMN refused TO denied",
+    )
+    with pytest.raises(UnreadableTable, match="its column denied was added or renamed"):
+        Table.open(table)
+    spark("ALTER TABLE $TABLE RENAME COLUMN denied TO refused")
+    assert _rows(Table.open(table)) == _sorted(left)
