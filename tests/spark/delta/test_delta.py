@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +174,7 @@ def test_clone(driver: SparkProcess, usage: str, tmp_path: Path) -> None:
     assert _answers(clone) == expected
     driver.call(jobs.append, f"{clone}/history", LATER, BUCKETS)
     detail = History.open(clone).detail
-    for removal in (detail.compact, lambda: detail.drop_before(dt.date(2030, 1, 1))):
+    for removal in (detail.compact, partial(detail.drop_before, dt.date(2030, 1, 1))):
         with pytest.raises(NotWritten, match="it is a shallow clone"):
             removal()
     driver.call(jobs.sql, f"{clone}/history", "OPTIMIZE $TABLE")
