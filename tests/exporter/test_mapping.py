@@ -1,16 +1,6 @@
 """Which attribute means what, and in which unit."""
 
-import json
-
 import pytest
-from tests.exporter.recorded import (
-    CAPTURES,
-    COMBINED_RULES,
-    PAIR_LIMITS,
-    TIERED_LIMITS,
-    joined,
-    limits,
-)
 
 from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.mapping import (
@@ -202,48 +192,3 @@ def test_an_agent_with_our_rules_shows_base_units() -> None:
         assert name.divisor == PARTS.get(unit, 1.0), name.attribute.name
         if unit == "ms":
             assert "_seconds" in name.family.name
-
-
-def test_numbers_of_a_real_node_are_shown_in_base_units() -> None:
-    """As its answer has them: 9604 ms, 0.0666 % of a thread, 91 kB/s, half a mutation per second."""
-    shown = joined(["combined/throttled.jolokia2.json"], limits(COMBINED_RULES))
-    usages = {
-        (each.entity.quota_type, each.entity.user, each.entity.client_id): each
-        for each in shown.entities
-    }
-    produced = usages[QuotaType.PRODUCE, "alice", "app1"]
-    assert produced.usage == pytest.approx(91_241.757)
-    assert produced.entity.limit == 50_000
-    assert produced.throttle_time_seconds == pytest.approx(9.604)
-    requested = usages[QuotaType.REQUEST, "bob", ""]
-    assert requested.usage == pytest.approx(0.000_665_571_8)
-    assert requested.entity.limit == 10
-    assert requested.throttle_time_seconds == pytest.approx(8.915)
-    mutated = usages[QuotaType.CONTROLLER_MUTATION, "bob", ""]
-    assert (mutated.usage, mutated.tokens) == pytest.approx((0.780_868_7, -0.984))
-    (node,) = shown.nodes
-    assert node.exempt_request_threads == pytest.approx(0.023_421_492)
-    assert node.delay_queue_size[QuotaType.PRODUCE] == 6
-    recorded = json.loads((CAPTURES / "combined/throttled.jolokia2.json").read_text())
-    pattern = "kafka.network:type=RequestMetrics,name=ThrottleTimeMs"
-    told = recorded[f"{pattern},*"]["value"][f"{pattern},request=Produce"]
-    assert told["Mean"] > 0
-    assert node.request_throttled_seconds["Produce"] == pytest.approx(
-        told["Mean"] * told["Count"] / 1000, abs=0.001
-    )
-
-
-def test_numbers_of_other_quotas_are_shown_in_base_units() -> None:
-    """Of connections, replication and remote storage: 891.8 ms, 358 kB/s, 2806.5 ms."""
-    (pair,) = joined(["pair/throttled.1.jolokia2.json"], PAIR_LIMITS).nodes
-    listener = pair.connections.listeners["TLS"]
-    assert listener.rate == pytest.approx(2.473_778)
-    assert listener.throttle_time_seconds == pytest.approx(0.8918)
-    assert pair.connections.ip_throttle_time_seconds["TLS"] == pytest.approx(0.062)
-    assert pair.replication["leader"].rate == pytest.approx(357_723.0087)
-    (tiered,) = joined(["tiered/throttled.jolokia2.json"], TIERED_LIMITS).nodes
-    copied, fetched = tiered.remote_storage["copy"], tiered.remote_storage["fetch"]
-    assert copied.rate == pytest.approx(222_100.622)
-    assert copied.throttle_time_seconds == pytest.approx(2.8065)
-    assert fetched.rate == pytest.approx(995_913.3466)
-    assert fetched.throttle_time_seconds == pytest.approx(8.999)

@@ -81,6 +81,9 @@ def test_units_are_base_units(combined_throttled: Snapshot) -> None:
     assert carol.utilization == pytest.approx(1.1149, abs=1e-4)
     alice = find(combined_throttled, PRODUCE, "alice", "app1")
     assert (alice.usage, alice.throttle_time_seconds) == (91241.75723810394, 9.604)
+    assert alice.entity.limit == 50_000
+    bob = find(combined_throttled, MUTATION, "bob")
+    assert bob.usage == pytest.approx(0.780_868_7)
 
 
 def test_the_unthrottled_have_zero_and_no_cause(combined_throttled: Snapshot) -> None:
