@@ -104,8 +104,8 @@ class LimitsRefresh:
     def _succeeded(self, limits: Limits) -> None:
         before = self.limits
         if before is None or self.health.error is not None:
-            rules = sum(map(len, limits.rules.values()))
-            log.info("limits can be read", rules=rules)
+            count = sum(map(len, limits.rules.values()))
+            log.info("limits can be read", rules=count)
         missing_before = before.missing if before else {}
         for what in limits.missing.keys() - missing_before.keys():
             log.warning("cannot be read", what=what, error=limits.missing[what])
@@ -117,7 +117,12 @@ class LimitsRefresh:
                 log.info(
                     "limit changed", quota_key=key, entity=entity, old=old, new=new
                 )
-            limits = _with_unchanged(before, limits)
+            # the old objects where nothing changed, so that results derived from them stay valid
+            rules = {
+                kind: before.rules[kind] if before.rules.get(kind) == table else table
+                for kind, table in limits.rules.items()
+            }
+            limits = replace(limits, rules=rules)
         self.limits = limits
         self.health = replace(
             self.health,
@@ -160,12 +165,3 @@ def _differences(
         before, after = old.get(entity), new.get(entity)
         if before != after:
             yield key, f"{prefix}{entity}", before, after
-
-
-def _with_unchanged(old: Limits, new: Limits) -> Limits:
-    """The new limits with the old objects wherever nothing changed, so that results derived from them stay valid."""
-    rules = {
-        kind: old.rules[kind] if old.rules.get(kind) == table else table
-        for kind, table in new.rules.items()
-    }
-    return replace(new, rules=rules)
