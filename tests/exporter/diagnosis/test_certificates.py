@@ -81,7 +81,12 @@ async def test_servers_and_files_are_looked_at(
         config = Config.model_validate(
             {
                 "sources": [
-                    {"url": f"https://127.0.0.1:{port}", "tls": tls, "basic_auth": auth}
+                    {
+                        "url": f"https://127.0.0.1:{port}",
+                        "tls": tls,
+                        "basic_auth": auth,
+                    },
+                    {"url": f"http://127.0.0.1:{port}", "name": "plain"},
                 ],
                 "kafka": {
                     "bootstrap_servers": [f"localhost:{port}", "127.0.0.1:1"],

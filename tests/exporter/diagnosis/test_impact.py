@@ -86,12 +86,16 @@ def test_a_pair_that_gets_its_own_rule_is_begins_an_empty_window() -> None:
 
 
 def test_a_sum_is_listed_once() -> None:
-    """As the user, not again as each of the user's clients."""
+    """As the user, not again as each of the user's clients; other users are listed as well."""
     known = usage(QuotaType.REQUEST, client_id="app", usage=0.1)
-    found = impacts(
-        produce({ALICE: 1000.0}), produce({ALICE: 10.0}), [usage(usage=1.0), known]
+    measured = [usage(usage=2.0), known, usage(user="bob", usage=1.0)]
+    old, new = (
+        produce({ALICE: limit, QuotaEntity("bob"): limit}) for limit in (1000.0, 10.0)
     )
-    assert names(found) == [("alice", "", 1000.0, 10.0, False)]
+    assert names(impacts(old, new, measured)) == [
+        ("alice", "", 1000.0, 10.0, False),
+        ("bob", "", 1000.0, 10.0, False),
+    ]
 
 
 def test_the_first_rule_of_a_type_affects_who_is_known_from_others() -> None:
