@@ -1,9 +1,13 @@
-"""Makes rows part of the tables: looks up which are new, fills in what other lines show of their topics, and commits them."""
+"""
+One way in: lines become rows of the tables, each once, whoever brings them together.
 
-from collections import Counter
+`Ingest.stage` writes the new ones of rows that came together, in this process or on a worker of Spark; `Ingest.add` commits what was staged.
+"""
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,16 +15,17 @@ import pyarrow.compute as pc
 
 from quotascope.metrics import KafkaRelease
 
-from ..errors import ChangedRows, LostCommit, UnreadableTable
+from ..errors import ChangedRows, UnreadableTable
 from ..request_log.mutations import LEDGER_COLUMNS, MutationLedger, ResolvedRequests
-from ..request_log.releases import keep, notes
-from ..request_log.schema import QUARANTINE, REQUESTS
-from ..table import NO_NOTES, File, Table, Turn, retried
+from ..request_log.parsing import Parsed
+from ..request_log.releases import keep, last_named, notes
+from ..request_log.schema import REQUESTS
+from ..table import File, Table, retried
 from ..table.layout import DAY_MS, partitions_of
 from .options import IngestReport, IngestTables
 
 RUNS: Final = "quotascope.ingest"
-"""The id under which the commits of all runs are counted, so that of two at once one fails and looks again what is there."""
+"""The id under which all commits are counted, so that of two runs at once one fails and looks again what is there."""
 REMEMBERED: Final = 4_000_000
 """Identities that are held in memory between lookups; another row takes some 24 bytes."""
 
@@ -29,144 +34,138 @@ REMEMBERED: Final = 4_000_000
 class Staged:
     """What became of some lines, before it is part of the tables."""
 
-    lines: int = 0
+    report: IngestReport = field(default_factory=IngestReport)
+    """Of these lines, without what is added."""
     requests: list[File] = field(default_factory=list)
     """Files of new requests."""
     quarantine: list[File] = field(default_factory=list)
     """Files of new unreadable lines."""
     unresolved: pa.Table = field(default_factory=REQUESTS.empty_table)
-    """Requests that may be there already, and that may name topics."""
-    unreadable: pa.Table = field(default_factory=QUARANTINE.empty_table)
-    """Lines that may be in the quarantine already."""
-    duplicates: int = 0
-    quarantined_before: int = 0
-    forwarded: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
+    """New requests that name topics, if what they mutate may depend on lines that others stage."""
     named: dict[KafkaRelease, int] = field(default_factory=dict)
     """When each release was named last."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitId:
-    """What a commit is known by."""
-
-    name: str
-    epoch: int
-    repeated: bool = False
-    """Whether the same batch may come again, as after a stream's restart; else an epoch that is taken is another run's."""
-    turn: Turn | None = None
-    """Of all runs, which a batch with a name of its own takes as well."""
+    def add(self, other: "Staged") -> None:
+        """Add what became of other lines."""
+        self.report.add(other.report)
+        self.requests += other.requests
+        self.quarantine += other.quarantine
+        self.unresolved = pa.concat_tables([self.unresolved, other.unresolved])
+        keep(self.named, other.named)
 
 
-def next_run(table: Table) -> CommitId:
-    """The next commit of runs; to be called before looking up what the table holds."""
-    turn = _next_turn(table)
-    return CommitId(name=turn.of, epoch=turn.epoch)
+class Batch(NamedTuple):
+    """Lines that a stream brings again when it was interrupted."""
+
+    stream: str
+    number: int
 
 
-def repeated(table: Table, name: str, epoch: int) -> CommitId:
-    """A commit that may come again under its own name, and takes its turn among the runs; to be called as `next_run` is."""
-    return CommitId(name=name, epoch=epoch, repeated=True, turn=_next_turn(table))
-
-
-def _next_turn(table: Table) -> Turn:
-    last = table.last_epoch(RUNS)
-    return Turn(RUNS, 0 if last is None else last + 1)
-
-
-class Committer:
+class Ingest:
     """
-    Commits batches one after the other, and remembers what they show of topics.
+    Adds lines to tables, and remembers what they hold and show of topics from one batch to the next.
 
     Args:
-        tables: where they go.
-        ledger: with the topics' partitions before the first line; it learns the rest from the table.
+        tables: where lines go.
+        snapshot: partitions by topic before the first line; more is learned from the table.
 
     """
 
-    def __init__(self, tables: IngestTables, ledger: MutationLedger) -> None:
-        self._tables = tables
-        self._topics = KnownTopics(tables.requests, ledger)
+    def __init__(
+        self,
+        tables: IngestTables,
+        snapshot: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        self.tables = tables
+        self._topics = KnownTopics(tables.requests, MutationLedger(snapshot))
         self._requests = Seen(tables.requests, "timestamp")
         self._quarantine = Seen(tables.quarantine, None)
-        self._kept = 0
-        """Requests that an attempt added before it lost the commit of its quarantine."""
 
     def add(
-        self,
-        stage: Callable[[], Sequence[Staged]],
-        commit_of: Callable[[Table], CommitId] = next_run,
+        self, stage: Callable[[], Staged], batch: Batch | None = None
     ) -> IngestReport:
         """
         Stage and commit, the requests before the quarantine; again while another run adds rows first, which may be the same.
 
         Args:
-            stage: returns what became of all lines; what it writes itself are rows that the tables do not hold now.
-            commit_of: what the commit to a table is known by.
+            stage: calls `stage` with the lines, here or on workers, each time it is tried.
+            batch: which one of a stream this is. What was committed of it is found in the tables; all of it, and it is not staged.
 
         Raises:
             LostCommit: other runs committed first each time (`retried`); what was added stays, and is not added twice.
-            TableError: a table could not be written; nothing was added to it.
+            TableError: a table could not be read or written; nothing was added to it.
 
         """
+        kept = 0
 
         def attempt() -> IngestReport:
-            requests, quarantine = map(commit_of, self._tables)
-            return self.commit(stage(), requests, quarantine)
+            nonlocal kept
+            if batch and all(table.holds(*batch) for table in self.tables):
+                return IngestReport()
+            runs = [table.last_epoch(RUNS) for table in self.tables]
+            staged = stage()
+            report, unresolved = staged.report, _once(staged.unresolved)
+            self._stage_resolved(unresolved, staged)
+            # what an attempt added before it lost the commit of its quarantine is found as duplicates now
+            report.duplicates += len(staged.unresolved) - len(unresolved) - kept
+            marks = {batch.stream: batch.number} if batch else {}
+            kept += _commit(
+                self.tables.requests,
+                staged.requests,
+                runs[0],
+                notes(staged.named) | marks,
+            )
+            report.quarantined = _commit(
+                self.tables.quarantine, staged.quarantine, runs[1], marks
+            )
+            report.kept = kept
+            return report
 
-        self._kept = 0
         return retried(attempt)
 
-    def commit(
-        self, parts: Sequence[Staged], requests: CommitId, quarantine: CommitId
-    ) -> IngestReport:
-        """Look up, resolve and commit; raises `LostCommit` when another run was quicker."""
-        report = IngestReport(
-            read=sum(part.lines for part in parts),
-            duplicates=sum(part.duplicates for part in parts),
-            quarantined_before=sum(part.quarantined_before for part in parts),
-            forwarded=sum(part.forwarded for part in parts),
-        )
-        found = pa.concat_tables([part.unresolved for part in parts] or [REQUESTS.empty_table()])  # fmt: skip
-        new = self._requests.fresh(found)
-        resolved = self._topics.resolve(new)
-        report.forwarded += resolved.forwarded
-        # requests of an attempt that then lost the commit of its quarantine are found as duplicates now
-        report.duplicates += len(found) - len(new) - self._kept
-        files = [file for part in parts for file in part.requests]
-        files += self._tables.requests.stage(resolved.requests)
-        named: dict[KafkaRelease, int] = {}
-        for part in parts:
-            keep(named, part.named)
-        self._kept += _added(self._tables.requests, files, requests, notes(named))
+    def stage(self, pieces: Iterable[Parsed], *, of_many: bool = False) -> Staged:
+        """
+        Write the rows that are new, a piece after the other; no reader sees them before `add` commits them.
 
-        unreadable = pa.concat_tables([part.unreadable for part in parts] or [QUARANTINE.empty_table()])  # fmt: skip
-        refused = self._quarantine.fresh(unreadable)
-        report.quarantined_before += len(unreadable) - len(refused)
-        reasons: list[Any] = refused["reason"].to_pylist()
-        report.reasons.update(reasons)
-        for part in parts:
-            report.reasons.update(part.reasons)
-        files = [file for part in parts for file in part.quarantine]
-        files += self._tables.quarantine.stage(refused)
-        report.quarantined = _added(self._tables.quarantine, files, quarantine)
-        report.kept, self._kept = self._kept, 0
-        return report
+        Args:
+            pieces: what is held in memory at once; lines of another call must not be the same unless these are committed.
+            of_many: whether others stage at the same time, so that requests that name topics are left to `add`.
+
+        """
+        staged = Staged()
+        report = staged.report
+        for piece in pieces:
+            keep(staged.named, last_named(piece.requests["timestamp"], piece.levels))
+            report.read += len(piece.requests) + len(piece.quarantine) + piece.again
+            fresh = self._requests.fresh(piece.requests, staged.requests)
+            report.duplicates += len(piece.requests) - len(fresh)
+            if of_many:
+                names_topics = pc.is_valid(fresh["topics"])
+                staged.unresolved = pa.concat_tables([staged.unresolved, fresh.filter(names_topics)])  # fmt: skip
+                fresh = fresh.filter(pc.invert(names_topics))
+            self._stage_resolved(fresh, staged)
+            refused = self._quarantine.fresh(piece.quarantine, staged.quarantine)
+            report.quarantined_before += len(piece.quarantine) + piece.again - len(refused)  # fmt: skip
+            reasons: list[Any] = refused["reason"].to_pylist()
+            report.reasons.update(reasons)
+            staged.quarantine += self.tables.quarantine.stage(refused)
+        return staged
+
+    def _stage_resolved(self, fresh: pa.Table, staged: Staged) -> None:
+        resolved = self._topics.resolve(fresh)
+        staged.report.forwarded += resolved.forwarded
+        staged.requests += self.tables.requests.stage(resolved.requests)
 
 
-def _added(
-    table: Table,
-    files: Sequence[File],
-    commit: CommitId,
-    notes: Mapping[str, int] = NO_NOTES,
+def _commit(
+    table: Table, files: Sequence[File], last: int | None, kept: Mapping[str, int]
 ) -> int:
-    """Commit staged files; return how many rows were added."""
+    """Add the rows of staged files as the run after the last one; return how many."""
     if not files:
         return 0
-    added = table.commit(commit.name, files, commit.epoch, commit.turn, notes)
-    if added < sum(file.rows for file in files) and not commit.repeated:
-        raise LostCommit(table.storage.uri, "another run added rows")
-    return added
+    return table.advance(
+        RUNS, files, after=last, epoch=0 if last is None else last + 1, notes=kept
+    )
 
 
 class Seen:
@@ -187,16 +186,15 @@ class Seen:
         self._time = time
         self._loaded: dict[str, pa.Table] = {}
 
-    def fresh(self, rows: pa.Table) -> pa.Table:
-        """Rows that the table does not hold, each once, in their order; none of days that were dropped."""
+    def fresh(self, rows: pa.Table, staged: Sequence[File] = ()) -> pa.Table:
+        """Rows that neither the table nor staged files hold, each once, in their order; none of days that were dropped."""
         rows = _once(rows)
         if not len(rows):
             return rows
-        files = self._overlapping(rows)
-        first = None if self._time is None else self._table.first_kept_day
-        if (
-            self._time and first is not None
-        ):  # after the files: days that are dropped in between are still seen
+        files = self._overlapping(rows, [*self._table.files(), *staged])
+        # after the files: days that are dropped in between are still seen
+        first = self._table.first_kept_day
+        if self._time and first is not None:
             old = pc.less(rows[self._time], pa.scalar(first * DAY_MS, pa.int64()))
             rows = rows.filter(pc.invert(old))
         known = [self._identities(file) for file in files]
@@ -205,10 +203,9 @@ class Seen:
         there = pc.is_in(rows["identity"], pa.chunked_array(known, pa.binary()))
         return rows.filter(pc.invert(there))
 
-    def _overlapping(self, rows: pa.Table) -> list[File]:
-        files = self._table.files()
+    def _overlapping(self, rows: pa.Table, files: list[File]) -> list[File]:
         if self._time is None:
-            return list(files)
+            return files
         layout = self._table.layout
         partitions = set(np.unique(partitions_of(rows, layout)).tolist())
         span: Any = pc.min_max(rows[self._time]).as_py()

@@ -1,26 +1,34 @@
-"""One process that reads logs into tables, a chunk of lines after the other; each chunk is one commit."""
+"""
+Logs that this process reads: lines of files, whatever these are compressed by, a chunk at a time; each chunk is one commit.
 
+A line of any length takes no more memory than the longest that is read.
+"""
+
+import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeAlias
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from quotascope.metrics import KafkaRelease
-
 from ..errors import UnreadableLog
-from ..request_log.mutations import MutationLedger
-from ..request_log.parsing import Parsed, parse_lines
-from ..request_log.releases import keep, last_named
+from ..request_log.parsing import LONGEST, Parsed, parse_lines
 from ..request_log.schema import QUARANTINE, REQUESTS
-from .committing import Committer, Staged
-from .files import log_files, size_of
-from .lines import lines_of
+from .committing import Ingest
+from .files import STANDARD_INPUT, log_files, size_of
 from .options import IngestOptions, IngestReport, IngestTables
 
 CHUNK: Final = 250_000
 """Rows that are held in memory and committed at once, if they have no more than `CHUNK_BYTES`."""
 CHUNK_BYTES: Final = 96 << 20
 """Of these rows; what is done with them takes several times as much. A row of a usual log has some 300 bytes, one with long names 100 kB."""
+BLOCK: Final = 4 << 20
+"""Bytes that are read at once."""
+COMPRESSED_BLOCK: Final = 64 << 10
+"""As above, of compressed files: their content may be a thousand times as large."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with bytes done and bytes in all, of the files as they lie on disk; 0 in all when these are unknown."""
@@ -51,11 +59,10 @@ def ingest(
     """
     options = options or IngestOptions()
     found = log_files(paths, options.names, follow_links=options.follow_links)
-    committer = Committer(IngestTables.create(into), MutationLedger(options.topics()))
+    adding = Ingest(IngestTables.create(into), options.topics())
     report = IngestReport(left_out=found.left_out)
     for chunk in _chunks(found.files, options, progress, report.broken):
-        # an attempt that lost its commit looks up the same lines again
-        report.add(committer.add([chunk].copy))
+        report.add(adding.add(partial(adding.stage, [chunk])))
     return report
 
 
@@ -64,11 +71,12 @@ def _chunks(
     options: IngestOptions,
     progress: Progress,
     broken: dict[str, str],
-) -> Iterator[Staged]:
+) -> Iterator[Parsed]:
     """Parse the lines of files, a chunk at a time; of a file that breaks off the lines before that, and why in `broken`."""
     sizes = [size_of(file) for file in files]
     done, total = 0, sum(sizes)
-    chunk = _Chunk()
+    held: list[Parsed] = []
+    rows = weight = again = 0
     junk: set[bytes] = set()
     for file, size in zip(files, sizes, strict=True):
         progress(done, total)
@@ -79,44 +87,161 @@ def _chunks(
         source, number = options.source(file), 1
         try:
             for lines in lines_of(file, note):
-                numbers = range(number, number + len(lines))
-                chunk.add(parse_lines(lines, numbers, source, junk), len(lines))
+                parsed = parse_lines(
+                    lines, range(number, number + len(lines)), source, junk
+                )
                 number += len(lines)
-                if chunk.rows >= CHUNK or chunk.bytes >= CHUNK_BYTES:
-                    yield chunk.taken()
+                again += parsed.again
+                if len(parsed.requests) or len(parsed.quarantine):
+                    held.append(parsed)
+                rows += len(parsed.requests) + len(parsed.quarantine)
+                weight += parsed.requests.nbytes + parsed.quarantine.nbytes
+                if rows >= CHUNK or weight >= CHUNK_BYTES:
+                    yield _joined(held, again)
+                    held, rows, weight, again = [], 0, 0, 0
         except UnreadableLog as error:
             broken[file] = error.why
         done += size
-    yield chunk.taken()
+    yield _joined(held, again)
     progress(total, total)
 
 
-class _Chunk:
-    """Lines that were parsed but not committed."""
+def _joined(held: Sequence[Parsed], again: int) -> Parsed:
+    return Parsed(
+        requests=pa.concat_tables([REQUESTS.empty_table(), *(each.requests for each in held)]),
+        quarantine=pa.concat_tables([QUARANTINE.empty_table(), *(each.quarantine for each in held)]),
+        levels=pa.chunked_array([each.levels for each in held], pa.int32()),
+        again=again,
+    )  # fmt: skip
 
-    def __init__(self) -> None:
-        self.rows = self.bytes = 0
-        self._staged = Staged()
-        self._parsed: list[Parsed] = []
-        self._named: dict[KafkaRelease, int] = {}
-        """When each release was named last, by all lines so far."""
 
-    def add(self, parsed: Parsed, lines: int) -> None:
-        self._staged.lines += lines
-        self._staged.quarantined_before += parsed.again
-        keep(self._named, last_named(parsed.requests["timestamp"], parsed.levels))
-        for table in (parsed.requests, parsed.quarantine):
-            self.rows += table.num_rows
-            self.bytes += table.nbytes
-        if parsed.requests.num_rows or parsed.quarantine.num_rows:
-            self._parsed.append(parsed)
+def lines_of(
+    file: str, at: Callable[[int], None] = lambda _bytes: None
+) -> Iterator[list[bytes]]:
+    """
+    The lines of a file or of standard input, without their line feeds.
 
-    def taken(self) -> Staged:
-        """What was added, to be committed; begins the next chunk."""
-        staged, parsed = self._staged, self._parsed
-        staged.named = dict(self._named)
-        staged.unresolved = pa.concat_tables([REQUESTS.empty_table(), *(each.requests for each in parsed)])  # fmt: skip
-        staged.unreadable = pa.concat_tables([QUARANTINE.empty_table(), *(each.quarantine for each in parsed)])  # fmt: skip
-        self.rows = self.bytes = 0
-        self._staged, self._parsed = Staged(), []
-        return staged
+    One that is longer than `LONGEST` is cut to one byte more than that. `at` is called with the bytes of the file, as it lies on disk, of
+    which the lines were read. Raises `UnreadableLog`, after all lines that could be read, when the file cannot be opened or its
+    compression breaks off.
+    """
+    rest, skipping = b"", False
+    try:
+        with _opened(file, at) as blocks:
+            for block in blocks:
+                first, *more = block.split(b"\n")
+                if not skipping:
+                    rest += first[: LONGEST + 1 - len(rest)]
+                skipping = not more and len(rest) > LONGEST
+                if more:
+                    yield [rest, *more[:-1]]
+                    rest = more[-1]
+    except (OSError, Broken) as error:
+        if rest:
+            yield [rest]
+        broken = isinstance(error, Broken)
+        why = f"the compressed file is damaged or ends too early ({error})" if broken else str(error)  # fmt: skip
+        raise UnreadableLog(file, why) from error
+    if rest:
+        yield [rest]
+
+
+@contextmanager
+def _opened(file: str, at: Callable[[int], None]) -> Iterator[Iterator[bytes]]:
+    """The content of a file of any compression, a block at a time."""
+    if file == STANDARD_INPUT:
+        yield _decompressed(sys.stdin.buffer)
+        return
+    with Path(file).open("rb") as raw:
+
+        def noted() -> Iterator[bytes]:
+            for block in _decompressed(raw):
+                yield block
+                at(raw.tell())
+
+        yield noted()
+
+
+def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
+    beginning = raw.peek(4)[:4]
+    for magic, blocks in _MAGIC.items():
+        if beginning.startswith(magic):
+            return blocks(raw, COMPRESSED_BLOCK)
+    return iter(partial(raw.read, BLOCK), b"")
+
+
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_PIECE: Final = 4096
+"""Bytes that are taken of zstd at once: a break loses a few lines at most."""
+
+
+class Broken(Exception):
+    """A compressed file is damaged or ends too early; private to this module."""
+
+
+def gzip_blocks(raw: Any, size: int) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
+    """
+    The content of all members of a gzip file, at most `size` bytes at once.
+
+    Raises `Broken` after everything that was decoded before the break; what is no gzip after a member breaks the file, zeros do not.
+    """
+    member, data, begun = zlib.decompressobj(_GZIP), raw.read(size), False
+    while data:
+        begun = True
+        yield from _decoded(member, data, size)
+        if member.eof:
+            rest = _without_padding(member.unused_data, raw, size)
+            member, data, begun = zlib.decompressobj(_GZIP), rest, False
+        else:
+            data = member.unconsumed_tail or raw.read(size)
+    if begun:
+        yield member.flush()
+        if not member.eof:
+            raise Broken("truncated gzip")
+
+
+def zstd_blocks(raw: Any, size: int) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
+    """As `gzip_blocks`, but what was decoded of the last 4 KiB before the break may be lost."""
+    held: list[bytes] = []
+    try:
+        stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+        while piece := stream.read(min(_PIECE, size)):
+            held.append(piece)
+            if len(held) * _PIECE >= size:
+                yield b"".join(held)
+                held.clear()
+    except (OSError, pa.ArrowException) as error:
+        yield b"".join(held)
+        raise Broken(str(error)) from error
+    yield b"".join(held)
+
+
+def _decoded(member: Any, data: bytes, size: int) -> Iterator[bytes]:  # noqa: ANN401 - has no public type
+    before = member.copy()
+    try:
+        yield member.decompress(data, size)
+    except zlib.error as error:
+        yield b"".join(_byte_by_byte(before, data))
+        raise Broken(str(error)) from error
+
+
+def _byte_by_byte(member: Any, data: bytes) -> Iterator[bytes]:  # noqa: ANN401 - as above
+    """What comes before the error, which zlib throws away when it is given all of it at once."""
+    for place in range(len(data)):
+        try:
+            yield member.decompress(data[place : place + 1])
+        except zlib.error:
+            return
+
+
+def _without_padding(data: bytes, raw: Any, size: int) -> bytes:  # noqa: ANN401 - a buffered reader
+    """What follows a member: tapes and some appenders fill up with zeros."""
+    while not (rest := data.lstrip(b"\0")):
+        data = raw.read(size)
+        if not data:
+            return b""
+    return bytes(rest)
+
+
+_MAGIC: Final = {b"\x1f\x8b": gzip_blocks, b"\x28\xb5\x2f\xfd": zstd_blocks}
+"""How a file is decompressed, by its first bytes."""

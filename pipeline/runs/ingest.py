@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ..history.store import BUCKETS, History
 from ..ingest import IngestOptions, IngestReport, IngestTables, ingest
+from ..ingest.committing import Batch, Ingest
 from ..ingest.files import as_private_as, log_files, path_here, size_of
 from ..replay import Progress
 from ..table.table import run_here
 from .engine import MOST_LOCAL_BYTES, Engine, chosen, run_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 def ingest_logs(
@@ -70,7 +76,9 @@ def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
     done: Callable[[int, IngestReport], None],
 ) -> None:
     """
-    Read logs from a Kafka topic, each message a line, into the folder's tables of requests and its history, by a stream of Spark.
+    Read logs from a Kafka topic, each message a line, by a stream of Spark: each batch into the folder's tables, and then into its history.
+
+    A batch that was interrupted anywhere comes again: what it had committed is found in the tables, and the history takes over each commit once.
 
     Args:
         source: options of Spark's Kafka source.
@@ -86,8 +94,17 @@ def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
         PipelineError: something cannot be read or written; what was committed before stays, and another run continues from there.
 
     """
-    run_of(Engine.SPARK)
-    from ..spark.session import session  # noqa: PLC0415 - brings Spark in
-    from ..spark.stream import stream  # noqa: PLC0415 - as above
+    run = run_of(Engine.SPARK)
+    from ..spark.ingest import staged_lines, stream  # noqa: PLC0415 - brings Spark in
+    from ..spark.session import session  # noqa: PLC0415 - as above
 
-    stream(session(), source, into, checkpoint, options=options, buckets=buckets, every=every, done=done)  # fmt: skip
+    adding = Ingest(IngestTables.create(into), options.topics())
+    history = History.create(into, buckets)
+
+    def add(lines: DataFrame, batch: Batch) -> None:
+        stage = partial(staged_lines, lines, adding.tables, options)
+        report = adding.add(stage, batch)
+        history.update(adding.tables.requests, run)
+        done(batch.number, report)
+
+    stream(session(), source, checkpoint, add, every)

@@ -1,23 +1,37 @@
-"""Request logs into tables on Spark: what one process does, for paths of any size that Spark can read."""
+"""
+Request logs on Spark: lines of files, or of a Kafka topic as they come.
 
-from collections.abc import Sequence
+Rows cross into Python twice, once as lines and once as requests; between the two Spark brings those of one part together, because only they
+can be the same line. Workers write them, and the driver commits.
+"""
+
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import SparkFailed, UnreadableLog
+import pyarrow as pa
+
+from ..errors import PipelineError, SparkFailed, UnreadableLog
 from ..ingest import IngestOptions, IngestReport, IngestTables
-from ..ingest.committing import Committer, Staged
+from ..ingest.committing import Batch, Ingest, Staged
 from ..ingest.files import LINK_OUT, log_files, path_here
-from ..request_log.mutations import MutationLedger
-from .lines import lines_of_files, staged_lines
+from .arrow import collected, ddl, error_of, map_in_arrow
+from .lines import LINES, ROWS, parsed, staged
+from .run import answer_of, raised
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+_ANSWER: Final = "answer binary"
+_ROWS_AT_ONCE: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_MOST_AT_ONCE: Final = 2_000
 _NO_ZSTD: Final = "native zStandard library"
 _DAMAGED: Final = ("FAILED_READ_FILE", "EOFException", "ZipException", "Unexpected end of input", "incorrect data check", _NO_ZSTD)  # fmt: skip
 """In Spark's errors about files that it cannot read to their end."""
+_NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it by spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{} (docs/spark-connector.md names versions)"
 
 
 def ingest(
@@ -45,9 +59,141 @@ def ingest(
     """
     options = options or IngestOptions()
     _check_links(spark, paths, options)
-    tables = IngestTables.create(into)
-    committer = Committer(tables, MutationLedger(options.topics()))
-    return committer.add(partial(_staged, spark, list(paths), tables, options))
+    adding = Ingest(IngestTables.create(into), options.topics())
+    with _files_that_break_off(paths):
+        lines = lines_of_files(spark, list(paths), options.names)
+        return adding.add(partial(staged_lines, lines, adding.tables, options))
+
+
+def stream(
+    spark: "SparkSession",
+    source: Mapping[str, str],
+    checkpoint: str,
+    add: Callable[["DataFrame", Batch], None],
+    every: str | None = None,
+) -> None:
+    """
+    Give the lines of a topic to `add` as they come, until the query ends or an exception, such as a keyboard interrupt, stops it.
+
+    A batch that was interrupted comes again with the same lines and number after a restart.
+
+    Args:
+        spark: the session, with Kafka's connector; not of Spark Connect, where a batch does not know its query.
+        source: options of Spark's source: `kafka.bootstrap.servers`, `subscribe`, `kafka.security.protocol`, … `format` is `kafka` unless given.
+        checkpoint: folder of the query's own state; two queries must not share it.
+        add: called with the lines of each batch.
+        every: how often a batch begins, such as `1 minute`; None reads what there is, and ends.
+
+    Raises:
+        PipelineError: what `add` raised; a query that is started again continues with the same batch.
+        SparkFailed: there is no connector, the topic cannot be read, or Spark gave up for another reason.
+
+    """
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 - comes with Spark
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - as late as can be
+
+    failed: list[PipelineError] = []
+
+    def add_batch(lines: "DataFrame", number: int) -> None:
+        context = lines.sparkSession.sparkContext
+        query = context.getLocalProperty(
+            "sql.streaming.queryId"
+        )  # kept with the checkpoint
+        try:
+            add(lines, Batch(f"stream {query}", number))
+        except PipelineError as error:
+            failed.append(error)  # through the JVM only its text would come
+            raise
+
+    messages = spark.readStream.format("kafka").option("startingOffsets", "earliest")
+    try:
+        lines = lines_of_topic(messages.options(**source).load())
+        writer: Any = lines.writeStream.foreachBatch(add_batch).option("checkpointLocation", checkpoint)  # fmt: skip
+        trigger = {"processingTime": every} if every else {"availableNow": True}
+        query = writer.trigger(**trigger).start()
+        try:
+            query.awaitTermination()
+        finally:
+            with suppress(Exception):  # of a JVM that is gone
+                query.stop()
+    except (PySparkException, Py4JError) as error:
+        if failed:
+            raise failed[0] from error
+        if "data source: kafka" in str(error):
+            raise SparkFailed(_NO_CONNECTOR.format(spark.version)) from error
+        raise error_of(str(error)) from error
+
+
+def lines_of_files(
+    spark: "SparkSession", paths: list[str], names: str = "*"
+) -> "DataFrame":
+    """
+    The lines of files that Spark can read, as `LINES`.
+
+    Only line feeds end a line. A compressed file is one task's work; zstd needs Spark 4.1 or Hadoop's native library.
+    """
+    files = spark.read.format("text").option("lineSep", "\n")
+    found = files.option("recursiveFileLookup", "true").option("pathGlobFilter", names)
+    return found.load(paths).selectExpr(
+        "CAST(value AS BINARY) AS line",
+        "_metadata.file_path AS file",
+        "_metadata.file_block_start AS start",
+        "CAST(NULL AS BIGINT) AS number",
+    )
+
+
+def lines_of_topic(messages: "DataFrame") -> "DataFrame":
+    """The messages of Kafka's source, each a line, as `LINES`: topic and partition for a file, the offset for the line's number."""
+    return messages.selectExpr(
+        "value AS line",
+        "concat(topic, '-', partition) AS file",
+        "CAST(NULL AS BIGINT) AS start",
+        "offset AS number",
+    )
+
+
+def staged_lines(
+    lines: "DataFrame", tables: IngestTables, options: IngestOptions
+) -> Staged:
+    """
+    Read lines in `LINES`, and write those that are new; nothing is part of the tables before `Ingest.add` commits it.
+
+    Raises:
+        PipelineError: what a worker raised.
+        SparkFailed: Spark could not read the lines, or not finish.
+
+    """
+    rows = map_in_arrow(lines.select(*LINES.names), partial(parsed, options), ddl(ROWS))
+    # one part after the other, so that a worker need not hold all that a task gets; each in the order of its logs
+    together = rows.repartition("part").sortWithinPartitions("part", "line")
+    parts = map_in_arrow(together, partial(_answered, tables), _ANSWER)
+    with _small_batches(lines.sparkSession):
+        answers = [pickle.loads(row.answer) for row in collected(parts)]  # noqa: S301 - of our own workers
+    whole = Staged()
+    for answer in answers:
+        whole.add(raised(answer))
+    return whole
+
+
+def _answered(
+    tables: IngestTables, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    answer = answer_of(partial(staged, tables, batches))
+    yield pa.RecordBatch.from_pydict({"answer": [answer]})
+
+
+@contextmanager
+def _small_batches(spark: "SparkSession") -> Iterator[None]:
+    """Bound what crosses into Python at once also where Spark counts rows only (before 4.1): a row may have 100 kB."""
+    before = spark.conf.get(_ROWS_AT_ONCE) or "0"
+    if 0 < int(before) <= _MOST_AT_ONCE:
+        yield
+        return
+    spark.conf.set(_ROWS_AT_ONCE, str(_MOST_AT_ONCE))
+    try:
+        yield
+    finally:
+        spark.conf.set(_ROWS_AT_ONCE, before)
 
 
 def _check_links(
@@ -67,17 +213,12 @@ def _check_links(
             raise UnreadableLog(path, why)
 
 
-def _staged(
-    spark: "SparkSession",
-    paths: list[str],
-    tables: IngestTables,
-    options: IngestOptions,
-) -> list[Staged]:
+@contextmanager
+def _files_that_break_off(paths: Sequence[str]) -> Iterator[None]:
     from pyspark.errors import AnalysisException  # noqa: PLC0415 - as late as can be
 
     try:
-        lines = lines_of_files(spark, paths, options.names)
-        return staged_lines(lines, tables, options)
+        yield
     except AnalysisException as error:
         raise UnreadableLog(", ".join(paths), _first_line(error)) from error
     except SparkFailed as error:

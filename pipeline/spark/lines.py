@@ -1,97 +1,126 @@
 """
-Lines of request logs as a frame, and what becomes of them: read where they are, brought together by part, written by the workers.
+What Spark's workers do with lines: read them where they come, and write what is new of rows that were brought together by part.
 
-Rows cross into Python twice, once as lines and once as requests; between the two they are shuffled, because only rows of one part can be
-the same line.
+Rows cross from the one to the other in `ROWS`. Those of different parts cannot be the same line.
 """
 
-import pickle
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any, Final
+from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..ingest import IngestOptions, IngestTables
-from ..ingest.committing import Staged
-from ..ingest.parts import LINES, ROWS, parsed, staged
-from .arrow import collected, ddl, map_in_arrow
-from .run import answer_of, raised
+from ..ingest.committing import Ingest, Staged
+from ..ingest.options import BUCKETS
+from ..request_log.parsing import Parsed, parse
+from ..request_log.schema import QUARANTINE, REQUESTS
+from ..table.layout import buckets_of
+from ..table.writing import bounded, gathered
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+_LINE_COLUMNS: Final[list[Any]] = [
+    pa.field("line", pa.binary()),
+    pa.field("file", pa.string()),
+    pa.field("start", pa.int64()),
+    pa.field("number", pa.int64()),
+]
+LINES: Final = pa.schema(_LINE_COLUMNS)
+"""Lines in their order: text, file, the byte at which the piece of the file begins (null: unknown), and the line's number, if known."""
+PART: Final = pa.field("part", pa.int64())
+AGAIN: Final = pa.field("again", pa.int64())
+"""How many lines more a row stands for: texts that cannot be read and that come again have one row."""
+LEVEL: Final = pa.field("level", pa.int32())
+"""The newest `metadata.version` that an answer names; null for nearly all."""
+ROWS: Final = pa.schema([*REQUESTS, *(column for column in QUARANTINE if column.name not in REQUESTS.names), PART, AGAIN, LEVEL])  # fmt: skip
+"""Requests and quarantined lines in one; the latter have a reason."""
+SLICE_MS: Final = 600_000
+"""The requests of a bucket in so much time are one part: what one worker has to hold in memory."""
+PIECE: Final = 200_000
+"""Rows that a worker holds and writes at once, if they have no more than `PIECE_BYTES`."""
+PIECE_BYTES: Final = 64 << 20
+"""Of these rows; what is done with them takes several times as much."""
+READ: Final = 1 << 16
+"""Lines that are read at once, if they have no more than `READ_BYTES`."""
+READ_BYTES: Final = 8 << 20
+"""Of these lines."""
 
-_ANSWER: Final = "answer binary"
-_BATCH: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_BATCH_ROWS: Final = 2_000
+
+def parsed(
+    options: IngestOptions, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Turn lines in `LINES` into `ROWS`."""
+    counts: dict[str, int] = {}
+    for batch in batches:
+        for piece in _pieces(batch):
+            for few in bounded(piece, READ, READ_BYTES):
+                file = few.column("file")[0].as_py()
+                numbers = few.column("number")
+                if few.column("start")[0].as_py() == 0:  # from the file's first line on
+                    first = counts.get(file, 0) + 1
+                    counts[file] = first + few.num_rows - 1
+                    numbers = pa.array(np.arange(first, first + few.num_rows))
+                if file.startswith(
+                    "file:/"
+                ):  # of this machine: its path, as one process names it
+                    file = "/" + unquote(file.removeprefix("file:").lstrip("/"))
+                found = parse(few.column("line"), numbers, options.source(file))
+                yield from _packed(found).to_batches()
 
 
-def lines_of_files(
-    spark: "SparkSession", paths: list[str], names: str = "*"
-) -> "DataFrame":
+def staged(tables: IngestTables, batches: Iterable[pa.RecordBatch]) -> Staged:
     """
-    The lines of files that Spark can read, as `LINES`.
+    Write the rows of parts that are new, in the memory of some rows and of the identities beside them.
 
-    Only line feeds end a line. A compressed file is one task's work; zstd needs Spark 4.1 or Hadoop's native library.
-    """
-    files = spark.read.format("text").option("lineSep", "\n")
-    found = files.option("recursiveFileLookup", "true").option("pathGlobFilter", names)
-    return found.load(paths).selectExpr(
-        "CAST(value AS BINARY) AS line",
-        "_metadata.file_path AS file",
-        "_metadata.file_block_start AS start",
-        "CAST(NULL AS BIGINT) AS number",
-    )
-
-
-def lines_of_topic(messages: "DataFrame") -> "DataFrame":
-    """The messages of Kafka's source, each a line, as `LINES`: topic and partition for a file, the offset for the line's number."""
-    return messages.selectExpr(
-        "value AS line",
-        "concat(topic, '-', partition) AS file",
-        "CAST(NULL AS BIGINT) AS start",
-        "offset AS number",
-    )
-
-
-def staged_lines(
-    lines: "DataFrame", tables: IngestTables, options: IngestOptions
-) -> list[Staged]:
-    """
-    Read lines in `LINES`, and write those that are new; nothing is part of the tables before `Committer.commit`.
+    Args:
+        tables: where they go.
+        batches: of `ROWS`; the rows of a part come together.
 
     Raises:
-        TableError: a worker could not read or write the tables.
-        SparkFailed: Spark could not read the lines, or not finish.
+        TableError: the tables could not be read or written.
 
     """
-    ordered = lines.select(*LINES.names)
-    rows = map_in_arrow(ordered, partial(parsed, options), ddl(ROWS))
-    # one part after the other, so that a worker need not hold all that a task gets; each in the order of its logs
-    together = rows.repartition("part").sortWithinPartitions("part", "line")
-    parts = map_in_arrow(together, partial(_staged, tables), _ANSWER)
-    with _small_batches(lines.sparkSession):
-        answers = [pickle.loads(row.answer) for row in collected(parts)]  # noqa: S301 - of our own workers
-    return [raised(answer) for answer in answers]
+    held = gathered(batches, PIECE, PIECE_BYTES)
+    pieces = (_unpacked(pa.Table.from_batches(rows, ROWS)) for rows in held)
+    return Ingest(tables).stage(pieces, of_many=True)
 
 
-@contextmanager
-def _small_batches(spark: "SparkSession") -> Iterator[None]:
-    """Bound what crosses into Python at once also where Spark counts rows only (before 4.1): a row may have 100 kB."""
-    before = spark.conf.get(_BATCH) or "0"
-    if 0 < int(before) <= _BATCH_ROWS:
-        yield
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Stretches of lines of one piece of one file."""
+    if not batch.num_rows:
         return
-    spark.conf.set(_BATCH, str(_BATCH_ROWS))
-    try:
-        yield
-    finally:
-        spark.conf.set(_BATCH, before)
+    files: Any = batch.column("file")
+    known: Any = batch.column("start")
+    starts: Any = pc.fill_null(known, -1)
+    others: Any = pc.not_equal(files[1:], files[:-1])
+    pieces: Any = pc.not_equal(starts[1:], starts[:-1])
+    changed: Any = pc.or_(others, pieces)
+    edges = [0, *(np.flatnonzero(changed) + 1).tolist(), batch.num_rows]
+    for begin, end in pairwise(edges):
+        yield batch.slice(begin, end - begin)
 
 
-def _staged(
-    tables: IngestTables, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    answer = answer_of(partial(staged, tables, batches))
-    yield pa.RecordBatch.from_pydict({"answer": [answer]})
+def _packed(found: Parsed) -> pa.Table:
+    requests, quarantine = found.requests, found.quarantine
+    slices = np.asarray(requests["timestamp"].to_numpy(), np.int64) // SLICE_MS
+    parts = slices * BUCKETS + buckets_of(requests["user"], BUCKETS)
+    requests = requests.append_column(PART, pa.array(parts)).append_column(LEVEL, found.levels)  # fmt: skip
+    identities: list[Any] = quarantine["identity"].to_pylist()
+    beginnings = [-1 - (identity[0] << 8 | identity[1]) for identity in identities]
+    again = [found.again, *[0] * len(identities)][: len(identities)]
+    quarantine = quarantine.append_column(PART, pa.array(beginnings, pa.int64())).append_column(AGAIN, pa.array(again, pa.int64()))  # fmt: skip
+    return pa.concat_tables([ROWS.empty_table(), requests, quarantine], promote_options="default")  # fmt: skip
+
+
+def _unpacked(rows: pa.Table) -> Parsed:
+    refused = pc.is_valid(rows["reason"])
+    requests = rows.filter(pc.invert(refused))
+    again: int = pc.sum(rows[AGAIN.name]).as_py() or 0
+    return Parsed(
+        requests=requests.select(REQUESTS.names),
+        quarantine=rows.filter(refused).select(QUARANTINE.names),
+        levels=requests[LEVEL.name],
+        again=again,
+    )

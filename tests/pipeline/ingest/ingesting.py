@@ -8,6 +8,8 @@ import pyarrow.compute as pc
 from tests.pipeline.log_lines import captured, values
 
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables, ingest
+from quotascope.pipeline.ingest.committing import RUNS
+from quotascope.pipeline.table import Table
 
 LINES = captured()
 PLAIN = [text for text in LINES if b'"isForwarded":false' in text]
@@ -45,3 +47,9 @@ def told(requests: pa.Table) -> list[Any]:
     charged = ("mutations_charged", "partitions_created", "partitions_added", "partitions_deleted")  # fmt: skip
     identities = sorted(values(clients, "identity"))
     return [identities, *(pc.sum(requests[name]).as_py() for name in charged)]
+
+
+def another_run(table: Table) -> None:
+    """What another run does to a table that it adds nothing to, so that a run that began before has to look again."""
+    last = table.last_epoch(RUNS)
+    table.commit(RUNS, [], 0 if last is None else last + 1)

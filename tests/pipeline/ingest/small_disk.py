@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from quotascope.pipeline.errors import NotWritten
-from quotascope.pipeline.ingest import IngestTables, ingest, lines, local
+from quotascope.pipeline.ingest import IngestTables, ingest, local
 
 SMALL_KB = 512
 
@@ -22,7 +22,7 @@ SMALL_KB = 512
 def main(folder: Path, log: str) -> None:
     """Fill a small disk with requests, look at what is there, make it larger, and go on."""
     _mount(folder, f"size={SMALL_KB}k")
-    lines.BLOCK = 100_000  # type: ignore[misc]
+    local.BLOCK = 100_000  # type: ignore[misc]
     local.CHUNK = 100  # type: ignore[misc]
     into = str(folder / "tables")
     seen: dict[str, object] = {}

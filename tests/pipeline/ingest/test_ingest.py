@@ -28,7 +28,6 @@ from quotascope.pipeline.ingest import (
     IngestTables,
     committing,
     ingest,
-    lines,
     local,
 )
 from quotascope.pipeline.ingest.files import (
@@ -99,7 +98,7 @@ def test_duplicates_within_a_run(tmp_path: Path) -> None:
 def test_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small chunks make the same tables as large ones; twins and duplicates are found across them."""
     monkeypatch.setattr(local, "CHUNK", 300)
-    monkeypatch.setattr(lines, "COMPRESSED_BLOCK", 2_000)
+    monkeypatch.setattr(local, "COMPRESSED_BLOCK", 2_000)
     monkeypatch.setattr(committing, "REMEMBERED", 500)
     twice = [text for number, text in enumerate(LINES[:2_000]) for _ in range(1 + (number % 7 == 0))]  # fmt: skip
     twice += LINES[:350]
@@ -259,7 +258,7 @@ def test_counts_balance(texts: list[bytes]) -> None:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as name:
         folder = Path(name)
         patch.setattr(local, "CHUNK", 7)
-        patch.setattr(lines, "BLOCK", 2_000)
+        patch.setattr(local, "BLOCK", 2_000)
         path = log(folder, *texts)
         first = read(folder, path)
         again = read(folder, path)
@@ -276,7 +275,7 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ingest(paths, str(tmp_path / "tables"), progress=lambda *each: told.append(each))
     size = len(line()) + 1
     assert list(dict.fromkeys(told)) == [(0, 3 * size), (size, 3 * size), (3 * size, 3 * size)]  # fmt: skip
-    monkeypatch.setattr(lines, "COMPRESSED_BLOCK", 1_000)
+    monkeypatch.setattr(local, "COMPRESSED_BLOCK", 1_000)
     packed = tmp_path / "p.gz"
     packed.write_bytes(gzip.compress(b"\n".join(LINES[:100]), 1))
     told.clear()
@@ -331,7 +330,7 @@ def test_chunks_are_bounded_by_bytes(
     monkeypatch.setattr(local, "CHUNK_BYTES", 1 << 20)
     for place in ("table.CHUNK_BYTES", "following.CHUNK_BYTES", "writing.GROUP_BYTES", "merging.BATCH_BYTES"):  # fmt: skip
         monkeypatch.setattr(f"quotascope.pipeline.table.{place}", 1 << 19)
-    monkeypatch.setattr(lines, "BLOCK", 1 << 18)
+    monkeypatch.setattr(local, "BLOCK", 1 << 18)
     held: list[int] = []
     write = Writer.write
 

@@ -10,12 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pipeline.ingest.ingesting import LINES, PLAIN, log, read, tables, told
+from tests.pipeline.ingest.ingesting import (
+    LINES,
+    PLAIN,
+    another_run,
+    log,
+    read,
+    tables,
+    told,
+)
 from tests.pipeline.log_lines import line
 
 from quotascope.pipeline.errors import LostCommit
-from quotascope.pipeline.ingest import IngestReport, IngestTables, ingest, lines, local
-from quotascope.pipeline.ingest.committing import next_run
+from quotascope.pipeline.ingest import IngestReport, IngestTables, ingest, local
 from quotascope.pipeline.table import Table
 
 ROOT = Path(__file__).parents[3]
@@ -25,16 +32,16 @@ def test_two_runs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """When another run commits the same lines first, this one looks again and adds only what is left."""
     path, more = log(tmp_path, *PLAIN[:50]), log(tmp_path, *PLAIN[:80], name="more.log")
     IngestTables.create(str(tmp_path / "tables"))
-    commit = Table.commit
+    advance = Table.advance
     others: list[IngestReport] = []
 
-    def late(table: Table, *arguments: Any) -> int:
+    def late(table: Table, *arguments: Any, **more: Any) -> int:
         if not others and table.storage.uri.endswith("requests"):
-            monkeypatch.setattr(Table, "commit", commit)
+            monkeypatch.setattr(Table, "advance", advance)
             others.append(read(tmp_path, path))
-        return commit(table, *arguments)
+        return advance(table, *arguments, **more)
 
-    monkeypatch.setattr(Table, "commit", late)
+    monkeypatch.setattr(Table, "advance", late)
     report = read(tmp_path, more)
     assert others[0].kept == 50
     assert (report.kept, report.duplicates) == (30, 50)
@@ -59,20 +66,19 @@ def test_twins_of_two_runs_at_once(
     into = str(tmp_path / "tables")
     if other_brings == "nothing":
         ingest([earlier], into)
-    commit = Table.commit
+    advance = Table.advance
 
-    def late(table: Table, *arguments: Any) -> int:
+    def late(table: Table, *arguments: Any, **more: Any) -> int:
         if not table.storage.uri.endswith("requests"):
-            return commit(table, *arguments)
-        monkeypatch.setattr(Table, "commit", commit)
+            return advance(table, *arguments, **more)
+        monkeypatch.setattr(Table, "advance", advance)
         if other_brings == "the twins":
             ingest([earlier], into)
         else:
-            other = next_run(table)
-            table.commit(other.name, [], other.epoch)
-        return commit(table, *arguments)
+            another_run(table)
+        return advance(table, *arguments, **more)
 
-    monkeypatch.setattr(Table, "commit", late)
+    monkeypatch.setattr(Table, "advance", late)
     ingest([later], into)
     monkeypatch.undo()
     ingest([log(tmp_path, *named, name="whole.log")], str(tmp_path / "whole"))
@@ -86,22 +92,30 @@ def _names_topics(text: bytes) -> bool:
 
 def test_always_too_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After many tries a run gives up, and says that it can be run again."""
-    monkeypatch.setattr(Table, "commit", lambda *_: 0)
+    advance = Table.advance
+
+    def late(table: Table, *arguments: Any, **more: Any) -> int:
+        with pytest.MonkeyPatch.context() as another:
+            another.setattr(Table, "advance", advance)
+            another_run(table)
+        return advance(table, *arguments, **more)
+
+    monkeypatch.setattr(Table, "advance", late)
     with pytest.raises(LostCommit, match="run this again"):
         read(tmp_path, log(tmp_path, line()))
 
 
 def _killed_run(path: str, into: str) -> None:
     local.CHUNK = 100  # type: ignore[misc]
-    lines.BLOCK = 100_000  # type: ignore[misc]
-    commit = Table.commit
+    local.BLOCK = 100_000  # type: ignore[misc]
+    advance = Table.advance
 
     def once(table: Table, *arguments: Any, **more: Any) -> int:
         if len(table.files()) > 2 and table.storage.uri.endswith("requests"):
             os.kill(os.getpid(), signal.SIGKILL)
-        return commit(table, *arguments, **more)
+        return advance(table, *arguments, **more)
 
-    setattr(Table, "commit", once)  # noqa: B010 - mypy has it that methods stay
+    setattr(Table, "advance", once)  # noqa: B010 - mypy has it that methods stay
     ingest([path], into)
 
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotascope.pipeline.errors import UnreadableLog
-from quotascope.pipeline.ingest import lines
-from quotascope.pipeline.ingest.lines import lines_of
+from quotascope.pipeline.ingest import local
+from quotascope.pipeline.ingest.local import lines_of
 
 
 def read(path: Path) -> list[bytes]:
@@ -33,8 +33,8 @@ def test_any_lines_in_any_blocks(
     (folder / "b.gz").write_bytes(gzip.compress(b"x" + content))
     (folder / "c.zst").write_bytes(zstandard.compress(b"x" + content))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "BLOCK", block)
-        patch.setattr(lines, "COMPRESSED_BLOCK", block)
+        patch.setattr(local, "BLOCK", block)
+        patch.setattr(local, "COMPRESSED_BLOCK", block)
         for name in ("a", "b.gz", "c.zst"):
             found = read(folder / name)
             assert b"\n".join(found) == (b"x" + content).removesuffix(b"\n")
@@ -43,8 +43,8 @@ def test_any_lines_in_any_blocks(
 
 def test_gigantic_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of any length is cut just over the longest that is read, and its neighbors are whole."""
-    monkeypatch.setattr(lines, "BLOCK", 7)
-    monkeypatch.setattr(lines, "LONGEST", 20)
+    monkeypatch.setattr(local, "BLOCK", 7)
+    monkeypatch.setattr(local, "LONGEST", 20)
     path = tmp_path / "a"
     path.write_bytes(b"first\n" + b"x" * 1_000 + b"\nlast\n" + b"y" * 21)
     assert read(path) == [b"first", b"x" * 21, b"last", b"y" * 21]

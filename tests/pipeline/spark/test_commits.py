@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
+from tests.pipeline.ingest.ingesting import another_run
 from tests.pipeline.log_lines import line
 
 from quotascope.pipeline.errors import (
@@ -18,9 +19,10 @@ from quotascope.pipeline.errors import (
 )
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables
-from quotascope.pipeline.ingest.committing import Staged, next_run
+from quotascope.pipeline.ingest.committing import Batch, Ingest, Staged
 from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
-from quotascope.pipeline.spark import arrow, ingest, stream
+from quotascope.pipeline.runs import ingest as runs
+from quotascope.pipeline.spark import arrow, ingest, session
 from quotascope.pipeline.table import Table, run_here
 from quotascope.pipeline.table.table import ATTEMPTS
 
@@ -42,29 +44,38 @@ class Others:
         self.tables, self.table, self.often = tables, table, often
         self.looked = 0
 
-    def stage(self, *_: object) -> list[Staged]:
+    def stage(self, *_: object) -> Staged:
         """As `staged_lines`."""
         self.looked += 1
         found = parse_lines([line(), b"nonsense"], range(1, 3), LogSource(file="t-0"))
-        known = self.tables.requests.read().num_rows
-        requests = found.requests.slice(known)
-        quarantine = found.quarantine
-        staged = Staged(
-            lines=2,
-            requests=self.tables.requests.stage(requests),
-            quarantine=self.tables.quarantine.stage(quarantine),
-            duplicates=known,
-        )
+        staged = Ingest(self.tables).stage([found])
         if self.looked <= self.often:
-            run = next_run(self.table)
-            self.table.commit(run.name, [], run.epoch)
-        return [staged]
+            another_run(self.table)
+        return staged
 
 
 @pytest.fixture(params=["requests", "quarantine"])
 def table(request: pytest.FixtureRequest) -> str:
     """The table that others change meanwhile."""
     return str(request.param)
+
+
+def streamed(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, staged: Any
+) -> list[IngestReport]:
+    """The reports on the one batch of a stream, whose workers stage that."""
+
+    def once(*given: Any) -> None:
+        *_, add, _ = given
+        add(FRAME, Batch("stream q", 0))
+
+    monkeypatch.setattr(ingest, "stream", once)
+    monkeypatch.setattr(ingest, "staged_lines", staged)
+    monkeypatch.setattr(session, "session", lambda: FRAME)
+    monkeypatch.setattr(runs, "run_of", lambda _: run_here)
+    done: list[IngestReport] = []
+    runs.ingest_topic({}, str(folder), "c", IngestOptions(), buckets=1, done=lambda _, report: done.append(report))  # fmt: skip
+    return done
 
 
 @pytest.fixture(params=["a stream's batch", "an ingest"])
@@ -74,17 +85,11 @@ def add(
     """Adds what `Others` stage, in one of the two ways; returns the report."""
 
     def added(others: Others) -> IngestReport:
-        into, done = str(tmp_path), list[IngestReport]()
         if request.param == "an ingest":
             monkeypatch.setattr(ingest, "lines_of_files", lambda *_: FRAME)
             monkeypatch.setattr(ingest, "staged_lines", others.stage)
-            return ingest.ingest(FRAME, ["a.log"], into)
-        monkeypatch.setattr(stream, "staged_lines", others.stage)
-        monkeypatch.setattr(stream, "_query_id", lambda _: "q")
-        monkeypatch.setattr(stream, "SparkRun", lambda _: run_here)
-        batches = stream._Batches(FRAME, into, IngestOptions(), 1, lambda _, report: done.append(report))  # fmt: skip
-        batches.add(FRAME, 0)
-        return done[0]
+            return ingest.ingest(FRAME, ["a.log"], str(tmp_path))
+        return streamed(monkeypatch, tmp_path, others.stage)[0]
 
     return added
 
@@ -114,24 +119,15 @@ def test_a_batch_that_comes_again_reaches_the_history(
 ) -> None:
     """A stream that ended between its tables and the history goes on there; and what is in the history comes once."""
     tables = IngestTables.create(str(tmp_path))
-    others = Others(tables, tables.requests, 0)
-    monkeypatch.setattr(stream, "staged_lines", others.stage)
-    monkeypatch.setattr(stream, "_query_id", lambda _: "q")
-    monkeypatch.setattr(stream, "SparkRun", lambda _: run_here)
-    reports: list[IngestReport] = []
-
-    def add() -> int:
-        batches = stream._Batches(FRAME, str(tmp_path), IngestOptions(), 1, lambda _, report: reports.append(report))  # fmt: skip
-        batches.add(FRAME, 0)
-        return len(History.open(str(tmp_path)).detail.read())
-
+    staged = Others(tables, tables.requests, 0).stage
     with monkeypatch.context() as ended:
         ended.setattr(History, "update", _interrupt)
         with pytest.raises(KeyboardInterrupt):
-            add()
+            streamed(monkeypatch, tmp_path, staged)
     assert len(tables.requests.read()) == 1
-    assert [add(), add()] == [1, 1]
-    assert reports == [IngestReport(), IngestReport()]
+    for _ in range(2):
+        assert streamed(monkeypatch, tmp_path, staged) == [IngestReport()]
+        assert len(History.open(str(tmp_path)).detail.read()) == 1
 
 
 def _interrupt(*_: object) -> None:
@@ -207,7 +203,7 @@ def test_what_spark_gives_up_for(text: str, reason: str) -> None:
     assert str(found) == f"Spark gave up: {reason}; what it logged before says more"
 
 
-class _Stream:
+class _Query:
     """A source of Spark that ends with an error once its batch function was called."""
 
     version = "4.2.0"
@@ -229,7 +225,7 @@ class _Stream:
     def awaitTermination(self) -> None:  # noqa: N802 - Spark's name
         if self._called:
             with pytest.raises(PipelineError):
-                self._add(FRAME, 0)
+                self._add(self, 0)
         raise self._error
 
 
@@ -241,19 +237,15 @@ class _Stream:
         pytest.param("[STREAM_FAILED] no such topic", False, "Spark gave up: [STREAM_FAILED] no such topic; ", id="any other"),
     ],
 )  # fmt: skip
-def test_how_a_stream_ends(
-    error: str, called: bool, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch  # noqa: FBT001 - a case
-) -> None:  # fmt: skip
+def test_how_a_stream_ends(error: str, called: bool, told: str) -> None:  # noqa: FBT001 - a case
     """With what a batch could not do, or with what Spark says."""
-    query: Any = _Stream(PySparkException(error), called=called)
-    monkeypatch.setattr(stream, "lines_of_topic", lambda _: query)
+    query: Any = _Query(PySparkException(error), called=called)
 
     def refuse(*_: object) -> None:
         raise NotWritten("/u", "no space")
 
-    monkeypatch.setattr(stream._Batches, "_report", refuse)
     with pytest.raises(PipelineError) as raised:
-        stream.stream(query, {}, str(tmp_path), "/c")
+        ingest.stream(query, {}, "/c", refuse)
     assert told in str(raised.value)
 
 

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quotascope.cli.main import app
-from quotascope.pipeline.ingest import IngestReport
-from quotascope.pipeline.spark.stream import stream
+from quotascope.pipeline.ingest import IngestOptions, IngestReport
+from quotascope.pipeline.runs.ingest import ingest_topic
 from quotascope.pipeline.table import Table
 
 AT_A_TIME = 700
@@ -19,7 +19,7 @@ AT_A_TIME = 700
 
 
 def run(
-    spark: SparkSession,
+    _: SparkSession,
     servers: str,
     topic: str,
     folder: str,
@@ -44,7 +44,13 @@ def run(
             "subscribe": topic,
             "maxOffsetsPerTrigger": str(AT_A_TIME),
         }
-        stream(spark, source, f"{folder}/tables", f"{folder}/checkpoint", done=done)
+        ingest_topic(
+            source,
+            f"{folder}/tables",
+            f"{folder}/checkpoint",
+            IngestOptions(),
+            done=done,
+        )
     return reports
 
 

@@ -1,6 +1,7 @@
 """Request logs read by Spark's workers become the tables that one process makes of them."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,11 @@ from tests.pipeline.log_lines import CAPTURE, captured, line
 from tests.spark.versions import RUNNING
 
 from quotascope.pipeline.errors import UnreadableLog
-from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables
 from quotascope.pipeline.ingest import ingest as ingest_here
-from quotascope.pipeline.spark import stream
+from quotascope.pipeline.ingest.committing import Batch, Ingest
 from quotascope.pipeline.spark.arrow import map_in_arrow
-from quotascope.pipeline.spark.ingest import ingest
-from quotascope.pipeline.spark.lines import lines_of_topic
+from quotascope.pipeline.spark.ingest import ingest, lines_of_topic, staged_lines
 from quotascope.pipeline.table import Table
 
 if TYPE_CHECKING:
@@ -93,13 +92,11 @@ def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
         [(bytearray(line()), "t", 1, 5), (None, "t", 1, 6), (bytearray(b"x"), "t", 1, 7)],
         "value binary, topic string, partition int, offset bigint",
     )  # fmt: skip
-    done: list[tuple[int, IngestReport]] = []
+    ingest_all = Ingest(IngestTables.create(folder))
 
     def add(number: int) -> IngestReport:
-        batches = stream._Batches(spark, folder, IngestOptions(), 2, lambda *each: done.append(each))  # fmt: skip
-        batches.add(lines_of_topic(messages), number)
-        assert done[-1][0] == number
-        return done[-1][1]
+        stage = partial(staged_lines, lines_of_topic(messages), ingest_all.tables, IngestOptions())  # fmt: skip
+        return ingest_all.add(stage, Batch("stream q", number))
 
     first, again, later = add(0), add(0), add(1)
     assert (first.read, first.kept, first.quarantined) == (3, 1, 2)
@@ -107,7 +104,6 @@ def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
     assert (later.duplicates, later.quarantined_before, later.kept) == (1, 2, 0)
     (row,) = IngestTables.create(folder).requests.read().to_pylist()
     assert (row["file"], row["line"]) == ("t-1", 5)
-    assert len(History.open(folder).detail.read()) == 1
 
 
 def _doubled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

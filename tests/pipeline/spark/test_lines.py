@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,16 @@ import pyarrow.compute as pc
 import pytest
 from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, values
 
-from quotascope.pipeline.errors import LostCommit
 from quotascope.pipeline.ingest import IngestOptions, IngestTables, ingest
 from quotascope.pipeline.ingest.committing import (
-    CommitId,
-    Committer,
+    Batch,
+    Ingest,
     KnownTopics,
     Seen,
     Staged,
-    next_run,
-    repeated,
 )
-from quotascope.pipeline.ingest.parts import LINES, ROWS, parsed, staged
 from quotascope.pipeline.request_log.mutations import MutationLedger
+from quotascope.pipeline.spark.lines import LINES, ROWS, parsed, staged
 from quotascope.pipeline.table import File
 from quotascope.pipeline.table.storage import Storage
 
@@ -99,12 +97,18 @@ def by_part(found: pa.Table) -> Iterator[pa.Table]:
 def added(folder: Path, *lines: bytes) -> Any:
     """The report on lines that workers staged part by part."""
     tables = IngestTables.create(str(folder / "spread"))
-    requests, quarantine = next_run(tables.requests), next_run(tables.quarantine)
-    found = table(batch(*((text, "a", 0, None) for text in lines)))
-    parts = [staged(tables, part.to_batches()) for part in by_part(found)]
-    report = Committer(tables, MutationLedger()).commit(parts, requests, quarantine)
+    report = Ingest(tables).add(partial(whole, tables, *lines))
     assert report.balanced
     return report
+
+
+def whole(tables: IngestTables, *lines: bytes) -> Staged:
+    """What workers staged part by part."""
+    found = table(batch(*((text, "a", 0, None) for text in lines)))
+    staged_lines = Staged()
+    for part in by_part(found):
+        staged_lines.add(staged(tables, part.to_batches()))
+    return staged_lines
 
 
 def test_parts_make_the_tables_of_one_process(tmp_path: Path) -> None:
@@ -124,14 +128,14 @@ def test_a_worker_writes_part_after_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it holds at once is a piece, or one part; lines are new once, wherever batches end."""
-    monkeypatch.setattr("quotascope.pipeline.ingest.parts.PIECE", 50)
+    monkeypatch.setattr("quotascope.pipeline.spark.lines.PIECE", 50)
     tables = IngestTables.create(str(tmp_path))
     held: list[int] = []
     fresh = Seen.fresh
 
-    def noted(seen: Seen, rows_of: pa.Table) -> pa.Table:
+    def noted(seen: Seen, rows_of: pa.Table, *more: Any) -> pa.Table:
         held.append(len(rows_of))
-        return fresh(seen, rows_of)
+        return fresh(seen, rows_of, *more)
 
     monkeypatch.setattr(Seen, "fresh", noted)
     users = [line(principal=f"User:{user}", time=f"2026-11-21 08:00:00,{ms:03}") for user in range(60) for ms in range(10)]  # fmt: skip
@@ -140,23 +144,22 @@ def test_a_worker_writes_part_after_part(
     largest: Any = pc.max(found["part"].value_counts().field("counts")).as_py()
     done = staged(tables, found.to_batches(max_chunksize=7))
     assert max(held) <= 50 + largest < len(lines) / 2
-    assert (done.lines, done.duplicates, len(done.unresolved)) == (1203, 600, 1)
-    assert sum(file.rows for file in done.requests) == 600
-    assert (sum(file.rows for file in done.quarantine), done.quarantined_before) == (
-        1,
+    assert (done.report.read, done.report.duplicates, len(done.unresolved)) == (
+        1203,
+        600,
         1,
     )
+    assert sum(file.rows for file in done.requests) == 600
+    assert sum(file.rows for file in done.quarantine) == 1
+    assert done.report.quarantined_before == 1
 
 
 def test_texts_that_come_again_are_one_row() -> None:
     """Empty lines of a batch, say; the row says how many lines it stands for."""
     lines = [b"", None, b"junk", b"", line(), b"junk", b""]
     found = table(batch(*((text, "a", None, 1) for text in lines)))
-    counts: list[Any] = found["lines"].to_pylist()
-    told = dict(zip(found["text"].to_pylist(), counts, strict=True))
-    assert set(told) == {b"", b"junk", None}
-    assert sum(told.values()) == len(lines)
-    assert told[None] == 1
+    assert set(found["text"].to_pylist()) == {b"", b"junk", None}
+    assert len(found) + pc.sum(found["again"]).as_py() == len(lines)
 
 
 def test_lines_are_read_and_parts_are_cut_by_bytes(
@@ -167,16 +170,16 @@ def test_lines_are_read_and_parts_are_cut_by_bytes(
     topics = mutation("create", [topic("t", 4)], number=999)
     lines = [*plain, *plain[:7], topics, topics, *plain[30:], b"junk", b"other", b"junk", b"other"]  # fmt: skip
     whole = added(tmp_path / "whole", *lines)
-    monkeypatch.setattr("quotascope.pipeline.ingest.parts.PIECE_BYTES", 9_000)
-    monkeypatch.setattr("quotascope.pipeline.ingest.parts.READ_BYTES", 5_000)
+    monkeypatch.setattr("quotascope.pipeline.spark.lines.PIECE_BYTES", 9_000)
+    monkeypatch.setattr("quotascope.pipeline.spark.lines.READ_BYTES", 5_000)
     given = batch(*((text, "a", 0, None) for text in lines))
     assert max(len(each) for each in rows(given)) < 5
     held: list[int] = []
     fresh = Seen.fresh
 
-    def noted(seen: Seen, rows_of: pa.Table) -> pa.Table:
+    def noted(seen: Seen, rows_of: pa.Table, *more: Any) -> pa.Table:
         held.append(rows_of.nbytes)
-        return fresh(seen, rows_of)
+        return fresh(seen, rows_of, *more)
 
     monkeypatch.setattr(Seen, "fresh", noted)
     spread = added(tmp_path / "cut", *lines)
@@ -211,36 +214,26 @@ def test_dropped_days_stay_away(tmp_path: Path) -> None:
     assert (report.kept, report.duplicates) == (1, 2)
 
 
-def test_another_run_was_quicker(tmp_path: Path) -> None:
-    """Of two runs that looked at the same time one fails and adds nothing; the rows of the other stay."""
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(None, None), (Batch("stream 1", 0), None), (None, Batch("stream 1", 0))],
+)
+def test_two_at_once(tmp_path: Path, first: Batch | None, second: Batch | None) -> None:
+    """Of two that looked at the same time for what is new, ingests or a stream, the second one looks again, and adds nothing."""
     tables = IngestTables.create(str(tmp_path))
-    runs = [next_run(tables.requests) for _ in range(2)]
-    parts = [[staged(tables, table(batch((line(), "a", 0, None))).to_batches())] for _ in runs]  # fmt: skip
-    committer = Committer(tables, MutationLedger())
-    assert committer.commit(parts[0], runs[0], runs[0]).kept == 1
-    with pytest.raises(LostCommit, match="run this again"):
-        committer.commit(parts[1], runs[1], runs[1])
-    assert len(tables.requests.read()) == 1
+    looked: list[Staged] = []
 
+    def stage() -> Staged:
+        looked.append(whole(tables, line(), b"junk"))
+        if len(looked) == 1:
+            report = Ingest(tables).add(partial(whole, tables, line(), b"junk"), first)
+            assert (report.kept, report.quarantined) == (1, 1)
+        return looked[-1]
 
-@pytest.mark.parametrize("stream_first", [True, False])
-def test_a_stream_beside_an_ingest(tmp_path: Path, *, stream_first: bool) -> None:
-    """Of a stream and an ingest that looked at the same time for what is new, the second fails, and adds nothing when it looks again."""
-    tables = IngestTables.create(str(tmp_path))
-
-    def looked(*, stream: bool) -> tuple[list[Staged], CommitId]:
-        run = repeated(tables.requests, "stream 1", 0) if stream else next_run(tables.requests)  # fmt: skip
-        return [staged(tables, table(batch((line(), "a", 0, None))).to_batches())], run
-
-    first, second = looked(stream=stream_first), looked(stream=not stream_first)
-    committer = Committer(tables, MutationLedger())
-    assert committer.commit(first[0], first[1], first[1]).kept == 1
-    with pytest.raises(LostCommit):
-        committer.commit(second[0], second[1], second[1])
-    parts, run = looked(stream=not stream_first)
-    report = committer.commit(parts, run, run)
-    assert (report.kept, report.duplicates) == (0, 1)
-    assert len(tables.requests.read()) == 1
+    report = Ingest(tables).add(stage, second)
+    assert (report.kept, report.duplicates, report.quarantined_before) == (0, 1, 1)
+    assert len(looked) == 2
+    assert [len(each.read()) for each in tables] == [1, 1]
 
 
 def test_topics_are_learned_once(
@@ -278,15 +271,17 @@ def test_topics_are_learned_once(
 
 
 def test_a_batch_that_comes_again(tmp_path: Path) -> None:
-    """A batch of a stream that was committed already adds nothing, and is no error."""
+    """What was committed of it adds nothing, whatever its lines are now; the next one does."""
     tables = IngestTables.create(str(tmp_path))
-    same = CommitId(name="stream 1", epoch=3, repeated=True)
-    kept = []
-    for _ in range(2):
-        rows_of = table(batch((line(), "a", 0, None))).to_batches()
-        part = Staged(lines=1, requests=tables.requests.stage(pa.Table.from_batches(rows_of).select(tables.requests.schema.names)))  # fmt: skip
-        kept.append(Committer(tables, MutationLedger()).commit([part], same, same).kept)
-    assert kept == [1, 0]
+
+    def kept(number: int, *lines: bytes) -> tuple[int, int]:
+        report = Ingest(tables).add(partial(whole, tables, *lines), Batch("stream 1", number))  # fmt: skip
+        return report.read, report.kept
+
+    other = line(header={"correlationId": 8})
+    assert kept(3, line(), b"junk") == (2, 1)
+    assert kept(3, other) == kept(2, other) == (0, 0)
+    assert kept(4, line(), other) == (2, 1)
 
 
 def test_workers_keep_the_releases_that_a_log_names(tmp_path: Path) -> None:
