@@ -1,13 +1,12 @@
-"""`quotascope ingest` and `ingest-topic`: request logs become tables of usage, from files or as they come from a Kafka topic."""
+"""`quotascope ingest`: request logs become tables of usage."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from . import options
 from .pipeline_options import EngineName, check_extra
 
 if TYPE_CHECKING:
@@ -23,15 +22,12 @@ quotascope ingest logs/ --broker-pattern '/broker-([0-9]+)/' --topics topics.jso
 zcat kafka-request.log.gz | quotascope ingest - --broker 1 --into usage
 
 spark-submit --master yarn "$(quotascope spark submit-script)" ingest hdfs:///logs/kafka --into hdfs:///kafka/usage
-"""
-TOPIC_EXAMPLES = """
-Examples:
 
-spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 "$(quotascope spark submit-script)" ingest-topic kafka-request-log --bootstrap-servers broker-1:9092 --into usage --checkpoint usage-stream
-
-spark-submit … "$(quotascope spark submit-script)" ingest-topic kafka-request-log --bootstrap-servers broker-1:9092 --into usage --checkpoint usage-stream --once --option kafka.security.protocol=SSL
+spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 "$(quotascope spark submit-script)" ingest kafka://broker-1:9092,broker-2:9092/kafka-request-log --into usage
 """
 _READING = "How logs are read"
+_TOPIC = "When a topic is read"
+_KAFKA: Final = "kafka://"
 _MOST_LEFT_OUT = 10
 _NO_LOG = "no line is a request: is this the log of kafka.request.logger at DEBUG, of Kafka 2.8 or later? docs/request-log.md says how to get one"
 
@@ -39,7 +35,7 @@ Logs = Annotated[
     list[str],
     typer.Argument(
         metavar="LOGS…",
-        help="Files and folders, plain, gzip or zstd; - is standard input.",
+        help="Files and folders, plain, gzip or zstd; - is standard input; kafka://SERVERS/TOPIC is a topic whose messages are lines, read as they come.",
     ),
 ]
 Into = Annotated[
@@ -109,6 +105,40 @@ Buckets = Annotated[
 ]
 
 
+Checkpoint = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="What this stream has read so far: a folder or URI of its own, to be kept.",
+        show_default="stream-TOPIC in the folder",
+        rich_help_panel=_TOPIC,
+    ),
+]
+Every = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="How often to read again, such as 5s or 1m.",
+        show_default="1m",
+        rich_help_panel=_TOPIC,
+    ),
+]
+Once = Annotated[
+    bool,
+    typer.Option(
+        "--once", help="Read what there is, then end.", rich_help_panel=_TOPIC
+    ),
+]
+SourceOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="Option of Spark's Kafka source, such as kafka.security.protocol=SSL or startingOffsets=latest; may be repeated.",
+        rich_help_panel=_TOPIC,
+    ),
+]
+
+
 def ingest(
     logs: Logs,
     *,
@@ -119,18 +149,23 @@ def ingest(
     topics: Topics = None,
     names: Names = "*",
     follow_links: FollowLinks = False,
+    checkpoint: Checkpoint = None,
+    every: Every = None,
+    once: Once = False,
+    option: SourceOptions = None,
     buckets: Buckets = 16,
     engine: EngineName = "auto",
 ) -> None:
     """
     Read request logs of Kafka brokers (kafka.request.logger) into a folder of usage history.
 
-    Lines that cannot be read go to a quarantine with the reason. Every line is accounted for.
+    Lines that cannot be read go to a quarantine with the reason. Every line counts once: start again what was interrupted.
     """
     check_extra()
+    from quotascope.exporter.config import seconds_of
     from quotascope.pipeline.ingest import IngestOptions
     from quotascope.pipeline.runs.engine import Engine
-    from quotascope.pipeline.runs.ingest import ingest_logs
+    from quotascope.pipeline.runs.ingest import ingest_logs, ingest_topic
 
     from .terminal import bar
 
@@ -142,74 +177,52 @@ def ingest(
         names=names,
         follow_links=follow_links,
     )
+    if any(each.startswith(_KAFKA) for each in logs):
+        if len(logs) > 1:
+            raise typer.BadParameter("a topic is read by a command of its own, several of a cluster as kafka://SERVERS/TOPIC,TOPIC", param_hint="LOGS")  # fmt: skip
+        if engine == "local":
+            raise typer.BadParameter("a topic is read by Spark", param_hint="--engine")
+        servers, topic = _topic_of(logs[0])
+        ingest_topic(
+            {"kafka.bootstrap.servers": servers, "subscribe": topic, **_pairs(option)},
+            into,
+            checkpoint or f"{into.rstrip('/')}/stream-{topic}",
+            reading,
+            buckets=buckets,
+            every=None if once else f"{round(1_000 * seconds_of(every or '1m', '--every'))} milliseconds",
+            done=_print_batch,
+        )  # fmt: skip
+        return
+    given = {"--checkpoint": checkpoint, "--every": every, "--once": once, "--option": option}  # fmt: skip
+    for name, value in given.items():
+        if value:
+            raise typer.BadParameter("is for a topic, kafka://SERVERS/TOPIC", param_hint=name)  # fmt: skip
     with bar("reading") as progress:
         report = ingest_logs(logs, into, reading, buckets=buckets, engine=Engine(engine), progress=progress)  # fmt: skip
     _print_report(report)
 
 
-def ingest_topic(
-    topic: Annotated[
-        str,
-        typer.Argument(
-            metavar="TOPIC",
-            help="Each message is a line of a log. `quotascope request-topic` makes it.",
-        ),
-    ],
-    *,
-    bootstrap_servers: Annotated[str, options.BOOTSTRAP_SERVERS],
-    into: Into,
-    checkpoint: Annotated[
-        str,
-        typer.Option(
-            metavar="FOLDER",
-            help="What this stream has read so far: a folder or URI of its own, to be kept.",
-        ),
-    ],
-    every: options.Every = "1m",
-    once: Annotated[
-        bool, typer.Option("--once", help="Read what there is, then end.")
-    ] = False,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="Option of Spark's Kafka source, such as kafka.security.protocol=SSL or startingOffsets=latest; may be repeated.",
-        ),
-    ] = None,
-    broker: Broker = None,
-    broker_pattern: BrokerPattern = None,
-    log_time_zone: LogZone = "UTC",
-    topics: Topics = None,
-    buckets: Buckets = 16,
-) -> None:
-    """
-    Read request logs of Kafka brokers from a topic into a folder of usage history, as they come, by a stream of Spark.
+def _topic_of(uri: str) -> tuple[str, str]:
+    servers, _, topic = uri.removeprefix(_KAFKA).partition("/")
+    if not servers or not topic or "/" in topic or "@" in uri:
+        raise typer.BadParameter(
+            "a topic is kafka://SERVERS/TOPIC, such as kafka://broker-1:9092,broker-2:9092/kafka-request-log; users and passwords belong into a JAAS file",
+            param_hint="LOGS",
+        )
+    return servers, topic
 
-    Each message counts once: a stream that was killed continues where it was when you start it again with the same checkpoint.
-    """
-    check_extra()
-    from quotascope.exporter.config import seconds_of
-    from quotascope.pipeline.ingest import IngestOptions
-    from quotascope.pipeline.runs.ingest import ingest_topic as by_stream
 
+def _pairs(option: list[str] | None) -> dict[str, str]:
     pairs = [each.partition("=") for each in option or ()]
-    if not all(key and equals for key, equals, _ in pairs):
-        raise typer.BadParameter("is not KEY=VALUE", param_hint="--option")
-    given = {key: value for key, _, value in pairs}
+    for key, equals, _ in pairs:
+        if not (key and equals):
+            raise typer.BadParameter("is not KEY=VALUE", param_hint="--option")
+    return {key: value for key, _, value in pairs}
 
-    def show(number: int, report: IngestReport) -> None:
-        print_counts(report, of=f"batch {number}: ")
-        sys.stdout.flush()
 
-    by_stream(
-        {"kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic, **given},
-        into,
-        checkpoint,
-        IngestOptions(broker=broker, broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics),
-        buckets=buckets,
-        every=None if once else f"{round(1_000 * seconds_of(every, '--every'))} milliseconds",
-        done=show,
-    )  # fmt: skip
+def _print_batch(number: int, report: IngestReport) -> None:
+    print_counts(report, of=f"batch {number}: ")
+    sys.stdout.flush()
 
 
 def _print_report(report: IngestReport) -> None:

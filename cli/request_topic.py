@@ -75,7 +75,7 @@ def request_topic(
     """
     Make the topic to which brokers' request logs are shipped, unless it is there.
 
-    What is there stays as it is. `quotascope ingest-topic` reads the topic; docs/request-log.md says how.
+    What is there stays as it is. `quotascope ingest kafka://SERVERS/TOPIC` reads the topic; docs/request-log.md says how.
     """
     from quotascope.clients.accounting import ThrottleAccount
     from quotascope.clients.adapter import open_topic_admin

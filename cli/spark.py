@@ -145,5 +145,5 @@ def runner() -> None:
 
 @spark.command("submit-script", epilog=_SUBMIT)
 def submit_script() -> None:
-    """Print where the script is that runs ingest, ingest-topic, whatif and recommend as an application of Spark."""
+    """Print where the script is that runs ingest, whatif and recommend as an application of Spark."""
     typer.echo(Path(__file__).with_name("submit.py"))

@@ -1,4 +1,4 @@
-"""The topic to which brokers' request logs are shipped, and which `quotascope ingest-topic` reads: made unless it is there."""
+"""The topic to which brokers' request logs are shipped, and which `quotascope ingest` reads: made unless it is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `quotascope ingest-topic` asks of Spark, and what it prints; tests/spark/pipeline/test_stream.py runs it on a topic."""
+"""What `quotascope ingest kafka://…` asks of Spark, and what it prints; tests/spark/pipeline/test_stream.py runs it on a topic."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ from tests.cli.conftest import Run
 
 from quotascope.pipeline.errors import NoTable, PipelineError
 from quotascope.pipeline.ingest import IngestReport
-from quotascope.pipeline.spark import session, stream
+from quotascope.pipeline.runs import ingest as runs
 
-COMMAND = (
-    "ingest-topic",
-    "t",
-    "--bootstrap-servers",
-    "b:1",
-    "--into",
-    "/u",
-    "--checkpoint",
-    "/c",
-)
+TOPIC = "kafka://b:1,c:2/t"
+
+
+def command(*options: str, logs: str = TOPIC) -> list[str]:
+    """The command line with that."""
+    return ["ingest", *logs.split(), "--into", "/u", *options]
 
 
 @pytest.fixture
@@ -32,31 +28,32 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         asked.append((arguments, keywords))
         keywords["done"](3, IngestReport(read=5, kept=4, quarantined=1))
 
-    monkeypatch.setattr(session, "session", lambda: "the session")
-    monkeypatch.setattr(stream, "stream", start)
+    monkeypatch.setattr(runs, "ingest_topic", start)
     return asked
 
 
 def test_options(run: Run, asked: list[Any]) -> None:
     """They go to the source, the trigger and the reading of lines; each batch is a line of output."""
     more = ["--option", "kafka.ssl.key=a=b", "--option", "startingOffsets=latest"]
-    code, out, _ = run(*COMMAND, *more, "--broker", "7", "--once", "--buckets", "3")
+    code, out, _ = run(*command(*more, "--broker", "7", "--once", "--buckets", "3"))
     assert (code, out) == (0, "batch 3: 5 lines: 4 requests added, 0 second lines of forwarded requests, 0 known before, 1 quarantined\n")  # fmt: skip
-    (((spark, source, into, checkpoint), keywords),) = asked
-    assert (spark, into, checkpoint) == ("the session", "/u", "/c")
+    (((source, into, checkpoint, options), keywords),) = asked
+    assert (into, checkpoint) == ("/u", "/u/stream-t")
     assert source == {
-        "kafka.bootstrap.servers": "b:1",
+        "kafka.bootstrap.servers": "b:1,c:2",
         "subscribe": "t",
         "kafka.ssl.key": "a=b",
         "startingOffsets": "latest",
     }
     assert (keywords["every"], keywords["buckets"]) == (None, 3)
-    assert keywords["options"].broker == "7"
+    assert options.broker == "7"
+    run(*command("--checkpoint", "/c"))
+    assert asked[1][0][2] == "/c"
 
 
 def test_how_often(run: Run, asked: list[Any]) -> None:
     """Without --once it runs on, a batch a minute unless another time is given."""
-    assert run(*COMMAND)[0] == run(*COMMAND, "--every", "10s")[0] == 0
+    assert run(*command())[0] == run(*command("--every", "10s"))[0] == 0
     assert [keywords["every"] for _, keywords in asked] == [
         "60000 milliseconds",
         "10000 milliseconds",
@@ -64,20 +61,32 @@ def test_how_often(run: Run, asked: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "message"),
+    ("logs", "options", "code", "message"),
     [
-        (["--log-time-zone", "nowhere"], 1, "Europe/Berlin"),
-        (["--option", "novalue"], 2, "KEY=VALUE"),
-        (["--option", "=value"], 2, "KEY=VALUE"),
+        (TOPIC, ["--log-time-zone", "nowhere"], 1, "Europe/Berlin"),
+        (TOPIC, ["--option", "novalue"], 2, "KEY=VALUE"),
+        (TOPIC, ["--option", "=value"], 2, "KEY=VALUE"),
+        (TOPIC, ["--every", "soon"], 1, "--every"),
+        (TOPIC, ["--engine", "local"], 2, "read by Spark"),
+        (f"a.log {TOPIC}", [], 2, "kafka://SERVERS/TOPIC,TOPIC"),
+        ("kafka://b:1", [], 2, "kafka://broker-1:9092"),
+        ("kafka:///t", [], 2, "kafka://broker-1:9092"),
+        ("kafka://b:1/t/u", [], 2, "kafka://broker-1:9092"),
+        ("kafka://me:hunter2@b:1/t", [], 2, "JAAS"),
+        ("a.log", ["--once"], 2, "--once"),
+        ("a.log", ["--every", "1m"], 2, "--every"),
+        ("a.log", ["--checkpoint", "/c"], 2, "--checkpoint"),
+        ("a.log", ["--option", "a=b"], 2, "--option"),
     ],
 )
 def test_mistakes(
-    run: Run, asked: list[Any], options: list[str], code: int, message: str
+    run: Run, asked: list[Any], logs: str, options: list[str], code: int, message: str
 ) -> None:
-    """They are named before Spark is asked anything."""
-    found, _, err = run(*COMMAND, *options)
+    """They are named before Spark is asked anything, without secrets."""
+    found, _, err = run(*command(*options, logs=logs))
     assert found == code
-    assert message in err
+    assert message in " ".join(err.replace("│", "").split())
+    assert "hunter2" not in err
     assert asked == []
 
 
@@ -90,8 +99,8 @@ def test_what_ends_the_stream(
     def refuse(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(stream, "stream", refuse)
-    code, _, err = run(*COMMAND)
+    monkeypatch.setattr(runs, "ingest_topic", refuse)
+    code, _, err = run(*command())
     assert code == 1
     assert err == f"quotascope: {error}\n"
     assert asked == []

@@ -31,7 +31,7 @@ def commands(page: str) -> list[list[str]]:
 def test_pages_have_commands() -> None:
     """Each command of the pipeline is shown."""
     shown = {words[0] for page in PAGES for words in commands(page)}
-    assert shown >= {"ingest", "ingest-topic", "request-topic", "whatif", "recommend", "history"}  # fmt: skip
+    assert shown >= {"ingest", "request-topic", "whatif", "recommend", "history"}  # fmt: skip
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -63,14 +63,9 @@ def command(_: SparkSession, servers: str, topic: str, folder: str) -> list[str]
         f"{folder}/checkpoint",
         "--once",
     ]
-    options += [
-        "--option",
-        f"maxOffsetsPerTrigger={AT_A_TIME}",
-        "--bootstrap-servers",
-        servers,
-    ]
+    options += ["--option", f"maxOffsetsPerTrigger={AT_A_TIME}"]
     with redirect_stdout(io.StringIO()) as printed:
-        app(["ingest-topic", topic, *options], standalone_mode=False)
+        app(["ingest", f"kafka://{servers}/{topic}", *options], standalone_mode=False)
     return printed.getvalue().splitlines()
 
 
