@@ -32,6 +32,9 @@ from collections.abc import Sequence
 class PipelineError(Exception):
     """Something about logs, history, candidates or their replay went wrong; the message says what, where, and what to do."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (type(self), str(self), self.__dict__)
+
 
 class BadOption(PipelineError):
     """An option about how to read logs that makes no sense; the message says which."""
@@ -76,9 +79,6 @@ class TableError(PipelineError):
     def __init__(self, table: str, about: str) -> None:
         super().__init__(f"table {table}: {about}")
         self.table: str = table
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _restored, (type(self), str(self), self.__dict__)
 
 
 class NoTable(TableError):
@@ -190,9 +190,9 @@ class OtherTopic(PipelineError):
 
 
 def _restored(
-    kind: type[TableError], message: str, state: dict[str, object]
-) -> TableError:
-    """Make an error again that another process raised."""
+    kind: type[PipelineError], message: str, state: dict[str, object]
+) -> PipelineError:
+    """Make an error again that another process raised, whatever it was made of."""
     error = kind.__new__(kind, message)
     error.__dict__.update(state)
     return error

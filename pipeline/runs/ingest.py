@@ -95,7 +95,7 @@ def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
 
     """
     run = run_of(Engine.SPARK)
-    from ..spark.ingest import staged_lines, stream  # noqa: PLC0415 - brings Spark in
+    from ..spark.ingest import lines_of_topic, staged_lines, stream  # noqa: PLC0415 - brings Spark in
     from ..spark.session import session  # noqa: PLC0415 - as above
 
     adding = Ingest(IngestTables.create(into), options.topics())
@@ -107,4 +107,4 @@ def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
         history.update(adding.tables.requests, run)
         done(batch.number, report)
 
-    stream(session(), source, checkpoint, add, every)
+    stream(lines_of_topic(session(), source), checkpoint, add, every)

@@ -66,27 +66,25 @@ def ingest(
 
 
 def stream(
-    spark: "SparkSession",
-    source: Mapping[str, str],
+    lines: "DataFrame",
     checkpoint: str,
     add: Callable[["DataFrame", Batch], None],
     every: str | None = None,
 ) -> None:
     """
-    Give the lines of a topic to `add` as they come, until the query ends or an exception, such as a keyboard interrupt, stops it.
+    Give lines to `add` as they come, until the query ends or an exception, such as a keyboard interrupt, stops it.
 
     A batch that was interrupted comes again with the same lines and number after a restart.
 
     Args:
-        spark: the session, with Kafka's connector; not of Spark Connect, where a batch does not know its query.
-        source: options of Spark's source: `kafka.bootstrap.servers`, `subscribe`, `kafka.security.protocol`, … `format` is `kafka` unless given.
+        lines: a stream of `LINES`; not of Spark Connect, where a batch does not know its query.
         checkpoint: folder of the query's own state; two queries must not share it.
         add: called with the lines of each batch.
         every: how often a batch begins, such as `1 minute`; None reads what there is, and ends.
 
     Raises:
         PipelineError: what `add` raised; a query that is started again continues with the same batch.
-        SparkFailed: there is no connector, the topic cannot be read, or Spark gave up for another reason.
+        SparkFailed: the source cannot be read, or Spark gave up for another reason.
 
     """
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 - comes with Spark
@@ -105,23 +103,19 @@ def stream(
             failed.append(error)  # through the JVM only its text would come
             raise
 
-    messages = spark.readStream.format("kafka").option("startingOffsets", "earliest")
+    writer: Any = lines.writeStream.foreachBatch(add_batch)
+    trigger = {"processingTime": every} if every else {"availableNow": True}
     try:
-        lines = lines_of_topic(messages.options(**source).load())
-        writer: Any = lines.writeStream.foreachBatch(add_batch).option("checkpointLocation", checkpoint)  # fmt: skip
-        trigger = {"processingTime": every} if every else {"availableNow": True}
-        query = writer.trigger(**trigger).start()
+        query = (
+            writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
+        )
         try:
             query.awaitTermination()
         finally:
             with suppress(Exception):  # of a JVM that is gone
                 query.stop()
     except (PySparkException, Py4JError) as error:
-        if failed:
-            raise failed[0] from error
-        if "data source: kafka" in str(error):
-            raise SparkFailed(_NO_CONNECTOR.format(spark.version)) from error
-        raise error_of(str(error)) from error
+        raise (failed[0] if failed else error_of(str(error))) from error
 
 
 def lines_of_files(
@@ -142,8 +136,31 @@ def lines_of_files(
     )
 
 
-def lines_of_topic(messages: "DataFrame") -> "DataFrame":
-    """The messages of Kafka's source, each a line, as `LINES`: topic and partition for a file, the offset for the line's number."""
+def lines_of_topic(spark: "SparkSession", source: Mapping[str, str]) -> "DataFrame":
+    """
+    The messages of a topic as they come, each a line, as `LINES`.
+
+    Args:
+        spark: the session, with Kafka's connector.
+        source: options of Spark's source: `kafka.bootstrap.servers`, `subscribe`, `kafka.security.protocol`, …
+
+    Raises:
+        SparkFailed: there is no connector, or an option is wrong.
+
+    """
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - as late as can be
+
+    topic = spark.readStream.format("kafka").option("startingOffsets", "earliest")
+    try:
+        return lines_of_messages(topic.options(**source).load())
+    except PySparkException as error:
+        if "data source: kafka" in str(error):
+            raise SparkFailed(_NO_CONNECTOR.format(spark.version)) from error
+        raise error_of(str(error)) from error
+
+
+def lines_of_messages(messages: "DataFrame") -> "DataFrame":
+    """Rows of Kafka's source as `LINES`: topic and partition for a file, the offset for the line's number."""
     return messages.selectExpr(
         "value AS line",
         "concat(topic, '-', partition) AS file",

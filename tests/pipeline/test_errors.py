@@ -1,5 +1,9 @@
 """The tree of the pipeline's errors."""
 
+import pickle
+
+import pytest
+
 from quotascope.pipeline import errors
 
 
@@ -11,6 +15,24 @@ def drawn(kind: type[Exception], before: str = "    ") -> list[str]:
         for each in below
         for line in (f"{before}{each.__name__}", *drawn(each, before + "    "))
     ]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.BadOption("é\n"),
+        errors.BadSnapshot("/a", "no JSON"),
+        errors.UnreadableLog("/a", "it is gone"),
+        errors.DamagedFile("/u", "day=1/x.parquet", "it has 4 bytes"),
+        errors.OtherTopic("t", "2 partitions"),
+        errors.InvalidCandidates("c.yaml", ["one", "two"]),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_of_workers_can_be_sent(error: errors.PipelineError) -> None:
+    """Kind, message and fields arrive, whatever an error is made of."""
+    sent = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert (type(sent), str(sent), vars(sent)) == (type(error), str(error), vars(error))
 
 
 def test_the_drawing_shows_each_error_below_its_base() -> None:

@@ -69,6 +69,7 @@ def streamed(
         *_, add, _ = given
         add(FRAME, Batch("stream q", 0))
 
+    monkeypatch.setattr(ingest, "lines_of_topic", lambda *_: FRAME)
     monkeypatch.setattr(ingest, "stream", once)
     monkeypatch.setattr(ingest, "staged_lines", staged)
     monkeypatch.setattr(session, "session", lambda: FRAME)
@@ -204,15 +205,20 @@ def test_what_spark_gives_up_for(text: str, reason: str) -> None:
 
 
 class _Query:
-    """A source of Spark that ends with an error once its batch function was called."""
+    """Spark, its reader, a frame and a query, whose last method ends with an error: a query that runs has called the batch function before."""
 
     version = "4.2.0"
 
-    def __init__(self, error: Exception, *, called: bool) -> None:
-        self._error, self._called = error, called
+    def __init__(self, error: str, last: str) -> None:
+        self._error, self._last = error, last
         self._add: Any = None
 
-    def __getattr__(self, _: str) -> Any:
+    def __getattr__(self, name: str) -> Any:
+        if name == self._last == "awaitTermination":
+            with pytest.raises(PipelineError):
+                self._add(self, 0)
+        if name == self._last:
+            raise PySparkException(self._error)
         return self
 
     def __call__(self, *_: object, **__: object) -> Any:
@@ -222,30 +228,25 @@ class _Query:
         self._add = add
         return self
 
-    def awaitTermination(self) -> None:  # noqa: N802 - Spark's name
-        if self._called:
-            with pytest.raises(PipelineError):
-                self._add(self, 0)
-        raise self._error
-
 
 @pytest.mark.parametrize(
-    ("error", "called", "told"),
+    ("error", "last", "told"),
     [
-        pytest.param("[STREAM_FAILED] Py4JException", True, "table /u: nothing was committed: no space", id="an error of a batch"),
-        pytest.param("Failed to find the data source: kafka. Make sure", False, "spark-sql-kafka-0-10_2.13:4.2.0", id="no connector"),
-        pytest.param("[STREAM_FAILED] no such topic", False, "Spark gave up: [STREAM_FAILED] no such topic; ", id="any other"),
+        ("[STREAM_FAILED] Py4JException", "awaitTermination", "table /u: nothing was committed: no space"),
+        ("Failed to find the data source: kafka. Make sure", "load", "spark-sql-kafka-0-10_2.13:4.2.0"),
+        ("[STREAM_FAILED] no such option", "load", "Spark gave up: [STREAM_FAILED] no such option; "),
+        ("[STREAM_FAILED] no such topic", "start", "Spark gave up: [STREAM_FAILED] no such topic; "),
     ],
 )  # fmt: skip
-def test_how_a_stream_ends(error: str, called: bool, told: str) -> None:  # noqa: FBT001 - a case
+def test_how_a_stream_ends(error: str, last: str, told: str) -> None:
     """With what a batch could not do, or with what Spark says."""
-    query: Any = _Query(PySparkException(error), called=called)
+    spark: Any = _Query(error, last)
 
     def refuse(*_: object) -> None:
         raise NotWritten("/u", "no space")
 
     with pytest.raises(PipelineError) as raised:
-        ingest.stream(query, {}, "/c", refuse)
+        ingest.stream(ingest.lines_of_topic(spark, {}), "/c", refuse)
     assert told in str(raised.value)
 
 

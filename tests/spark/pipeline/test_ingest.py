@@ -16,7 +16,7 @@ from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables
 from quotascope.pipeline.ingest import ingest as ingest_here
 from quotascope.pipeline.ingest.committing import Batch, Ingest
 from quotascope.pipeline.spark.arrow import map_in_arrow
-from quotascope.pipeline.spark.ingest import ingest, lines_of_topic, staged_lines
+from quotascope.pipeline.spark.ingest import ingest, lines_of_messages, staged_lines
 from quotascope.pipeline.table import Table
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
     ingest_all = Ingest(IngestTables.create(folder))
 
     def add(number: int) -> IngestReport:
-        stage = partial(staged_lines, lines_of_topic(messages), ingest_all.tables, IngestOptions())  # fmt: skip
+        stage = partial(staged_lines, lines_of_messages(messages), ingest_all.tables, IngestOptions())  # fmt: skip
         return ingest_all.add(stage, Batch("stream q", number))
 
     first, again, later = add(0), add(0), add(1)
