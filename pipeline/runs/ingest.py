@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..history.store import BUCKETS, History
 from ..ingest import IngestOptions, IngestReport, IngestTables, ingest
@@ -13,9 +13,6 @@ from ..ingest.files import as_private_as, log_files, path_here, size_of
 from ..replay import Progress
 from ..table.table import run_here
 from .engine import MOST_LOCAL_BYTES, Engine, chosen, run_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def ingest_logs(
@@ -101,7 +98,7 @@ def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
     adding = Ingest(IngestTables.create(into), options.topics())
     history = History.create(into, buckets)
 
-    def add(lines: DataFrame, batch: Batch) -> None:
+    def add(lines: Any, batch: Batch) -> None:  # noqa: ANN401 - a frame of Spark
         stage = partial(staged_lines, lines, adding.tables, options)
         report = adding.add(stage, batch)
         history.update(adding.tables.requests, run)

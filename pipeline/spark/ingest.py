@@ -182,7 +182,7 @@ def staged_lines(
     """
     rows = map_in_arrow(lines.select(*LINES.names), partial(parsed, options), ddl(ROWS))
     # one part after the other, so that a worker need not hold all that a task gets; each in the order of its logs
-    together = rows.repartition("part").sortWithinPartitions("part", "line")
+    together = rows.repartition("part").sortWithinPartitions("part", "position")
     parts = map_in_arrow(together, partial(_answered, tables), _ANSWER)
     with _small_batches(lines.sparkSession):
         answers = [pickle.loads(row.answer) for row in collected(parts)]  # noqa: S301 - of our own workers

@@ -5,6 +5,7 @@ Rows cross from the one to the other in `ROWS`. Those of different parts cannot 
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import unquote
@@ -52,21 +53,22 @@ def parsed(
     options: IngestOptions, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Turn lines in `LINES` into `ROWS`."""
-    counts: dict[str, int] = {}
+    counts: dict[tuple[str, int], int] = {}
     for batch in batches:
         for piece in _pieces(batch):
             for few in bounded(piece, READ, READ_BYTES):
-                file = few.column("file")[0].as_py()
+                file, start = (few.column(name)[0].as_py() for name in ("file", "start"))  # fmt: skip
                 numbers = few.column("number")
-                if few.column("start")[0].as_py() == 0:  # from the file's first line on
-                    first = counts.get(file, 0) + 1
-                    counts[file] = first + few.num_rows - 1
+                if start is not None:
+                    # no line before it has a greater number: each has a byte
+                    first = counts.get((file, start), start) + 1
+                    counts[file, start] = first - 1 + few.num_rows
                     numbers = pa.array(np.arange(first, first + few.num_rows))
-                if file.startswith(
-                    "file:/"
-                ):  # of this machine: its path, as one process names it
+                if file.startswith("file:/"):
+                    # of this machine: its path, as one process names it
                     file = "/" + unquote(file.removeprefix("file:").lstrip("/"))
-                found = parse(few.column("line"), numbers, options.source(file))
+                source = replace(options.source(file), numbered=not start)
+                found = parse(few.column("line"), numbers, source)
                 yield from _packed(found).to_batches()
 
 
