@@ -22,7 +22,16 @@ from tests.pipeline.ingest.ingesting import (
 from tests.pipeline.log_lines import line
 
 from quotascope.pipeline.errors import LostCommit
-from quotascope.pipeline.ingest import IngestReport, IngestTables, ingest, local
+from quotascope.pipeline.history import History
+from quotascope.pipeline.history.charges import KEY, SUMS
+from quotascope.pipeline.ingest import (
+    IngestOptions,
+    IngestReport,
+    IngestTables,
+    ingest,
+    local,
+)
+from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.table import Table
 
 ROOT = Path(__file__).parents[3]
@@ -105,33 +114,48 @@ def test_always_too_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         read(tmp_path, log(tmp_path, line()))
 
 
-def _killed_run(path: str, into: str) -> None:
+def _killed_run(path: str, into: str, before: str) -> None:
     local.CHUNK = 100  # type: ignore[misc]
     local.BLOCK = 100_000  # type: ignore[misc]
     advance = Table.advance
+    chunks: list[str] = []
 
     def once(table: Table, *arguments: Any, **more: Any) -> int:
-        if len(table.files()) > 2 and table.storage.uri.endswith("requests"):
+        name = Path(table.storage.uri).name
+        chunks.append(name)
+        if name == before and chunks.count("requests") > 1:
             os.kill(os.getpid(), signal.SIGKILL)
         return advance(table, *arguments, **more)
 
     setattr(Table, "advance", once)  # noqa: B010 - mypy has it that methods stay
-    ingest([path], into)
+    ingest_logs([path], into, IngestOptions())
 
 
-def test_killed_run(tmp_path: Path) -> None:
-    """A run that is killed leaves whole chunks; the next one adds the rest."""
-    path = log(tmp_path, *PLAIN[:1_000])
+@pytest.mark.parametrize("before", ["requests", "quarantine", "history", "seconds"])
+def test_killed_run(tmp_path: Path, before: str) -> None:
+    """A run that is killed before any of its commits leaves whole chunks; the next one adds the rest, and all of it to the history."""
+    junk = [b"junk %d" % number for number in range(20)]
+    lines = [text for number, each in enumerate(PLAIN[:1_000]) for text in ([each] if number % 50 else [each, junk[number // 50]])]  # fmt: skip
+    path, into = log(tmp_path, *lines), str(tmp_path / "tables")
     context = multiprocessing.get_context("spawn")
-    process = context.Process(target=_killed_run, args=(path, str(tmp_path / "tables")))
+    process = context.Process(target=_killed_run, args=(path, into, before))
     process.start()
     process.join(120)
     assert process.exitcode == -signal.SIGKILL
-    left = len(tables(tmp_path)[0])
-    assert 0 < left < 1_000
-    report = read(tmp_path, path)
-    assert report.duplicates == left
-    assert len(tables(tmp_path)[0]) == 1_000
+    left = [len(table) for table in tables(tmp_path)]
+    assert left[0] == 1_000 if before in {"history", "seconds"} else 0 < left[0] < 1_000
+    report = ingest_logs([path], into, IngestOptions())
+    assert (report.duplicates, report.quarantined_before) == (left[0], left[1])
+    assert [len(table) for table in tables(tmp_path)] == [1_000, 20]
+    ingest_logs([path], f"{into} of one run", IngestOptions())
+    found, expected = (History.open(folder) for folder in (into, f"{into} of one run"))
+    assert len(found.detail.read()) == 1_000
+    assert _sums(found) == _sums(expected)
+
+
+def _sums(history: History) -> Any:
+    sums = history.seconds.read().group_by(list(KEY))
+    return sums.aggregate([(name, "sum") for name in SUMS]).sort_by([(name, "ascending") for name in KEY])  # fmt: skip
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quotascope.cli.main import app
+from quotascope.pipeline.history.store import state_of, tables_of
 from quotascope.pipeline.ingest import IngestOptions, IngestReport
 from quotascope.pipeline.runs.ingest import ingest_topic
 from quotascope.pipeline.table import Table
@@ -28,17 +29,22 @@ def run(
     """
     Read what the topic holds, and return the numbers of each batch.
 
-    With the name of a table in `wait_before` the second batch stops before its commit to that table, makes the file `waiting`, and goes on
-    only for the dead.
+    With the name of a table in `wait_before` the second batch stops before its commit to that table, or with `the end` when it is in all of
+    them and Spark does not know; it makes the file `waiting`, and continues only for the dead.
     """
     reports: list[Any] = []
 
     def done(number: int, report: IngestReport) -> None:
         assert report.balanced
+        tables = tables_of(f"{folder}/tables")
+        rows = {name: state_of(name, table).rows for name, table in tables.items()}
+        assert rows["history"] == rows["requests"] > 0, "what-if sees each batch"
+        wait.at("the end")
         reports.append([number, report.read, report.kept, report.quarantined, report.duplicates])  # fmt: skip
 
+    wait = _Wait(Path(folder), wait_before, reports)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Table, "advance", _waiting(Path(folder), wait_before, reports))
+        patch.setattr(Table, "advance", wait.advance(Table.advance))
         source = {
             "kafka.bootstrap.servers": servers,
             "subscribe": topic,
@@ -69,16 +75,20 @@ def command(_: SparkSession, servers: str, topic: str, folder: str) -> list[str]
     return printed.getvalue().splitlines()
 
 
-def _waiting(folder: Path, name: str, reports: list[Any]) -> Any:
-    advance = Table.advance
-    begun = (
-        folder / "tables"
-    ).exists()  # by a driver that was killed in the second batch
+class _Wait:
+    def __init__(self, folder: Path, place: str, reports: list[Any]) -> None:
+        self._folder, self._place, self._reports = folder, place, reports
+        self._begun = (folder / "tables").exists()
+        """By a driver that was killed in the second batch."""
 
-    def waiting(table: Table, *arguments: Any, **more: Any) -> int:
-        if name and (begun or reports) and table.storage.uri.endswith(f"/{name}"):
-            (folder / "waiting").touch()
+    def at(self, place: str) -> None:
+        if place == self._place and (self._begun or self._reports):
+            (self._folder / "waiting").touch()
             threading.Event().wait()
-        return advance(table, *arguments, **more)
 
-    return waiting
+    def advance(self, real: Any) -> Any:
+        def waiting(table: Table, *arguments: Any, **more: Any) -> int:
+            self.at(Path(table.storage.uri).name)
+            return int(real(table, *arguments, **more))
+
+        return waiting

@@ -1,6 +1,7 @@
 """Request logs read by Spark's workers become the tables that one process makes of them."""
 
-from collections.abc import Iterator
+import datetime as dt
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,18 @@ import zstandard
 from tests.pipeline.log_lines import CAPTURE, captured, line
 from tests.spark.versions import RUNNING
 
-from quotascope.pipeline.errors import UnreadableLog
+from quotascope.pipeline.errors import (
+    DamagedFile,
+    NotWritten,
+    TableError,
+    UnreadableLog,
+)
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables
 from quotascope.pipeline.ingest import ingest as ingest_here
 from quotascope.pipeline.ingest.committing import Batch, Ingest
+from quotascope.pipeline.runs.engine import Engine
+from quotascope.pipeline.runs.ingest import ingest_logs, ingest_topic
+from quotascope.pipeline.spark import ingest as by_spark
 from quotascope.pipeline.spark.arrow import map_in_arrow
 from quotascope.pipeline.spark.ingest import ingest, lines_of_messages, staged_lines
 from quotascope.pipeline.table import Table
@@ -104,6 +113,61 @@ def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
     assert (later.duplicates, later.quarantined_before, later.kept) == (1, 2, 0)
     (row,) = IngestTables.create(folder).requests.read().to_pylist()
     assert (row["file"], row["line"]) == ("t-1", 5)
+
+
+def _damaged(usage: Path, kind: str) -> None:
+    (file,) = (usage / kind).glob("day=*/**/*.parquet")
+    file.write_bytes(b"PAR1")
+
+
+def _no_folder(usage: Path) -> None:
+    later = dt.date(2026, 11, 25) - dt.date(1970, 1, 1)
+    (usage / "requests" / f"day={later.days}").write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    ("harm", "error", "message"),
+    [
+        (partial(_damaged, kind="requests"), DamagedFile, "is damaged: it has 4 bytes"),
+        (
+            partial(_damaged, kind="quarantine"),
+            DamagedFile,
+            "is damaged: it has 4 bytes",
+        ),
+        (_no_folder, NotWritten, "nothing was committed"),
+    ],
+)
+def test_errors_of_workers(
+    spark: "SparkSession",
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    harm: Callable[[Path], None],
+    error: type[TableError],
+    message: str,
+) -> None:
+    """They arrive as one process raises them, from a batch of a stream as well: kind, message and fields; nothing is added."""
+    usage, log, more = tmp_path / "usage", tmp_path / "a.log", tmp_path / "more"
+    log.write_bytes(line() + b"\njunk\n")
+    ingest_logs([str(log)], str(usage), IngestOptions(), engine=Engine.LOCAL)
+    harm(usage)
+    near, later = line(header={"correlationId": 8}), line(time="2026-11-25 08:00:00,000")  # fmt: skip
+    log.write_bytes(b"\n".join([near, later, b"other junk"]))
+    lines = [(bytearray(text), "t", 0, number) for number, text in enumerate(log.read_bytes().splitlines())]  # fmt: skip
+    messages = spark.createDataFrame(lines, "value binary, topic string, partition int, offset bigint")  # fmt: skip
+    messages.write.parquet(str(more))
+    arriving = spark.readStream.schema(messages.schema).parquet(str(more))
+    monkeypatch.setattr(by_spark, "lines_of_topic", lambda *_: by_spark.lines_of_messages(arriving))  # fmt: skip
+    raised = []
+    for way in (
+        partial(ingest_logs, [str(log)], engine=Engine.LOCAL),
+        partial(ingest_logs, [str(log)], engine=Engine.SPARK),
+        partial(ingest_topic, {}, checkpoint=str(tmp_path / "c"), done=lambda *_: None),
+    ):
+        with pytest.raises(error, match=message) as found:
+            way(into=str(usage), options=IngestOptions())
+        raised.append((type(found.value), str(found.value), vars(found.value)))
+    assert raised[0] == raised[1] == raised[2]
+    assert [len(table.files()) for table in IngestTables.create(str(usage))] == [1, 1]
 
 
 def _doubled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
