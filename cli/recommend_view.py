@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -33,24 +31,21 @@ _NAME = 16
 
 def show(console: Console, advice: Advice, commands: Commands) -> None:
     """Limits, what they would change, the clients that they would throttle, and the commands: one a line, to be copied."""
-    console.print(Group(*_tables(advice)))
+    console.print(Text(headline(advice), style="bold"))
+    console.print(Text("\n".join((*caveats(advice), "")), style="yellow"))
+    console.print(_limits(advice))
+    if advice.now is not None:
+        console.print(Text("What would change", style="bold"))
+        changes = changes_view(advice.changes) if advice.changes else Text("nothing")
+        console.print(changes)
+        console.print()
+    console.print(_hits(advice))
     console.print("Commands, none of which was run", style="bold")
     left_out = (f"# left out: {sentence}" for sentence in commands.left_out)
     for line in (*(commands.lines or ("# nothing to change",)), *left_out):
         console.print(Text(line), soft_wrap=True)
     console.print()
     console.print(Text("\n".join(notes(advice)), style="dim"))
-
-
-def _tables(advice: Advice) -> Iterator[RenderableType]:
-    yield Text(headline(advice), style="bold")
-    yield Text("\n".join((*caveats(advice), "")), style="yellow")
-    yield _limits(advice)
-    if advice.now is not None:
-        yield Text("What would change", style="bold")
-        yield changes_view(advice.changes) if advice.changes else Text("nothing")
-        yield Text()
-    yield _hits(advice)
 
 
 def _limits(advice: Advice) -> RenderableType:

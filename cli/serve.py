@@ -182,6 +182,7 @@ class Serving:
 @grouped
 def serve(*, read: SourceOptions, serving: Serving) -> None:
     """Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C. SIGHUP reads the configuration again."""
+    from quotascope.exporter.errors import ConfigError
     from quotascope.exporter.logs import configure_logs
     from quotascope.exporter.process import (
         collect_garbage_rarely,
@@ -190,25 +191,22 @@ def serve(*, read: SourceOptions, serving: Serving) -> None:
     )
 
     spare_threads()
+    from quotascope.quotas import STDIN, named
+
     from .compose import build_exporter
 
     settings = read.configuration(**asdict(serving))
     collect_garbage_rarely()
     share_arenas()
     configure_logs(settings.log)
-    asyncio.run(
-        run_until_signal(*build_exporter(settings, lambda: _read_again(read, serving)))
-    )
 
+    def read_again() -> Config:
+        if read.config == STDIN:
+            problem = "cannot be read a second time: use a file"
+            raise ConfigError(named(STDIN), [problem])
+        return read.configuration(**asdict(serving))
 
-def _read_again(read: SourceOptions, serving: Serving) -> Config:
-    """The configuration from file, environment and flags as they are now."""
-    from quotascope.exporter.errors import ConfigError
-    from quotascope.quotas import STDIN, named
-
-    if read.config == STDIN:
-        raise ConfigError(named(STDIN), ["cannot be read a second time: use a file"])
-    return read.configuration(**asdict(serving))
+    asyncio.run(run_until_signal(*build_exporter(settings, read_again)))
 
 
 async def run_until_signal(

@@ -83,25 +83,21 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
     if not rows:
         yield Text(_NONE_AFFECTED, style="dim")
     elif most:
-        yield Constrain(_table(rows[:most]), WIDEST)
+        table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
+        table.add_column("affected now", no_wrap=True, overflow="ellipsis", ratio=3)
+        for header in ("quota", "usage", "limit", "new limit", "then"):
+            right = header != "quota"
+            table.add_column(header, no_wrap=True, justify="right" if right else "left")
+        table.add_column("rule then", no_wrap=True, overflow="ellipsis", ratio=3)
+        for row in rows[:most]:
+            table.add_row(*row)
+        yield Constrain(table, WIDEST)
     if len(rows) > most:
         yield Text(f"and {len(rows) - most} more: --top shows more", style="dim")
     if any(impact.window_restarts for impact in affected.clients[:most]):
         yield Text(
             "* counted from zero: its window or bucket starts again", style="dim"
         )
-
-
-def _table(rows: Sequence[Iterator[Text]]) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
-    table.add_column("affected now", no_wrap=True, overflow="ellipsis", ratio=3)
-    for header in ("quota", "usage", "limit", "new limit", "then"):
-        right = header != "quota"
-        table.add_column(header, no_wrap=True, justify="right" if right else "left")
-    table.add_column("rule then", no_wrap=True, overflow="ellipsis", ratio=3)
-    for row in rows:
-        table.add_row(*row)
-    return table
 
 
 def _client(impact: Impact) -> Iterator[Text]:

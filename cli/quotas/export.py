@@ -15,7 +15,7 @@ from ..settings import AdminOptions
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
-    from quotascope.quotas import QuotaSet, RuleChange
+    from quotascope.quotas import RuleChange
 
 EXAMPLES = """
 Examples:
@@ -86,7 +86,13 @@ def export(
     kafka: AdminOptions,
 ) -> None:
     """Write all quotas to standard output."""
-    from quotascope.quotas import QuotaSet, difference, quotas_yaml, read_quotas
+    from quotascope.quotas import (
+        QuotaSet,
+        difference,
+        kafka_users,
+        quotas_yaml,
+        read_quotas,
+    )
 
     from .cluster import configured
 
@@ -99,20 +105,14 @@ def export(
     elif output is ExportFormat.KAFKA_CONFIGS:
         print_commands(difference(QuotaSet(), exported), settings, command_config)
     else:
-        _print_manifests(exported, strimzi)
-
-
-def _print_manifests(quotas: QuotaSet, strimzi: Strimzi) -> None:
-    from quotascope.quotas import kafka_users
-
-    manifests = kafka_users(
-        quotas,
-        cluster=strimzi.strimzi_cluster or "",
-        namespace=strimzi.namespace,
-        api_version=strimzi.strimzi_api,
-    )
-    typer.echo(manifests.text, nl=False)
-    report_left_out(manifests.left_out)
+        manifests = kafka_users(
+            exported,
+            cluster=strimzi.strimzi_cluster or "",
+            namespace=strimzi.namespace,
+            api_version=strimzi.strimzi_api,
+        )
+        typer.echo(manifests.text, nl=False)
+        report_left_out(manifests.left_out)
 
 
 def print_commands(

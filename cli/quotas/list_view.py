@@ -97,18 +97,18 @@ def _use(rule: RuleUsage) -> Iterator[RenderableType]:
     if rule.hits is None:
         names = UNKNOWN
     elif rule.hits:
-        names = ", ".join(dict.fromkeys(map(_name, rule.hits[:_MOST_NAMES])))
+        called = (
+            one_line(hit.ip)
+            if isinstance(hit, IpUsage)
+            else entity_name(hit.entity.user, hit.entity.client_id)
+            for hit in rule.hits[:_MOST_NAMES]
+        )
+        names = ", ".join(dict.fromkeys(called))
     elif rule.overruled_by is not None:
         names = f"overruled by {one_line(described(rule.overruled_by))}"
     else:
         names = "none"
     yield Text(names, "" if rule.hits else "dim")
-
-
-def _name(hit: Hit) -> str:
-    if isinstance(hit, IpUsage):
-        return one_line(hit.ip)
-    return entity_name(hit.entity.user, hit.entity.client_id)
 
 
 def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:

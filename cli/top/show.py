@@ -20,7 +20,7 @@ from quotascope.exporter.errors import ExporterError
 from quotascope.exporter.sources.fetch import HttpTarget
 
 from ..compose import build_collection
-from ..terminal import Draw, full_screen
+from ..terminal import full_screen
 from .choices import END, Choices
 from .keyboard import listening
 from .screen import chosen, entity_table, screen, summary
@@ -93,7 +93,10 @@ async def watch(
         looks.add_done_callback(lambda _: keys.put_nowait(END))
         try:
             with full_screen(console) as draw, listening(keys.put_nowait):
-                await _draw_until_over(show, console, draw, keys)
+                while not show.choices.over:
+                    size = console.width, console.height
+                    draw(screen(show.snapshot, show.trails, show.choices, *size, show.problem))  # fmt: skip
+                    show.choices = show.choices.pressed(await keys.get())
         finally:
             looks.cancel()
             await asyncio.gather(looks, return_exceptions=True)
@@ -128,20 +131,3 @@ async def _look_again(
         except ExporterError as error:
             show.problem = f"the figures are old: {error}"
         keys.put_nowait(_NOTHING_PRESSED)
-
-
-async def _draw_until_over(
-    show: _Show, console: Console, draw: Draw, keys: asyncio.Queue[str]
-) -> None:
-    while not show.choices.over:
-        draw(
-            screen(
-                show.snapshot,
-                show.trails,
-                show.choices,
-                console.width,
-                console.height,
-                show.problem,
-            )
-        )
-        show.choices = show.choices.pressed(await keys.get())

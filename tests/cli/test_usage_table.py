@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 from rich.console import Group
 from rich.text import Text
 from tests.cli.usages import rendered, usage_of
+from tests.exporter.examples import usage
 from tests.strategies import texts
 
 from quotascope.cli.play import table
 from quotascope.cli.usage_table import WIDEST, UsageBar
 from quotascope.exporter.snapshot import EntityUsage
+from quotascope.metrics import QuotaType
 
 WIDTHS = [20, 40, 56, 76, 80, 96, 100, 140, 200]
 
@@ -90,6 +92,13 @@ def test_unlimited_unknown_and_zero(row: EntityUsage, words: str) -> None:
     """None of the three is shown as another."""
     text = lines(rendered(table([row], 100), 100))[2]
     assert text.split()[4:] == words.split()
+
+
+def test_a_burst_counts_where_it_is_fuller() -> None:
+    """A bucket that is overdrawn shows at a rate of half the limit."""
+    mutations = QuotaType.CONTROLLER_MUTATION
+    row = usage(mutations, "erin", usage=0.5, limit=1.0, tokens=-1.0, burst_tokens=10.0)
+    assert "█████ 110%" in rendered(table([row], 100), 100)
 
 
 @given(user=texts, client_id=texts, width=st.sampled_from(WIDTHS))

@@ -19,25 +19,6 @@ from quotascope.metrics import (
 class TestChangingQuotas:
     """Rules come and go while clients are measured."""
 
-    def test_parsing_figures(self, engine: Engine) -> None:
-        """The figures of Kafka's own test of user quotas."""
-        manager = engine.manager
-        one, two = Principal("User1"), Principal("User2")
-        manager.update_quota(QuotaEntity("User1"), 2000)
-        manager.update_quota(QuotaEntity("User2"), 4000)
-        record = manager.record_and_get_throttle_time
-        assert manager.quota(ALICE, "p1") == Quota(UNLIMITED)
-        assert manager.quota(two, "p2") == Quota(4000)
-        assert record(one, "p1", 27_500, EPOCH_MS) == 3750
-        manager.update_quota(QuotaEntity("User1"), 3000)
-        assert record(one, "p1", 0, EPOCH_MS) == 0
-        manager.update_quota(QuotaEntity("User1"), 500)
-        assert record(one, "p1", 0, EPOCH_MS) == 45_000
-        manager.update_quota(QuotaEntity("User1"), None)
-        manager.update_quota(QuotaEntity(DEFAULT), 4000)
-        assert manager.quota(one, "p1") == Quota(4000)
-        assert record(one, "p1", 11_000, EPOCH_MS) == 0
-
     def test_decide(self, engine: Engine) -> None:
         """The rule behind a bound is known."""
         engine.manager.update_quota(QuotaEntity(DEFAULT), 4000)

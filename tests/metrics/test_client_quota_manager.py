@@ -1,7 +1,6 @@
 """Recording, throttling and changing quotas, with the figures of Kafka's tests and formulae."""
 
 import math
-import sys
 
 import pytest
 from tests.metrics.produce_engine import (
@@ -9,15 +8,10 @@ from tests.metrics.produce_engine import (
     BOB,
     DEFAULT_CLIENT,
     EPOCH_MS,
-    MS,
     Engine,
 )
 
 from quotascope.metrics import (
-    ANONYMOUS,
-    INT_MAX,
-    UNLIMITED,
-    KafkaRelease,
     ManagerConfig,
     QuotaEntity,
     ThrottleCallback,
@@ -34,57 +28,6 @@ class TestRecording:
         throttle = manager.maybe_record_and_get_throttle_time(ALICE, "c", 1e12, 0)
         assert throttle == 0
         assert set(engine.registry.sensors()) == {"Produce-delayQueue"}
-
-    def test_violation(self, engine: Engine) -> None:
-        """6300 bytes in 10.5 s are 600 B/s; against 500 B/s that costs 2100 ms."""
-        manager = engine.manager
-        manager.update_quota(DEFAULT_CLIENT, 500)
-        for second in range(10):
-            now_ms = EPOCH_MS + second * 1000
-            assert (
-                manager.maybe_record_and_get_throttle_time(ANONYMOUS, "c", 400, now_ms)
-                == 0
-            )
-        now_ms = EPOCH_MS + 10_500
-        assert (
-            manager.maybe_record_and_get_throttle_time(ANONYMOUS, "c", 2300, now_ms)
-            == 2100
-        )
-
-    def test_a_first_value_counts_over_ten_seconds(self, engine: Engine) -> None:
-        """With 11 windows of 1 s the first rate is a tenth of the value, and unlimited clients are measured too."""
-        engine.manager.update_quota(QuotaEntity(None, "other"), 5)
-        engine.manager.record_and_get_throttle_time(ALICE, "c", 5000, EPOCH_MS)
-        assert engine.value("byte-rate", EPOCH_MS) == 500.0
-        assert engine.bound("", "c") == UNLIMITED
-
-    def test_long_throttles_wrap_around(self) -> None:
-        """At 1 B/s, 3 MB come out negative and 3 GB as 24.5 days, as in Kafka up to 4.3."""
-        manager = Engine(ManagerConfig(release=KafkaRelease(4, 3))).manager
-        manager.update_quota(DEFAULT_CLIENT, 1)
-        record = manager.record_and_get_throttle_time
-        assert record(ALICE, "c", 2e6, EPOCH_MS) == 1_999_990_000
-        assert record(ALICE, "c", 1e6, EPOCH_MS) == -1_294_977_296
-        assert record(ALICE, "d", 3e9, EPOCH_MS) == 2_112_817_392
-
-    def test_long_throttles_stop(self, engine: Engine) -> None:
-        """Since 4.4 they stop at 24.8 days."""
-        manager = engine.manager
-        manager.update_quota(DEFAULT_CLIENT, 1)
-        record = manager.record_and_get_throttle_time
-        assert record(ALICE, "c", 2e6, EPOCH_MS) == 1_999_990_000
-        assert record(ALICE, "c", 1e6, EPOCH_MS) == INT_MAX
-
-    def test_unrecord(self, engine: Engine) -> None:
-        """Taken back, a value counts no longer."""
-        manager = engine.manager
-        manager.update_quota(DEFAULT_CLIENT, 500)
-        record = manager.record_and_get_throttle_time
-        assert record(ALICE, "c", 4000, EPOCH_MS) == 0
-        assert record(ALICE, "c", 6000, EPOCH_MS) == 10_000
-        manager.unrecord(ALICE, "c", 6000, EPOCH_MS)
-        assert engine.value("byte-rate", EPOCH_MS) == 400.0
-        assert record(ALICE, "c", 0, EPOCH_MS) == 0
 
     def test_unrecord_without_rules(self, engine: Engine) -> None:
         """With nothing to take it from, the rate turns negative, as in Kafka."""
@@ -122,15 +65,6 @@ class TestRecording:
         assert engine.value("byte-rate", EPOCH_MS) == 1e5
         assert manager.record_and_get_throttle_time(ALICE, "c", 0, EPOCH_MS) > 0
 
-    def test_max_value_in_quota_window(self) -> None:
-        """A fetch may return what a client may use in all whole windows together."""
-        manager = Engine(ManagerConfig(samples=4)).manager
-        most = manager.max_value_in_quota_window
-        assert most(ALICE, "c", EPOCH_MS) == sys.float_info.max
-        manager.update_quota(QuotaEntity("bob"), 10)
-        assert most(ALICE, "c", EPOCH_MS) == sys.float_info.max
-        assert most(BOB, "c", EPOCH_MS) == 30.0
-
     def test_max_value_with_a_single_window(self) -> None:
         """With one window there is no whole one, and nothing may be returned."""
         manager = Engine(ManagerConfig(samples=1)).manager
@@ -140,16 +74,6 @@ class TestRecording:
 
 class TestThrottling:
     """Muting a channel and what is counted of it."""
-
-    def test_until_it_is_over(self, engine: Engine) -> None:
-        """A channel is in the queue for as long as it is throttled."""
-        engine.manager.throttle(
-            ALICE, "c", 2100, ThrottleCallback(), now_ms=EPOCH_MS, now_ns=5 * MS
-        )
-        assert engine.queue_size() == 1.0
-        assert not engine.manager.reap(EPOCH_MS + 2099, 2104 * MS)
-        assert engine.manager.reap(EPOCH_MS + 2100, 2105 * MS)
-        assert engine.queue_size() == 0.0
 
     @pytest.mark.parametrize("throttle_time_ms", [0, -1, -1_294_977_296])
     def test_not_at_all(self, engine: Engine, throttle_time_ms: int) -> None:

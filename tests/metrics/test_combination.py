@@ -30,12 +30,6 @@ def mute(by: QuotaType, ms: int, *, unrecord: bool = False) -> Decision:
 @pytest.mark.parametrize(
     ("bandwidth", "request_ms", "acks", "expected"),
     [
-        (0, 0, 1, Decision()),
-        (2100, 210, 1, mute(PRODUCE, 2100)),
-        (210, 1000, -1, mute(REQUEST, 1000)),
-        (500, 500, 1, mute(REQUEST, 500)),
-        (2100, 1000, 0, mute(PRODUCE, 2100)),
-        (0, 1000, 0, Decision()),
         (-1_294_977_296, 0, 1, Decision()),
         (-1_294_977_296, 7, 1, mute(REQUEST, 7)),
     ],
@@ -43,7 +37,7 @@ def mute(by: QuotaType, ms: int, *, unrecord: bool = False) -> Decision:
 def test_produce(
     bandwidth: int, request_ms: int, acks: int, expected: Decision
 ) -> None:
-    """The longer time wins, a tie goes to Request, and acks=0 leaves Request out."""
+    """A time that wrapped around is none; tests/conformance has the others."""
     assert combine_produce(bandwidth, request_ms, acks=acks) == expected
 
 
@@ -80,31 +74,6 @@ def test_request(
         request_ms, forwarded=forwarded, cluster_authorization_failed=unauthorized
     )
     assert decision == expected
-
-
-@pytest.mark.parametrize(
-    ("controller", "request_ms", "forwarded", "expected"),
-    [
-        (0, 0, False, Decision()),
-        (5000, 1000, False, mute(MUTATION, 5000)),
-        (1000, 1000, False, mute(REQUEST, 1000)),
-        (0, 700, False, mute(REQUEST, 700)),
-        (5000, 1000, True, Decision(response_ms=5000)),
-    ],
-)
-def test_controller(
-    controller: int, request_ms: int, *, forwarded: bool, expected: Decision
-) -> None:
-    """The controller reports the longer time and mutes only its own connections."""
-    assert combine_controller(controller, request_ms, forwarded=forwarded) == expected
-
-
-@pytest.mark.parametrize(
-    ("controller", "request_ms", "longer"), [(0, 15, 15), (15, 0, 15), (30, 10, 30)]
-)
-def test_forwarded_response(controller: int, request_ms: int, longer: int) -> None:
-    """The broker mutes through Request, whoever asked for it."""
-    assert combine_forwarded_response(controller, request_ms) == mute(REQUEST, longer)
 
 
 @given(own=times, request_ms=times, forwarded=st.booleans())

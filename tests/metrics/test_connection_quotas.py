@@ -54,16 +54,6 @@ def connect(quotas: ConnectionQuotas, times: int, ip: str = IP) -> int:
     return times
 
 
-def test_an_address_may_open_as_many_as_its_limit(registry: Registry) -> None:
-    """Kafka's figures: 20 of 40, and ten more when the limit is raised to 30."""
-    quotas = make(registry)
-    quotas.update_ip_rate(None, 20)
-    assert connect(quotas, 40) == 20
-    quotas.update_ip_rate(None, 30)
-    assert connect(quotas, 40) == 10
-    assert quotas.counts.count(IP) == 30
-
-
 def test_a_refused_connection_leaves_no_trace(registry: Registry) -> None:
     """It is taken back from address, listener and broker; only the throttle time is measured."""
     quotas = make(registry)

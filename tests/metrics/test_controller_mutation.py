@@ -42,18 +42,6 @@ def test_strict_versions(api: MutationApi, since: int) -> None:
     assert api.strict_since == since
 
 
-def test_violation() -> None:
-    """The figures of Kafka's own test: 10 a second fit, a debt of 10 costs 1 s and heals."""
-    quotas = manager(ManagerConfig(samples=10))
-    quotas.update_quota(QuotaEntity("alice", "c"), 10)
-    record = quotas.maybe_record_and_get_throttle_time
-    for second in range(10):
-        assert record(ALICE, "c", 10, T0 + second * 1000) == 0
-    assert record(ALICE, "c", 110, T0 + 10_000) == 0
-    assert record(ALICE, "c", 110, T0 + 10_000) == 1000
-    assert record(ALICE, "c", 110, T0 + 11_000) == 0
-
-
 def test_throttles_are_not_clamped() -> None:
     """A debt of 10,000 at 1 a second costs 10,000 s, and the refusal is counted."""
     quotas = manager()

@@ -68,14 +68,6 @@ class TestFrequencies(StatContract):
         assert read(frequencies, EPOCH_MS + 2_000)["f1"] == 2 / 3
 
 
-def test_booleans() -> None:
-    """Two buckets around 0 and 1."""
-    frequencies = Frequencies.for_boolean_values(NAMES[0], NAMES[1])
-    for value in (0.0, 1.0, 1.0, 1.0):
-        frequencies.record(TEN_SECONDS, value, EPOCH_MS)
-    assert read(frequencies, EPOCH_MS) == {"f0": 0.25, "f1": 0.75}
-
-
 def test_one_boolean_is_enough() -> None:
     """The other's share follows from it; without both there is nothing to measure."""
     frequencies = Frequencies.for_boolean_values(None, NAMES[1])

@@ -12,15 +12,6 @@ from quotascope.metrics import BinScheme, ConstantBins, InvalidConfig, LinearBin
 REALS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9)
 
 
-def test_constant_bins_have_the_same_width() -> None:
-    """Five bins from -5 to 5 begin at the odd numbers."""
-    bins = ConstantBins(5, -5, 5)
-    assert [bins.edge(number) for number in range(5)] == [-5, -3, -1, 1, 3]
-    assert [bins.bin_of(value) for value in (-5, -3.00001, -3, 0.99999, 5)] == [
-        *(0, 0, 1, 2, 4)
-    ]
-
-
 def test_linear_bins_widen_evenly() -> None:
     """Each bin is as much wider than the one before as the first is wide."""
     bins = LinearBins(4, 60)

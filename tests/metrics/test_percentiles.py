@@ -69,13 +69,6 @@ class TestPercentiles(StatContract):
         assert math.isnan(median.peek(TEN_SECONDS, EPOCH_MS + 10_000))
         assert median.peek(TEN_SECONDS, EPOCH_MS) == 10.0
 
-    @pytest.mark.parametrize(("value", "expected"), [(-100.0, 0.0), (200.0, 100.0)])
-    def test_pins_values_to_the_range(self, value: float, expected: float) -> None:
-        """What is outside counts as the range's nearest end, in linear bins too."""
-        percentiles = Percentiles(1000, 100.0, BucketSizing.LINEAR)
-        percentiles.record(TEN_SECONDS, value, EPOCH_MS)
-        assert percentiles.measure(TEN_SECONDS, EPOCH_MS) == pytest.approx(expected)
-
     def test_the_range_may_begin_anywhere(self) -> None:
         """Of constant bins, that is."""
         percentiles = Percentiles(400, 0.0, BucketSizing.CONSTANT, (), -100.0)

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from tests.metrics.threads import Signal
 
 from quotascope.metrics import (
     ControllerMutationQuotaManager,
@@ -22,17 +23,6 @@ T0 = 1_600_000_000_000
 ALICE = Principal("alice")
 RULE = QuotaEntity("alice")
 MS = 1_000_000
-
-
-class Signal(ThrottleCallback):
-    """Sets an event at the end of a throttle."""
-
-    def __init__(self) -> None:
-        self.ended = threading.Event()
-
-    def end_throttling(self) -> None:
-        """Set the event."""
-        self.ended.set()
 
 
 def test_one_of_each() -> None:

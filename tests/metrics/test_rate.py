@@ -48,18 +48,6 @@ class TestRate(StatContract):
         rate.record(BROKER, 500.0, EPOCH_MS)
         assert rate.measure(BROKER, EPOCH_MS) == 50.0
 
-    @pytest.mark.parametrize("samples", [1, 11])
-    @pytest.mark.parametrize("window_ms", [1_000, 11_000])
-    def test_without_earlier_windows(self, samples: int, window_ms: int) -> None:
-        """Kafka divides by the elapsed part of the window plus the others (`RateTest`)."""
-        config = MetricConfig(samples, window_ms)
-        rate = Rate()
-        rate.record(config, 50.0, EPOCH_MS)
-        elapsed_s = (window_ms - 1) / 1000 + (samples - 1) * window_ms / 1000
-        assert rate.measure(config, EPOCH_MS + window_ms - 1) == pytest.approx(
-            50.0 / elapsed_s
-        )
-
     def test_the_divisor_can_exceed_the_monitored_time(self) -> None:
         """An older window that overlaps counts whole, in the sum and in the time."""
         config = MetricConfig(2, 1_000)
@@ -67,14 +55,6 @@ class TestRate(StatContract):
         for at_ms in (0, 900, 1_000, 2_000):
             rate.record(config, 1.0, EPOCH_MS + at_ms)
         assert rate.window_size(config, EPOCH_MS + 2_899) == 2_899
-
-    def test_one_sample_and_no_time_is_a_millisecond(self) -> None:
-        """The divisor is never zero."""
-        config = MetricConfig(1, 1_000)
-        rate = Rate()
-        rate.record(config, 3.0, EPOCH_MS)
-        assert rate.window_size(config, EPOCH_MS) == 1
-        assert rate.measure(config, EPOCH_MS) == 3_000.0
 
     def test_a_read_starts_the_first_window(self) -> None:
         """Asking a rate that was never recorded has an effect, as in Kafka; peeking has none."""
@@ -157,11 +137,3 @@ class TestSimpleRate(StatContract):
 
     make = SimpleRate
     empty = 0.0
-
-    def test_a_first_value_reads_as_one_window(self) -> None:
-        """It is not spread over windows to come, as `Rate` does."""
-        rate = SimpleRate()
-        rate.record(BROKER, 500.0, EPOCH_MS)
-        assert rate.measure(BROKER, EPOCH_MS) == 500.0
-        assert rate.measure(BROKER, EPOCH_MS + 1_000) == 500.0
-        assert rate.measure(BROKER, EPOCH_MS + 2_000) == 250.0

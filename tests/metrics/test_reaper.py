@@ -10,42 +10,11 @@ from quotascope.metrics import (
 MS = 1_000_000
 
 
-class Ends(ThrottleCallback):
-    """Counts throttles that started and ended."""
-
-    def __init__(self) -> None:
-        self.started = 0
-        self.ended = 0
-
-    def start_throttling(self) -> None:
-        """Count a start."""
-        self.started += 1
-
-    def end_throttling(self) -> None:
-        """Count an end."""
-        self.ended += 1
-
-
 def size(registry: Registry) -> float:
     """The metric `queue-size` of Produce."""
     metric = registry.metric(registry.metric_name("queue-size", "Produce"))
     assert metric is not None
     return metric.value(0)
-
-
-def test_one_channel_per_iteration() -> None:
-    """The figures of Kafka's own test: 10, 30, 30 and 20 ms, one end per iteration."""
-    registry, ends = Registry(), Ends()
-    reaper = ThrottledChannelReaper(registry, QuotaType.PRODUCE, 0)
-    for ms in (10, 30, 30, 20):
-        reaper.throttle(ms, ends, now_ms=0, now_ns=0)
-    assert (ends.started, size(registry)) == (4, 4.0)
-    ended = []
-    for now in (10, 20, 30, 30, 30):
-        reaper.reap(now, now * MS)
-        ended.append(ends.ended)
-    assert ended == [1, 2, 3, 4, 4]
-    assert size(registry) == 0.0
 
 
 def test_nothing_is_due() -> None:

@@ -4,6 +4,7 @@ import logging
 import threading
 
 import pytest
+from tests.metrics.threads import Signal
 
 from quotascope.metrics import (
     QuotaType,
@@ -12,17 +13,6 @@ from quotascope.metrics import (
     ThrottleCallback,
     ThrottledChannelReaper,
 )
-
-
-class Signal(ThrottleCallback):
-    """Sets an event at the end of a throttle."""
-
-    def __init__(self) -> None:
-        self.ended = threading.Event()
-
-    def end_throttling(self) -> None:
-        """Set the event."""
-        self.ended.set()
 
 
 class Failing(ThrottleCallback):

@@ -184,20 +184,6 @@ class TestSensors:
         registry.remove_sensor("parent")
         assert registry.get_sensor("child") is orphan
 
-    def test_expiry(self, registry: Registry) -> None:
-        """Kafka's own timing (`MetricsTest.testRemoveInactiveMetrics`)."""
-        one = registry.sensor("one", EPOCH_MS, inactive_seconds=1)
-        one.add(NAME, CumulativeSum())
-        two = registry.sensor("two", EPOCH_MS, inactive_seconds=3)
-        assert registry.expire_sensors(EPOCH_MS + 1_000) == ()
-        assert registry.expire_sensors(EPOCH_MS + 1_001) == ("one",)
-        assert registry.metric(NAME) is None
-        two.record(1.0, EPOCH_MS + 1_001)
-        assert registry.expire_sensors(EPOCH_MS + 4_001) == ()
-        assert registry.expire_sensors(EPOCH_MS + 4_002) == ("two",)
-        again = registry.sensor("one", EPOCH_MS + 4_002, inactive_seconds=1)
-        assert again.add(NAME, CumulativeSum(), now_ms=EPOCH_MS + 4_002)
-
     def test_children_expire_with_their_parent(self, registry: Registry) -> None:
         """A child that is still active goes, too."""
         parent = registry.sensor("parent", EPOCH_MS, inactive_seconds=1)

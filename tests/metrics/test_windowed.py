@@ -5,10 +5,10 @@ import struct
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.metrics.contracts import TEN_SECONDS, SampledContract, same
+from tests.metrics.contracts import TEN_SECONDS, SampledContract
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import Avg, Max, MetricConfig, Min, WindowedCount, WindowedSum
+from quotascope.metrics import Avg, Max, Min, WindowedCount, WindowedSum
 
 
 class TestWindowedSum(SampledContract):
@@ -105,24 +105,3 @@ class TestMin(SampledContract):
         stat = Min()
         stat.record(TEN_SECONDS, math.inf, EPOCH_MS)
         assert stat.measure(TEN_SECONDS, EPOCH_MS) == 1.7976931348623157e308
-
-
-def test_kafkas_simple_stats() -> None:
-    """Kafka's own test of ten records gives these figures (`MetricsTest.testSimpleStats`)."""
-    config = MetricConfig()
-    stats = (Avg(), Max(), Min(), WindowedSum(), WindowedCount())
-    for stat in stats:
-        for value in range(10):
-            stat.record(config, value, EPOCH_MS)
-    measured = [stat.measure(config, EPOCH_MS) for stat in stats]
-    assert measured == [4.5, 9.0, 0.0, 45.0, 10.0]
-
-
-def test_old_data_has_no_effect() -> None:
-    """Values of windows that are gone do not come back (`MetricsTest.testOldDataHasNoEffect`)."""
-    config = MetricConfig(samples=2, time_window_ms=100)
-    stat = Max()
-    stat.record(config, 50.0, EPOCH_MS)
-    assert same(stat.measure(config, EPOCH_MS + 200), math.nan)
-    stat.record(config, 1.0, EPOCH_MS + 200)
-    assert stat.measure(config, EPOCH_MS + 200) == 1.0

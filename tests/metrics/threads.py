@@ -6,7 +6,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
-from quotascope.metrics import KafkaMetric, MetricConfig, MetricName, Quota, Sensor
+from quotascope.metrics import (
+    KafkaMetric,
+    MetricConfig,
+    MetricName,
+    Quota,
+    Sensor,
+    ThrottleCallback,
+)
 
 THREADS = 8
 EACH = 200
@@ -53,3 +60,14 @@ def together(pool: ThreadPoolExecutor, work: Callable[[int], object]) -> list[An
 def only_metric(sensor: Sensor) -> KafkaMetric:
     """Return the sensor's metric."""
     return sensor.metrics()[0]
+
+
+class Signal(ThrottleCallback):
+    """Sets an event at the end of a throttle."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+
+    def end_throttling(self) -> None:
+        """Set the event."""
+        self.ended.set()

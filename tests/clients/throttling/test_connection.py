@@ -29,15 +29,6 @@ def test_a_new_connection_is_ready() -> None:
     assert connection.in_flight == 0
 
 
-def test_waits_until_the_throttle_ends() -> None:
-    """The delay shrinks with time, and at its end the connection is ready."""
-    connection = throttled(100)
-    assert not connection.ready(NOW_MS + 99)
-    assert connection.throttle_delay_ms(NOW_MS + 99) == 1
-    assert connection.ready(NOW_MS + 100)
-    assert connection.throttle_delay_ms(NOW_MS + 101) == 0
-
-
 def test_a_longer_throttle_extends_the_wait() -> None:
     """The later end counts, whichever response it came with."""
     connection = throttled(100)
