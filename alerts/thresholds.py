@@ -194,20 +194,6 @@ HEAVY_SHARE: Final = Threshold(
     reason="if it doubles, all clients notice",
     change="higher with few applications",
 )
-PROXY_SHARE: Final = Threshold(
-    value=0.8,
-    unit="ratio",
-    meaning="share of the cluster's traffic of one user",
-    reason="probably a proxy or unauthenticated clients",
-    change="higher if one application is most of the load",
-)
-PROXY_USERS: Final = Threshold(
-    value=3.0,
-    unit="users",
-    meaning="users with traffic",
-    reason="one of two always has most",
-    change="higher in large clusters",
-)
 SYSTEM_THROTTLED: Final = Threshold(
     value=0.1,
     unit="s",

@@ -119,25 +119,6 @@ def shows(site: Site) -> Iterator[Alert]:
         description=f"The numbers that the exporter {{{{ $labels.instance }}}} shows are {DURATION} old: its collections do not end.",
         thresholds=(SNAPSHOT_AGE,),
     )
-    none = compare(
-        aggregate(
-            "max", site.keys("instance"), select(catalog.ENTITIES, 'state="exported"')
-        ),
-        "==",
-        0,
-    )
-    can_read = compare(
-        aggregate("max", site.keys("instance"), select(catalog.SOURCE_UP)), "==", 1
-    )
-    yield _alert(
-        name="KafkaQuotaNoQuotaSeries",
-        expr=both(none, can_read, site.keys("instance")),
-        labels=("instance",),
-        severity=AlertSeverity.INFO,
-        wait="1h",
-        summary="quotascope reads the brokers, but finds no client under a quota.",
-        description="For an hour the exporter {{ $labels.instance }} has found no client that is measured against a quota: Kafka measures clients only when a quota of that kind is configured.",
-    )
     overflow = select(catalog.SERIES_DROPPED, 'reason="overflow"')
     yield _alert(
         name="KafkaQuotaSeriesDropped",
@@ -147,20 +128,6 @@ def shows(site: Site) -> Iterator[Alert]:
         wait="15m",
         summary="quotascope sees more clients than it may show.",
         description=f"The exporter {{{{ $labels.instance }}}} folds clients into one, because there are more than its limit allows: {INTEGER} series are not shown one by one, and no alert names these clients.",
-    )
-    detected = above(
-        aggregate("max", site.keys("broker"), select(catalog.CALLBACK_DETECTED)), 0
-    )
-    yield _alert(
-        name="KafkaQuotaCustomCallback",
-        expr=aggregate("count", site.keys(), detected) + " > 0",
-        labels=(),
-        severity=AlertSeverity.INFO,
-        scope=AlertScope.CONFIGURATION,
-        wait="15m",
-        keep="1h",
-        summary="Brokers decide about quotas by their own code.",
-        description=f"{INTEGER} brokers have a client.quota.callback.class: what Kafka's configured quotas say is not what they enforce, so limits and utilization are not shown for its clients.",
     )
 
 

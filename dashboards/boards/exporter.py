@@ -81,7 +81,6 @@ def now(scope: Scope) -> Row:
         "How many quota entities the exporter shows; of two exporters, the one that shows more. None: no quota is configured, or no client was seen yet.",
         "short",
         scope.by("max", scope.of(catalog.ENTITIES, 'state="exported"')),
-        *runbooks(scope.site, "KafkaQuotaNoQuotaSeries"),
         steps=steps.NEUTRAL,
     )
     rules = stat(
@@ -200,7 +199,6 @@ def entities(scope: Scope) -> Row:
         f"{catalog.CALLBACK_DETECTED.help} Such a callback has rules of its own, which the exporter cannot read.",
         "short",
         _each(scope, catalog.CALLBACK_DETECTED, "broker", legend="broker {{broker}}"),
-        links=runbooks(scope.site, "KafkaQuotaCustomCallback"),
     )
     return Row(title="What is shown", panels=side_by_side(states, dropped, callbacks))
 

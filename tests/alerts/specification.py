@@ -30,7 +30,6 @@ ConnectionsThrottled           warning  broker        10m 10m > 0.5
 ConnectionsOfAddressRefused    info     broker        15m 15m > 0
 ReplicationThrottleLeftOn      warning  cluster       15m 1h  > 0; >= 91.2
 HeavyClientWithoutLimit        info     entity        30m 30m > 0; > 0.2; > 1e+07
-OneUserOwnsTraffic             info     cluster       2h  1h  > 0; > 0.8; > 1e+07; >= 3
 SystemUserThrottledByDefault   warning  entity        10m 10m > 0.1
 RuleChanged                    info     configuration 1m  -   > 0
 ExporterAbsent                 warning  exporter      10m -
@@ -39,9 +38,7 @@ SourceDown                     warning  exporter      10m -   < 0.75; == 0
 LimitsStale                    warning  exporter      5m  -   > 0; > 900
 UtilizationDisagrees           info     exporter      30m -   > 0
 SnapshotStale                  warning  exporter      5m  -   > 300
-NoQuotaSeries                  info     exporter      1h  -   == 0; == 1
 SeriesDropped                  warning  exporter      15m -   > 0
-CustomCallback                 info     configuration 15m 1h  > 0
 DiscoveryFailing               warning  exporter      5m  15m > 3
 PushFailing                    warning  exporter      5m  -   > 0
 ConfigurationRefused           warning  exporter      5m  -   == 0
@@ -75,8 +72,6 @@ IP_CONNECTION_THROTTLE 0          s
 REPLICATION_DAY        0.95       ratio
 HEAVY_BYTES            10_000_000 bytes/s
 HEAVY_SHARE            0.2        ratio
-PROXY_SHARE            0.8        ratio
-PROXY_USERS            3          users
 SYSTEM_THROTTLED       0.1        s
 SOURCE_READS           0.75       ratio
 LIMITS_AGE             900        s
@@ -217,8 +212,7 @@ INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     # without current numbers the rest is out of date; an exporter that hangs may have a twin that does not, so pages go out
     "KafkaQuotaExporterAbsent": {CLUSTER: _OF_CLUSTERS},
     "KafkaQuotaSnapshotStale": {CLUSTER: _OF_CLUSTERS - _ON_CALL},
-    # limits that are not known, or not in force
+    # limits that are not known
     "KafkaQuotaLimitsStale": {CLUSTER: _BY_LIMIT},
-    "KafkaQuotaCustomCallback": {CLUSTER: _BY_LIMIT},
 }
 """By alert: which others it keeps back, where these labels of both are equal; all others it keeps back nothing."""
