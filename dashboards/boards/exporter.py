@@ -44,7 +44,10 @@ def now(scope: Scope) -> Row:
         "short",
         scope.by("count", scope.of(catalog.BUILD_INFO)),
         *runbooks(
-            scope.site, "KafkaQuotaExporterAbsent", "KafkaQuotaRecordingRulesMissing"
+            scope.site,
+            "KafkaQuotaExporterAbsent",
+            "KafkaQuotaExporterMissing",
+            "KafkaQuotaRecordingRulesMissing",
         ),
         steps=steps.UP,
     )
@@ -133,12 +136,14 @@ def sources(scope: Scope) -> Row:
         "How long reading each source took. It should stay below Prometheus' scrape timeout, 10 s by default.",
         "s",
         Line(seconds, "{{source}}"),
+        links=runbooks(scope.site, "KafkaQuotaReadsSlow", "KafkaQuotaSamplesMissed"),
     )
     numbers = graph(
         "Numbers read, by source",
         "A source that is up but has no numbers is the wrong port, or a node without quotas.",
         "short",
         Line(readings, "{{source}}"),
+        links=runbooks(scope.site, "KafkaQuotaSourceEmpty"),
     )
     return Row(title="Sources", panels=((12, every), (6, duration), (6, numbers)))
 

@@ -237,6 +237,7 @@ def over_time(scope: Scope) -> Row:
             "{{quota_type}} of a custom callback",
         ),
         stacked=True,
+        links=runbooks(scope.site, "KafkaQuotaCallbackThrottled"),
     )
     connections = graph(
         "Connections waiting",

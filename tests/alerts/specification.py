@@ -19,6 +19,7 @@ FetchThrottled                 warning  entity        15m 10m < 0.5; > 0.5; > 50
 RequestThrottled               warning  entity        15m 10m < 0.5; > 0.5; > 50
 MutationThrottled              info     entity        15m 10m > 5; > 50
 ThrottleBeyondClientTimeout    warning  entity        3m  10m > 30; > 50
+CallbackThrottled              warning  broker        15m 10m > 0.5
 NearLimit                      warning  entity        15m 10m > 0.9
 LimitPredicted                 info     entity        30m 30m > 0.6; > 0.9; > 1
 MutationTokensExhausted        warning  entity        10m 10m < 0; > 0.8
@@ -33,17 +34,22 @@ HeavyClientWithoutLimit        info     entity        30m 30m > 0; > 0.2; > 1e+0
 SystemUserThrottledByDefault   warning  entity        10m 10m > 0.1
 RuleChanged                    info     configuration 1m  -   > 0
 ExporterAbsent                 warning  exporter      10m -
+ExporterMissing                warning  exporter      15m -
 RecordingRulesMissing          warning  exporter      10m -
 SourceDown                     warning  exporter      10m -   < 0.75; == 0
+SourceEmpty                    warning  exporter      30m -   == 0; > 0
+ReadsSlow                      warning  exporter      15m 15m > 8
 LimitsStale                    warning  exporter      5m  -   > 0; > 900
 UtilizationDisagrees           info     exporter      30m -   > 0
 SnapshotStale                  warning  exporter      5m  -   > 300
 SeriesDropped                  warning  exporter      15m -   > 0
 DiscoveryFailing               warning  exporter      5m  15m > 3
+SamplesMissed                  info     exporter      15m 15m > 0; > 0.1
 PushFailing                    warning  exporter      5m  -   > 0
 ConfigurationRefused           warning  exporter      5m  -   == 0
 SparkJobThrottled              warning  job           15m 10m > 0.2
 SparkRetries                   warning  job           5m  10m > 3
+SparkEventsLost                info     job           5m  10m > 0
 SparkQueryStalled              warning  job           5m  10m > 0; > 600
 """
 """Alert, severity, scope, `for`, `keep_firing_for`, and the numbers that its expression compares with or multiplies by."""
@@ -74,6 +80,8 @@ HEAVY_BYTES            10_000_000 bytes/s
 HEAVY_SHARE            0.2        ratio
 SYSTEM_THROTTLED       0.1        s
 SOURCE_READS           0.75       ratio
+READ_SECONDS           8          s
+SAMPLES_LEFT_OUT       0.1        ratio
 LIMITS_AGE             900        s
 SNAPSHOT_AGE           300        s
 DISCOVERY_FAILURES     3          failures
@@ -94,6 +102,10 @@ DelayQueueGrowing        [10m]; [10m] offset 30m
 ReplicationThrottleLeftOn [1d:15m]
 RuleChanged              [10m]
 ExporterAbsent           [1d]
+ExporterMissing          [1d:5m]
+ReadsSlow                [15m]
+SamplesMissed            [15m]
+SparkEventsLost          [30m]
 LimitsStale              [15m]
 DiscoveryFailing         [15m]
 PushFailing              [15m]
