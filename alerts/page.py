@@ -86,7 +86,7 @@ writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both with 
 
 | option | writes |
 |---|---|
-| `--prometheus-rule FILE` | the rules for the Prometheus operator; add the labels that your Prometheus selects rules by |
+| `--prometheus-rule FILE` | the rules for the Prometheus operator; add the labels that it selects by |
 | `--alertmanager FILE` | example routes and inhibition rules for Alertmanager |
 | `--runbooks DIR` | the runbooks in Markdown |
 
@@ -104,7 +104,7 @@ Alerts have links only with these options:
 
 - **Severity**: critical means that many clients suffer now, warning is a task for the day, info is good to know.
 - **Interval**: scrape and evaluate once a minute. Scrape every 15 s for clients that are throttled for less than a second, and for those that create topics each
-  minute. See [the cost](benchmarks.md#rules-and-dashboards-in-prometheus).
+  minute. [Cost](benchmarks.md#rules-and-dashboards-in-prometheus).
 - **Baselines** need data: critical alerts are silent in the first half hour and less exact in the first week. They stand still while their alert fires, for a week at most. A spike of yesterday is part of today's.
 - **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus. It may be missing.
 - **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them in Alertmanager

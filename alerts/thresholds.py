@@ -87,7 +87,7 @@ MANY_ENTITIES: Final = Threshold(
     unit="entities",
     meaning="entities throttled at once",
     reason="suggests a changed limit or broker",
-    change="a tenth of the usual number of entities, at least 10",
+    change="a tenth of the usual entities, at least 10",
 )
 MANY_ENTITIES_FACTOR: Final = Threshold(
     value=3.0,
@@ -135,7 +135,7 @@ REJECTIONS: Final = Threshold(
     value=0.2,
     unit="errors/s",
     meaning="refusals per second in a cluster, by request",
-    reason="clients that wait are refused a few times a minute",
+    reason="waiting clients are refused a few times a minute",
     change="higher for tools that create thousands of topics",
 )
 REJECTIONS_FACTOR: Final = Threshold(
