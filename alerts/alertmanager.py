@@ -99,7 +99,7 @@ def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
         cluster,
     )
     yield _inhibition(
-        ['alertname=~"KafkaQuotaLimitsStale|KafkaQuotaCustomCallback"'],
+        ['alertname="KafkaQuotaLimitsStale"'],
         [_BY_LIMIT],
         cluster,
     )

@@ -32,6 +32,7 @@ def alert_groups(site: Site) -> tuple[RuleGroup, ...]:
     return (
         _group("quotascope-cluster-wide", brokers.cluster_wide(site)),
         _group("quotascope-throttled", clients.throttled(site)),
+        _group("quotascope-callbacks", brokers.by_callback(site)),
         _group("quotascope-near-limit", clients.near_limit(site), interval="2m"),
         _group("quotascope-mutations", clients.mutations(site)),
         _group("quotascope-brokers-busy", brokers.busy(site)),

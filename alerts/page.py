@@ -86,7 +86,7 @@ writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both with 
 
 | option | writes |
 |---|---|
-| `--prometheus-rule FILE` | the rules for the Prometheus operator; add the labels that your Prometheus selects rules by |
+| `--prometheus-rule FILE` | the rules for the Prometheus operator; add the labels that it selects by |
 | `--alertmanager FILE` | example routes and inhibition rules for Alertmanager |
 | `--runbooks DIR` | the runbooks in Markdown |
 
@@ -102,17 +102,15 @@ Alerts have links only with these options:
 
 ## Before you use them
 
-- **Severity**: critical means that many clients suffer now, warning is a task for the day, info is good to know. A throttled client is no emergency: the quota
-  works as configured.
+- **Severity**: critical means that many clients suffer now, warning is a task for the day, info is good to know.
 - **Interval**: scrape and evaluate once a minute. Scrape every 15 s for clients that are throttled for less than a second, and for those that create topics each
-  minute. See [the cost](benchmarks.md#rules-and-dashboards-in-prometheus).
+  minute. [Cost](benchmarks.md#rules-and-dashboards-in-prometheus).
 - **Baselines** need data: critical alerts are silent in the first half hour and less exact in the first week. They stand still while their alert fires, for a week at most. A spike of yesterday is part of today's.
 - **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus. It may be missing.
 - **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them in Alertmanager
   (`alert_relabel_configs`).
-- **Overflow** ([cardinality](cardinality.md)) counts as one throttled client. Clients of a custom quota callback count only for `KafkaQuotaThrottleSpike` and
-  `KafkaQuotaManyClientsThrottled`.
-- **Spark**: alerts on jobs need the [Spark listener](spark-metrics.md).
+- **Overflow** ([cardinality](cardinality.md)) counts as one throttled client. Clients of a custom quota callback count for alerts on clusters, and have
+  `KafkaQuotaCallbackThrottled`.
 """
 
 
@@ -137,7 +135,7 @@ def _alerts() -> Iterator[str]:
 
 def _gaps() -> Iterator[str]:
     yield "## What agents leave out\n"
-    yield "Some alerts need values that your agent may not report ([dialects](dialects.md)).\n"
+    yield "Some alerts need values that [dialects](dialects.md) lack.\n"
     yield "| missing | agents | never fire | less exact |"
     yield "|---|---|---|---|"
     for gap in GAPS:
@@ -163,7 +161,7 @@ def _thresholds() -> Iterator[str]:
 
 def _records() -> Iterator[str]:
     yield "## Recorded series\n"
-    yield "Of an entity on all brokers unless the name begins with another level. Series of utilization and throttle time also have `quota_type`.\n"
+    yield "Of an entity on all brokers unless the name begins with another level.\n"
     yield "| series | meaning |"
     yield "|---|---|"
     for record in records(Site()):

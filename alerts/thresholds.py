@@ -29,7 +29,7 @@ class Threshold:
 THROTTLED: Final = Threshold(
     value=0.5,
     unit="s",
-    meaning="average throttle time of an entity in the last minute",
+    meaning="average throttle time of an entity",
     reason="the client wants about 5 % more than its limit",
     change="0.1 for interactive clients",
 )
@@ -57,8 +57,8 @@ PREDICTION: Final = Threshold(
 CLIENT_TIMEOUT: Final = Threshold(
     value=30.0,
     unit="s",
-    meaning="average throttle time of an entity in the last minute",
-    reason="default `request.timeout.ms`; beyond `delivery.timeout.ms` (2 minutes) producers lose records",
+    meaning="average throttle time of an entity",
+    reason="default `request.timeout.ms`",
     change="your shortest request timeout",
 )
 SPIKE: Final = Threshold(
@@ -87,7 +87,7 @@ MANY_ENTITIES: Final = Threshold(
     unit="entities",
     meaning="entities throttled at once",
     reason="suggests a changed limit or broker",
-    change="a tenth of the usual number of entities, at least 10",
+    change="a tenth of the usual entities, at least 10",
 )
 MANY_ENTITIES_FACTOR: Final = Threshold(
     value=3.0,
@@ -120,7 +120,7 @@ DELAY_QUEUE_GROWTH: Final = Threshold(
 MUTATION_THROTTLED: Final = Threshold(
     value=5.0,
     unit="s",
-    meaning="average throttle time of the mutation quota in the last minute",
+    meaning="average throttle time of the mutation quota",
     reason="seconds are normal",
     change="higher for tools that may run all night",
 )
@@ -135,7 +135,7 @@ REJECTIONS: Final = Threshold(
     value=0.2,
     unit="errors/s",
     meaning="refusals per second in a cluster, by request",
-    reason="clients that wait are refused a few times a minute; KRaft counts twice",
+    reason="waiting clients are refused a few times a minute",
     change="higher for tools that create thousands of topics",
 )
 REJECTIONS_FACTOR: Final = Threshold(
@@ -194,24 +194,10 @@ HEAVY_SHARE: Final = Threshold(
     reason="if it doubles, all clients notice",
     change="higher with few applications",
 )
-PROXY_SHARE: Final = Threshold(
-    value=0.8,
-    unit="ratio",
-    meaning="share of the cluster's traffic of one user",
-    reason="probably a proxy or unauthenticated clients",
-    change="higher if one application is most of the load",
-)
-PROXY_USERS: Final = Threshold(
-    value=3.0,
-    unit="users",
-    meaning="users with traffic",
-    reason="one of two always has most",
-    change="higher in large clusters",
-)
 SYSTEM_THROTTLED: Final = Threshold(
     value=0.1,
     unit="s",
-    meaning="average throttle time of a platform program in the last minute",
+    meaning="average throttle time of a platform program",
     reason="others wait for operators and registries",
     change="higher if their delay does not matter",
 )
@@ -222,18 +208,32 @@ SOURCE_READS: Final = Threshold(
     reason="restarts take four minutes",
     change="lower if brokers restart slowly",
 )
+READ_SECONDS: Final = Threshold(
+    value=8.0,
+    unit="s",
+    meaning="average duration of reads, 15 minutes",
+    reason="Prometheus's time-out is 10 s",
+    change="0.8 x `scrape_timeout`",
+)
+SAMPLES_LEFT_OUT: Final = Threshold(
+    value=0.1,
+    unit="ratio",
+    meaning="samples missed / samples taken",
+    reason="peaks are missing",
+    change="lower if peaks matter",
+)
 LIMITS_AGE: Final = Threshold(
     value=900.0,
     unit="s",
     meaning="age of the configured limits",
-    reason="thirty failed reads in a row by default",
+    reason="thirty failed reads by default",
     change="above ten times `kafka.refresh_interval_seconds`",
 )
 SNAPSHOT_AGE: Final = Threshold(
     value=300.0,
     unit="s",
     meaning="age of the values shown",
-    reason="several scrapes have shown old values",
+    reason="scrapes show old values",
     change="above three times `collection.max_age_seconds`",
 )
 DISCOVERY_FAILURES: Final = Threshold(

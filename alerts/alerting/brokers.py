@@ -46,6 +46,7 @@ from ..thresholds import (
     SPIKE_ENTITIES,
     SPIKE_FACTOR,
     STORM,
+    THROTTLED,
     Threshold,
 )
 
@@ -103,10 +104,31 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         scope=AlertScope.CLUSTER,
         wait="15m",
         keep="10m",
-        summary="More clients are throttled for a long time than alerts can name one by one.",
+        summary="Too many clients are throttled for an alert each.",
         description=f"{INTEGER} clients are throttled, and that many have been for more than 15 minutes. They have no alerts of their own.{longest_delays(site.cluster_label)}",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(STORM,),
+    )
+
+
+def by_callback(site: Site) -> Iterator[Alert]:
+    """Alerts on the clients of a custom quota callback, whose labels are the callback's."""
+    labels = ("quota_type", "broker")
+    longest = aggregate(
+        "max", site.keys(*labels), select(catalog.CALLBACK_THROTTLE_TIME_SECONDS)
+    )
+    yield Alert(
+        name="KafkaQuotaCallbackThrottled",
+        expr=above(longest, THROTTLED.value),
+        labels=labels,
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.BROKER,
+        wait="15m",
+        keep="10m",
+        summary="Clients of a custom quota callback are throttled.",
+        description=f"The custom quota callback of broker {{{{ $labels.broker }}}} has delayed {{{{ $labels.quota_type }}}} requests for more than 15 minutes, those that wait longest by {DURATION} on average.",
+        dashboard=Dashboard.OVERVIEW,
+        thresholds=(THROTTLED,),
     )
 
 

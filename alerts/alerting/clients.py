@@ -43,8 +43,6 @@ from ..thresholds import (
     NEAR_LIMIT,
     PERSISTENT,
     PREDICTION,
-    PROXY_SHARE,
-    PROXY_USERS,
     REJECTIONS,
     REJECTIONS_FACTOR,
     STORM,
@@ -244,27 +242,6 @@ def traffic(site: Site) -> Iterator[Alert]:
         description=f"With {BYTES}, {ENTITY} has more than {HEAVY_SHARE.value:.0%} of the cluster's traffic, and no {{{{ $labels.quota_type }}}} limit: if its traffic doubles, all clients slow down.",
         dashboard=Dashboard.ENTITY,
         thresholds=(HEAVY_BYTES, HEAVY_SHARE),
-    )
-    amount = series(recorded.USER_BYTES, 'user!=""', _ONE_BY_ONE)
-    share = above(grouped(_share_of_cluster(site, amount)), PROXY_SHARE.value)
-    busy = both(
-        share,
-        above(series(recorded.CLUSTER_BYTES), HEAVY_BYTES.value),
-        site.keys(),
-    )
-    users = aggregate("count", site.keys(), above(amount, 0))
-    yield Alert(
-        name="KafkaQuotaOneUserOwnsTraffic",
-        expr=both(busy, compare(users, ">=", PROXY_USERS.value), site.keys()),
-        labels=("user",),
-        severity=AlertSeverity.INFO,
-        scope=AlertScope.CLUSTER,
-        wait="2h",
-        keep="1h",
-        summary="One user has most of the traffic of a cluster: a proxy, or clients that do not log in.",
-        description=f"User {{{{ printf `%q` $labels.user }}}} has {PERCENT} of the measured traffic. If it stands for many applications, such as behind a proxy, one quota holds all of them back together.",
-        dashboard=Dashboard.OVERVIEW,
-        thresholds=(PROXY_SHARE, HEAVY_BYTES, PROXY_USERS),
     )
     waiting = above(series(recorded.ENTITY_THROTTLE), SYSTEM_THROTTLED.value)
     by_default = aggregate(

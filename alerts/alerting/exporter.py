@@ -24,8 +24,23 @@ from ..promql import (
     select,
     series,
 )
-from ..rule import DURATION, INTEGER, PERCENT, Alert, AlertScope, AlertSeverity
-from ..thresholds import DISCOVERY_FAILURES, LIMITS_AGE, SNAPSHOT_AGE, SOURCE_READS
+from ..rule import (
+    DURATION,
+    INTEGER,
+    PERCENT,
+    THREE_DIGITS,
+    Alert,
+    AlertScope,
+    AlertSeverity,
+)
+from ..thresholds import (
+    DISCOVERY_FAILURES,
+    LIMITS_AGE,
+    READ_SECONDS,
+    SAMPLES_LEFT_OUT,
+    SNAPSHOT_AGE,
+    SOURCE_READS,
+)
 
 _alert = partial(Alert, scope=AlertScope.EXPORTER, dashboard=Dashboard.EXPORTER)
 
@@ -49,13 +64,26 @@ def reads(site: Site) -> Iterator[Alert]:
         summary="No quotascope exporter of a cluster can be scraped.",
         description="There are no series of quotascope: either it does not run, or Prometheus cannot reach it. Until it does, no other alert on quotas can fire.",
     )
+    exporters = aggregate(
+        "count", site.keys(), aggregate("group", site.keys("instance"), build)
+    )
+    usually = call("quantile_over_time", "0.5", f"({exporters})[1d:5m]")
+    yield _alert(
+        name="KafkaQuotaExporterMissing",
+        expr=operation(exporters, "<", grouped(usually), site.keys()),
+        labels=(),
+        severity=AlertSeverity.WARNING,
+        wait="15m",
+        summary="One of several exporters is missing.",
+        description=f"{INTEGER} exporters can be scraped, and for most of the last day there were more: when these go, too, all alerts on quotas are blind.",
+    )
     yield _alert(
         name="KafkaQuotaRecordingRulesMissing",
         expr=but_not(here, series(recorded.CLUSTER_THROTTLED_ENTITIES), site.keys()),
         labels=(),
         severity=AlertSeverity.WARNING,
         wait="10m",
-        summary="Recording rules do not run: most alerts are silent.",
+        summary="The recording rules do not run.",
         description="Prometheus reads an exporter, but has no series of quotascope's recording rules: both pages and most other alerts on clients, brokers and jobs cannot fire.",
     )
     labels = site.keys("instance", "source")
@@ -71,6 +99,31 @@ def reads(site: Site) -> Iterator[Alert]:
         summary="quotascope cannot read a broker or controller.",
         description=f"Of the last reads of {{{{ $labels.source }}}} by the exporter {{{{ $labels.instance }}}}, {PERCENT} succeeded: clients that are throttled there are unknown meanwhile.",
         thresholds=(SOURCE_READS,),
+    )
+    read = above(aggregate("max", labels, select(catalog.SOURCE_UP)), 0)
+    nothing = compare(
+        aggregate("max", labels, select(catalog.SOURCE_READINGS)), "==", 0
+    )
+    yield _alert(
+        name="KafkaQuotaSourceEmpty",
+        expr=both(nothing, read, labels),
+        labels=("instance", "source"),
+        severity=AlertSeverity.WARNING,
+        wait="30m",
+        summary="A source answers, but has no values.",
+        description="The exporter {{ $labels.instance }} reads {{ $labels.source }}, which answers without a single value: the port is wrong, or the agent's rules leave everything out.",
+    )
+    duration = average(catalog.SOURCE_DURATION_SECONDS, labels, "15m")
+    yield _alert(
+        name="KafkaQuotaReadsSlow",
+        expr=above(duration, READ_SECONDS.value),
+        labels=("instance", "source"),
+        severity=AlertSeverity.WARNING,
+        wait="15m",
+        keep="15m",
+        summary="Reads are almost too slow.",
+        description=f"Reads of {{{{ $labels.source }}}} by the exporter {{{{ $labels.instance }}}} take {DURATION} on average: soon scrapes go on without it, or fail.",
+        thresholds=(READ_SECONDS,),
     )
     old = above(
         aggregate("max", site.keys("instance"), select(catalog.LIMITS_AGE_SECONDS)),
@@ -119,25 +172,6 @@ def shows(site: Site) -> Iterator[Alert]:
         description=f"The numbers that the exporter {{{{ $labels.instance }}}} shows are {DURATION} old: its collections do not end.",
         thresholds=(SNAPSHOT_AGE,),
     )
-    none = compare(
-        aggregate(
-            "max", site.keys("instance"), select(catalog.ENTITIES, 'state="exported"')
-        ),
-        "==",
-        0,
-    )
-    can_read = compare(
-        aggregate("max", site.keys("instance"), select(catalog.SOURCE_UP)), "==", 1
-    )
-    yield _alert(
-        name="KafkaQuotaNoQuotaSeries",
-        expr=both(none, can_read, site.keys("instance")),
-        labels=("instance",),
-        severity=AlertSeverity.INFO,
-        wait="1h",
-        summary="quotascope reads the brokers, but finds no client under a quota.",
-        description="For an hour the exporter {{ $labels.instance }} has found no client that is measured against a quota: Kafka measures clients only when a quota of that kind is configured.",
-    )
     overflow = select(catalog.SERIES_DROPPED, 'reason="overflow"')
     yield _alert(
         name="KafkaQuotaSeriesDropped",
@@ -148,24 +182,10 @@ def shows(site: Site) -> Iterator[Alert]:
         summary="quotascope sees more clients than it may show.",
         description=f"The exporter {{{{ $labels.instance }}}} folds clients into one, because there are more than its limit allows: {INTEGER} series are not shown one by one, and no alert names these clients.",
     )
-    detected = above(
-        aggregate("max", site.keys("broker"), select(catalog.CALLBACK_DETECTED)), 0
-    )
-    yield _alert(
-        name="KafkaQuotaCustomCallback",
-        expr=aggregate("count", site.keys(), detected) + " > 0",
-        labels=(),
-        severity=AlertSeverity.INFO,
-        scope=AlertScope.CONFIGURATION,
-        wait="15m",
-        keep="1h",
-        summary="Brokers decide about quotas by their own code.",
-        description=f"{INTEGER} brokers have a client.quota.callback.class: what Kafka's configured quotas say is not what they enforce, so limits and utilization are not shown for its clients.",
-    )
 
 
 def around(site: Site) -> Iterator[Alert]:
-    """Alerts on what an exporter does besides scrapes: discovery, pushes, and its configuration."""
+    """Alerts on what an exporter does besides scrapes: discovery, samples, pushes, and its configuration."""
     labels = site.keys("instance", "discovery")
     failed = aggregate("max", labels, increase(catalog.DISCOVERY_ERRORS, "15m"))
     yield _alert(
@@ -184,6 +204,22 @@ def around(site: Site) -> Iterator[Alert]:
         pushes = increase(catalog.OTLP_EXPORTS, "15m", outcome)
         return aggregate("max", site.keys("instance"), pushes)
 
+    missed, taken = (
+        aggregate("max", site.keys("instance"), increase(family, "15m"))
+        for family in (catalog.SAMPLES_MISSED, catalog.SAMPLES)
+    )
+    share = operation(missed, "/", grouped(above(taken, 0)), site.keys("instance"))
+    yield _alert(
+        name="KafkaQuotaSamplesMissed",
+        expr=above(grouped(share), SAMPLES_LEFT_OUT.value),
+        labels=("instance",),
+        severity=AlertSeverity.INFO,
+        wait="15m",
+        keep="15m",
+        summary="Samples between scrapes are left out.",
+        description=f"For every sample that the exporter {{{{ $labels.instance }}}} takes between scrapes it leaves out {THREE_DIGITS}, because the one before is still running: peaks are missing.",
+        thresholds=(SAMPLES_LEFT_OUT,),
+    )
     failing = above(grown('outcome!="success"'), 0)
     arriving = above(grown('outcome="success"'), 0)
     yield _alert(

@@ -49,6 +49,19 @@ def jobs(site: Site) -> Iterator[Alert]:
         description=f"About {INTEGER} task attempts of Spark job {{{{ printf `%q` $labels.app }}}} were repeated within 30 minutes because of a quota ({{{{ $labels.cause }}}}): a task that fails too often ends its job.",
         thresholds=(SPARK_RETRIES,),
     )
+    lost = aggregate(
+        "max", site.keys("app"), increase(catalog.SPARK_LISTENER_LOST_EVENTS, "30m")
+    )
+    yield _alert(
+        name="KafkaQuotaSparkEventsLost",
+        expr=above(lost, 0),
+        labels=("app",),
+        severity=AlertSeverity.INFO,
+        wait="5m",
+        keep="10m",
+        summary="Spark's listener loses events.",
+        description=f"About {INTEGER} events of Spark job {{{{ printf `%q` $labels.app }}}} were lost within 30 minutes: its waits, retries and report are too low.",
+    )
     silent = above(
         aggregate(
             "max",

@@ -44,7 +44,10 @@ def now(scope: Scope) -> Row:
         "short",
         scope.by("count", scope.of(catalog.BUILD_INFO)),
         *runbooks(
-            scope.site, "KafkaQuotaExporterAbsent", "KafkaQuotaRecordingRulesMissing"
+            scope.site,
+            "KafkaQuotaExporterAbsent",
+            "KafkaQuotaExporterMissing",
+            "KafkaQuotaRecordingRulesMissing",
         ),
         steps=steps.UP,
     )
@@ -81,7 +84,6 @@ def now(scope: Scope) -> Row:
         "How many quota entities the exporter shows; of two exporters, the one that shows more. None: no quota is configured, or no client was seen yet.",
         "short",
         scope.by("max", scope.of(catalog.ENTITIES, 'state="exported"')),
-        *runbooks(scope.site, "KafkaQuotaNoQuotaSeries"),
         steps=steps.NEUTRAL,
     )
     rules = stat(
@@ -134,12 +136,14 @@ def sources(scope: Scope) -> Row:
         "How long reading each source took. It should stay below Prometheus' scrape timeout, 10 s by default.",
         "s",
         Line(seconds, "{{source}}"),
+        links=runbooks(scope.site, "KafkaQuotaReadsSlow", "KafkaQuotaSamplesMissed"),
     )
     numbers = graph(
         "Numbers read, by source",
         "A source that is up but has no numbers is the wrong port, or a node without quotas.",
         "short",
         Line(readings, "{{source}}"),
+        links=runbooks(scope.site, "KafkaQuotaSourceEmpty"),
     )
     return Row(title="Sources", panels=((12, every), (6, duration), (6, numbers)))
 
@@ -200,7 +204,6 @@ def entities(scope: Scope) -> Row:
         f"{catalog.CALLBACK_DETECTED.help} Such a callback has rules of its own, which the exporter cannot read.",
         "short",
         _each(scope, catalog.CALLBACK_DETECTED, "broker", legend="broker {{broker}}"),
-        links=runbooks(scope.site, "KafkaQuotaCustomCallback"),
     )
     return Row(title="What is shown", panels=side_by_side(states, dropped, callbacks))
 

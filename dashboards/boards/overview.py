@@ -188,7 +188,7 @@ def who_is_next(scope: Scope) -> Row:
 
 def who_uses_most(scope: Scope) -> Row:
     """The biggest users of each kind, with and without limit."""
-    heavy, owner = "KafkaQuotaHeavyClientWithoutLimit", "KafkaQuotaOneUserOwnsTraffic"
+    heavy = "KafkaQuotaHeavyClientWithoutLimit"
     names = ("user", "client_id")
 
     def biggest(
@@ -214,7 +214,6 @@ def who_uses_most(scope: Scope) -> Row:
         catalog.PRODUCE_LIMIT,
         "Bps",
         heavy,
-        owner,
     )
     fetch = biggest(
         "Fetch", catalog.FETCH_BYTES_PER_SECOND, catalog.FETCH_LIMIT, "Bps", heavy
@@ -238,6 +237,7 @@ def over_time(scope: Scope) -> Row:
             "{{quota_type}} of a custom callback",
         ),
         stacked=True,
+        links=runbooks(scope.site, "KafkaQuotaCallbackThrottled"),
     )
     connections = graph(
         "Connections waiting",

@@ -214,6 +214,7 @@ def listener(scope: Scope) -> Row:
         "cps",
         Line(events, "{{app}} handled"),
         Line(lost, "{{app}} lost"),
+        links=runbooks(scope.site, "KafkaQuotaSparkEventsLost"),
     )
     lag = graph(
         "How far the listener is behind",

@@ -178,6 +178,9 @@ class Catalog(Enum):
         "A limit was changed moments ago, or one side has missed a change: if this outlasts kafka.refresh_interval_seconds, compare `quotascope explain` with what the broker enforces.")
     QUOTAS_MEASURED = _OK, "quotas", "{count} entities are measured; {limits}.", ""
     RULES_DECIDE = _OK, "quotas", "Kafka's own rules decide: no broker has a client.quota.callback.class.", ""
+    ONE_USER_HAS_TRAFFIC = (_NOTE, "quotas",
+        "User {subject} has {share:.0%} of the measured traffic of {count} users: a proxy, or clients that do not log in.",
+        "One quota holds all applications behind a user together: limit their client-ids one by one, or have them log in.")
     LIMITS_OVERRULED = (_NOTE, "quotas",
         "{count} of {total} limits have no effect on clients that send a client-id: {examples}.",
         "Remove them, or the rule that overrules them: `quotascope explain` shows which of the eight levels decides.")

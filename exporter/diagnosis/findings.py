@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
@@ -18,6 +19,12 @@ from .rule_usage import RuleUsage, rule_usage
 from .units import short_type
 
 _EXAMPLES: Final = 3
+_BYTES: Final = frozenset({QuotaType.PRODUCE, QuotaType.FETCH})
+_MUCH_TRAFFIC: Final = 10e6
+"""Bytes/s from which shares are compared: a tenth of a 1 Gbit/s network."""
+_SEVERAL_USERS: Final = 3
+"""One of two users always has most."""
+_MOST: Final = 0.8
 _DIALECT_GAPS: Final = {
     "kafka_2_0_0": "no delay queues, exempt request time, new connections or replication",
     "confluent": "no mutation quotas, delay queues, exempt request time, new connections or replication",
@@ -57,6 +64,7 @@ def quota_findings(snapshot: Snapshot) -> Iterator[Finding]:
         if not callback_classes(snapshot):
             yield Catalog.RULES_DECIDE.found()
         yield from _unused(limits, snapshot)
+    yield from _one_user(snapshot)
 
 
 def agent_findings(
@@ -238,6 +246,24 @@ def _nodes(snapshot: Snapshot) -> Iterator[Finding]:
         if node.utilization_disagreements:
             yield Catalog.UTILIZATION_DIFFERS.found(
                 node.broker, count=node.utilization_disagreements
+            )
+
+
+def _one_user(snapshot: Snapshot) -> Iterator[Finding]:
+    """A user with nearly all of the bytes, where there are so many and so many users that it matters."""
+    columns, rows = snapshot.measured.columns, snapshot.measured.rows
+    by_user: dict[str, float] = defaultdict(float)
+    for row in rows[columns.usage[rows] > 0]:
+        entity = columns.layout.entities[row]
+        if entity.quota_type in _BYTES:
+            by_user[entity.user] += columns.usage[row]
+    total = sum(by_user.values())
+    busiest = max(by_user, key=lambda user: by_user[user], default="")
+    if busiest and total > _MUCH_TRAFFIC and len(by_user) >= _SEVERAL_USERS:
+        share = by_user[busiest] / total
+        if share > _MOST:
+            yield Catalog.ONE_USER_HAS_TRAFFIC.found(
+                shown(busiest), share=share, count=len(by_user)
             )
 
 

@@ -19,6 +19,7 @@ FetchThrottled                 warning  entity        15m 10m < 0.5; > 0.5; > 50
 RequestThrottled               warning  entity        15m 10m < 0.5; > 0.5; > 50
 MutationThrottled              info     entity        15m 10m > 5; > 50
 ThrottleBeyondClientTimeout    warning  entity        3m  10m > 30; > 50
+CallbackThrottled              warning  broker        15m 10m > 0.5
 NearLimit                      warning  entity        15m 10m > 0.9
 LimitPredicted                 info     entity        30m 30m > 0.6; > 0.9; > 1
 MutationTokensExhausted        warning  entity        10m 10m < 0; > 0.8
@@ -30,23 +31,25 @@ ConnectionsThrottled           warning  broker        10m 10m > 0.5
 ConnectionsOfAddressRefused    info     broker        15m 15m > 0
 ReplicationThrottleLeftOn      warning  cluster       15m 1h  > 0; >= 91.2
 HeavyClientWithoutLimit        info     entity        30m 30m > 0; > 0.2; > 1e+07
-OneUserOwnsTraffic             info     cluster       2h  1h  > 0; > 0.8; > 1e+07; >= 3
 SystemUserThrottledByDefault   warning  entity        10m 10m > 0.1
 RuleChanged                    info     configuration 1m  -   > 0
 ExporterAbsent                 warning  exporter      10m -
+ExporterMissing                warning  exporter      15m -
 RecordingRulesMissing          warning  exporter      10m -
 SourceDown                     warning  exporter      10m -   < 0.75; == 0
+SourceEmpty                    warning  exporter      30m -   == 0; > 0
+ReadsSlow                      warning  exporter      15m 15m > 8
 LimitsStale                    warning  exporter      5m  -   > 0; > 900
 UtilizationDisagrees           info     exporter      30m -   > 0
 SnapshotStale                  warning  exporter      5m  -   > 300
-NoQuotaSeries                  info     exporter      1h  -   == 0; == 1
 SeriesDropped                  warning  exporter      15m -   > 0
-CustomCallback                 info     configuration 15m 1h  > 0
 DiscoveryFailing               warning  exporter      5m  15m > 3
+SamplesMissed                  info     exporter      15m 15m > 0; > 0.1
 PushFailing                    warning  exporter      5m  -   > 0
 ConfigurationRefused           warning  exporter      5m  -   == 0
 SparkJobThrottled              warning  job           15m 10m > 0.2
 SparkRetries                   warning  job           5m  10m > 3
+SparkEventsLost                info     job           5m  10m > 0
 SparkQueryStalled              warning  job           5m  10m > 0; > 600
 """
 """Alert, severity, scope, `for`, `keep_firing_for`, and the numbers that its expression compares with or multiplies by."""
@@ -75,10 +78,10 @@ IP_CONNECTION_THROTTLE 0          s
 REPLICATION_DAY        0.95       ratio
 HEAVY_BYTES            10_000_000 bytes/s
 HEAVY_SHARE            0.2        ratio
-PROXY_SHARE            0.8        ratio
-PROXY_USERS            3          users
 SYSTEM_THROTTLED       0.1        s
 SOURCE_READS           0.75       ratio
+READ_SECONDS           8          s
+SAMPLES_LEFT_OUT       0.1        ratio
 LIMITS_AGE             900        s
 SNAPSHOT_AGE           300        s
 DISCOVERY_FAILURES     3          failures
@@ -99,6 +102,10 @@ DelayQueueGrowing        [10m]; [10m] offset 30m
 ReplicationThrottleLeftOn [1d:15m]
 RuleChanged              [10m]
 ExporterAbsent           [1d]
+ExporterMissing          [1d:5m]
+ReadsSlow                [15m]
+SamplesMissed            [15m]
+SparkEventsLost          [30m]
 LimitsStale              [15m]
 DiscoveryFailing         [15m]
 PushFailing              [15m]
@@ -217,8 +224,7 @@ INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     # without current numbers the rest is out of date; an exporter that hangs may have a twin that does not, so pages go out
     "KafkaQuotaExporterAbsent": {CLUSTER: _OF_CLUSTERS},
     "KafkaQuotaSnapshotStale": {CLUSTER: _OF_CLUSTERS - _ON_CALL},
-    # limits that are not known, or not in force
+    # limits that are not known
     "KafkaQuotaLimitsStale": {CLUSTER: _BY_LIMIT},
-    "KafkaQuotaCustomCallback": {CLUSTER: _BY_LIMIT},
 }
 """By alert: which others it keeps back, where these labels of both are equal; all others it keeps back nothing."""

@@ -222,6 +222,34 @@ def test_whether_quotas_are_used(shown: Snapshot, expected: str) -> None:
     check(quota_findings(shown), expected)
 
 
+@pytest.mark.parametrize(
+    ("traffic", "expected"),
+    [
+        ({"proxy": 9e7, "bob": 1e6, "carol": 1e6}, ["User proxy has 98% of the measured traffic of 3 users: a proxy, or clients that do not log in."]),
+        ({"proxy": 9e7, "bob": 1e6}, []),
+        ({"proxy": 9e7, "bob": 1e6, "idle": 0.0}, []),
+        ({"proxy": 9e6, "bob": 1e5, "carol": 1e5}, []),
+        ({"alice": 4e7, "bob": 3e7, "carol": 3e7}, []),
+        ({"": 9e7, "bob": 1e6, "carol": 1e6}, []),
+        ({"a\nb": 9e7, "bob": 1e6, "carol": 1e6}, ["User a b has 98% of the measured traffic of 3 users: a proxy, or clients that do not log in."]),
+    ],
+)  # fmt: skip
+def test_a_user_with_most_of_the_traffic_is_named(
+    traffic: dict[str, float], expected: list[str]
+) -> None:
+    """Where there is much traffic, and three users or more have some; half of it is fetched, and request time is no traffic."""
+    halves = [
+        usage(kind, user, usage=bytes_a_second / 2)
+        for user, bytes_a_second in traffic.items()
+        for kind in (QuotaType.PRODUCE, QuotaType.FETCH)
+    ]
+    threads = usage(QuotaType.REQUEST, "busy", usage=9e9)
+    found = quota_findings(snapshot(*halves, threads))
+    assert [
+        each.text for each in found if each.code == "one_user_has_traffic"
+    ] == expected
+
+
 def test_a_few_unused_limits_are_named() -> None:
     """Three of five."""
     users = QuotaRules({QuotaEntity(f"u{number}"): 1.0 for number in range(5)})
