@@ -9,6 +9,7 @@ does compare: of two that started from the same version one fails (tests/pipelin
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, Self
 from urllib.parse import unquote
@@ -73,7 +74,7 @@ class Log:
                 _with_partitions(schema),
                 mode="ignore",
                 partition_by=[name for name, _ in _PARTITIONS],
-                configuration={_LAYOUT: layout.to_json()},
+                configuration={_LAYOUT: layout.to_json(), **_statistics(layout)},
                 storage_options=dict(storage.options),
                 commit_properties=CommitProperties(max_commit_retries=0),
                 raise_if_key_not_exists=False,
@@ -83,7 +84,14 @@ class Log:
                 return cls.open(storage)  # another process has made it
             except TableError:
                 raise NotWritten(storage.uri, plain(error)) from error
-        return cls.open(storage)
+        log = cls.open(storage)
+        known = log._table  # noqa: SLF001 - of the same class
+        missing = {name: value for name, value in _statistics(log.layout).items() if name not in known.metadata().configuration}  # fmt: skip
+        if missing:  # of an earlier release; only other programs need it, and another process may have set it
+            with suppress(OSError, DeltaError):
+                known.alter.set_table_properties(missing)
+            log.refresh()
+        return log
 
     @classmethod
     def open(cls, storage: Storage) -> Self:
@@ -305,6 +313,17 @@ class Log:
         ):  # the library would write the URI in another way, and the rows would stay
             raise NotWritten(self._storage.uri, "it is a shallow clone, and lists files of another table: in Spark, run OPTIMIZE, DELETE or a deep clone")  # fmt: skip
         return RemoveAction(file.path, not rows_stay, _now_ms(), file.size, _values(file))  # fmt: skip
+
+
+def _statistics(layout: TableLayout) -> dict[str, str]:
+    """
+    Which columns the log has statistics of, as a property of the table.
+
+    Without it the library's data sets of pyarrow take a column without statistics for one without values, and a filter of it finds nothing.
+    """
+    if layout.day_of is None:
+        return {"delta.dataSkippingNumIndexedCols": "0"}
+    return {"delta.dataSkippingStatsColumns": layout.day_of}
 
 
 def _unread(storage: Storage, error: Exception) -> TableError:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
@@ -15,6 +16,7 @@ from tests.strategies import HOSTILE
 
 from quotascope.pipeline.errors import NoTable, NotWritten, OtherSchema, UnreadableTable
 from quotascope.pipeline.table import Table, TableLayout
+from quotascope.pipeline.table import log as log_module
 
 
 @pytest.fixture
@@ -254,3 +256,18 @@ def test_an_iterable_is_read_piece_by_piece(
     assert table.append("pieces", pieces()) == 5_000
     assert len(table.files()) == 3 * len({(f.day, f.bucket) for f in table.files()})
     assert table.version == 1
+
+
+@pytest.mark.parametrize("layout", [LAYOUT, TableLayout()])
+def test_other_programs_find_rows_by_any_column(
+    tmp_path: Path,
+    layout: TableLayout,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A filter of a column that the log has no statistics of leaves no rows out; also in tables of an earlier release."""
+    with monkeypatch.context() as patch:
+        patch.setattr(log_module, "_statistics", lambda _: {})
+        Table.create(str(tmp_path), SCHEMA, layout).append("first", batch(0))
+    Table.create(str(tmp_path), SCHEMA, layout).append("second", batch(1))
+    found = DeltaTable(tmp_path).to_pyarrow_dataset()
+    assert found.count_rows(filter=ds.field("user") == "user-1") == 2 * 143
