@@ -117,7 +117,7 @@ collector: .venv/ready-dev ## Build the OpenTelemetry Collector that the tests o
 deploy: .venv/ready-dev ## Build what the tests of deploy/ need: kustomize, and the Prometheus operator's definitions
 	tools/setup deploy
 
-spark: .venv/ready-dev ## Install the older Spark whose Kafka connector the tests run, and what a client of Spark Connect needs
+spark: .venv/ready-dev ## Install the older Spark that the tests run with its Kafka connector and Delta Lake, and what a client of Spark Connect needs
 	tools/setup spark
 
 spark-matrix: .venv/ready-dev ## The tests that start Spark, under each older version; fewer: make spark-matrix ARGS='tests/spark -k name'

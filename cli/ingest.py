@@ -23,7 +23,7 @@ zcat kafka-request.log.gz | quotascope ingest - --broker 1 --into usage
 
 spark-submit --master yarn "$(quotascope spark submit-script)" ingest hdfs:///logs/kafka --into hdfs:///kafka/usage
 
-spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 "$(quotascope spark submit-script)" ingest kafka://broker-1:9092,broker-2:9092/kafka-request-log --into usage
+spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 "$(quotascope spark submit-script)" ingest kafka://broker-1:9092,broker-2:9092/kafka-request-log --into usage
 """
 _READING = "How logs are read"
 _TOPIC = "When a topic is read"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import typer
+from tests.pipeline.recommend.rows import make_folder, produced
 
 from quotascope.cli.main import app
 
@@ -44,3 +45,20 @@ def test_commands_are_understood(page: str) -> None:
             assert rest[0] in command.commands, f"no command {rest[0]}: {words}"
             command, rest = command.commands[rest[0]], rest[1:]
         assert command.make_context("quotascope", list(rest)).params
+
+
+@pytest.mark.parametrize("library", ["duckdb", "polars"])
+def test_tables_in_other_libraries(
+    library: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The code of the page says which users were throttled most."""
+    page = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
+    (code,) = re.findall(rf"```python\n(import {library}.*?)```", page, re.DOTALL)
+    rows = [produced(at, 1, user=user, throttle_ms=at) for user, at in (("bob", 3), ("alice", 4), ("bob", 5))]  # fmt: skip
+    make_folder(tmp_path / "usage", rows)
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})  # noqa: S102 - of ours
+    assert re.findall(r"[│┆]\s*(\w+)\s*[│┆]\s*(\d+)\s*[│┆]", capsys.readouterr().out) == [("bob", "8"), ("alice", "4")]  # fmt: skip

@@ -1,5 +1,5 @@
 """
-Fetches the jars of Spark's Kafka connector: `python -m tests.spark.connector.provision`.
+Fetches the jars of Spark's Kafka connector and of Delta Lake: `python -m tests.spark.connector.provision`.
 
 Maven resolves `pom.xml` into `${XDG_CACHE_HOME:-~/.cache}/quotascope/spark-connector-<hash>`, once for each pom.
 """
@@ -27,7 +27,7 @@ def folder() -> Path:
 
 
 def jars() -> list[Path]:
-    """The connector, its Kafka client and what they need. Raises `ConnectorMissing`."""
+    """The connector, Delta Lake, and what they need. Raises `ConnectorMissing`."""
     found = sorted(folder().glob("*.jar"))
     if not found:
         raise ConnectorMissing(

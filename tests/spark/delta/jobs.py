@@ -1,8 +1,10 @@
 """What a Spark with Delta Lake does to a table; each runs in the driver's process."""
 
+import io
 import json
 import sys
 from collections.abc import Iterable
+from contextlib import redirect_stdout
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -40,6 +42,13 @@ def sql(spark: SparkSession, table: str, *statements: str) -> list[Any]:
 def count(spark: SparkSession, table: str) -> int:
     """How many rows Spark finds."""
     return spark.read.format("delta").load(table).count()
+
+
+def python(spark: SparkSession, code: str) -> str:
+    """What code prints that has a session."""
+    with redirect_stdout(io.StringIO()) as printed:
+        exec(code, {"spark": spark})  # noqa: S102 - from a page of ours
+    return printed.getvalue()
 
 
 def z_order(spark: SparkSession, table: str, column: str) -> None:

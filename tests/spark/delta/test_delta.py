@@ -19,7 +19,7 @@ from tests.spark import sessions
 from tests.spark.connector.provision import jars
 from tests.spark.delta import jobs
 from tests.spark.process import SparkProcess, spark_process
-from tests.spark.versions import CONNECTOR
+from tests.spark.versions import CONNECTOR, ROOT
 
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.candidates import Candidate
@@ -29,6 +29,7 @@ from quotascope.pipeline.recommend.policy import Policy
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.runs.recommend import advise
 from quotascope.pipeline.runs.whatif import what_if
+from quotascope.pipeline.spark.session import SMALL_TABLES
 from quotascope.pipeline.table import Table
 from quotascope.quotas import QuotaSet
 
@@ -45,13 +46,13 @@ LATER = [
     *(produced(90_000_000 + at, 5_000, user="bob", client_id="app2") for at in range(0, 9_000, 700)),
 ]  # fmt: skip
 """Between the others, of an entity that is new, and of another day."""
+PAGE = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
+SHOWN = dict(re.findall(r"--conf (\S+)=(\S+)", PAGE))
 CONF = {
+    **{name: value for name, value in SHOWN.items() if name not in SMALL_TABLES},
     "spark.jars": ",".join(map(str, jars())),
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
 }
-"""As docs/history.md has it, but for the last."""
 
 
 @pytest.fixture(scope="module")
@@ -105,10 +106,24 @@ def test_the_session_of_the_commands(driver: SparkProcess, usage: str) -> None:
     ours, worker, taken = driver.call(jobs.made)
     assert worker == ours
     assert taken
+    assert SMALL_TABLES.items() <= SHOWN.items()
     table, before = f"{usage}/history", driver.call(jobs.tasks)
     assert driver.call(jobs.count, table) == len(FIRST)
     driver.call(jobs.sql, table, "VACUUM $TABLE RETAIN 0 HOURS")
     assert driver.call(jobs.tasks) - before < 100
+
+
+def test_the_page(driver: SparkProcess, usage: str) -> None:
+    """The packages are those of the jars here, and the code for PySpark says which users are throttled."""
+    (packages,) = re.findall(r"--packages (\S+)", PAGE)
+    names = [name for _, *name in (each.split(":") for each in packages.split(","))]
+    assert {"-".join(name) for name in names} <= {jar.stem for jar in jars()}
+    assert f"pyspark=={CONNECTOR}" in PAGE
+    driver.call(jobs.append, f"{usage}/history", LATER, BUCKETS)
+    _follow(History.open(usage))
+    code = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0]
+    shown = driver.call(jobs.python, code.replace("usage/", f"{usage}/"))
+    assert re.findall(r"\|\s*(\S+)\|\s*(\d+)\|", shown)[:2] == [("alice", "154"), ("zoë", "154")]  # fmt: skip
 
 
 def test_written_by_spark(driver: SparkProcess, usage: str, tmp_path: Path) -> None:

@@ -73,5 +73,5 @@ def test_spark_keeps_the_same_history(spark: "SparkSession", tmp_path: Path) -> 
 
 
 def test_an_older_spark_keeps_the_same_history(tmp_path: Path) -> None:
-    """So does Spark 4.0."""
+    """So does the Spark that Delta Lake is released for."""
     _is_kept(tmp_path, run_with(CONNECTOR, job, tmp_path / "driver", str(tmp_path)))
