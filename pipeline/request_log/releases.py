@@ -92,10 +92,10 @@ def level_of(line: bytes) -> int | None:
 
 def last_named(times: Any, levels: Any) -> dict[KafkaRelease, int]:  # noqa: ANN401 - Arrow's columns
     """When each release was named last, by the times of requests and the level that each names (null: none)."""
-    named = pa.table({"level": levels, "time": times}).group_by("level").aggregate([("time", "max")])  # fmt: skip
+    named = pa.table({"level": levels, "time": times}).drop_null()
     found: dict[KafkaRelease, int] = {}
-    for row in named.to_pylist():
-        release = None if row["level"] is None else KafkaRelease.of_metadata_version(row["level"])  # fmt: skip
+    for row in named.group_by("level").aggregate([("time", "max")]).to_pylist():
+        release = KafkaRelease.of_metadata_version(row["level"])
         if release is not None:
             keep(found, {release: row["time_max"]})
     return found

@@ -94,21 +94,18 @@ def stream(
 
     def add_batch(lines: "DataFrame", number: int) -> None:
         context = lines.sparkSession.sparkContext
-        query = context.getLocalProperty(
-            "sql.streaming.queryId"
-        )  # kept with the checkpoint
+        # kept with the checkpoint
+        query = context.getLocalProperty("sql.streaming.queryId")
         try:
             add(lines, Batch(f"stream {query}", number))
         except PipelineError as error:
             failed.append(error)  # through the JVM only its text would come
             raise
 
-    writer: Any = lines.writeStream.foreachBatch(add_batch)
+    writer: Any = lines.writeStream.option("checkpointLocation", checkpoint)
     trigger = {"processingTime": every} if every else {"availableNow": True}
     try:
-        query = (
-            writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
-        )
+        query = writer.foreachBatch(add_batch).trigger(**trigger).start()
         try:
             query.awaitTermination()
         finally:
