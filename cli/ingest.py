@@ -35,7 +35,7 @@ Logs = Annotated[
     list[str],
     typer.Argument(
         metavar="LOGS…",
-        help="Files and folders, plain, gzip or zstd; - is standard input; kafka://SERVERS/TOPIC is a topic whose messages are lines, read as they come.",
+        help="Files and folders, plain, gzip or zstd; - is standard input; kafka://SERVERS/TOPIC is a topic, each message a line, read as they come.",
     ),
 ]
 Into = Annotated[

@@ -1,5 +1,5 @@
 """
-One way in: lines become rows of the tables, each once, whoever brings them together.
+One way in: lines become rows of the tables, each once, in one process and on Spark.
 
 `Ingest.stage` writes the new ones of rows that came together, in this process or on a worker of Spark; `Ingest.add` commits what was staged.
 """

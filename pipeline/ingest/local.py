@@ -147,7 +147,7 @@ def lines_of(
 
 
 def _blocks(file: str, at: Callable[[int], None]) -> Iterator[bytes]:
-    """The content of a file of any compression, told by its first bytes; raises as `lines_of`."""
+    """The content of a file; its first bytes show how it is compressed. Raises as `lines_of`."""
     held: list[bytes] = []
     damaged = "{}"
     try:
