@@ -55,7 +55,7 @@ def status(folder: Folder) -> None:
 
 @history.command(epilog=EXAMPLES)
 def compact(folder: Folder, *, engine: EngineName = "auto") -> None:
-    """Merge the files of each day and bucket into one: history is read three times as fast, and takes less room."""
+    """Merge the files of each day and bucket into one, so that there are fewer to open."""
     check_extra()
     from quotascope.pipeline.history import store
     from quotascope.pipeline.runs.engine import MOST_LOCAL_ROWS, Engine, chosen, run_of

@@ -27,7 +27,7 @@ THROTTLED: Final = 0.01
 
 def history(rows: int, crowd: Crowd, *, seed: int = 7) -> Iterator[pa.Table]:
     """
-    Yield one day of so many requests to a few brokers, in tables that together are sorted as a history's files are.
+    Yield one day of so many requests to a few brokers, in tables that together are sorted by client, broker and time.
 
     No user is in two of the tables.
     """

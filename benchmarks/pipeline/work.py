@@ -5,19 +5,17 @@ The jobs of Spark take its session first. Each run makes its tables anew, in pla
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-
-import pyarrow as pa
 
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, ingest
-from quotascope.pipeline.replay import replay
-from quotascope.pipeline.replay.frame import NEEDED
-from quotascope.pipeline.table import Table
+from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.runs.whatif import replayed
+from quotascope.pipeline.table import Table, run_here
 from quotascope.quotas import QuotaSet
 
 if TYPE_CHECKING:
@@ -100,10 +98,5 @@ def replay_on_spark(spark: "SparkSession", folder: str, number: int) -> None:
 def replay_alone(folder: str, number: int) -> None:
     """The same in this process."""
     history = History.open(folder).detail
-    results = replay(_whole(history), candidates(number))
+    results = replayed(history, candidates(number), Mode.OPEN_LOOP, run_here)
     assert len(results) > number
-
-
-def _whole(history: Table) -> Iterator[pa.RecordBatch]:
-    for files in history.buckets().values():
-        yield from history.batches(files, NEEDED)

@@ -7,7 +7,6 @@ took (Kafka: `ClientQuotaManager`, `ClientRequestQuotaManager`, KIP-13, KIP-124)
 their partitions (KIP-599).
 """
 
-from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -18,7 +17,6 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
-from ..table.layout import Numbers, from_zero, in_order
 from .schema import HISTORY, ROLLUP, UNKNOWN_MS, Column
 
 EXEMPT_APIS: Final = (
@@ -85,6 +83,7 @@ COLUMNS: Final = (
 """What is read of `quotascope.pipeline.request_log.schema.REQUESTS`."""
 
 _NO_TIME: Final[Column] = pa.scalar(None, pa.float64())
+_ZERO: Final[Column] = pa.scalar(0, pa.int32())
 _FALSE: Final[Column] = pa.scalar(False)  # noqa: FBT003 - Arrow's, not a flag
 
 
@@ -158,70 +157,51 @@ def rollup(history: pa.Table) -> pa.Table:
         Rows of `ROLLUP`, one for each key, in no particular order.
 
     """
-    clients = np.zeros(history.num_rows, np.int64)
-    for name in _NAMES:
-        encoded = history.column(name).combine_chunks().dictionary_encode()
-        clients = clients * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
-        clients = np.unique(clients, return_inverse=True)[1]
+    names: dict[str, Column] = {name: history.column(name).combine_chunks().dictionary_encode() for name in _NAMES}  # fmt: skip
     decided = history.column("timestamp")
     mutated = pc.coalesce(history.column("mutation_timestamp"), decided)
-    throttle_ms = np.maximum(history.column("throttle_ms").to_numpy(), 0).astype(np.int64)  # fmt: skip
-    throttled = (throttle_ms > 0) | history.column("refused").to_numpy()
-    decisions = [np.ones_like(clients), throttled.astype(np.int64), throttle_ms]
-    charges: dict[QuotaType, list[tuple[Column, Column]]] = {
-        QuotaType.PRODUCE: [(decided, history.column("produce_bytes"))],
-        QuotaType.FETCH: [(decided, history.column("fetch_bytes"))],
+    throttle_ms = pc.max_element_wise(history.column("throttle_ms"), _ZERO)
+    throttled = pc.or_(pc.greater(throttle_ms, _ZERO), history.column("refused"))
+    clients = {name: encoded.indices for name, encoded in names.items()}
+    decisions = {"requests": pa.repeat(1, len(history)), "throttled": throttled, "throttle_ms": throttle_ms}  # fmt: skip
+    charges: dict[QuotaType, list[tuple[Column, Column, dict[str, Column]]]] = {
+        QuotaType.PRODUCE: [(decided, history.column("produce_bytes"), decisions)],
+        QuotaType.FETCH: [(decided, history.column("fetch_bytes"), decisions)],
         QuotaType.REQUEST: [
-            (decided, _us(history.column("thread_time_ms"))),
-            (history.column("completed"), _us(history.column("network_time_ms"))),
+            (decided, _us(history.column("thread_time_ms")), decisions),
+            (history.column("completed"), _us(history.column("network_time_ms")), {}),
         ],
-        QuotaType.CONTROLLER_MUTATION: [(mutated, history.column("mutations_charged"))],
-    }
+        QuotaType.CONTROLLER_MUTATION: [(mutated, history.column("mutations_charged"), decisions)],
+    }  # fmt: skip
     sums = []
     for quota_type, parts in charges.items():
-        rows, starts, values = _added(clients, parts, decisions)
-        places: Column = pa.array(rows)
-        columns: dict[str, Column] = {name: history.column(name).take(places) for name in _NAMES}  # fmt: skip
-        columns |= {"quota_type": pa.repeat(quota_type.label, len(rows)), "start": starts}  # fmt: skip
-        columns |= dict(zip(SUMS, values, strict=True))
+        charged = pa.concat_tables([_charged(clients, *part) for part in parts])
+        added = charged.group_by([*_NAMES, "start"], use_threads=False).aggregate([(name, "sum") for name in SUMS])  # fmt: skip
+        columns: dict[str, Column] = {name: encoded.dictionary.take(added.column(name)) for name, encoded in names.items()}  # fmt: skip
+        columns |= {"quota_type": pa.repeat(quota_type.label, len(added)), "start": added.column("start")}  # fmt: skip
+        columns |= {name: added.column(f"{name}_sum") for name in SUMS}
         sums.append(pa.table(columns, schema=ROLLUP))
     return pa.concat_tables(sums)
 
 
-def _added(
-    clients: Numbers,
-    parts: Sequence[tuple[Column, Column]],
-    decisions: Sequence[Numbers],
-) -> tuple[Numbers, Numbers, list[Numbers]]:
-    """
-    Add up what one quota is charged by client and second.
-
-    Args:
-        clients: number of each row's client.
-        parts: times and amounts; only the first part, of the decision, counts a request and its throttle.
-        decisions: requests, throttled and throttle_ms of each row.
-
-    Returns:
-        Of each sum a row of its client, the begin of its second, and the values of `SUMS`.
-
-    """
-    chosen_rows, starts, values = list[Numbers](), list[Numbers](), list[list[Numbers]]()  # fmt: skip
-    for counts, (times, amounts) in zip((1, 0), parts, strict=False):
-        charged: Numbers = pc.fill_null(amounts, 0).to_numpy().astype(np.int64)
-        valid: Column = pc.is_valid(amounts)
-        rows = np.flatnonzero(valid.to_numpy() & (charged > 0 if not counts else True))
-        chosen_rows.append(rows)
-        starts.append(times.to_numpy()[rows] // SECOND_MS * SECOND_MS)
-        requests, throttled, throttle_ms = (each[rows] * counts for each in decisions)
-        values.append([requests, charged[rows], throttled, throttle_ms])
-    rows, start = np.concatenate(chosen_rows), np.concatenate(starts)
-    order = in_order([clients[rows], from_zero(start)])
-    rows, start = rows[order], start[order]
-    changed = (np.diff(clients[rows]) != 0) | (np.diff(start) != 0)
-    firsts = np.flatnonzero(np.concatenate(([True], changed))[: len(rows)])
-    columns = [np.concatenate(column)[order] for column in zip(*values, strict=True)]
-    sums = [np.add.reduceat(each, firsts) if len(firsts) else each for each in columns]
-    return rows[firsts], start[firsts], sums
+def _charged(
+    clients: dict[str, Column],
+    times: Column,
+    amounts: Column,
+    decisions: dict[str, Column],
+) -> pa.Table:
+    """Return the seconds and amounts of the requests that charge something; without a decision they count no request, and more than nothing."""
+    starts = times.to_numpy() // SECOND_MS * SECOND_MS
+    columns: dict[str, Column] = {
+        **clients,
+        "start": starts,
+        "amount": amounts.cast(pa.int64()),
+    }
+    for name in ("requests", "throttled", "throttle_ms"):
+        counts = decisions.get(name, pa.repeat(0, len(times)))
+        columns[name] = counts.cast(pa.int64())
+    charged: Column = pc.is_valid(amounts) if decisions else pc.greater(amounts, _ZERO)
+    return pa.table(columns).filter(charged)
 
 
 def _us(times_ms: Column) -> Column:

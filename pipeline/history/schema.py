@@ -1,8 +1,8 @@
 """
 The columns of usage history and of its sums by second.
 
-History has one row per request that a quota sees. Its files are hash buckets of the user and days of the decision, each sorted by
-`ORDER`; names of users and clients are never part of a path.
+History has one row per request that a quota sees. Its files are hash buckets of the user and days of the decision; names of users and
+clients are never part of a path.
 """
 
 from typing import Any, Final, TypeAlias
@@ -16,10 +16,10 @@ Column: TypeAlias = Any
 
 UNKNOWN_MS: Final = -1
 """Of `throttle_ms` in history: the answer has no such field, or there was none."""
-ORDER: Final = ("user", "client_id", "broker", "timestamp")
-"""How the rows of a file are sorted; requests of the same millisecond stay in the order of their log."""
 PLACE: Final = ("file", "position")
-"""What rows of the same `timestamp` are sorted by, in any store and any engine."""
+"""Where a request stood in its log: requests of the same `timestamp` are in this order."""
+ORDER: Final = ("user", "client_id", "broker", "timestamp", *PLACE)
+"""What sorts the requests of each client, in any engine; files are in no order."""
 
 
 def _column(
@@ -34,151 +34,40 @@ def _column(
     return pa.field(name, kind, nullable=null, metadata=metadata)
 
 
-HISTORY: Final = pa.schema(
-    [
-        _column(
-            "user",
-            pa.string(),
-            "Principal's name as Kafka knows it, decoded; ANONYMOUS without authentication.",
-        ),
-        _column(
-            "client_id",
-            pa.string(),
-            "Client id of the request's header; empty when it has none, as quotas take it.",
-        ),
-        _column(
-            "broker",
-            pa.string(),
-            "Node that decided; each measures its clients on its own.",
-        ),
-        _column(
-            "timestamp",
-            pa.int64(),
-            "When the broker decided on a throttle: ms since 1970, UTC.",
-        ),
-        _column(
-            "completed",
-            pa.int64(),
-            "When the response had left and the network thread's time was charged: ms since 1970, UTC.",
-        ),
-        _column(
-            "connection", pa.int64(), "Hash of the connection, which a throttle mutes."
-        ),
-        _column(
-            "api_key",
-            pa.int16(),
-            "Kafka's number of the API: 0 Produce, 1 Fetch, 19 CreateTopics.",
-        ),
-        _column(
-            "api_version",
-            pa.int16(),
-            "Version of the request; decides between strict and permissive mutation quotas.",
-        ),
-        _column(
-            "produce_bytes",
-            pa.int64(),
-            "What the Produce quota charges, bytes; null for any other request or an unknown size.",
-            null=True,
-        ),
-        _column(
-            "fetch_bytes",
-            pa.int64(),
-            "What the Fetch quota charges, bytes; null for followers, other requests, or an unknown size.",
-            null=True,
-        ),
-        _column(
-            "thread_time_ms",
-            pa.float64(),
-            "Handler thread's time that the Request quota charges at the decision, ms; null when exempt.",
-            null=True,
-            formerly="request_ms",
-        ),
-        _column(
-            "network_time_ms",
-            pa.float64(),
-            "Network thread's time that is charged, unchecked, at completion, ms; null when exempt.",
-            null=True,
-            formerly="network_ms",
-        ),
-        _column(
-            "mutations",
-            pa.int32(),
-            "Partitions that the request asked the ControllerMutation quota for, refused ones included; null for other requests or an unknown number.",
-            null=True,
-        ),
-        _column(
-            "mutations_charged",
-            pa.int32(),
-            "Partitions that this quota was charged for as logged, refused ones left out; null as above.",
-            null=True,
-        ),
-        _column(
-            "mutation_timestamp",
-            pa.int64(),
-            "When the controller charged the mutations, about: ms since 1970, UTC; null without mutations.",
-            null=True,
-        ),
-        _column(
-            "refused",
-            pa.bool_(),
-            "Whether the answer refuses something with THROTTLING_QUOTA_EXCEEDED (89), which charges nothing.",
-        ),
-        _column(
-            "throttle_ms",
-            pa.int32(),
-            "Throttle time in the response, ms; -1 when it is unknown, as the answer has no such field (0 in histories that an earlier release made).",
-        ),
-        _column(
-            "file",
-            pa.string(),
-            "Of the log, or its topic and partition; null in rows that an earlier release made.",
-            null=True,
-        ),
-        _column(
-            "position",
-            pa.int64(),
-            "In that file: grows from request to request; null as above.",
-            null=True,
-        ),
-    ]
-)
+HISTORY: Final = pa.schema([
+    _column("user", pa.string(), "Principal's name as Kafka knows it, decoded; ANONYMOUS without authentication."),
+    _column("client_id", pa.string(), "Client id of the request's header; empty when it has none, as quotas take it."),
+    _column("broker", pa.string(), "Node that decided; each measures its clients on its own."),
+    _column("timestamp", pa.int64(), "When the broker decided on a throttle: ms since 1970, UTC."),
+    _column("completed", pa.int64(), "When the response had left and the network thread's time was charged: ms since 1970, UTC."),
+    _column("connection", pa.int64(), "Hash of the connection, which a throttle mutes."),
+    _column("api_key", pa.int16(), "Kafka's number of the API: 0 Produce, 1 Fetch, 19 CreateTopics."),
+    _column("api_version", pa.int16(), "Version of the request; decides between strict and permissive mutation quotas."),
+    _column("produce_bytes", pa.int64(), "What the Produce quota charges, bytes; null for any other request or an unknown size.", null=True),
+    _column("fetch_bytes", pa.int64(), "What the Fetch quota charges, bytes; null for followers, other requests, or an unknown size.", null=True),
+    _column("thread_time_ms", pa.float64(), "Handler thread's time that the Request quota charges at the decision, ms; null when exempt.", null=True, formerly="request_ms"),
+    _column("network_time_ms", pa.float64(), "Network thread's time that is charged, unchecked, at completion, ms; null when exempt.", null=True, formerly="network_ms"),
+    _column("mutations", pa.int32(), "Partitions that the request asked the ControllerMutation quota for, refused ones included; null for other requests or an unknown number.", null=True),
+    _column("mutations_charged", pa.int32(), "Partitions that this quota was charged for as logged, refused ones left out; null as above.", null=True),
+    _column("mutation_timestamp", pa.int64(), "When the controller charged the mutations, about: ms since 1970, UTC; null without mutations.", null=True),
+    _column("refused", pa.bool_(), "Whether the answer refuses something with THROTTLING_QUOTA_EXCEEDED (89), which charges nothing."),
+    _column("throttle_ms", pa.int32(), "Throttle time in the response, ms; -1 when it is unknown, as the answer has no such field (0 in histories that an earlier release made)."),
+    _column("file", pa.string(), "Of the log, or its topic and partition; null in rows that an earlier release made.", null=True),
+    _column("position", pa.int64(), "In that file: grows from request to request; null as above.", null=True),
+])  # fmt: skip
 """One row per request that a quota sees."""
 
-ROLLUP: Final = pa.schema(
-    [
-        _column("user", pa.string(), "As in history."),
-        _column("client_id", pa.string(), "As in history."),
-        _column("broker", pa.string(), "As in history."),
-        _column(
-            "quota_type", pa.string(), "produce, fetch, request or controller_mutation."
-        ),
-        _column(
-            "start",
-            pa.int64(),
-            "Begin of the second: ms since 1970, UTC.",
-        ),
-        _column(
-            "requests",
-            pa.int64(),
-            "Requests that charged this quota, at the time of the decision.",
-        ),
-        _column(
-            "amount",
-            pa.int64(),
-            "What they charged: bytes, us of thread time (handler and network), or partitions.",
-        ),
-        _column(
-            "throttled",
-            pa.int64(),
-            "How many of them were throttled or refused, for any quota.",
-        ),
-        _column(
-            "throttle_ms",
-            pa.int64(),
-            "Their throttle time, ms; a request counts under each quota that it charged.",
-        ),
-    ]
-)
+ROLLUP: Final = pa.schema([
+    _column("user", pa.string(), "As in history."),
+    _column("client_id", pa.string(), "As in history."),
+    _column("broker", pa.string(), "As in history."),
+    _column("quota_type", pa.string(), "produce, fetch, request or controller_mutation."),
+    _column("start", pa.int64(), "Begin of the second: ms since 1970, UTC."),
+    _column("requests", pa.int64(), "Requests that charged this quota, at the time of the decision."),
+    _column("amount", pa.int64(), "What they charged: bytes, us of thread time (handler and network), or partitions."),
+    _column("throttled", pa.int64(), "How many of them were throttled or refused, for any quota."),
+    _column("throttle_ms", pa.int64(), "Their throttle time, ms; a request counts under each quota that it charged."),
+])  # fmt: skip
 """
 Sums over a second.
 

@@ -13,8 +13,8 @@ from typing import Final, Self
 
 from ..errors import NoTable
 from ..table import Follower, Run, Table, TableLayout, retried, run_here
-from .charges import COLUMNS, KEY, SUMS, history_of, rollup
-from .schema import HISTORY, ORDER, ROLLUP
+from .charges import COLUMNS, history_of, rollup
+from .schema import HISTORY, ROLLUP
 
 BUCKETS: Final = 16
 """How many buckets a history has by default: as many workers can replay it at once."""
@@ -53,8 +53,7 @@ class History:
 
         """
         layout = partial(TableLayout, bucket_of="user", buckets=buckets)
-        detail = layout(order=ORDER, day_of="timestamp")
-        sums = layout(order=KEY, day_of="start", sums=SUMS)
+        detail, sums = layout(day_of="timestamp"), layout(day_of="start")
         return cls(
             detail=Table.create(f"{folder}/history", HISTORY, detail, options),
             seconds=Table.create(f"{folder}/seconds", ROLLUP, sums, options),

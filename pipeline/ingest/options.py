@@ -19,7 +19,6 @@ from ..table import Table, TableLayout
 
 BUCKETS: Final = 16
 REQUESTS_LAYOUT: Final = TableLayout(
-    order=("user", "client_id", "broker", "timestamp"),
     bucket_of="user",
     buckets=BUCKETS,
     day_of="timestamp",

@@ -113,11 +113,9 @@ def _groups(history: pa.Table, names: Sequence[str]) -> Iterator[pa.Table]:
             groups * (int(codes.max()) + 1) + codes, return_inverse=True
         )[1]
     order = in_order(history, groups)
-    ordered = history if order is None else history.take(order)
-    changed = np.diff(groups if order is None else groups[order]) != 0
-    starts = [0, *(np.flatnonzero(changed) + 1).tolist()]
+    starts = [0, *(np.flatnonzero(np.diff(groups[order])) + 1).tolist()]
     for start, end in zip(starts, [*starts[1:], history.num_rows], strict=True):
-        yield ordered.slice(start, end - start)
+        yield history.take(order[start:end])
 
 
 def _need(broker: str, rows: pa.Table, sensor: QuotaSensor, policy: Policy) -> Need:

@@ -48,7 +48,7 @@ STRICT_SINCE = {
 """The first version of each request at which clients understand a refusal."""
 _PERCENT_PER_NANO = 100.0 / 1e9
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-_MOST_KEYS = 1 << 62
+_SMALL = 1 << 16
 
 Column: TypeAlias = Any  # pyarrow's stubs are of another release
 
@@ -168,20 +168,19 @@ def whole_groups(
 
 
 def entities_of(table: pa.Table) -> tuple[Entities, Codes]:
-    """The entities of a history, and the number of each row's."""
-    users = _encoded(table.column("user"))
-    clients = _encoded(table.column("client_id"))
-    count = max(1, len(clients.dictionary))
-    combined = _indices(users).astype(np.int64) * count + _indices(clients)
-    numbers, codes = dense(combined)
+    """The entities of a history, sorted by their names, and the number of each row's."""
+    users, of_users = _encoded(table.column("user"))
+    clients, of_clients = _encoded(table.column("client_id"))
+    count = max(1, len(clients))
+    numbers, codes = dense(of_users.astype(np.int64) * count + of_clients)
     return Entities(
-        users=users.dictionary.take(array(numbers // count)),
-        client_ids=clients.dictionary.take(array(numbers % count)),
+        users=users.take(array(numbers // count)),
+        client_ids=clients.take(array(numbers % count)),
     ), codes
 
 
-def in_order(table: pa.Table, groups: Ints) -> Ints | None:
-    """The order of rows by group, time and place, those of unknown places first and as they are; None if they are in it."""
+def in_order(table: pa.Table, groups: Ints) -> Ints:
+    """The order of rows by group, time and place; those of unknown places come first, and stay as they are."""
     times = ints(table, "timestamp")
     order = order_of(groups, times)
     tied = (np.diff(groups[order]) == 0) & (np.diff(times[order]) == 0)
@@ -189,21 +188,20 @@ def in_order(table: pa.Table, groups: Ints) -> Ints | None:
         chosen = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])
         rows = order[chosen]
         some = table.select(PLACE).take(array(rows))
-        file: Column = some.column("file")
+        file: Column = some.column("file").cast(pa.string())
         files = pc.rank(pc.fill_null(file, ""), tiebreaker="dense")
         keys = (ints(some, "position"), files.to_numpy(), times[rows], groups[rows])
         order[chosen] = rows[np.lexsort(keys)]
-    return None if (np.diff(order) == 1).all() else order
+    return order
 
 
 def order_of(groups: Ints, times: Ints) -> Ints:
-    """The order of rows by group and then by time, equal ones as they are; quick where they are nearly in it."""
-    first, last = int(times.min(initial=0)), int(times.max(initial=0))
-    span = last - first + 1
-    if (int(groups.max(initial=0)) + 1) * span < _MOST_KEYS:
-        return np.argsort(groups * span + (times - first), kind="stable")
-    order: Ints = np.lexsort((times, groups))
-    return order
+    """The order of rows by group and then by time, equal ones as they are."""
+    by_time = np.argsort(times, kind="stable")  # quick: logs are nearly in it
+    later = groups[by_time]
+    if later.max(initial=0) < _SMALL:
+        later = later.astype(np.uint16)  # for which NumPy counts instead of comparing
+    return by_time[np.argsort(later, kind="stable")]
 
 
 def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) -> Frame:
@@ -217,15 +215,15 @@ def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) ->
         groups: of each row.
 
     """
-    brokers = _encoded(table.column("broker"))
-    count = max(1, len(brokers.dictionary))
-    numbers, pairs = dense(codes.astype(np.int64) * count + _indices(brokers))
+    brokers, of_brokers = _encoded(table.column("broker"))
+    count = max(1, len(brokers))
+    numbers, pairs = dense(codes.astype(np.int64) * count + of_brokers)
     times = ints(table, "timestamp")
     charged_at = ints(table, "mutation_timestamp")
     return Frame(
         requests=_requests(table, pairs, times),
         entities=entities,
-        brokers=brokers.dictionary,
+        brokers=brokers,
         pair_entities=(numbers // count).astype(np.int32),
         pair_brokers=(numbers % count).astype(np.int32),
         groups=groups,
@@ -241,7 +239,8 @@ def _requests(table: pa.Table, pairs: Codes, times: Ints) -> RequestColumns:
     # The same connection with another client id is another one: its requests meet in other sensors.
     hashes = ints(table, "connection").view(np.uint64)
     mixed = hashes ^ (pairs.astype(np.uint64) * _ODD)
-    connections = _indices(pa.array(mixed.view(np.int64)).dictionary_encode())
+    encoded = pa.array(mixed.view(np.int64)).dictionary_encode()
+    connections = np.require(encoded.indices.to_numpy(), np.int32, ["C", "W"])
     kinds, sizes, withheld = _charges(table)
     _fill_withheld(sizes, kinds == FETCH, withheld, connections)
     column: Column = table.column("refused")
@@ -340,10 +339,10 @@ def _known(table: pa.Table, name: str) -> NDArray[np.bool_]:
     return known
 
 
-def _encoded(column: Column) -> Column:
-    return column.combine_chunks().dictionary_encode()
-
-
-def _indices(encoded: Column) -> Codes:
-    indices = encoded.indices.to_numpy(zero_copy_only=False)
-    return np.require(indices, np.int32, ["C", "W"])
+def _encoded(column: Column) -> tuple[Column, Codes]:
+    """The different names of a column, sorted, and the number of each row's."""
+    encoded = column.combine_chunks().dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.arange(len(order))
+    return encoded.dictionary.take(array(order)), ranks[encoded.indices.to_numpy()]

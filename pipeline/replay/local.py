@@ -101,12 +101,12 @@ def _frames(
     resolved = rules.resolve(entities)
     groups = groups_of(resolved, len(entities.users))
     order = in_order(table, groups[codes])
-    if order is not None:
-        table, codes = table.take(array(order)), codes[order]
+    codes = codes[order]
     clients = max(1, settings.cells_at_once // len(rules.candidates))
     for start, stop in _cuts(groups[codes], groups, settings.rows_at_once, clients):
         numbers, local = np.unique(codes[start:stop], return_inverse=True)
-        part, part_groups = table.slice(start, stop - start), groups[codes[start:stop]]
+        part = table.take(array(order[start:stop]))
+        part_groups = groups[codes[start:stop]]
         some = entities.only(numbers)
         frame = frame_of(part, some, local.astype(np.int32), part_groups)
         yield frame, [each.only(numbers) for each in resolved]

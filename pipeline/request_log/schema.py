@@ -63,146 +63,46 @@ TOPIC = pa.struct(
     ]
 )
 
-REQUESTS = pa.schema(
-    [
-        _column(
-            "timestamp",
-            pa.int64(),
-            "ms UTC: when the broker decided on the throttle",
-        ),
-        _column("completed", pa.int64(), "ms UTC: when the line was logged"),
-        _column(
-            "broker",
-            pa.string(),
-            "the broker's name, else its address",
-        ),
-        _column("listener", pa.string(), "listener of the broker"),
-        _column(
-            "connection",
-            pa.string(),
-            "addresses and ports of broker and client, and two numbers of the broker",
-        ),
-        _column("correlation_id", pa.int32(), "the client's number of the request"),
-        _column("api_key", pa.int16(), "0 Produce, 1 Fetch, 19 CreateTopics, …"),
-        _column("api_version", pa.int16(), "version of the request"),
-        _column("user", pa.string(), "the principal's name, as quotas match it"),
-        _column("client_id", pa.string(), "the client-id as sent"),
-        _column(
-            "produce_bytes",
-            pa.int64(),
-            "what the producer quota charges",
-            formerly="request_bytes",
-        ),
-        _column(
-            "fetch_bytes",
-            pa.int64(),
-            "what the consumer quota charges",
-            formerly="response_bytes",
-        ),
-        _column("thread_time_ms", pa.float64(), "ms in a request handler thread"),
-        _column(
-            "network_time_ms",
-            pa.float64(),
-            "ms in a network thread",
-        ),
-        _column(
-            "partitions_created",
-            pa.int32(),
-            "partitions of CreateTopics, refused ones included",
-        ),
-        _column(
-            "partitions_added",
-            pa.int32(),
-            "the same of CreatePartitions",
-        ),
-        _column(
-            "partitions_deleted",
-            pa.int32(),
-            "the same of DeleteTopics",
-        ),
-        _column(
-            "mutations_charged",
-            pa.int32(),
-            "partitions charged to the mutation quota",
-            formerly="mutations",
-        ),
-        _column(
-            "mutations_known",
-            pa.bool_(),
-            "false when a request mutates an unknown number of partitions",
-        ),
-        _column(
-            "mutation_timestamp",
-            pa.int64(),
-            "ms UTC: about when the controller charged the mutations",
-        ),
-        _column(
-            "topics",
-            pa.list_(TOPIC),
-            "topics that a request mutates: name, id, partitions, error code",
-        ),
-        _column(
-            "throttle_ms",
-            pa.int32(),
-            "ms of throttle time in the response",
-        ),
-        _column(
-            "broker_throttle_ms",
-            pa.int32(),
-            "ms for which the broker muted the connection",
-        ),
-        _column(
-            "refused",
-            pa.bool_(),
-            "whether the response has error 89 (THROTTLING_QUOTA_EXCEEDED)",
-            formerly="quota_violated",
-        ),
-        _column(
-            "forwarded",
-            pa.bool_(),
-            "whether this is the controller's line of a forwarded request",
-        ),
-        _column(
-            "follower",
-            pa.bool_(),
-            "whether another broker fetched, which no quota sees",
-        ),
-        _column("layout", pa.string(), "layout of the line"),
-        _column(
-            "identity",
-            pa.binary(),
-            "16 bytes, equal when the same line is read again",
-        ),
-        _column("file", pa.string(), "the file, or the topic and partition"),
-        _column(
-            "line",
-            pa.int64(),
-            "number of the line from 1, or the offset",
-        ),
-        _column(
-            "position",
-            pa.int64(),
-            "grows within `file`: as `line`, also where that is unknown",
-        ),
-    ]
-)
+REQUESTS = pa.schema([
+    _column("timestamp", pa.int64(), "ms UTC: when the broker decided on the throttle"),
+    _column("completed", pa.int64(), "ms UTC: when the line was logged"),
+    _column("broker", pa.string(), "the broker's name, else its address"),
+    _column("listener", pa.string(), "listener of the broker"),
+    _column("connection", pa.string(), "addresses and ports of broker and client, and two numbers of the broker"),
+    _column("correlation_id", pa.int32(), "the client's number of the request"),
+    _column("api_key", pa.int16(), "0 Produce, 1 Fetch, 19 CreateTopics, …"),
+    _column("api_version", pa.int16(), "version of the request"),
+    _column("user", pa.string(), "the principal's name, as quotas match it"),
+    _column("client_id", pa.string(), "the client-id as sent"),
+    _column("produce_bytes", pa.int64(), "what the producer quota charges", formerly="request_bytes"),
+    _column("fetch_bytes", pa.int64(), "what the consumer quota charges", formerly="response_bytes"),
+    _column("thread_time_ms", pa.float64(), "ms in a request handler thread"),
+    _column("network_time_ms", pa.float64(), "ms in a network thread"),
+    _column("partitions_created", pa.int32(), "partitions of CreateTopics, refused ones included"),
+    _column("partitions_added", pa.int32(), "the same of CreatePartitions"),
+    _column("partitions_deleted", pa.int32(), "the same of DeleteTopics"),
+    _column("mutations_charged", pa.int32(), "partitions charged to the mutation quota", formerly="mutations"),
+    _column("mutations_known", pa.bool_(), "false when a request mutates an unknown number of partitions"),
+    _column("mutation_timestamp", pa.int64(), "ms UTC: about when the controller charged the mutations"),
+    _column("topics", pa.list_(TOPIC), "topics that a request mutates: name, id, partitions, error code"),
+    _column("throttle_ms", pa.int32(), "ms of throttle time in the response"),
+    _column("broker_throttle_ms", pa.int32(), "ms for which the broker muted the connection"),
+    _column("refused", pa.bool_(), "whether the response has error 89 (THROTTLING_QUOTA_EXCEEDED)", formerly="quota_violated"),
+    _column("forwarded", pa.bool_(), "whether this is the controller's line of a forwarded request"),
+    _column("follower", pa.bool_(), "whether another broker fetched, which no quota sees"),
+    _column("layout", pa.string(), "layout of the line"),
+    _column("identity", pa.binary(), "16 bytes, equal when the same line is read again"),
+    _column("file", pa.string(), "the file, or the topic and partition"),
+    _column("line", pa.int64(), "number of the line from 1, or the offset"),
+    _column("position", pa.int64(), "grows within `file`: as `line`, also where that is unknown"),
+])  # fmt: skip
 
-QUARANTINE = pa.schema(
-    [
-        _column("reason", pa.string(), "why, one of a few words"),
-        _column("detail", pa.string(), "what exactly, for a person"),
-        _column(
-            "text",
-            pa.binary(),
-            "the line's first bytes as they were; it may hold anything",
-        ),
-        _column("length", pa.int64(), "bytes of the whole line"),
-        _column("file", pa.string(), "the file, or the topic and partition"),
-        _column("line", pa.int64(), "as in the requests"),
-        _column(
-            "identity",
-            pa.binary(),
-            "16 bytes, the same whenever the same text is read again",
-        ),
-    ]
-)
+QUARANTINE = pa.schema([
+    _column("reason", pa.string(), "why, one of a few words"),
+    _column("detail", pa.string(), "what exactly, for a person"),
+    _column("text", pa.binary(), "the line's first bytes as they were; it may hold anything"),
+    _column("length", pa.int64(), "bytes of the whole line"),
+    _column("file", pa.string(), "the file, or the topic and partition"),
+    _column("line", pa.int64(), "as in the requests"),
+    _column("identity", pa.binary(), "16 bytes, the same whenever the same text is read again"),
+])  # fmt: skip

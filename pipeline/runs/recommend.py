@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, Final
-
-import pyarrow as pa
+from typing import Any
 
 from quotascope.quotas import QuotaSet
 
@@ -27,16 +25,13 @@ from ..recommend.coverage import COLUMNS, RequestTally, coverage_of, tally
 from ..recommend.need import Need, needs
 from ..recommend.policy import ClusterWindows, Policy, RuleShape
 from ..replay import Mode, Progress, ReplaySettings
-from ..replay.frame import NEEDED, whole_groups
+from ..replay.frame import NEEDED
 from ..report.recommend_page import charted, recommend_page
 from ..report.usage import span_ms, usages
 from ..table import File, Table
 from ..table.table import Run, run_here
 from .engine import Engine, counted, parts_of, run_for
 from .whatif import replayed
-
-_ROWS: Final = 1 << 20
-"""Requests that are searched at once, unless a user has more."""
 
 
 def advise(
@@ -138,14 +133,10 @@ def _needs(
 def _needs_part(
     table: Table, policy: Policy, windows: ClusterWindows, files: Sequence[File]
 ) -> list[Need]:
-    """What the entities in some files need; the files hold whole groups. Memory is that of the largest user."""
-    batches = table.batches(files, NEEDED)
-    tables = (pa.Table.from_batches([batch]) for batch in batches)
-    if policy.shape is RuleShape.CLIENT:  # any two users may share one
-        whole = list(tables)
-        return list(needs(pa.concat_tables(whole), policy, windows)) if whole else []
-    pieces = whole_groups(tables, _ROWS)
-    return [need for piece in pieces for need in needs(piece, policy, windows)]
+    """What the entities in some files need; the files hold whole groups."""
+    together = policy.shape is RuleShape.CLIENT  # any two users may share one
+    users = table.whole_users(files, NEEDED, together=together)
+    return [need for rows in users for need in needs(rows, policy, windows)]
 
 
 def page(advice: Advice, commands: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from ..candidates import Candidate
 from ..followed import Followed, followed_by
 from ..history import History
 from ..replay import RESULTS, Mode, Progress, ReplaySettings, replay
+from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
 from ..report.summary import LimitGroup, ReplaySummary, summary_of
 from ..report.usage import GroupUsage, span_ms, usages
@@ -107,4 +108,6 @@ def _replay_part(
     files: Sequence[File],
 ) -> pa.Table:
     """The results of some files: all requests that may share a limit with one of theirs."""
-    return replay(history.batches(files), candidates, mode, settings)
+    together = CandidateRules(candidates).across_users
+    users = history.whole_users(files, NEEDED, together=together)
+    return pa.concat_tables([replay(rows, candidates, mode, settings) for rows in users])  # fmt: skip

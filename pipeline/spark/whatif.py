@@ -92,7 +92,8 @@ def _replay_bucket(
     settings: ReplaySettings | None,
     files: Sequence[File],
 ) -> pa.Table:
-    return replay(history.batches(files, NEEDED), candidates, mode, settings)
+    users = history.whole_users(files, NEEDED)
+    return pa.concat_tables([replay(rows, candidates, mode, settings) for rows in users])  # fmt: skip
 
 
 def _replay_groups(

@@ -1,7 +1,7 @@
-"""Where the rows of a table lie: layout and files, the bucket and day of a row, and the order within a file."""
+"""Where the rows of a table lie: its layout and files, the bucket and the day of a row."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any, Final, Self, TypeAlias
@@ -17,31 +17,29 @@ _EPOCH: Final = date(1970, 1, 1).toordinal()
 FIRST_DAY: Final = date.min.toordinal() - _EPOCH
 LAST_DAY: Final = date.max.toordinal() - _EPOCH
 """Days since 1970 that are dates; a partition could hold others, an int32."""
-_MOST: Final = 2**62
-"""Ranks of several columns are packed into one number below this."""
 Column: TypeAlias = Any
 """A column of Arrow; its stubs are of another release."""
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
 
+class NoCalendar(Exception):
+    """A time that is of no day of a calendar; private to this package."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
     """
-    The order and the partitions of a table.
+    The partitions of a table.
 
     A file holds rows of one bucket and one day only. Both are small integers: an untrusted name is never part of a path.
     """
 
-    order: tuple[str, ...] = ()
-    """Columns that each file is sorted by, the last one an integer; rows equal in all of them stay as they were appended."""
     bucket_of: str | None = None
     """Column of strings that are hashed to the bucket; None for a table of one bucket."""
     buckets: int = 1
     """How many buckets there are; fixed when the table is made."""
     day_of: str | None = None
     """Column with ms since 1970: a file belongs to a UTC day; None for a table of one day."""
-    sums: tuple[str, ...] = ()
-    """Integer columns that a compaction adds up over rows equal in `order`; without any it keeps every row."""
 
     def to_json(self) -> str:
         """Write it as the table's log keeps it."""
@@ -49,15 +47,9 @@ class TableLayout:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote."""
+        """Read what `to_json` wrote, in an earlier release as well: there it had an order of rows, which counts no more."""
         fields = json.loads(text)
-        return cls(
-            order=tuple(fields["order"]),
-            bucket_of=fields["bucket_of"],
-            buckets=fields["buckets"],
-            day_of=fields["day_of"],
-            sums=tuple(fields["sums"]),
-        )
+        return cls(**{name: fields[name] for name in cls.__slots__})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,14 +70,6 @@ class File:
     """Least value of the column that days are taken from, ms since 1970."""
     last: int | None = None
     """Greatest value of that column."""
-
-    def statistics(self, day_of: str | None) -> str:
-        """Return what a Delta log says about it."""
-        known: dict[str, object] = {"numRecords": self.rows}
-        if day_of is not None and self.first is not None:
-            known["minValues"] = {day_of: self.first}
-            known["maxValues"] = {day_of: self.last}
-        return json.dumps(known)
 
     @property
     def name(self) -> str:
@@ -111,53 +95,38 @@ def buckets_of(names: Column, buckets: int) -> Numbers:
     return np.asarray(known, np.int64)[places]
 
 
-def days_of(times: Column) -> Numbers:
-    """Return the UTC day of each time in ms, as days since 1970."""
-    return np.asarray(times.to_numpy(), np.int64) // DAY_MS
-
-
 def partitions_of(rows: pa.Table, layout: TableLayout) -> Numbers:
     """Return one number per row that is equal for rows of one file: `day * buckets + bucket`."""
     number = np.zeros(rows.num_rows, np.int64)
     if layout.day_of is not None:
-        number = days_of(rows.column(layout.day_of)) * layout.buckets
+        times = np.asarray(rows.column(layout.day_of).to_numpy(), np.int64)
+        number = times // DAY_MS * layout.buckets
     if layout.bucket_of is not None:
         number = number + buckets_of(rows.column(layout.bucket_of), layout.buckets)
     return number
 
 
-def sorted_by(rows: pa.Table, order: tuple[str, ...], parts: Numbers) -> Numbers:
-    """Return the positions of rows sorted by part, then by the columns of the order; equal ones stay in place."""
-    return in_order([from_zero(parts), *(_ranks(rows.column(name)) for name in order)])
+def by_partition(
+    rows: pa.Table, layout: TableLayout
+) -> Iterator[tuple[int, int, pa.Table]]:
+    """
+    Yield day, bucket and rows of each file that rows belong to; they stay in their order.
 
+    Raises:
+        NoCalendar: a time is of no day of a calendar.
 
-def in_order(columns: Sequence[Numbers]) -> Numbers:
-    """Return the positions that sort columns of numbers from 0, the first one first; equal ones stay in place."""
-    packed: list[Numbers] = [columns[0]]
-    for ranks in columns[1:]:
-        count = int(ranks.max(initial=0)) + 1
-        if (int(packed[-1].max(initial=0)) + 1) * count < _MOST:
-            packed[-1] = packed[-1] * count + ranks
-        else:
-            packed.append(ranks)
-    if len(packed) > 1:
-        return np.lexsort(packed[::-1])
-    return np.argsort(packed[0], kind="stable")  # a third of the time of two keys
-
-
-def from_zero(values: Numbers) -> Numbers:
-    """Return the distances from the least value."""
-    least: np.int64 = values.min(initial=np.iinfo(np.int64).max)
-    return values - least
-
-
-def _ranks(column: Column) -> Numbers:
-    """Return numbers from 0 that compare as the values do; null is taken for the empty string."""
-    if pa.types.is_integer(column.type):
-        return from_zero(np.asarray(column.to_numpy(), np.int64))
-    encoded = pc.fill_null(column, "").combine_chunks().dictionary_encode()
-    places = pc.sort_indices(encoded.dictionary).to_numpy()
-    ranks = np.empty(len(places), np.int64)
-    ranks[places] = np.arange(len(places))
-    of_rows: Numbers = encoded.indices.to_numpy(zero_copy_only=False)
-    return ranks[of_rows]
+    """
+    partitions = partitions_of(rows, layout)
+    order = np.argsort(partitions, kind="stable")
+    numbers, starts = np.unique(partitions[order], return_index=True)
+    for number in numbers[[0, -1]].tolist() if len(numbers) else ():
+        if (
+            not FIRST_DAY <= number // layout.buckets <= LAST_DAY
+        ):  # no reader could make a date of it
+            raise NoCalendar(
+                f"day {number // layout.buckets} since 1970 is in no calendar"
+            )
+    ends = [*starts[1:].tolist(), len(order)]
+    for number, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
+        chosen: Column = pa.array(order[start:end])
+        yield *divmod(number, layout.buckets), rows.take(chosen)

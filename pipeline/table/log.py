@@ -302,9 +302,12 @@ class Log:
         self.refresh()
 
     def _added(self, file: File, *, new: bool) -> AddAction:
-        statistics = file.statistics(self.layout.day_of)
+        known: dict[str, object] = {"numRecords": file.rows}
+        if self.layout.day_of is not None and file.first is not None:
+            known["minValues"] = {self.layout.day_of: file.first}
+            known["maxValues"] = {self.layout.day_of: file.last}
         return AddAction(
-            file.path, file.size, _values(file), _now_ms(), new, statistics
+            file.path, file.size, _values(file), _now_ms(), new, json.dumps(known)
         )
 
     def _removed(self, file: File, *, rows_stay: bool) -> RemoveAction:

@@ -257,7 +257,8 @@ def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _rows(source: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - a file of Arrow
     """A row group at a time, which writers bound by bytes as well; a batch of rows of several of them is not."""
-    with pq.ParquetFile(source) as opened:
+    encoded = [each.name for each in schema if pa.types.is_dictionary(each.type)]
+    with pq.ParquetFile(source, read_dictionary=encoded) as opened:
         names = [name for column in schema for name in names_of(column)]
         held = [name for name in names if name in opened.schema_arrow.names]
         for group in range(opened.num_row_groups):

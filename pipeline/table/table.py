@@ -10,12 +10,11 @@ from typing import Final, NamedTuple, Protocol, Self, TypeVar
 
 import pyarrow as pa
 
-from ..errors import LostCommit, OtherSchema, TableError
-from .layout import File, TableLayout
+from ..errors import LostCommit, NotWritten, OtherSchema, TableError
+from .layout import File, NoCalendar, TableLayout, buckets_of, by_partition
 from .log import Log
-from .merging import compact, compactable, merged_files
 from .storage import Storage, names_of
-from .writing import CHUNK_BYTES, Writer, gathered
+from .writing import CHUNK_BYTES, gathered, written
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -59,11 +58,14 @@ def retried(attempt: Callable[[], Result]) -> Result:
 
 
 CHUNK: Final = 1_000_000
-"""Rows that an append holds in memory and sorts at once, if they have no more than `CHUNK_BYTES`."""
+"""Rows that an append holds in memory at once, if they have no more than `CHUNK_BYTES`."""
 
 NO_NOTES: Final[Mapping[str, int]] = MappingProxyType({})
 """Where a commit keeps none."""
 
+SHARE: Final = 1 << 23
+"""Rows of a bucket that a worker holds at once, if no user has more."""
+_ENCODED: Final = pa.dictionary(pa.int32(), pa.string())
 _EPOCH: Final = dt.date(1970, 1, 1)
 
 
@@ -77,7 +79,7 @@ class Turn(NamedTuple):
 
 class Table:
     """
-    A committed table: a Delta table whose files are sorted, one bucket and one day each.
+    A committed table: a Delta table of which each file is of one bucket and one day.
 
     What an append or a compaction writes becomes visible by its one commit, as a whole. A table can be sent to other processes, which then
     see what is committed when they look; the workers of Spark read and write its files themselves and leave the commit to the driver.
@@ -85,7 +87,7 @@ class Table:
     Args:
         storage: where it lies.
         schema: the columns of its files.
-        layout: how rows are spread over files, and their order.
+        layout: how rows are spread over files.
 
     """
 
@@ -113,7 +115,7 @@ class Table:
         Args:
             path: a folder, or a URI such as `s3://bucket/table` that deltalake knows.
             schema: the columns; none may be called `day` or `bucket`. One that may be null can be added later, or renamed (`FORMERLY`).
-            layout: how rows are spread over files, and their order.
+            layout: how rows are spread over files.
             options: credentials and endpoints, as deltalake's `storage_options`.
 
         Raises:
@@ -191,11 +193,9 @@ class Table:
             return log.version, log.files()
         return log.version, log.added_since(version)
 
-    def files(self, *, days: Iterable[int] | None = None) -> tuple[File, ...]:
-        """Return what the last commit lists, by bucket, day (since 1970; all of them by default) and age."""
-        wanted = None if days is None else set(days)
-        files = self._current().files()
-        return tuple(file for file in files if wanted is None or file.day in wanted)
+    def files(self) -> tuple[File, ...]:
+        """Return what the last commit lists, by bucket, day and age."""
+        return self._current().files()
 
     def buckets(self) -> dict[int, tuple[File, ...]]:
         """Return the files of each bucket; together they hold every row of each of its users."""
@@ -203,38 +203,61 @@ class Table:
         return {bucket: tuple(files) for bucket, files in groups}
 
     def batches(
-        self, files: Sequence[File], columns: Sequence[str] | None = None
+        self, files: Iterable[File], columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """
-        Yield the rows of files merged in the order of the table, late rows in their place.
-
-        Of the files of one bucket this gives each client's rows together and in order. It holds one batch of each file and the rows of
-        one client in memory.
+        Yield the rows of files, one file after the other, in the memory of a row group.
 
         Raises:
             MissingFile, DamagedFile, UnreachableTable: a file is gone, is not as it was committed, or could not be read.
 
         """
-        yield from merged_files(self.storage, files, self.layout, self.schema, columns)
+        wanted = self._of(columns)
+        for file in files:
+            yield from self.storage.batches(file, wanted)
 
     def read(
         self,
         columns: Sequence[str] | None = None,
         *,
-        files: Sequence[File] | None = None,
+        files: Iterable[File] | None = None,
     ) -> pa.Table:
-        """Return all rows, or those of some files, bucket by bucket, each in order; in memory."""
+        """Return all rows, or those of some files, in memory and in no particular order. Raises what `batches` raises."""
         chosen = self.files() if files is None else files
-        groups = groupby(chosen, key=lambda file: file.bucket)
-        batches = [
-            batch for _, group in groups for batch in self.batches(list(group), columns)
-        ]
-        schema = (
-            self.schema
-            if columns is None
-            else pa.schema([self.schema.field(name) for name in columns])
-        )
-        return pa.Table.from_batches(batches, schema)
+        return pa.Table.from_batches(self.batches(chosen, columns), self._of(columns))
+
+    def whole_users(
+        self, files: Sequence[File], columns: Sequence[str], *, together: bool = False
+    ) -> Iterator[pa.Table]:
+        """
+        Yield the rows of files of whole buckets in tables that hold all rows of some users each, in no particular order.
+
+        Names are dictionaries of 32 bits, so that a row has about 100 bytes however long they are. A table has about `SHARE` rows at most,
+        or those of one user; of more rows the files are read once for each table.
+
+        Args:
+            files: of whole buckets.
+            columns: in their order.
+            together: one table of all rows.
+
+        Raises:
+            MissingFile, DamagedFile, UnreachableTable: as `batches` does.
+
+        """
+        wanted = pa.schema([each.with_type(_ENCODED) if each.type == pa.string() else each for each in self._of(columns)])  # fmt: skip
+        key, buckets = self.layout.bucket_of, self.layout.buckets
+        whole = together or key is None
+        shares = 1 if whole else -(-sum(file.rows for file in files) // SHARE)
+        for share in range(shares):
+            parts = []
+            for file in files:
+                for batch in self.storage.batches(file, wanted):
+                    rows = pa.Table.from_batches([batch])
+                    if shares > 1 and key is not None:
+                        numbers = buckets_of(rows.column(key), buckets * shares)
+                        rows = rows.filter(pa.array(numbers // buckets == share))
+                    parts.append(rows)
+            yield pa.concat_tables(parts)
 
     def append(
         self,
@@ -255,12 +278,17 @@ class Table:
 
     def stage(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[File]:
         """Write rows as files that no reader sees until `commit`; a worker of Spark does this."""
+        batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
         files: list[File] = []
         try:
-            for chunk in _chunks(rows, self.schema):
-                files += self._writer.write(chunk)
-        except BaseException:
-            self._writer.discard(files)
+            for held in gathered(batches, CHUNK, CHUNK_BYTES):
+                chunk = pa.Table.from_batches(held).select(self.schema.names).cast(self.schema)  # fmt: skip
+                for day, bucket, part in by_partition(chunk, self.layout):
+                    files.append(self._written((day, bucket), part.to_batches()))
+        except BaseException as error:
+            self._discard(files)
+            if isinstance(error, NoCalendar):
+                raise NotWritten(self.storage.uri, str(error)) from error
             raise
         return files
 
@@ -298,7 +326,7 @@ class Table:
             except LostCommit:
                 if not self.holds(batch_id, epoch):
                     raise
-        self._writer.discard(files)
+        self._discard(files)
         return 0
 
     def advance(
@@ -331,12 +359,11 @@ class Table:
             log.add(files, {**kept, **epochs, batch_id: epoch})
         return sum(file.rows for file in files)
 
-    def compact(self, *, days: Iterable[int] | None = None, run: Run = run_here) -> int:
+    def compact(self, *, run: Run = run_here) -> int:
         """
-        Merge the files of each bucket and day into one, in order; return how many files it took the place of.
+        Merge the files of each bucket and day into one; return how many files it took the place of.
 
         Args:
-            days: days since 1970, UTC; all of them by default.
             run: where the work is done, a bucket and a day at a time.
 
         Raises:
@@ -344,19 +371,24 @@ class Table:
             NotWritten: no space, or no permission; nothing changed.
 
         """
-        groups = compactable(self.files(days=days))
-        written: list[File] = []
+        parts = groupby(self.files(), key=lambda file: (file.day, file.bucket))
+        groups = [
+            files for files in (list(part) for _, part in parts) if len(files) > 1
+        ]
+        merged: list[File] = []
         try:
             for file in run(self.merge, groups):
-                written.append(file)  # noqa: PERF402 - what was written before an error is removed
+                merged.append(file)  # noqa: PERF402 - what was written before an error is removed
         except BaseException:
-            self._writer.discard(written)
+            self._discard(merged)
             raise
-        return self.replace([file for group in groups for file in group], written)
+        return self.replace([file for group in groups for file in group], merged)
 
     def merge(self, files: Sequence[File]) -> File:
-        """Write one file with the rows of files of one bucket and day, in order; no reader sees it until `replace`."""
-        return compact(self._writer, files)
+        """Write one file with the rows of files of one bucket and day, for those who may read all of them; no reader sees it until `replace`."""
+        file = self._written((files[0].day, files[0].bucket), self.batches(files))
+        self.storage.restrict(file, files)
+        return file
 
     def replace(self, old: Sequence[File], new: Sequence[File]) -> int:
         """
@@ -414,7 +446,7 @@ class Table:
             paths = {file.path for file in files}
             if paths and paths <= {file.path for file in self.files()}:
                 return
-            self._writer.discard(files)
+            self._discard(files)
             raise
 
     @cached_property
@@ -426,9 +458,19 @@ class Table:
             self._log.refresh()
         return self._log
 
-    @cached_property
-    def _writer(self) -> Writer:
-        return Writer(storage=self.storage, schema=self.schema, layout=self.layout)
+    def _of(self, columns: Sequence[str] | None) -> pa.Schema:
+        if columns is None:
+            return self.schema
+        return pa.schema([self.schema.field(name) for name in columns])
+
+    def _written(
+        self, partition: tuple[int, int], batches: Iterable[pa.RecordBatch]
+    ) -> File:
+        return written(self.storage, self.layout, partition, self.schema, batches)
+
+    def _discard(self, files: Iterable[File]) -> None:
+        for file in files:
+            self.storage.remove(file.path)
 
 
 def _differences(found: pa.Schema, wanted: pa.Schema) -> str:
@@ -447,12 +489,3 @@ def _differences(found: pa.Schema, wanted: pa.Schema) -> str:
     extra = [name for name in kinds if name not in known]
     words = (("without", missing), ("of another type", other), ("more", extra))
     return "; ".join(f"{word}: {', '.join(names)}" for word, names in words if names)
-
-
-def _chunks(
-    rows: pa.Table | Iterable[pa.RecordBatch], schema: pa.Schema
-) -> Iterator[pa.Table]:
-    if isinstance(rows, pa.Table):
-        rows = rows.to_batches()
-    for held in gathered(rows, CHUNK, CHUNK_BYTES):
-        yield pa.Table.from_batches(held).select(schema.names).cast(schema)

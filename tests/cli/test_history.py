@@ -26,7 +26,7 @@ def test_a_folder_is_looked_after(folder: str, run: Run) -> None:
     steps = {
         ("status", folder): "2023-11-14 to 2023-11-14",
         ("compact", folder, "--engine", "local"): "6 files merged",
-        ("drop", folder, "--before", "2024-01-01", "--table", "seconds"): "1 rows before 2024-01-01 dropped",
+        ("drop", folder, "--before", "2024-01-01", "--table", "seconds"): "2 rows before 2024-01-01 dropped",
         ("drop", folder, "--keep-days", "30"): "4 rows before ",
         ("clean", folder, "--older-than", "0"): "9 files deleted",
     }  # fmt: skip

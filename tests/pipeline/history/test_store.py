@@ -9,7 +9,7 @@ import pytest
 from tests.pipeline.history.requests import START_MS, requests
 
 from quotascope.pipeline.errors import NoTable, UnreadableTable
-from quotascope.pipeline.history import ORDER, History, history_of, rollup
+from quotascope.pipeline.history import History, history_of, rollup
 from quotascope.pipeline.history.store import (
     DETAIL,
     clean,
@@ -29,7 +29,7 @@ FIRST = dt.date(2023, 11, 14)
 @pytest.fixture
 def source(tmp_path: Path) -> Table:
     """An empty table of requests."""
-    layout = TableLayout(order=ORDER, bucket_of="user", buckets=4, day_of="timestamp")
+    layout = TableLayout(bucket_of="user", buckets=4, day_of="timestamp")
     return Table.create(str(tmp_path / "requests"), REQUESTS, layout)
 
 
@@ -55,10 +55,7 @@ def test_a_history_has_sixteen_buckets_by_default(
     """As the requests that it is made of, so that it needs no shuffle; with other layouts older tables could not be opened."""
     history = History.create(str(tmp_path / "history"))
     requests = IngestTables.create(str(tmp_path / "log")).requests
-    of_log = ("user", "client_id", "broker", "timestamp")
-    assert requests.layout == TableLayout(
-        order=of_log, bucket_of="user", buckets=16, day_of="timestamp"
-    )
+    assert requests.layout == TableLayout(bucket_of="user", buckets=16, day_of="timestamp")  # fmt: skip
     assert (history.detail.layout.buckets, history.detail.layout.day_of) == (16, "timestamp")  # fmt: skip
     layout = history.seconds.layout
     assert (layout.buckets, layout.day_of) == (16, "start")
@@ -89,21 +86,7 @@ def test_history_and_sums_follow_the_requests(source: Table, tmp_path: Path) -> 
     expected = _sums(rollup(everything))
     assert _sums(history.seconds.read()) == expected
     compact(tables)
-    assert history.seconds.read().num_rows == len(expected)
     assert _sums(history.seconds.read()) == expected
-
-
-def test_each_bucket_reads_in_order_of_time(source: Table, tmp_path: Path) -> None:
-    """The files of a bucket, read together, give each client's requests in order, those that came late among them."""
-    history = History.create(str(tmp_path / "history"), buckets=4)
-    source.append("now", _some(300))
-    history.update(source)
-    source.append("late", _some(300, -200_000))
-    history.update(source)
-    for files in history.detail.buckets().values():
-        rows = pa.Table.from_batches(history.detail.batches(files)).select(list(ORDER))
-        keys = [tuple(row.values()) for row in rows.to_pylist()]
-        assert keys == sorted(keys)
 
 
 def test_a_history_can_be_opened_again(tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ from quotascope.pipeline.request_log import parsing
 from quotascope.pipeline.request_log.line import LineReader
 from quotascope.pipeline.runs import ingest as runs
 from quotascope.pipeline.runs.ingest import ingest_logs
-from quotascope.pipeline.table.writing import Writer
+from quotascope.pipeline.table import TableLayout
+from quotascope.pipeline.table.layout import by_partition
 
 
 def test_real_log(tmp_path: Path) -> None:
@@ -328,17 +329,16 @@ def test_chunks_are_bounded_by_bytes(
 ) -> None:
     """Client ids of 32,000 bytes: as many rows are held at once as have the bytes of a chunk, here and in the history, and so do readers of its files."""
     monkeypatch.setattr(local, "CHUNK_BYTES", 1 << 20)
-    for place in ("table.CHUNK_BYTES", "following.CHUNK_BYTES", "writing.GROUP_BYTES", "merging.BATCH_BYTES"):  # fmt: skip
+    for place in ("table.CHUNK_BYTES", "following.CHUNK_BYTES", "writing.GROUP_BYTES"):  # fmt: skip
         monkeypatch.setattr(f"quotascope.pipeline.table.{place}", 1 << 19)
     monkeypatch.setattr(local, "BLOCK", 1 << 18)
     held: list[int] = []
-    write = Writer.write
 
-    def noted(writer: Writer, rows: pa.Table) -> Any:
+    def noted(rows: pa.Table, layout: TableLayout) -> Any:
         held.append(rows.nbytes)
-        return write(writer, rows)
+        return by_partition(rows, layout)
 
-    monkeypatch.setattr(Writer, "write", noted)
+    monkeypatch.setattr("quotascope.pipeline.table.table.by_partition", noted)
     texts = [line(header={"clientId": f"{n}{'x' * 32_000}", "correlationId": n}) for n in range(200)]  # fmt: skip
     assert read(tmp_path, log(tmp_path, *texts)).kept == 200
     one = IngestTables.create(str(tmp_path / "tables")).requests

@@ -137,7 +137,7 @@ def sorted_rows(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def crowd(users: int, rows: int) -> pa.Table:
-    """Requests of many users, sorted as a history is."""
+    """Requests of many users, sorted by user."""
     random = np.random.default_rng(7)
     whose = random.integers(users, size=rows)
     made = [

@@ -15,7 +15,6 @@ _COLUMNS: list[Any] = [
 ]
 SCHEMA = pa.schema(_COLUMNS)
 LAYOUT = TableLayout(
-    order=("user", "client_id", "timestamp"),
     bucket_of="user",
     buckets=4,
     day_of="timestamp",

@@ -1,7 +1,9 @@
 """Several writers of one table: each change happens once, or its writer is told."""
 
 import datetime as dt
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from threading import Barrier
 
@@ -9,9 +11,8 @@ import pytest
 from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
 
 from quotascope.pipeline.errors import LostCommit
-from quotascope.pipeline.table import Table
+from quotascope.pipeline.table import File, Table
 from quotascope.pipeline.table.log import Log
-from quotascope.pipeline.table.merging import compactable
 
 
 @pytest.fixture
@@ -21,6 +22,11 @@ def path(tmp_path: Path) -> str:
     table.append("a", batch(0))
     table.append("b", batch(1))
     return table.storage.uri
+
+
+def compactable(files: Iterable[File]) -> list[list[File]]:
+    """The files of each bucket and day."""
+    return [list(files) for _, files in groupby(files, lambda file: (file.bucket, file.day))]  # fmt: skip
 
 
 def test_writers_of_the_same_batch(path: str) -> None:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import pickle
-from collections.abc import Iterator
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,13 @@ from tests.strategies import HOSTILE
 from quotascope.pipeline.errors import NoTable, NotWritten, OtherSchema, UnreadableTable
 from quotascope.pipeline.table import Table, TableLayout
 from quotascope.pipeline.table import log as log_module
+from quotascope.pipeline.table.writing import gathered
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
     """An empty table of four buckets."""
     return Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
-
-
-def _keys(read: pa.Table) -> list[tuple[str, str, int]]:
-    return [
-        (row["user"], row["client_id"] or "", row["timestamp"])
-        for row in read.to_pylist()
-    ]
 
 
 def test_an_append_is_read_back_once(table: Table) -> None:
@@ -74,46 +68,71 @@ def test_nothing_is_a_batch_too(table: Table) -> None:
     assert table.drop_before(dt.date(2100, 1, 1)) == 0
 
 
-def test_a_file_holds_one_day_of_one_bucket_in_order(table: Table) -> None:
-    """Users are spread over buckets, a user over none; each file is sorted and says so, with the least and greatest of each row group."""
+def test_a_file_holds_one_day_of_one_bucket(table: Table) -> None:
+    """Users are spread over buckets, a user over none; each file has the rows as they were appended, and the log their first and last time."""
     table.append("b", batch(0))
     users: dict[str, set[int]] = {}
     for file in table.files():
-        opened = pq.ParquetFile(Path(table.storage.uri) / file.path)
-        keys = _keys(opened.read())
-        times = [time for _, _, time in keys]
-        assert keys == sorted(keys)
+        found = table.read(files=[file])
+        times: list[Any] = found["timestamp"].to_pylist()
+        names: list[Any] = found["user"].to_pylist()
+        assert times == sorted(times)
         assert {time // DAY_MS for time in times} == {file.day}
-        assert (file.first, file.last) == (min(times), max(times))
-        group = opened.metadata.row_group(0)
-        statistics = group.column(0).statistics
-        assert statistics is not None
-        assert statistics.min == keys[0][0]
-        assert [each.column_index for each in group.sorting_columns] == [0, 1, 2]
-        for user, _, _ in keys:
+        assert (file.rows, file.first, file.last) == (len(found), times[0], times[-1])
+        for user in set(names):
             users.setdefault(user, set()).add(file.bucket)
     assert all(len(buckets) == 1 for buckets in users.values())
     assert len(set.union(*users.values())) > 1
 
 
-def test_late_rows_are_read_in_their_place(table: Table) -> None:
-    """A bucket's files are merged as they are read: rows that came later lie where their time is, with and without compaction."""
-    table.append(
-        "second", rows(("u", "c", DAY_MS + 20, 2), ("u", None, DAY_MS + 25, 9))
-    )
-    table.append("late", rows(("u", "c", DAY_MS + 10, 1), ("u", "c", DAY_MS + 20, 3)))
-    table.append("later", rows(("u", "c", 5, 0)))
-    in_order = [9, 0, 1, 2, 3]
-    [files] = table.buckets().values()
-    assert [b["amount"].to_pylist() for b in table.batches(files)] == [in_order]
-    assert table.compact() == 2
-    assert table.read(["amount"])["amount"].to_pylist() == in_order
-    assert len(table.files()) == 2
+def test_a_compaction_leaves_one_file_of_a_day_and_bucket(table: Table) -> None:
+    """The rows are the same; a second time there is nothing to do."""
+    for number in range(3):
+        table.append(f"{number}", batch(number))
+    buckets = len(table.buckets())
+    assert table.compact() == 6 * buckets
+    assert Counter(file.day for file in table.files()) == {3: buckets, 4: buckets}
+    assert amounts(table.read()) == list(range(3_000))
     assert table.compact() == 0
 
 
+def test_many_small_files_become_one_row_group(table: Table) -> None:
+    """Readers of a compacted table need not open a row group for each append, and hold no more than some bytes of one."""
+    for number in range(4):
+        table.append(f"{number}", batch(number))
+    long = "x" * 32_767
+    table.append(
+        "long", rows(*((long, long, DAY_MS, number) for number in range(2_000)))
+    )
+    table.append("more", rows((long, long, DAY_MS, 2_000)))
+    table.compact()
+    for file in table.files():
+        groups = pq.ParquetFile(Path(table.storage.uri) / file.path).metadata.num_row_groups  # fmt: skip
+        assert groups == (5 if file.day == 1 else 1)
+        assert all(each.nbytes < 40 << 20 for each in table.batches([file]))
+    [file] = [file for file in table.files() if file.day == 1]
+    [held] = table.whole_users([file], SCHEMA.names)
+    assert held.nbytes < 1 << 20
+
+
+def test_a_bucket_is_read_in_shares(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of more rows than a worker should hold each user's come in one piece, each row once; of fewer all at once."""
+    monkeypatch.setattr("quotascope.pipeline.table.table.SHARE", 120)
+    for number in range(2):
+        table.append(f"{number}", rows(*((f"user {n % 40}", None, n * DAY_MS // 99, number) for n in range(400))))  # fmt: skip
+    for files in table.buckets().values():
+        shares = [set(part["user"].to_pylist()) for part in table.whole_users(files, SCHEMA.names)]  # fmt: skip
+        count = sum(part.num_rows for part in table.whole_users(files, ["user"]))
+        assert count == sum(file.rows for file in files)
+        assert len(shares) == -(-count // 120)
+        assert len(set.union(*shares)) == sum(map(len, shares))
+        assert len([each for each in shares if each]) > 1
+
+
 def test_columns_are_read_alone(table: Table) -> None:
-    """Asked for some columns, a merge gives those, in their order."""
+    """Asked for some columns, a table gives those, in their order."""
     table.append("a", batch(0))
     table.append("b", batch(1))
     assert table.read(["amount", "user"]).column_names == ["amount", "user"]
@@ -160,7 +179,7 @@ def test_a_table_can_be_sent(table: Table) -> None:
 
 def test_a_table_keeps_its_layout(table: Table) -> None:
     """Whoever opens a table, or makes it again, gets the buckets that it has."""
-    other = TableLayout(order=("user", "timestamp"), buckets=1)
+    other = TableLayout(day_of="timestamp", buckets=1)
     assert Table.create(table.storage.uri, SCHEMA, other).layout == LAYOUT
     opened = Table.open(table.storage.uri)
     assert opened.layout == LAYOUT
@@ -224,38 +243,17 @@ def test_dropped_days_are_remembered(table: Table) -> None:
     assert told == [None, None, -2, 4, 4]
 
 
-def test_sums_are_added_up_by_compaction(tmp_path: Path) -> None:
-    """A table of sums has one row for each key after a compaction, in order, and the same totals as before."""
-    layout = TableLayout(order=("user", "client_id", "timestamp"), sums=("amount",))
-    table = Table.create(str(tmp_path / "sums"), SCHEMA, layout)
-    table.append("a", rows(("u", "c", 1, 5), ("v", "c", 1, 1), ("u", "c", 2, 2**60)))
-    table.append("b", rows(("u", "c", 1, 7), ("u", "d", 1, 1), ("u", "c", 1, 9)))
-    assert table.compact() == 2
-    read = table.read()
-    expected = [("u", "c", 1), ("u", "c", 2), ("u", "d", 1), ("v", "c", 1)]
-    assert _keys(read) == expected
-    assert read["amount"].to_pylist() == [21, 2**60, 1, 1]
-    for shift in (0, 1):
-        keys = [(f"u{n % 7}", "c", n, 1) for n in range(shift, 900, 2)]
-        table.append(f"many {shift}", rows(*keys))
-    table.compact()
-    assert _keys(table.read()) == sorted(_keys(table.read()))
+def test_groups_end_when_they_are_full() -> None:
+    """By rows or by bytes, whatever comes first; each begins to count at none. The last may be smaller."""
+    ones = [pa.record_batch({"a": pa.array([n], pa.int64())}) for n in range(7)]
 
+    def sizes(most_rows: int, most_bytes: int) -> list[int]:
+        return [len(group) for group in gathered(ones, most_rows, most_bytes)]
 
-def test_an_iterable_is_read_piece_by_piece(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An append of many batches writes what it holds now and then, and commits all of it together."""
-    monkeypatch.setattr("quotascope.pipeline.table.table.CHUNK", 2_000)
-
-    def pieces() -> Iterator[pa.RecordBatch]:
-        for number in range(5):
-            assert table.version == 0
-            yield from batch(number).to_batches()
-
-    assert table.append("pieces", pieces()) == 5_000
-    assert len(table.files()) == 3 * len({(f.day, f.bucket) for f in table.files()})
-    assert table.version == 1
+    assert sizes(2, 1_000) == [2, 2, 2, 1]
+    assert sizes(1_000, 3 * 8) == [3, 3, 1]
+    assert sizes(1, 1) == [1] * 7
+    assert sizes(1_000, 1_000) == [7]
 
 
 @pytest.mark.parametrize("layout", [LAYOUT, TableLayout()])
