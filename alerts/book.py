@@ -25,6 +25,7 @@ def recording_groups(site: Site) -> tuple[RuleGroup, ...]:
 def alert_groups(site: Site) -> tuple[RuleGroup, ...]:
     """The alerts; those over trends and long windows are evaluated less often."""
     of_exporters = (
+        *exporter.scraped(site),
         *exporter.reads(site),
         *exporter.shows(site),
         *exporter.around(site),

@@ -63,7 +63,7 @@ TREND_NEEDS: Final = "4h"
 """The history without which there is no trend: the first minutes of a client would promise anything."""
 WAITS_WINDOW: Final = "10m"
 LONGEST_GAP: Final = "1h"
-"""The longest gap between scrapes after which a counter is known to go on."""
+"""The longest gap between scrapes after which a counter is known to continue."""
 _SECONDS: Final = "(10 * 60)"
 
 
@@ -102,7 +102,7 @@ def growth(family: Family, window: str, *matchers: str) -> str:
 
     A client is known when its first task ends: its series begins with all that this task counted, and `increase` sees no growth
     in a beginning. Every counter of a job begins at 0 with the job. One that was there within an hour before the window, and was not higher,
-    goes on after a gap between scrapes: it is not young. (To a Prometheus that begins to look in the middle
+    continues after a gap between scrapes: it is not young. (To a Prometheus that begins to look in the middle
     of a job, or after more than an hour, all is growth, for one window.)
     """
     newest = call("last_over_time", select(family, *matchers, window=window))

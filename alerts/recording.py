@@ -309,7 +309,7 @@ def _frozen(site: Site, baseline: str, usual: str, alert: str) -> str:
     """
     What is usual, or while an alert fires what was usual before.
 
-    An incident of half a day would become usual, and end its own page. What goes on for a week is usual, so that no page stays for ever.
+    An incident of half a day would become usual, and end its own page. What lasts for a week is usual, so that no page stays for ever.
     """
     firing = ("ALERTS", f'alertname="{alert}"', 'alertstate="firing"')
     new = but_not(series(*firing), series(*firing, offset="1w"), site.keys())

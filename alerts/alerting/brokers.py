@@ -112,7 +112,7 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
 
 
 def by_callback(site: Site) -> Iterator[Alert]:
-    """Alerts on the clients of a custom quota callback, whose labels are the callback's."""
+    """Alerts on the clients of a custom quota callback, which have its labels instead of user and client-id."""
     labels = ("quota_type", "broker")
     longest = aggregate(
         "max", site.keys(*labels), select(catalog.CALLBACK_THROTTLE_TIME_SECONDS)

@@ -45,8 +45,8 @@ from ..thresholds import (
 _alert = partial(Alert, scope=AlertScope.EXPORTER, dashboard=Dashboard.EXPORTER)
 
 
-def reads(site: Site) -> Iterator[Alert]:
-    """Alerts on what an exporter cannot read; each exporter is an ``instance``."""
+def scraped(site: Site) -> Iterator[Alert]:
+    """Alerts on exporters and recording rules that Prometheus does not have."""
     build = select(catalog.BUILD_INFO)
     here = aggregate("group", site.keys(), build)
     lately = aggregate(
@@ -86,6 +86,10 @@ def reads(site: Site) -> Iterator[Alert]:
         summary="The recording rules do not run.",
         description="Prometheus reads an exporter, but has no series of quotascope's recording rules: both pages and most other alerts on clients, brokers and jobs cannot fire.",
     )
+
+
+def reads(site: Site) -> Iterator[Alert]:
+    """Alerts on what an exporter cannot read; each exporter is an ``instance``."""
     labels = site.keys("instance", "source")
     succeeded = average(catalog.SOURCE_UP, labels, "15m")
     lowest = call("min_over_time", select(catalog.SOURCE_UP, window="3m"))

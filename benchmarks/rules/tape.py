@@ -14,7 +14,7 @@ from typing import Final
 
 from benchmarks.rules.fleet import Fleet
 
-from quotascope.alerts.recorded import ENTITY_UTILIZATION
+from quotascope.alerts.recorded import ENTITY_UTILIZATION_RECENT
 from quotascope.exporter.exposition import Renderer
 from quotascope.metrics.catalog import UTILIZATION
 
@@ -80,7 +80,7 @@ def _parts(page: bytes) -> Sequence[bytes]:
 def _utilization(page: Sequence[bytes]) -> list[bytes]:
     """The utilization on the first broker under the name of the recorded series, which has no broker."""
     start = f'{UTILIZATION.name}{{broker="1",'.encode()
-    recorded = f"{ENTITY_UTILIZATION}{{".encode()
+    recorded = f"{ENTITY_UTILIZATION_RECENT}{{".encode()
     return [
         recorded + line.removeprefix(start)
         for part in page
