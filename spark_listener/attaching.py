@@ -80,11 +80,13 @@ def _count_throttles(
         driver.session, ship_task_files=settings.ship_task_files
     )
     listener.throttles = throttles
-    listener.job.add_throttles(throttles.totals)
+    listener.job.add_throttles(
+        throttles.totals, "python" if throttles.carries_successes else None
+    )
     listener.job.add_scoped_stages(throttles.scoped_stages)
     plugin = PluginTotals.of(driver.session)
     if plugin is not None:
-        listener.job.add_throttles(plugin.totals)
+        listener.job.add_throttles(plugin.totals, "jvm")
 
 
 def _write_summary_at_end(

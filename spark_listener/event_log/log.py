@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final, Self
 import orjson
 
 from ..errors import NoEventLog
-from ..events import WANTED
+from ..events import LOGGED
 from ..job import EventSink
 from .files import LogFile, decoder, files, is_running, locate
 
@@ -29,7 +29,7 @@ _FIRST_ATTEMPT: Final = re.compile(  # in the order in which Spark 3.5 to 4.3 wr
 )
 _KIND: Final = re.compile(r"SparkListener|[\w$]+\.")
 """How the name of an event begins: Spark's own, and the full names of classes."""
-_WANTED: Final = frozenset(kind.encode() for kind in WANTED)
+_WANTED: Final = frozenset(kind.encode() for kind in LOGGED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,11 @@
 
 from ..errors import UnreadableEvent
 from .failure import Failure, FailureCause, classify
-from .parsing import WANTED, parse
+from .parsing import LOGGED, WANTED, parse
 from .records import (
     ApplicationEnded,
     ApplicationStarted,
+    EnvironmentUpdated,
     ExecutorRemoved,
     JobEnded,
     JobStarted,
@@ -23,9 +24,11 @@ from .records import (
 )
 
 __all__ = [
+    "LOGGED",
     "WANTED",
     "ApplicationEnded",
     "ApplicationStarted",
+    "EnvironmentUpdated",
     "ExecutorRemoved",
     "Failure",
     "FailureCause",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -11,6 +12,7 @@ from .fields import Json, moment, name, needed, number, numbers, part, parts, te
 from .records import (
     ApplicationEnded,
     ApplicationStarted,
+    EnvironmentUpdated,
     ExecutorRemoved,
     JobEnded,
     JobStarted,
@@ -31,6 +33,16 @@ _QUERY_ID = "sql.streaming.queryId"  # StreamExecution.QUERY_ID_KEY
 # ExecutorKilled and ExecutorDecommission of Spark's scheduler
 _PLANNED = ("Executor killed by driver.", "Executor decommission")
 _MOST_PHASES = 50
+_JARS = (
+    "spark.jars",
+    "spark.jars.packages",
+    "spark.yarn.dist.jars",
+    "spark.driver.extraClassPath",
+    "spark.executor.extraClassPath",
+)
+"""Properties that add to the class path."""
+# PythonRDD, and the scopes that PySpark's plans give their RDDs, such as BatchEvalPython, MapInPandas and FlatMapGroupsInArrow
+_PYTHON = re.compile(r"Python|InPandas|InArrow|ArrowEval|ArrowWindow|ArrowAggregate")
 
 
 def parse(event: Json) -> Record | None:
@@ -43,6 +55,24 @@ def parse(event: Json) -> Record | None:
     return None if make is None else make(event)
 
 
+def _environment_updated(event: Json) -> EnvironmentUpdated:
+    properties = part(event, "Spark Properties")
+    entries = part(event, "Classpath Entries")
+    added = [file for file, origin in entries.items() if origin == "Added By User"]
+    for key in _JARS:
+        separator = ":" if key.endswith("ClassPath") else ","
+        added += filter(None, text(properties, key).split(separator))
+    jars = [file for file in added if "quotascope" not in file and not file.endswith((".py", ".zip", ".egg"))]  # fmt: skip
+    return EnvironmentUpdated(
+        listener=text(properties, "spark.quotascope.enabled").lower() == "true"
+        or any("quotascope_tasks" in file for file in added),
+        summary_file=name(properties, "spark.quotascope.summaryFile"),
+        without_java_clients=bool(entries)
+        and not jars
+        and not any("kafka" in file.lower() for file in entries),
+    )
+
+
 def _stage_submitted(event: Json) -> StageSubmitted:
     stage = part(event, "Stage Info")
     return StageSubmitted(
@@ -51,6 +81,10 @@ def _stage_submitted(event: Json) -> StageSubmitted:
         name=name(stage, "Stage Name"),
         tasks=number(stage, "Number of Tasks", 0) or 0,
         query=name(part(event, "Properties"), _QUERY_ID),
+        runs_python=any(
+            _PYTHON.search(f"{name(rdd, 'Name')} {name(rdd, 'Scope')}")
+            for rdd in parts(stage, "RDD Info")
+        ),
         time=_time_if_known(stage, "Submission Time"),
     )
 
@@ -158,6 +192,7 @@ _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
     "SparkListenerApplicationEnd": lambda event: ApplicationEnded(
         time=_time(event, "Timestamp")
     ),
+    "SparkListenerEnvironmentUpdate": _environment_updated,
     "SparkListenerJobStart": lambda event: JobStarted(
         job=needed(event, "Job ID"),
         stages=numbers(event, "Stage IDs"),
@@ -197,5 +232,7 @@ _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
     ),
 }
 
-WANTED: Final = frozenset(_BY_KIND)
+LOGGED: Final = frozenset(_BY_KIND)
 """The simple class names of the events that `parse` makes records of."""
+WANTED: Final = LOGGED - {"SparkListenerEnvironmentUpdate"}
+"""Those to be asked of a running driver, which redacts its properties only in the event log."""

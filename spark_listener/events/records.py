@@ -26,6 +26,18 @@ class ApplicationEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentUpdated:
+    """SparkListenerEnvironmentUpdate: what it shows of the clients whose throttle times can be known."""
+
+    listener: bool
+    """Whether it shows that the listener is attached: by its property, or by the files that it sends to executors."""
+    summary_file: str
+    """`spark.quotascope.summaryFile`; empty if it is not set."""
+    without_java_clients: bool
+    """Whether the class path is listed, and neither names Kafka nor has jars of unknown content."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobStarted:
     """SparkListenerJobStart."""
 
@@ -55,6 +67,8 @@ class StageSubmitted:
     tasks: int
     query: str
     """As in JobStarted."""
+    runs_python: bool
+    """Whether its RDDs show that Python code runs in its tasks."""
     time: float | None
 
 
@@ -180,6 +194,7 @@ class QueryTerminated:
 Record: TypeAlias = (
     ApplicationStarted
     | ApplicationEnded
+    | EnvironmentUpdated
     | JobStarted
     | JobEnded
     | StageSubmitted

@@ -99,11 +99,18 @@ def _by_client(number: Callable[[ClientTotals], float]) -> SeriesReader:
 def _by_cause(
     counts: Callable[[JobSnapshot], Mapping[FailureCause, int]],
 ) -> SeriesReader:
-    return lambda job: [((job.app, key.value), n) for key, n in counts(job).items()]
+    return lambda job: [
+        ((job.app, key.value), n) for key, n in counts(job).items() if job.tasks_seen
+    ]
 
 
 def _by_job(number: Callable[[JobSnapshot], float]) -> SeriesReader:
     return lambda job: [((job.app,), number(job))]
+
+
+def _of_tasks(number: Callable[[JobSnapshot], float]) -> SeriesReader:
+    """Unknown, and no series, where no source has events of tasks."""
+    return lambda job: [((job.app,), number(job))] if job.tasks_seen else []
 
 
 def _by_query(number: Callable[[QuerySnapshot], float | None]) -> SeriesReader:
@@ -127,11 +134,14 @@ SERIES: Final[Mapping[Family, SeriesReader]] = {
         for _, each in job.throttles
         if each.client.side == "admin"
     ],
-    catalog.SPARK_UNKNOWN_ATTEMPTS: _by_job(lambda job: job.unknown_attempts),
+    # which attempts lack a report is known only beside attempts that report
+    catalog.SPARK_UNKNOWN_ATTEMPTS: lambda job: [
+        ((job.app,), job.unknown_attempts) for _ in job.throttles[:1] if job.tasks_seen
+    ],
     catalog.SPARK_TASK_FAILURES: _by_cause(lambda job: job.failures),
     catalog.SPARK_TASK_RETRIES: _by_cause(lambda job: job.retries),
-    catalog.SPARK_STAGE_RETRIES: _by_job(lambda job: job.stage_retries),
-    catalog.SPARK_EXECUTORS_LOST: _by_job(lambda job: job.executors_lost),
+    catalog.SPARK_STAGE_RETRIES: _of_tasks(lambda job: job.stage_retries),
+    catalog.SPARK_EXECUTORS_LOST: _of_tasks(lambda job: job.executors_lost),
     catalog.SPARK_QUERY_RESTARTS: _by_query(lambda query: query.restarts),
     catalog.SPARK_QUERY_BATCH_DURATION_SECONDS: lambda job: [
         ((job.app, query.name, phase), seconds)

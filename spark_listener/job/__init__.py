@@ -3,6 +3,7 @@
 from .attempts import StageReader
 from .job import EventSink, Job, Watcher
 from .snapshot import (
+    ClientKind,
     JobSnapshot,
     QuerySnapshot,
     QueryTotals,
@@ -13,6 +14,7 @@ from .snapshot import (
 from .throttles import ThrottleReader
 
 __all__ = [
+    "ClientKind",
     "EventSink",
     "Job",
     "JobSnapshot",

@@ -30,7 +30,7 @@ from ..task import note
 from .attempts import AttemptCounts, LostExecutors, StageReader, UnreportedAttempts
 from .queries import QueryStates
 from .recent import Recent
-from .snapshot import JobSnapshot, QueryTotals
+from .snapshot import ClientKind, JobSnapshot, QueryTotals
 from .throttles import LastRead, ThrottleNotes, ThrottleReader, named, summed
 
 _LOG = logging.getLogger(__name__)
@@ -91,6 +91,7 @@ class Job:
         self._lost = 0
         self._lag = 0.0
         self._sources: tuple[str, ...] = ()
+        self._past_sources: set[str] = set()
         self._problems: Counter[str] = Counter()
 
     def handle(self, event: Mapping[str, Any]) -> None:
@@ -126,6 +127,7 @@ class Job:
         """Add a source from which events come now."""
         with self._lock:
             self._sources = (*(each for each in self._sources if each != name), name)
+            self._past_sources.add(name)
 
     def source_ended(self, name: str) -> None:
         """Remove a source from which no more events come."""
@@ -139,10 +141,19 @@ class Job:
             if part in self._problems or len(self._problems) < _MOST_PARTS:
                 self._problems[part] += 1
 
-    def add_throttles(self, read: ThrottleReader) -> None:
-        """Call this reader, too, for each snapshot; if it raises, its last numbers stay."""
+    def add_throttles(
+        self, read: ThrottleReader, kind: ClientKind | None = None
+    ) -> None:
+        """
+        Call this reader, too, for each snapshot; if it raises, its last numbers stay.
+
+        Args:
+            read: returns throttle times.
+            kind: the clients of which it returns all throttle times; None if it may lack some.
+
+        """
         with self._lock:
-            self._readers += (LastRead(read),)
+            self._readers += (LastRead(read, kind),)
 
     def add_scoped_stages(self, read: StageReader) -> None:
         """Call this reader, too, for the stages with attempts that report throttle times."""
@@ -171,6 +182,12 @@ class Job:
                     executors_lost=self._executors.lost(now),
                     queries=self._queries.snapshots(now),
                     throttles=summed(named(totals, self._queries.name)),
+                    seen_clients=tuple(
+                        sorted({each.seen for each in self._readers if each.seen})
+                    ),
+                    # events of a log that is only read have no source
+                    tasks_seen=bool(self._past_sources - {"streaming"})
+                    or (not self._past_sources and self._events > 0),
                     unknown_attempts=self._unreported.count,
                     events=self._events,
                     lost_events=self._lost,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.pages.files import put
@@ -15,9 +15,11 @@ from ..errors import UnreadableSummary
 from ..events import FailureCause
 
 _SIDES = ("read", "write", "admin")
-_FORMAT = 1
+_FORMAT = 2
 _COUNTS = ("throttled_ms", "responses", "longest_ms", "quota_retries")
 
+ClientKind = Literal["python", "jvm"]
+"""Kafka clients of Python code in a scope, and those of the JVMs, such as Spark's Kafka connector, which the plugin reads."""
 QueryTotals = tuple[str, ClientTotals]
 """A streaming query (its name, else its id; empty for what belongs to none) and the absolute counts of one of its clients."""
 
@@ -60,6 +62,10 @@ class JobSnapshot:
     """Sorted by name."""
     throttles: tuple[QueryTotals, ...]
     """One for each query and client, sorted."""
+    seen_clients: tuple[ClientKind, ...]
+    """Clients whose throttle times are all in `throttles`: `python` once one reported, `jvm` once the plugin answered. Of others they are unknown."""
+    tasks_seen: bool
+    """Whether a source with events of tasks was there; if not, failures, retries, lost executors and `unknown_attempts` are unknown, not 0."""
     unknown_attempts: int
     """
     Attempts that neither succeeded nor left a note, in stages with attempts that report throttle times: `throttles` lacks theirs.
@@ -83,6 +89,8 @@ class Summary(NamedTuple):
     """By query and client; empty where no Kafka client reported anything, not even zeros."""
     unknown_attempts: int
     """As in `JobSnapshot`."""
+    seen_clients: tuple[ClientKind, ...]
+    """As in `JobSnapshot`."""
 
 
 def write_summary(snapshot: JobSnapshot, path: Path) -> None:
@@ -95,6 +103,7 @@ def write_summary(snapshot: JobSnapshot, path: Path) -> None:
         "quotascope_summary": _FORMAT,
         "app": snapshot.app,
         "unknown_attempts": snapshot.unknown_attempts,
+        "seen_clients": snapshot.seen_clients,
         "throttles": [
             {
                 "query": query,
@@ -114,7 +123,8 @@ def read_summary(path: Path) -> Summary:
         if document["quotascope_summary"] != _FORMAT:
             raise UnreadableSummary(f"{path}: written by another version of quotascope")
         throttles = tuple(_totals(row) for row in document["throttles"])
-        return Summary(throttles, _count(document["unknown_attempts"]))
+        seen = tuple(each for each in get_args(ClientKind) if each in document["seen_clients"])  # fmt: skip
+        return Summary(throttles, _count(document["unknown_attempts"]), seen)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise UnreadableSummary(f"{path} is no summary of a Spark job") from error
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from quotascope.clients.accounting import OVERFLOW, ClientTotals, ThrottleAccount
 
-from .snapshot import QueryTotals
+from .snapshot import ClientKind, QueryTotals
 
 ThrottleReader = Callable[[], Iterable[QueryTotals]]
 """Returns absolute counts, which never go down, by the id of the query (empty for none)."""
@@ -43,8 +43,11 @@ class ThrottleNotes:
 class LastRead:
     """The last counts of a reader; they stay when it fails."""
 
-    def __init__(self, read: ThrottleReader) -> None:
+    def __init__(self, read: ThrottleReader, kind: ClientKind | None) -> None:
         self._read = read
+        self._kind = kind
+        self.seen: ClientKind | None = None
+        """The clients whose throttle times are all in `totals`; None while it is unknown whether there are such clients."""
         self.totals: tuple[QueryTotals, ...] = ()
         """Absolute counts, by id of the query."""
 
@@ -54,6 +57,8 @@ class LastRead:
             self.totals = tuple(self._read())
         except Exception:  # noqa: BLE001 - a JVM or an executor may be gone
             return False
+        if self._kind == "jvm" or self.totals:
+            self.seen = self._kind
         return True
 
 

@@ -13,6 +13,7 @@ from ..event_log import EventLog, EventLogError
 from ..events import (
     ApplicationEnded,
     ApplicationStarted,
+    EnvironmentUpdated,
     FailureCause,
     JobEnded,
     JobStarted,
@@ -24,7 +25,7 @@ from ..events import (
     TaskEnded,
     TaskStarted,
 )
-from ..job import Job, JobSnapshot, QueryTotals, read_summary
+from ..job import ClientKind, Job, JobSnapshot, QueryTotals, read_summary
 from ..task.note import Note
 
 Progress = Callable[[int, int], None]
@@ -49,8 +50,16 @@ class StageHistory:
     ended: float | None = None
     failed: bool = False
     failures: dict[FailureCause, int] = field(default_factory=dict)
-    throttled_ms: int | None = None
-    """Sum of the notes of its failed attempts; None if none of them left a note."""
+    notes: int = 0
+    """Failed attempts that left a note."""
+    noted_ms: int = 0
+    """Sum of their throttle times."""
+
+    @property
+    def throttled_ms(self) -> int | None:
+        """Throttle time of its failed attempts, a lower bound if one left no note; None if it is unknown."""
+        known = self.notes and (self.noted_ms or self.notes == self.failed_attempts)
+        return self.noted_ms if known else None
 
     @property
     def failed_attempts(self) -> int:
@@ -118,6 +127,14 @@ class Application:
     """Of clients that reported, with zeros; clients that did not report may have been throttled all the same."""
     unknown_attempts: int
     """Attempts missing in `throttles`, as in `JobSnapshot`."""
+    seen_clients: tuple[ClientKind, ...]
+    """As in `JobSnapshot`."""
+    unseen_clients: tuple[ClientKind, ...]
+    """Clients that the job may have had and whose throttle times are unknown: the log shows Python code in tasks, or does not rule out clients of the JVM."""
+    listener: bool
+    """Whether the log shows that the listener was attached."""
+    summary_file: str
+    """Where the listener was to write its summary, by the log; empty if the log does not say it."""
     stages: tuple[StageHistory, ...]
     attempts: tuple[FailedAttempt, ...]
     """Failed ones, in the order in which they ended."""
@@ -134,7 +151,12 @@ class Application:
     @property
     def throttles_complete(self) -> bool:
         """Whether the throttle times of all reporting clients are in, so that 0 means not throttled."""
-        return self.with_summary and bool(self.throttles) and not self.unknown_attempts
+        return (
+            self.with_summary
+            and bool(self.throttles)
+            and not self.unknown_attempts
+            and not self.unseen_clients
+        )
 
 
 def read_application(
@@ -168,6 +190,10 @@ def read_application(
     if not snapshot.events:
         raise EventLogError(f"{log.path} holds no event yet")
     source = counted or snapshot
+    possible: dict[ClientKind, bool] = {
+        "jvm": not history.without_java_clients,
+        "python": history.runs_python,
+    }
     return Application(
         snapshot=snapshot,
         app=history.app,
@@ -179,6 +205,14 @@ def read_application(
         with_summary=counted is not None,
         throttles=source.throttles,
         unknown_attempts=source.unknown_attempts,
+        seen_clients=source.seen_clients,
+        unseen_clients=tuple(
+            kind
+            for kind, is_possible in possible.items()
+            if is_possible and kind not in source.seen_clients
+        ),
+        listener=history.listener,
+        summary_file=history.summary_file.replace("{app_id}", history.app_id),
         stages=history.stages(),
         attempts=history.attempts(),
         batches=history.batches(),
@@ -196,13 +230,15 @@ class ApplicationHistory:
         self.app = self.app_id = ""
         self.began = self.ended = 0.0
         self.finished = False
+        self.listener = self.runs_python = self.without_java_clients = False
+        self.summary_file = ""
         self.left_out = 0
         self._stages: dict[tuple[int, int], StageHistory] = {}
         self._attempts: list[FailedAttempt] = []
         self._batches: deque[MicroBatch] = deque(maxlen=_MOST_BATCHES)
         self._names: dict[str, str] = {}
 
-    def __call__(self, record: Record, note: Note | None) -> None:
+    def __call__(self, record: Record, note: Note | None) -> None:  # noqa: C901 - one case for each kind of record
         """Remember a record, and the note of the attempt that it ends."""
         match record:
             case ApplicationStarted():
@@ -211,6 +247,10 @@ class ApplicationHistory:
             case ApplicationEnded():
                 self.finished = True
                 self._at(record.time)
+            case EnvironmentUpdated():  # once more for each file that is added
+                self.listener |= record.listener
+                self.summary_file = record.summary_file
+                self.without_java_clients = record.without_java_clients
             case JobStarted() | JobEnded():
                 self._at(record.time)
             case StageSubmitted():
@@ -218,6 +258,7 @@ class ApplicationHistory:
                 stage = self._stage(record.stage, record.attempt)
                 stage.name, stage.tasks, stage.query = record.name, record.tasks, record.query  # fmt: skip
                 stage.began = record.time
+                self.runs_python |= record.runs_python
             case StageCompleted():
                 self._at(record.time)
                 stage = self._stage(record.stage, record.attempt)
@@ -268,7 +309,8 @@ class ApplicationHistory:
         if note is not None:
             throttled_ms = sum(each.throttled_ms for each in note.totals)
             longest_ms = max((each.longest_ms for each in note.totals), default=0)
-            stage.throttled_ms = (stage.throttled_ms or 0) + throttled_ms
+            stage.notes += 1
+            stage.noted_ms += throttled_ms
         cause = record.failure.cause
         stage.failures[cause] = stage.failures.get(cause, 0) + 1
         if len(self._attempts) >= _MOST_ATTEMPTS:

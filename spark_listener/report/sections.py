@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -15,11 +15,15 @@ from rich.text import Text
 from quotascope.pages.words import counted, moment, seconds, shown
 
 from ..events import FailureCause
-from ..job import QueryTotals
+from ..job import ClientKind, QueryTotals
 from .application import Application, FailedAttempt, StageHistory
 
 _MOST_IN_TERMINAL = 15
 _MOST_IN_JSON = 1_000
+_UNSEEN: Final[Mapping[ClientKind, str]] = {
+    "jvm": "Kafka clients of the JVM, such as Spark's connector, were not watched (docs/spark-connector.md)",
+    "python": "Python code in tasks did not report (docs/spark-tasks.md)",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,13 +228,23 @@ def throttled_attempts(application: Application) -> Sequence[FailedAttempt]:
 def _unknown_why(application: Application) -> str:
     """Why no throttle time is known, and what to do."""
     if not application.with_summary:
-        return "no failed attempt noted any, and the log has none of successful attempts (give --summary)"
+        if application.summary_file:
+            advice = f"give --summary {shown(application.summary_file)}"
+        elif application.listener:
+            advice = "give --summary"
+        else:
+            advice = "it does not show that the listener was attached, see docs/spark.md"  # fmt: skip
+        return f"no failed attempt noted any, and the log has none of successful attempts ({advice})"
     if not application.throttles:
         return (
             "no Kafka client of the job reported to the listener (docs/spark-tasks.md)"
         )
-    lacking = counted(application.unknown_attempts, "attempt")
-    return f"the clients that reported were not throttled, but {lacking} ended without a report"
+    lacking = [_UNSEEN[kind] for kind in application.unseen_clients]
+    if application.unknown_attempts:
+        lacking.append(
+            f"{counted(application.unknown_attempts, 'attempt')} ended without a report"
+        )
+    return f"the clients that reported were not throttled, but {' and '.join(lacking)}"
 
 
 def _duration(ms: int | None) -> str:
@@ -249,6 +263,7 @@ def notes(application: Application) -> Sequence[str]:
             "Throttle times are those that failed attempts noted: an event log has none of successful attempts. "
             "The listener's summary (spark.quotascope.summaryFile) has all of them; give it with --summary."
         )
+    found += [f"{_UNSEEN[kind]}." for kind in application.unseen_clients]
     if not application.finished:
         found.append(
             "The application has not ended, or was killed: the log ends where it was last written."
@@ -283,6 +298,8 @@ def document(application: Application) -> str:
         "finished": application.finished,
         "throttled_seconds": _in_seconds(application.throttled_ms),
         "throttled_complete": application.throttles_complete,
+        "seen_clients": application.seen_clients,
+        "unseen_clients": application.unseen_clients,
         "throttles": [
             {
                 "query": query,

@@ -18,7 +18,9 @@ from tests.spark_listener.recordings import (
 )
 
 from quotascope.spark_listener.events import (
+    LOGGED,
     WANTED,
+    EnvironmentUpdated,
     ExecutorRemoved,
     JobStarted,
     OffsetsBehind,
@@ -41,9 +43,63 @@ def test_every_recorded_event_is_read(version: str) -> None:
     for path in (RECORDED / version).glob("*.jsonl"):
         for event in recorded(version, path.stem):
             kind = event["Event"].rpartition(".")[2]
-            assert (parse(event) is not None) == (kind in WANTED)
+            assert (parse(event) is not None) == (kind in LOGGED)
             kinds.add(kind)
     assert len(kinds & WANTED) >= 10
+
+
+SPARK = {"/opt/spark/jars/spark-core_2.13-4.2.0.jar": "System Classpath"}
+CONNECTOR = "spark-sql-kafka-0-10_2.13-4.2.0.jar"
+TASK_FILES = "spark://driver:7077/files/quotascope_tasks.zip"
+
+
+@pytest.mark.parametrize(
+    ("properties", "entries", "expected"),
+    [
+        pytest.param({}, {}, (False, "", False), id="no class path"),
+        pytest.param({}, SPARK, (False, "", True), id="Spark alone"),
+        pytest.param({}, {**SPARK, f"/opt/spark/jars/{CONNECTOR}": "System Classpath"}, (False, "", False), id="connector in Spark's folder"),
+        pytest.param({}, {**SPARK, "spark://driver:7077/jars/etl-all.jar": "Added By User"}, (False, "", False), id="jar of unknown content"),
+        pytest.param({}, {**SPARK, TASK_FILES: "Added By User"}, (True, "", True), id="files for tasks"),
+        pytest.param({"spark.jars": "file:///opt/quotascope.jar"}, SPARK, (False, "", True), id="our jar"),
+        pytest.param({"spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"}, SPARK, (False, "", False), id="package"),
+        pytest.param({"spark.executor.extraClassPath": "/opt/a:/opt/b"}, SPARK, (False, "", False), id="more class path"),
+        pytest.param({"spark.quotascope.enabled": "TRUE", "spark.quotascope.summaryFile": "/s/{app_id}.json"}, SPARK, (True, "/s/{app_id}.json", True), id="listener"),
+        pytest.param([], "x", (False, "", False), id="other shapes"),
+    ],
+)  # fmt: skip
+def test_clients_that_an_environment_shows(
+    properties: object, entries: object, expected: tuple[bool, str, bool]
+) -> None:
+    """The listener by its property or files; no Java client of Kafka only where each jar is known."""
+    event = {
+        "Event": "SparkListenerEnvironmentUpdate",
+        "Spark Properties": properties,
+        "Classpath Entries": entries,
+    }
+    assert parse(event) == EnvironmentUpdated(
+        listener=expected[0],
+        summary_file=expected[1],
+        without_java_clients=expected[2],
+    )
+
+
+@pytest.mark.parametrize(
+    ("rdds", "expected"),
+    [
+        ([{"Name": "PythonRDD"}, {"Name": "ParallelCollectionRDD"}], True),
+        ([{"Name": "MapPartitionsRDD", "Scope": '{"id":"3","name":"MapInPandas"}'}], True),
+        ([{"Name": "MapPartitionsRDD", "Scope": '{"id":"3","name":"BatchScan KafkaTable"}'}], False),
+        ([], False),
+        ("x", False),
+    ],
+)  # fmt: skip
+def test_stages_that_run_python(rdds: object, *, expected: bool) -> None:
+    """By the names of their RDDs, or of the nodes of the plan that made these."""
+    stage = {"Stage ID": 1, "RDD Info": rdds}
+    record = parse({"Event": "SparkListenerStageSubmitted", "Stage Info": stage})
+    assert isinstance(record, StageSubmitted)
+    assert record.runs_python == expected
 
 
 @pytest.mark.parametrize("version", VERSIONS)

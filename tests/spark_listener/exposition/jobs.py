@@ -52,6 +52,8 @@ def job(app: str = "nightly", query: str = "clicks") -> JobSnapshot:
             ("", ClientTotals(reader, 1_500, 6, 1_000, 0, 0)),
             (query, ClientTotals(reader, 750, 3, 250, 250, 0)),
         ),
+        seen_clients=("python",),
+        tasks_seen=True,
         unknown_attempts=2,
         events=1_000,
         lost_events=7,

@@ -10,7 +10,7 @@ from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.metrics.catalog import Family, job_families
 from quotascope.spark_listener.exposition import JobCollector
 from quotascope.spark_listener.exposition.collector import SERIES, series_of
-from quotascope.spark_listener.job import JobSnapshot
+from quotascope.spark_listener.job import Job, JobSnapshot
 
 
 def test_every_family_of_a_job_has_a_reader() -> None:
@@ -139,6 +139,8 @@ def test_nothing_to_show() -> None:
         executors_lost=0,
         queries=(),
         throttles=(),
+        seen_clients=(),
+        tasks_seen=False,
         unknown_attempts=0,
         events=0,
         lost_events=0,
@@ -148,6 +150,35 @@ def test_nothing_to_show() -> None:
     )
     assert scraped() == {}
     assert value(scraped(empty), "spark_listener_events_total", app="new") == 0
+
+
+TASKS = {
+    f"spark_{name}_total"
+    for name in ("task_failures", "task_retries", "stage_retries", "executors_lost", "kafka_unknown_attempts")
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sources", "reports", "hidden"),
+    [
+        ((), True, TASKS),
+        (("streaming",), True, TASKS),
+        (("pull",), False, {"spark_kafka_unknown_attempts_total"}),
+        (("streaming", "event_log"), True, set()),
+    ],
+)
+def test_what_no_source_sees_is_not_zero(
+    sources: tuple[str, ...], *, reports: bool, hidden: set[str]
+) -> None:
+    """Failures of tasks that no source can see have no series, nor do missing reports where no client reports; also after the end."""
+    watched = Job("app")
+    for source in sources:
+        watched.source(source)
+        watched.source_ended(source)
+    if reports:
+        watched.add_throttles(lambda: [("", ClientTotals(Client("", "a", "read")))])
+    found = {name for name, _ in scraped(watched.snapshot())}
+    assert TASKS - found == hidden
 
 
 def test_families_come_in_the_order_of_the_catalog() -> None:

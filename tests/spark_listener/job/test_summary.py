@@ -23,10 +23,11 @@ TOLD = (
 def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     """Names of all kinds come back, and an older file is replaced."""
     job = Job("app")
-    job.add_throttles(lambda: TOLD)
+    job.add_throttles(lambda: TOLD, "python")
+    job.add_throttles(list, "jvm")
     for _ in range(2):
         write_summary(job.snapshot(), tmp_path / "summary.json")
-    assert read_summary(tmp_path / "summary.json") == (TOLD, 0)
+    assert read_summary(tmp_path / "summary.json") == (TOLD, 0, ("python", "jvm"))
     assert [each.name for each in tmp_path.iterdir()] == ["summary.json"]
 
 
@@ -37,12 +38,14 @@ def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
         b"[]",
         b"{",
         b"[" * 100_000,
+        b'{"quotascope_summary": 1, "throttles": [], "unknown_attempts": 0}',
+        b'{"quotascope_summary": 2}',
+        b'{"quotascope_summary": 2, "throttles": [{}]}',
+        b'{"quotascope_summary": 2, "throttles": 7}',
         b'{"quotascope_summary": 2, "throttles": []}',
-        b'{"quotascope_summary": 1}',
-        b'{"quotascope_summary": 1, "throttles": [{}]}',
-        b'{"quotascope_summary": 1, "throttles": 7}',
-        b'{"quotascope_summary": 1, "throttles": []}',
-        b'{"quotascope_summary": 1, "throttles": [], "unknown_attempts": -1}',
+        b'{"quotascope_summary": 2, "throttles": [], "unknown_attempts": 0}',
+        b'{"quotascope_summary": 2, "throttles": [], "unknown_attempts": -1, "seen_clients": []}',
+        b'{"quotascope_summary": 2, "throttles": [], "unknown_attempts": 0, "seen_clients": 7}',
     ],
 )
 def test_file_that_is_no_summary(tmp_path: Path, document: bytes) -> None:
@@ -59,7 +62,7 @@ def test_attempts_that_are_missing_are_in_the_summary(tmp_path: Path) -> None:
     job.add_scoped_stages(lambda: [3])
     job.handle(ended({"Reason": "ExecutorLostFailure"}, stage=3))
     write_summary(job.snapshot(), tmp_path / "summary.json")
-    assert read_summary(tmp_path / "summary.json") == ((), 1)
+    assert read_summary(tmp_path / "summary.json") == ((), 1, ())
 
 
 @pytest.mark.parametrize(

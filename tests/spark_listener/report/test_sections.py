@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,19 +13,29 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 from tests.spark_listener.recordings import Event, ended, started
-from tests.spark_listener.report.throttled import BEGAN, HOSTILE, log, progress
+from tests.spark_listener.report.throttled import (
+    BEGAN,
+    HOSTILE,
+    attempt,
+    log,
+    noted,
+    progress,
+)
 
 from quotascope.clients.accounting import Client, ClientTotals
-from quotascope.spark_listener.job import Job, write_summary
+from quotascope.spark_listener.job import ClientKind, Job, write_summary
 from quotascope.spark_listener.report import (
     Application,
     document,
+    image,
     page,
     read_application,
     tables,
 )
 from quotascope.spark_listener.report.sections import throttled_clients
+from quotascope.spark_listener.task import note
 
+SPARK = {"/opt/spark/jars/spark-core_2.13-4.2.0.jar": "System Classpath"}
 CLIENT = Client("alice", "billing", "write")
 
 
@@ -132,12 +142,19 @@ def quiet(folder: Path, *events: Event) -> Path:
     return path
 
 
-def summary(folder: Path, totals: Mapping[str, int] | None, unknown: int = 0) -> Path:
-    """What the listener left behind: of one client that reported so much, or of none."""
+def summary(
+    folder: Path,
+    totals: Mapping[str, int] | None,
+    unknown: int = 0,
+    kinds: Sequence[ClientKind] = ("python", "jvm"),
+) -> Path:
+    """What the listener left behind: of one client that reported so much, or of none, and of which clients it is complete."""
     job = Job("nightly")
     if totals is not None:
         counted = ClientTotals(CLIENT, **totals)
         job.add_throttles(lambda: [("", counted)])
+        for kind in kinds:
+            job.add_throttles(lambda: [("", ClientTotals(CLIENT))], kind)
     job.add_scoped_stages(lambda: [3])
     for _ in range(unknown):
         job.handle(ended({"Reason": "ExecutorLostFailure"}, stage=3))
@@ -158,6 +175,9 @@ SOME = {"throttled_ms": 2_000, "responses": 4, "longest_ms": 500}
         pytest.param(({}, 2), "Throttle time unknown: the clients that reported were not throttled, but 2 attempts ended", None, id="and attempts are missing"),
         pytest.param((SOME, 0), "Throttled 2 s,", 2, id="a client waited"),
         pytest.param((SOME, 1), "Throttled at least 2 s,", 2, id="at least"),
+        pytest.param(({}, 0, ["python"]), "were not throttled, but Kafka clients of the JVM, such as Spark's connector, were not watched", None, id="no plugin"),
+        pytest.param((SOME, 0, ["python"]), "Throttled at least 2 s,", 2, id="a client waited, and no plugin"),
+        pytest.param(({}, 0, []), "were not throttled, but Kafka clients of the JVM", None, id="notes alone"),
     ],
 )  # fmt: skip
 def test_throttle_time_of_a_job(
@@ -175,6 +195,86 @@ def test_throttle_time_of_a_job(
     assert ("Which clients were throttled is unknown" in form(found)) == (
         seconds is None
     )
+
+
+def environment(
+    properties: Mapping[str, str], entries: Mapping[str, str] = SPARK
+) -> Event:
+    """What Spark logs of its properties and its class path."""
+    return {
+        "Event": "SparkListenerEnvironmentUpdate",
+        "Spark Properties": properties,
+        "Classpath Entries": entries,
+    }
+
+
+PYTHON: Event = {
+    "Event": "SparkListenerStageSubmitted",
+    "Stage Info": {"Stage ID": 3, "RDD Info": [{"Name": "PythonRDD"}]},
+}
+REMEDY = "Python code in tasks did not report (docs/spark-tasks.md)"
+
+
+@pytest.mark.parametrize(
+    ("events", "kinds", "unseen", "seconds"),
+    [
+        pytest.param([environment({})], ["python"], [], 0, id="no client in the JVM"),
+        pytest.param([environment({}), PYTHON], ["python"], [], 0, id="Python in scopes"),
+        pytest.param([PYTHON], ["jvm"], ["python"], None, id="Python without a scope"),
+        pytest.param([environment({}), PYTHON], [], ["python"], None, id="no accumulator"),
+        pytest.param([PYTHON], [], ["jvm", "python"], None, id="neither"),
+        pytest.param([], ["jvm"], [], 0, id="the plugin, and no Python"),
+    ],
+)  # fmt: skip
+def test_clients_that_are_not_seen(
+    events: list[Event], kinds: Sequence[ClientKind], unseen: list[str], seconds: float | None, tmp_path: Path
+) -> None:  # fmt: skip
+    """Zero is zero only of clients that report; others are named everywhere, unless the log rules them out."""
+    found = read_application(quiet(tmp_path, *events), summary(tmp_path, {}, 0, kinds))
+    said = json.loads(document(found))
+    assert said["seen_clients"] == kinds
+    assert said["unseen_clients"] == unseen
+    assert said["throttled_seconds"] == seconds
+    assert said["throttled_complete"] == (seconds == 0)
+    for form in (in_a_terminal, page, image):
+        text = " ".join(form(found).split())
+        assert ("Throttled 0 s" in text) == (seconds == 0)
+        assert (REMEDY in text) == ("python" in unseen)
+
+
+@pytest.mark.parametrize(
+    ("properties", "advice"),
+    [
+        ({}, "it does not show that the listener was attached, see docs/spark.md"),
+        ({"spark.quotascope.enabled": "true"}, "(give --summary)"),
+        ({"spark.quotascope.summaryFile": "/s/{app_id}.json"}, "(give --summary /s/app-1.json)"),
+    ],
+)  # fmt: skip
+def test_log_without_throttle_times(
+    properties: dict[str, str], advice: str, tmp_path: Path
+) -> None:
+    """Why they are unknown, and where they are."""
+    found = read_application(quiet(tmp_path, environment(properties)))
+    for form in (in_a_terminal, page, image):
+        assert advice in " ".join(form(found).split())
+    assert json.loads(document(found))["throttled_seconds"] is None
+
+
+@FORMS
+def test_stage_of_which_one_attempt_left_a_note(
+    form: Callable[[Application], str], tmp_path: Path
+) -> None:
+    """That its note has no throttle time does not make the other attempt's zero."""
+    ids = note.AttemptKey(7, 0, 1)
+    noted_none = attempt(noted("ValueError", CLIENT, 0, ids), 1, 2, stage=7, task=1)
+    lost = attempt({"Reason": "ExecutorLostFailure"}, 1, 2, stage=7, task=2)
+    both = read_application(quiet(tmp_path, noted_none, lost))
+    (stage,) = json.loads(document(both))["stages_hit"]
+    assert stage["throttled_seconds"] is None
+    assert "0 s" not in form(both)[form(both).index("7.0") :][:300]
+    alone = read_application(quiet(tmp_path, noted_none))
+    (stage,) = json.loads(document(alone))["stages_hit"]
+    assert stage["throttled_seconds"] == 0
 
 
 @FORMS
