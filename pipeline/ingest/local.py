@@ -7,9 +7,8 @@ A line of any length takes no more memory than the longest that is read.
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager
 from functools import partial
-from gzip import GzipFile
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -29,9 +28,7 @@ CHUNK_BYTES: Final = 96 << 20
 BLOCK: Final = 4 << 20
 """Bytes that are read at once."""
 COMPRESSED_BLOCK: Final = 64 << 10
-"""As above, of what compressed files hold: it may be a thousand times as large."""
-_PIECE: Final = 4096
-"""Bytes of it that are decompressed at once: a break loses a few lines at most."""
+"""As above, of compressed files: their content may be a thousand times as large."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with bytes done and bytes in all, of the files as they lie on disk; 0 in all when these are unknown."""
@@ -126,58 +123,125 @@ def lines_of(
 
     One that is longer than `LONGEST` is cut to one byte more than that. `at` is called with the bytes of the file, as it lies on disk, of
     which the lines were read. Raises `UnreadableLog`, after all lines that could be read, when the file cannot be opened or its
-    compression breaks off; before a damaged byte, what was decompressed with it may be lost, 128 KiB at most.
+    compression breaks off.
     """
     rest, skipping = b"", False
     try:
-        for block in _blocks(file, at):
-            first, *more = block.split(b"\n")
-            if not skipping:
-                rest += first[: LONGEST + 1 - len(rest)]
-            skipping = not more and len(rest) > LONGEST
-            if more:
-                yield [rest, *more[:-1]]
-                rest = more[-1]
-    except UnreadableLog:
+        with _opened(file, at) as blocks:
+            for block in blocks:
+                first, *more = block.split(b"\n")
+                if not skipping:
+                    rest += first[: LONGEST + 1 - len(rest)]
+                skipping = not more and len(rest) > LONGEST
+                if more:
+                    yield [rest, *more[:-1]]
+                    rest = more[-1]
+    except (OSError, Broken) as error:
         if rest:
             yield [rest]
-        raise
+        broken = isinstance(error, Broken)
+        why = f"the compressed file is damaged or ends too early ({error})" if broken else str(error)  # fmt: skip
+        raise UnreadableLog(file, why) from error
     if rest:
         yield [rest]
 
 
-def _blocks(file: str, at: Callable[[int], None]) -> Iterator[bytes]:
-    """The content of a file; its first bytes show how it is compressed. Raises as `lines_of`."""
+@contextmanager
+def _opened(file: str, at: Callable[[int], None]) -> Iterator[Iterator[bytes]]:
+    """The content of a file of any compression, a block at a time."""
+    if file == STANDARD_INPUT:
+        yield _decompressed(sys.stdin.buffer)
+        return
+    with Path(file).open("rb") as raw:
+
+        def noted() -> Iterator[bytes]:
+            for block in _decompressed(raw):
+                yield block
+                at(raw.tell())
+
+        yield noted()
+
+
+def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
+    beginning = raw.peek(4)[:4]
+    for magic, blocks in _MAGIC.items():
+        if beginning.startswith(magic):
+            return blocks(raw, COMPRESSED_BLOCK)
+    return iter(partial(raw.read, BLOCK), b"")
+
+
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_PIECE: Final = 4096
+"""Bytes that are taken of zstd at once: a break loses a few lines at most."""
+
+
+class Broken(Exception):
+    """A compressed file is damaged or ends too early; private to this module."""
+
+
+def gzip_blocks(raw: Any, size: int) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
+    """
+    The content of all members of a gzip file, at most `size` bytes at once.
+
+    Raises `Broken` after everything that was decoded before the break; what is no gzip after a member breaks the file, zeros do not.
+    """
+    member, data, begun = zlib.decompressobj(_GZIP), raw.read(size), False
+    while data:
+        begun = True
+        yield from _decoded(member, data, size)
+        if member.eof:
+            rest = _without_padding(member.unused_data, raw, size)
+            member, data, begun = zlib.decompressobj(_GZIP), rest, False
+        else:
+            data = member.unconsumed_tail or raw.read(size)
+    if begun:
+        yield member.flush()
+        if not member.eof:
+            raise Broken("truncated gzip")
+
+
+def zstd_blocks(raw: Any, size: int) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
+    """As `gzip_blocks`, but what was decoded of the last 4 KiB before the break may be lost."""
     held: list[bytes] = []
-    damaged = "{}"
     try:
-        here = file == STANDARD_INPUT
-        with nullcontext(sys.stdin.buffer) if here else Path(file).open("rb") as opened:
-            raw: Any = opened
-            stream = raw
-            block, piece, weight = BLOCK, BLOCK, 0
-            for magic, decompress in _MAGIC.items():
-                if raw.peek(4).startswith(magic):
-                    stream = decompress(raw)
-                    block, piece = COMPRESSED_BLOCK, min(_PIECE, COMPRESSED_BLOCK)
-                    damaged = "the compressed file is damaged or ends too early ({})"
-            while read := stream.read1(piece):
-                held.append(read)
-                weight += len(read)
-                if weight >= block:
-                    yield b"".join(held)
-                    held.clear()
-                    weight = 0
-                    if not here:
-                        at(raw.tell())
-    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+        while piece := stream.read(min(_PIECE, size)):
+            held.append(piece)
+            if len(held) * _PIECE >= size:
+                yield b"".join(held)
+                held.clear()
+    except (OSError, pa.ArrowException) as error:
         yield b"".join(held)
-        raise UnreadableLog(file, damaged.format(error)) from error
+        raise Broken(str(error)) from error
     yield b"".join(held)
 
 
-_MAGIC: Final[dict[bytes, Callable[[Any], Any]]] = {
-    b"\x1f\x8b": lambda raw: GzipFile(fileobj=raw, mode="rb"),
-    b"\x28\xb5\x2f\xfd": lambda raw: pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"),
-}  # fmt: skip
+def _decoded(member: Any, data: bytes, size: int) -> Iterator[bytes]:  # noqa: ANN401 - has no public type
+    before = member.copy()
+    try:
+        yield member.decompress(data, size)
+    except zlib.error as error:
+        yield b"".join(_byte_by_byte(before, data))
+        raise Broken(str(error)) from error
+
+
+def _byte_by_byte(member: Any, data: bytes) -> Iterator[bytes]:  # noqa: ANN401 - as above
+    """What comes before the error, which zlib throws away when it is given all of it at once."""
+    for place in range(len(data)):
+        try:
+            yield member.decompress(data[place : place + 1])
+        except zlib.error:
+            return
+
+
+def _without_padding(data: bytes, raw: Any, size: int) -> bytes:  # noqa: ANN401 - a buffered reader
+    """What follows a member: tapes and some appenders fill up with zeros."""
+    while not (rest := data.lstrip(b"\0")):
+        data = raw.read(size)
+        if not data:
+            return b""
+    return bytes(rest)
+
+
+_MAGIC: Final = {b"\x1f\x8b": gzip_blocks, b"\x28\xb5\x2f\xfd": zstd_blocks}
 """How a file is decompressed, by its first bytes."""

@@ -88,17 +88,14 @@ def test_truncated_gzip(tmp_path: Path) -> None:
 
 
 def test_damaged_gzip(tmp_path: Path) -> None:
-    """What comes before a damaged byte is read, but for what is decompressed with it, and with a wrong checksum at the end all of it."""
+    """What comes before a damaged byte is read, and with a wrong checksum at the end all of it."""
     path = tmp_path / "a.gz"
     whole = gzip.compress(LOG)
     path.write_bytes(whole[:-8] + bytes(8))
     assert broken(path) == LOG.removesuffix(b"\n")
     path.write_bytes(whole[:100_000] + b"\xff" * 2_000)
     before = zlib.decompressobj(31).decompress(whole[:100_000])
-    found = broken(path)
-    assert before.startswith(found) or found.startswith(before)
-    assert len(found) > len(before) - (128 << 10)
-    assert len(found) > 0
+    assert broken(path).startswith(before)
 
 
 def test_padded_gzip(tmp_path: Path) -> None:
