@@ -5,6 +5,7 @@ import com.codahale.metrics.MetricRegistry;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.regex.Pattern;
+import org.apache.spark.ExceptionFailure;
 import org.apache.spark.SparkFirehoseListener;
 import org.apache.spark.TaskCommitDenied;
 import org.apache.spark.TaskFailedReason;
@@ -29,6 +30,7 @@ final class JobMetrics extends SparkFirehoseListener {
   private static final Pattern SPECIAL = Pattern.compile("\\\\u[0-9a-f]{4}|[^A-Za-z0-9]"); // the first as JSON writes them
 
   private final MetricRegistry registry;
+  private final Notes notes = new Notes();
   private final Counter taskRetries;
   private final Counter stageRetries;
   private final Counter executorsLost;
@@ -50,6 +52,9 @@ final class JobMetrics extends SparkFirehoseListener {
       } else if (event instanceof SparkListenerTaskEnd end && end.reason() instanceof TaskFailedReason reason && isFailure(reason)) {
         registry.counter("taskFailures").inc();
         registry.counter("taskFailures." + reason.getClass().getSimpleName().replace("$", "")).inc();
+        if (reason instanceof ExceptionFailure failure) {
+          notes.read(end, failure);
+        }
       } else if (event instanceof SparkListenerStageSubmitted stage) {
         stageRetries.inc(stage.stageInfo().attemptNumber() > 0 ? 1 : 0);
       } else if (event instanceof SparkListenerExecutorRemoved executor) {
@@ -64,10 +69,16 @@ final class JobMetrics extends SparkFirehoseListener {
     return !(reason instanceof TaskCommitDenied) && !(reason instanceof TaskKilled killed && NOT_FAILED.matcher(killed.reason()).matches());
   }
 
-  /** Set the counters of throttle times. Names lose special characters, as on Spark's page for Prometheus: clients whose names differ in these are one. */
+  /**
+   * Set the counters of throttle times to these totals and what failed attempts noted.
+   *
+   * Names lose special characters, as on Spark's page for Prometheus: clients whose names differ in these are one.
+   */
   synchronized void throttles(Map<String, long[]> totals) {
+    Map<String, long[]> all = new HashMap<>(totals);
+    Totals.add(all, notes.ledger().totals(Clock.nowMs()));
     Map<String, Long> sums = new HashMap<>();
-    totals.forEach((key, counts) -> {
+    all.forEach((key, counts) -> {
       String[] client = key.substring(2, key.length() - 2).split("\",\"", -1); // query, user, client id, side
       String name = "." + client[3] + "." + SPECIAL.matcher(client[2]).replaceAll("_");
       sums.merge("kafkaThrottledMs" + name, counts[0], Long::sum);

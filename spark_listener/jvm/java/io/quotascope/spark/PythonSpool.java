@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.util.Set;
 import org.apache.spark.SparkEnv;
 
 /**
@@ -14,7 +13,6 @@ import org.apache.spark.SparkEnv;
  * It is in the first of the executor's local directories, whose paths Spark gives its Python workers as SPARK_LOCAL_DIRS, and which it deletes at the end.
  */
 final class PythonSpool {
-  private static final Set<String> SIDES = Set.of("read", "write", "admin");
   private static final int MOST_BYTES = 1_000_000;
   private static final int MOST_FILES = 10_000;
 
@@ -52,18 +50,6 @@ final class PythonSpool {
     for (int index = 0; index < names.length; index++) {
       names[index] = URLDecoder.decode(words[index], StandardCharsets.UTF_8);
     }
-    if (!SIDES.contains(names[3])) {
-      throw new IllegalArgumentException();
-    }
-    Account account = ledger.account(names[0], names[1], names[2], names[3]);
-    account.told(count(words[4]), count(words[5]), count(words[6]), Clock.nowMs());
-  }
-
-  private static long count(String digits) {
-    long count = Long.parseLong(digits);
-    if (count < 0) {
-      throw new NumberFormatException();
-    }
-    return count;
+    ledger.add(names[0], names[1], names[2], names[3], Long.parseLong(words[4]), Long.parseLong(words[5]), Long.parseLong(words[6]));
   }
 }
