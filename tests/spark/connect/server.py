@@ -59,7 +59,7 @@ def connect_server(
     submit = [str(home / "bin" / "spark-submit"), "--class", MAIN]
     with (folder / "server.log").open("wb") as log:
         popen = subprocess.Popen(
-            [*tether(), *submit, "--master", sessions.LOCAL, *pairs],
+            [*tether(), *submit, "--master", sessions.CLUSTER, *pairs],
             env={**variables(NEWEST, folder), "SPARK_HOME": str(home)},
             stdin=subprocess.DEVNULL,
             stdout=log,
