@@ -120,6 +120,7 @@ def test_metrics_of_spark_show_all_sessions(facts: Facts) -> None:
     """Without a client that listens: failures, and the throttle times of all attempts, also of those that succeeded, which no event has."""
     assert facts["metrics"] == {
         "executorsLost": 0,
+        "kafkaQuotaFailures": 0,
         "kafkaThrottledMs_write_etl": watching.THROTTLE_MS * 3,
         "kafkaThrottledResponses_write_etl": 3,
         "stageRetries": 0,

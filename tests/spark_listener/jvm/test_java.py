@@ -8,7 +8,10 @@ from statistics import median
 from typing import Any, TypeAlias
 
 import pytest
+from tests.spark_listener.recordings import RECORDED, VERSIONS, recorded
 from tools.build_spark_jar import class_path, compile_to
+
+from quotascope.spark_listener.events import FailureCause, classify
 
 pytestmark = pytest.mark.java
 
@@ -205,6 +208,7 @@ def test_metrics_count_what_failed(ask: Ask) -> None:
     two = f"{line}{json.dumps(attempt | {'clients': []})}\n{line}{json.dumps(attempt)}"
     assert dict(ask("metrics", *texts, two)) == {
         "executorsLost": 1,
+        "kafkaQuotaFailures": 0,
         "kafkaThrottledMs.read.caf___x_": 5,
         "kafkaThrottledMs.read.caf_____": 7,
         "kafkaThrottledMs.write.etl": 750,
@@ -216,3 +220,26 @@ def test_metrics_count_what_failed(ask: Ask) -> None:
         "taskFailures.ExceptionFailure": 11,
         "taskRetries": 13,
     }
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_metrics_count_refusals_as_the_listener_does(ask: Ask, version: str) -> None:
+    """In all recorded cases, with quoted source, messages of several lines and groups of exceptions among them."""
+    cases = sorted(each.stem for each in (RECORDED / version).glob("*.jsonl"))
+    failures = [
+        (case, event["Task End Reason"])
+        for case in cases
+        for event in recorded(version, case)
+        if event.get("Task End Reason", {}).get("Reason") == "ExceptionFailure"
+    ]
+    caused = [
+        case
+        for case, reason in failures
+        if (found := classify(reason)) and found.cause is FailureCause.KAFKA_QUOTA
+    ]
+    texts = [
+        f"{reason['Description']}\n{reason['Full Stack Trace']}"
+        for _, reason in failures
+    ]
+    assert len(set(caused)) > 4
+    assert dict(ask("metrics", *texts))["kafkaQuotaFailures"] == len(caused)

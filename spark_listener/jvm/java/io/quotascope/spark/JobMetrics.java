@@ -26,6 +26,11 @@ final class JobMetrics extends SparkFirehoseListener {
   /** As in {@code events/failure.py}: losers of a race, and attempts that were canceled with their stage or job. */
   private static final Pattern NOT_FAILED =
       Pattern.compile("(?s)(.{0,200}another attempt succeeded$|Stage (cancelled|finished)\\b.*|[Jj]ob .{0,100}cancelled\\b.*)");
+  /** The lines that name error 89 of Kafka, by Kafka's clients, kafka-python, confluent-kafka and our own admin: first, or after a frame. */
+  private static final Pattern QUOTA =
+      Pattern.compile(
+          "(?:\\A|\n[ \t][^\n]*\n)( {1,40}\\| )?(Caused by: |Suppressed: )?(org\\.apache\\.kafka\\.common\\.errors\\.ThrottlingQuotaExceededException|kafka\\.errors\\.ThrottlingQuotaExceededError"
+              + "|cimpl\\.KafkaException: KafkaError\\{code=THROTTLING_QUOTA_EXCEEDED|quotascope\\.clients\\.throttled_admin\\.\\w{1,40}\\.QuotaExceeded)\\b");
   private static final Pattern PLANNED = Pattern.compile("(?s)(Executor killed by driver\\.|Executor decommission).*");
   private static final Pattern SPECIAL = Pattern.compile("\\\\u[0-9a-f]{4}|[^A-Za-z0-9]"); // the first as JSON writes them
 
@@ -34,12 +39,14 @@ final class JobMetrics extends SparkFirehoseListener {
   private final Counter taskRetries;
   private final Counter stageRetries;
   private final Counter executorsLost;
+  private final Counter kafkaQuotaFailures;
 
   JobMetrics(MetricRegistry registry) {
     this.registry = registry;
     taskRetries = registry.counter("taskRetries");
     stageRetries = registry.counter("stageRetries");
     executorsLost = registry.counter("executorsLost");
+    kafkaQuotaFailures = registry.counter("kafkaQuotaFailures");
     registry.counter("taskFailures");
   }
 
@@ -53,7 +60,9 @@ final class JobMetrics extends SparkFirehoseListener {
         registry.counter("taskFailures").inc();
         registry.counter("taskFailures." + reason.getClass().getSimpleName().replace("$", "")).inc();
         if (reason instanceof ExceptionFailure failure) {
-          notes.read(end, failure);
+          String text = failure.fullStackTrace() + "\n" + failure.description();
+          kafkaQuotaFailures.inc(QUOTA.matcher(text).find() ? 1 : 0);
+          notes.read(end, text);
         }
       } else if (event instanceof SparkListenerStageSubmitted stage) {
         stageRetries.inc(stage.stageInfo().attemptNumber() > 0 ? 1 : 0);

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.apache.spark.ExceptionFailure;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 
 /** The throttle times that failed attempts of Python tasks note on their exceptions ({@code task/note.py}). */
@@ -16,9 +15,8 @@ final class Notes {
   private final Ledger ledger = new Ledger();
 
   /** Count the fullest note of the attempt that has ended, if there is one. Texts of exceptions are untrusted: it must name this attempt. */
-  void read(SparkListenerTaskEnd end, ExceptionFailure failure) {
+  void read(SparkListenerTaskEnd end, String text) {
     JsonNode fullest = null;
-    String text = failure.description() + "\n" + failure.fullStackTrace();
     for (Matcher found = NOTE.matcher(text); found.find(); ) {
       JsonNode note = note(found.group(1));
       boolean ours =
