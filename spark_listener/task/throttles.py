@@ -28,7 +28,7 @@ _MOST_QUERIES = 100
 _MOST_STAGES = 10_000
 _UNREADABLE = "throttle times of a task are not counted: it sent what this version of quotascope does not know"
 _EMPTY: tuple[object, ...] = ()
-_NOTES_ONLY = "there is no accumulator here (%s): only attempts that fail report the throttle times of their Kafka clients"
+_NOTES_ONLY = "there is no accumulator here (%s): without the Spark plugin, only attempts that fail report the throttle times of their Kafka clients"
 _NOT_ATTACHED = "no listener is attached: only failed attempts report the throttle times of these Kafka clients"
 
 

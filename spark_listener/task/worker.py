@@ -8,11 +8,15 @@ brings to the driver if the attempt succeeds, and a note on its exception if it 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable
+from urllib.parse import quote
+from uuid import uuid4
 
 from quotascope.clients.accounting import (
     Client,
@@ -61,7 +65,9 @@ class TaskScope:
         error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
-        if error is not None and not isinstance(error, GeneratorExit):
+        if error is None or isinstance(error, GeneratorExit):
+            self._worker.spool()
+        else:
             note.put(error, self._worker.note)
 
 
@@ -70,8 +76,8 @@ class PythonWorker:
     Counts for the tasks of this process, under one accumulator.
 
     Args:
-        accumulator: the number of the driver's accumulator; None where there is none, as under Spark Connect: then nothing but notes
-            on failed attempts leaves the worker.
+        accumulator: the number of the driver's accumulator; None where there is none, as under Spark Connect: then notes on failed attempts leave the
+            worker, and the other counts only where the executor has the plugin (`jvm`).
 
     """
 
@@ -80,7 +86,7 @@ class PythonWorker:
         self._lock = threading.Lock()
         self._counter = AttemptCounter(_NOWHERE, "")
         self.account: ThrottleAccount = RoutedAccount(lambda: self._counter.account)
-        if accumulator is None:
+        if accumulator is None and not _spool_folder().is_dir():
             _LOG.warning(
                 "the driver of this task has no accumulator for it: only failed attempts report the throttle times of their Kafka clients"
             )
@@ -107,9 +113,35 @@ class PythonWorker:
         """The note on an attempt that fails."""
         with self._lock:
             counter = self._counter
-            return note.text_of(
-                counter.attempt, note.Note(counter.query, counter.send())
+            totals = tuple(
+                _minus(each, counter.spooled.get(each.client))
+                for each in counter.send()
             )
+            return note.text_of(counter.attempt, note.Note(counter.query, totals))
+
+    def spool(self) -> None:
+        """
+        At the end of a scope without an accumulator: leave the counts so far to the executor's plugin, a file for each time.
+
+        Does nothing where there is no plugin, and never raises.
+        """
+        folder = _spool_folder()
+        if self._accumulator is not None or not folder.is_dir():
+            return
+        try:
+            with self._lock:
+                lines = list(self._counter.spool())
+            if lines:
+                path = folder / uuid4().hex
+                path.write_text("\n".join(lines), encoding="ascii")
+                path.rename(f"{path}.txt")  # seen as a whole or not at all
+        except Exception:  # noqa: BLE001 - the program's task matters more than its counts
+            _LOG.exception("the throttle times of this task are not reported")
+
+
+def _spool_folder() -> Path:
+    """The folder that the plugin (`PythonSpool`) makes in the executor's first local directory, which Spark names to its workers."""
+    return Path(os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0], "quotascope")
 
 
 _LOCK = threading.Lock()
@@ -137,12 +169,31 @@ class AttemptCounter:
         self.query = query
         self.account = ThrottleAccount(_MOST_CLIENTS)
         self._sent: dict[Client, ClientTotals] = {}
+        self.spooled: dict[Client, ClientTotals] = {}
+        """The counts that were left to the plugin."""
 
     def send(self) -> tuple[ClientTotals, ...]:
         """The counts so far; from now on they are counted as sent."""
         totals = self.account.totals()
         self._sent = {each.client: each for each in totals}
         return totals
+
+    def spool(self) -> Iterator[str]:
+        """
+        The counts that were not left to the plugin yet, and now are: a line for each client.
+
+        Query, user, client id and side, percent-encoded, then throttled ms, responses and longest ms.
+        """
+        for each in self.send():
+            new = _minus(each, self.spooled.get(each.client))
+            self.spooled[each.client] = each
+            if new.responses:
+                names = (
+                    quote(text, "", errors="replace")
+                    for text in (self.query, *new.client)
+                )
+                counts = (new.throttled_ms, new.responses, new.longest_ms)
+                yield " ".join([*names, *(str(int(count)) for count in counts)])
 
     def take_over(self, before: AttemptCounter) -> None:
         """Count what came too late for the task that ran here before."""

@@ -1,20 +1,29 @@
 """A listener under Spark Connect: two sessions on a real server, and a client whose server is killed."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration import web
+from tests.integration.eventually import eventually
 from tests.spark.connect import watching
 from tests.spark.connect.provision import installed
 from tests.spark.connect.server import ConnectServer, connect_server
 from tests.spark.process import spark_process, variables
 from tests.spark.versions import NEWEST
 
+from quotascope.spark_listener.jvm import PLUGIN, write_jar
+
 pytestmark = pytest.mark.real
 
 Facts = dict[str, Any]
+SHOWN = re.compile(
+    r"^metrics_server_driver_plugin_io_quotascope_spark_ThrottlePlugin_(\w+)_Count\S* (\d+)$",
+    re.MULTILINE,
+)
 FAILED = watching.ATTEMPTS
 NOTED = 1
 
@@ -23,12 +32,18 @@ NOTED = 1
 def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
     """What a client with two sessions found, and another one that was there when the server was killed: all tests are of this one run."""
     folder = tmp_path_factory.mktemp("connect")
-    with connect_server(folder / "server") as server, _left(server, folder) as left:
+    write_jar(folder / "plugin.jar")
+    conf = {"spark.jars": str(folder / "plugin.jar"), "spark.plugins": PLUGIN}
+    with (
+        connect_server(folder / "server", conf) as server,
+        _left(server, folder) as left,
+    ):
         client = folder / "client"
         with spark_process(
             client, version=NEWEST, master=server.url, path=[installed()]
         ) as driver:
             found = driver.call(watching.facts, server.url, str(client))
+            found["metrics"] = _metrics(server)
         try:
             return {**found, "bereft": _bereft(server, left)}
         finally:
@@ -45,6 +60,18 @@ def _left(server: ConnectServer, folder: Path) -> "subprocess.Popen[str]":
             stderr=log,
             text=True,
         )
+
+
+def _metrics(server: ConnectServer) -> dict[str, int]:
+    """Our counters on Spark's page, when the last throttle time has arrived."""
+
+    def arrived() -> dict[str, int]:
+        page = web.ask(server.page).text
+        found = {name: int(count) for name, count in SHOWN.findall(page)}
+        assert found.get("kafkaThrottledMs_write_etl", 0) >= watching.THROTTLE_MS * 3
+        return found
+
+    return eventually(arrived, 60)
 
 
 def _bereft(server: ConnectServer, client: "subprocess.Popen[str]") -> list[str]:
@@ -87,6 +114,20 @@ def test_notes_are_carried(facts: Facts) -> None:
     assert facts["truth"] == [watching.THROTTLE_MS] * 3
     noted = ["", "alice", "etl", "write", watching.THROTTLE_MS, 1]
     assert [books["throttles"] for books in facts["books"]] == [[noted]] * 2
+
+
+def test_metrics_of_spark_show_all_sessions(facts: Facts) -> None:
+    """Without a client that listens: failures, and the throttle times of all attempts, also of those that succeeded, which no event has."""
+    assert facts["metrics"] == {
+        "executorsLost": 0,
+        "kafkaQuotaFailures": 0,
+        "kafkaThrottledMs_write_etl": watching.THROTTLE_MS * 3,
+        "kafkaThrottledResponses_write_etl": 3,
+        "stageRetries": 0,
+        "taskFailures": NOTED + FAILED,
+        "taskFailures_ExceptionFailure": NOTED + FAILED,
+        "taskRetries": NOTED + FAILED - 1,
+    }
 
 
 def test_sessions_are_told_apart(facts: Facts) -> None:

@@ -41,6 +41,6 @@ def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:
         timeout=240,
     )
     assert done.returncode == 0, done.stderr[-4_000:]
-    assert len(blocks()) == 4
+    assert len(blocks()) == 3
     printed = sorted(done.stdout.splitlines()[-3:])
     assert printed == ["billing write 0 0", "reports read 0 0", "topics admin 0 0"]

@@ -23,6 +23,8 @@ class ConnectServer:
 
     url: str
     """What clients call it."""
+    page: str
+    """Spark's metrics for Prometheus."""
     popen: "subprocess.Popen[bytes]"
 
     def kill(self) -> None:
@@ -36,7 +38,7 @@ def connect_server(
     folder: Path, conf: Mapping[str, str] | None = None
 ) -> Iterator[ConnectServer]:
     """A server in a process of its own, with two cores and an event log in `folder`, until the block ends."""
-    port = _free_port()
+    port, ui = _free_port(), _free_port()
     home = Path(sysconfig.get_path("purelib"), "pyspark")
     (folder / "logs").mkdir(parents=True)
     properties = {
@@ -45,14 +47,19 @@ def connect_server(
         "spark.connect.grpc.binding.port": str(port),
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"file:{folder}/logs",
+        "spark.metrics.conf.*.sink.prometheusServlet.class": "org.apache.spark.metrics.sink.PrometheusServlet",
+        "spark.metrics.conf.*.sink.prometheusServlet.path": "/metrics/prometheus",
+        "spark.metrics.namespace": "server",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "true",
+        "spark.ui.port": str(ui),
         **(conf or {}),
     }
     pairs = [part for pair in properties.items() for part in ("--conf", "=".join(pair))]
     submit = [str(home / "bin" / "spark-submit"), "--class", MAIN]
     with (folder / "server.log").open("wb") as log:
         popen = subprocess.Popen(
-            [*tether(), *submit, "--master", sessions.LOCAL, *pairs],
+            [*tether(), *submit, "--master", sessions.CLUSTER, *pairs],
             env={**variables(NEWEST, folder), "SPARK_HOME": str(home)},
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -61,7 +68,8 @@ def connect_server(
     with popen:
         try:
             _wait(popen, port, folder / "server.log")
-            yield ConnectServer(f"sc://{_HERE}:{port}", popen)
+            page = f"http://{_HERE}:{ui}/metrics/prometheus"
+            yield ConnectServer(f"sc://{_HERE}:{port}", page, popen)
         finally:
             popen.kill()
 

@@ -8,7 +8,10 @@ from statistics import median
 from typing import Any, TypeAlias
 
 import pytest
+from tests.spark_listener.recordings import RECORDED, VERSIONS, recorded
 from tools.build_spark_jar import class_path, compile_to
+
+from quotascope.spark_listener.events import FailureCause, classify
 
 pytestmark = pytest.mark.java
 
@@ -180,3 +183,63 @@ def _named(event: dict[str, Any]) -> str:
         case "SparkListenerTaskStart", {"Task Info": {"Attempt": attempt}}:
             return "repeated" if attempt else "first"
     raise AssertionError(event)
+
+
+def test_metrics_count_what_failed(ask: Ask) -> None:
+    """Canceled attempts and removed executors did not; a note counts only for its own attempt, once, and may be anything else."""
+    rows: list[list[object]] = [["u", "etl", "write", 250, 1, 250, 0]]
+    attempt = {"stage": 7, "number": 2, "task": 1, "query": "", "clients": rows}
+    notes = [
+        attempt,
+        attempt | {"clients": []},
+        attempt | {"stage": 8},
+        attempt | {"clients": [["u", "etl", "write", -1, 1, 250, 0]]},
+        attempt | {"clients": [["u", "etl", "no side", 250, 1, 250, 0]]},
+        attempt | {"clients": 3, "task": "1"},
+        [],
+    ]
+    line = "quotascope throttles: "
+    texts = [f"Traceback\n{line}{json.dumps(note)}\nend" for note in notes]
+    texts += [
+        f"  | {line}{json.dumps(attempt)}",
+        f"says {line}{json.dumps(attempt)}",
+        f"{line}{{",
+    ]
+    two = f"{line}{json.dumps(attempt | {'clients': []})}\n{line}{json.dumps(attempt)}"
+    assert dict(ask("metrics", *texts, two)) == {
+        "executorsLost": 1,
+        "kafkaQuotaFailures": 0,
+        "kafkaThrottledMs.read.caf___x_": 5,
+        "kafkaThrottledMs.read.caf_____": 7,
+        "kafkaThrottledMs.write.etl": 750,
+        "kafkaThrottledResponses.read.caf___x_": 1,
+        "kafkaThrottledResponses.read.caf_____": 1,
+        "kafkaThrottledResponses.write.etl": 3,
+        "stageRetries": 0,
+        "taskFailures": 11,
+        "taskFailures.ExceptionFailure": 11,
+        "taskRetries": 13,
+    }
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_metrics_count_refusals_as_the_listener_does(ask: Ask, version: str) -> None:
+    """In all recorded cases, with quoted source, messages of several lines and groups of exceptions among them."""
+    cases = sorted(each.stem for each in (RECORDED / version).glob("*.jsonl"))
+    failures = [
+        (case, event["Task End Reason"])
+        for case in cases
+        for event in recorded(version, case)
+        if event.get("Task End Reason", {}).get("Reason") == "ExceptionFailure"
+    ]
+    caused = [
+        case
+        for case, reason in failures
+        if (found := classify(reason)) and found.cause is FailureCause.KAFKA_QUOTA
+    ]
+    texts = [
+        f"{reason['Description']}\n{reason['Full Stack Trace']}"
+        for _, reason in failures
+    ]
+    assert len(set(caused)) > 4
+    assert dict(ask("metrics", *texts))["kafkaQuotaFailures"] == len(caused)

@@ -5,6 +5,7 @@ import pickle
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -212,3 +213,39 @@ def test_long_names_are_cut_and_stay_apart() -> None:
     assert len(set(names)) == 2
     assert [len(name) for name in names] == [200, 200]
     assert [clipped(name) for name in names] == names
+
+
+def test_the_plugin_gets_what_no_accumulator_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time once, a file for each scope that succeeds, and a note only the rest."""
+    spool = tmp_path / "quotascope"
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},/elsewhere")
+
+    def left() -> list[str]:
+        files = sorted(spool.glob("*"))
+        assert {file.suffix for file in files} <= {".txt"}
+        return [file.read_text() for file in files]
+
+    def scope(task: int) -> TaskScope:
+        return TaskScope(worker_of(None), cast("Any", Task(task, "a query")))
+
+    def fail() -> None:
+        with scope(6):
+            client.throttled(4)
+            raise ValueError
+
+    spool.mkdir()
+    with scope(6) as account:
+        client = account.client("a b\n", "é", "write")
+        client.throttled(250)
+    assert left() == ["a%20query a%20b%0A %C3%A9 write 250 1 250"]
+    with pytest.raises(ValueError) as failed:
+        fail()
+    found = note.read("\n".join(failed.value.__notes__), note.AttemptKey(3, 0, 6))
+    assert found is not None
+    assert [(each.throttled_ms, each.responses) for each in found.totals] == [(4, 1)]
+    assert len(left()) == 1
+    monkeypatch.setattr(Path, "rename", Path.readlink)  # which fails here
+    with scope(6):
+        client.throttled(8)

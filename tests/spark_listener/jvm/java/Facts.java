@@ -1,12 +1,28 @@
 package io.quotascope.spark;
 
+import com.codahale.metrics.MetricRegistry;
 import java.lang.reflect.Proxy;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
+import org.apache.spark.ExceptionFailure;
 import org.apache.spark.SparkConf;
+import org.apache.spark.Success$;
+import org.apache.spark.TaskEndReason;
+import org.apache.spark.TaskKilled;
 import org.apache.spark.api.plugin.PluginContext;
+import org.apache.spark.executor.ExecutorMetrics;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.scheduler.SparkListenerTaskStart;
+import org.apache.spark.scheduler.TaskInfo;
+import org.apache.spark.scheduler.TaskLocality;
+import scala.Option;
+import scala.collection.immutable.List$;
 
 /** Prints what parts of the plugin make of what they are given: {@code java io.quotascope.spark.Facts PART TEXT…}. */
 final class Facts {
@@ -22,6 +38,7 @@ final class Facts {
       case "minutes": minutes(); break;
       case "since": since(); break;
       case "intervals": System.out.println(Arrays.toString(Arrays.stream(texts).mapToDouble(Interval::seconds).toArray())); break;
+      case "metrics": metrics(texts); break;
       case "ended": ended(); break;
       default: throw new IllegalArgumentException(arguments[0]);
     }
@@ -87,5 +104,33 @@ final class Facts {
     driver.shutdown();
     account.told(7, 1, 7, Clock.nowMs());
     System.out.println(ThrottlePlugin.totals("some"));
+  }
+
+  /** The counters after attempts that failed with these texts, task 1 in stage 7 each, and after one that was canceled; JSON of names and counts. */
+  private static void metrics(String... texts) {
+    MetricRegistry registry = new MetricRegistry();
+    JobMetrics metrics = new JobMetrics(registry);
+    List<TaskEndReason> reasons = new ArrayList<>();
+    reasons.add(Success$.MODULE$);
+    reasons.add(new TaskKilled("Stage cancelled: Job 3 cancelled", List$.MODULE$.empty(), List$.MODULE$.empty(), List$.MODULE$.empty()));
+    for (String text : texts) {
+      reasons.add(new ExceptionFailure("E", text, new StackTraceElement[0], "", Option.empty(), List$.MODULE$.empty(), List$.MODULE$.empty(), List$.MODULE$.empty()));
+    }
+    for (TaskEndReason reason : reasons) {
+      TaskInfo task = new TaskInfo(1L, 1, 2, 1, 1L, "driver", "localhost", TaskLocality.ANY(), false);
+      metrics.onEvent(new SparkListenerTaskStart(7, 0, task));
+      metrics.onEvent(new SparkListenerTaskEnd(7, 0, "ResultTask", reason, task, new ExecutorMetrics(), null));
+    }
+    metrics.onEvent(new SparkListenerExecutorRemoved(1L, "1", "Executor killed by driver."));
+    metrics.onEvent(new SparkListenerExecutorRemoved(1L, "2", "worker lost"));
+    Map<String, long[]> totals = new HashMap<>();
+    totals.put(Json.array("q", "u", "caf\u00e9 \"x\"", "read"), new long[] {5, 1, 5, 5});
+    totals.put(Json.array("", "u", "caf__\",\"", "read"), new long[] {7, 1, 7, 7});
+    metrics.throttles(totals);
+    metrics.throttles(totals);
+    System.out.println(
+        registry.getCounters().entrySet().stream()
+            .map(entry -> Json.array(entry.getKey()).replace("]", "") + "," + entry.getValue().getCount() + "]")
+            .collect(Collectors.joining(",", "[", "]")));
   }
 }

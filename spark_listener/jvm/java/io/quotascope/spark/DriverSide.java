@@ -6,13 +6,17 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 
-/** Collects what the executors tell, and reads the clients of the driver's own JVM, where a local master has its tasks. */
+/**
+ * Collects what the executors report, reads the clients of the driver's own JVM, where a local master has its tasks, and shows the application in Spark's own
+ * metrics system.
+ */
 final class DriverSide implements DriverPlugin {
   static final String ID = "driver"; // SparkContext.DRIVER_IDENTIFIER
   static final String INTERVAL = "intervalSeconds";
 
   private final Board board = new Board();
   private Sampler sampler;
+  private volatile JobMetrics metrics;
 
   @Override
   public Map<String, String> init(SparkContext context, PluginContext plugin) {
@@ -21,11 +25,25 @@ final class DriverSide implements DriverPlugin {
       seconds = plugin.conf().get(Interval.PROPERTY, seconds);
       sampler = new Sampler(totals -> board.told(ID, totals, Clock.nowMs()));
       board.refreshedBy(sampler::sample);
-      sampler.start(Interval.seconds(seconds));
+      sampler.start(Interval.seconds(seconds), this::showThrottles);
     } catch (Throwable error) {
       Trouble.with("the driver's Kafka clients are not read", error);
     }
+    try {
+      metrics = new JobMetrics(plugin.metricRegistry());
+      context.addSparkListener(metrics);
+    } catch (Throwable error) {
+      Trouble.with("Spark's metrics system does not show this application", error);
+    }
     return Collections.singletonMap(INTERVAL, seconds);
+  }
+
+  private void showThrottles() {
+    try {
+      metrics.throttles(board.totals());
+    } catch (Throwable error) {
+      Trouble.with("Spark's metrics system does not show throttle times", error);
+    }
   }
 
   @Override

@@ -15,7 +15,7 @@ final class ExecutorSide implements ExecutorPlugin {
       String id = plugin.executorID();
       if (!id.equals(DriverSide.ID)) { // the executor of a local master is the driver
         sampler = new Sampler(totals -> plugin.send(new SimpleEntry<>(id, totals)));
-        sampler.start(Interval.seconds(extra.getOrDefault(DriverSide.INTERVAL, "1")));
+        sampler.start(Interval.seconds(extra.getOrDefault(DriverSide.INTERVAL, "1")), () -> {});
       }
     } catch (Throwable error) {
       Trouble.with("an executor's Kafka clients are not read", error);

@@ -57,7 +57,7 @@ final class Labels {
     return user;
   }
 
-  private static String capped(String text) {
+  static String capped(String text) {
     return text.length() <= LONGEST ? text : text.substring(0, LONGEST);
   }
 }

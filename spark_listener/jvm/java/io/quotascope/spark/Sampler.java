@@ -22,6 +22,8 @@ final class Sampler {
 
   private final Ledger estimates = new Ledger();
   private final ClientBeans beans = new ClientBeans(estimates);
+  private final Ledger tasks = new Ledger();
+  private final PythonSpool spool = new PythonSpool();
   private final Delivery delivery;
   private final Map<String, long[]> before;
   private final ScheduledExecutorService timer =
@@ -39,9 +41,15 @@ final class Sampler {
     this.before = read();
   }
 
-  void start(double seconds) {
+  /** Read, deliver and do something afterwards, each of so many seconds. */
+  void start(double seconds, Runnable afterwards) {
     long ms = (long) (seconds * 1_000);
-    timer.scheduleWithFixedDelay(this::sample, ms, ms, TimeUnit.MILLISECONDS);
+    Runnable work =
+        () -> {
+          sample();
+          afterwards.run();
+        };
+    timer.scheduleWithFixedDelay(work, ms, ms, TimeUnit.MILLISECONDS);
   }
 
   /** Stop after a last reading. */
@@ -71,7 +79,8 @@ final class Sampler {
     HashMap<String, long[]> totals = new HashMap<>();
     try {
       beans.read(nowMs);
-      for (Map<String, long[]> reported : Arrays.asList(estimates.totals(nowMs), reported())) {
+      spool.read(tasks);
+      for (Map<String, long[]> reported : Arrays.asList(estimates.totals(nowMs), tasks.totals(nowMs), reported())) {
         Totals.add(totals, reported);
       }
     } catch (JMException error) {
