@@ -88,10 +88,11 @@ def history_on_spark(spark: "SparkSession", folder: str) -> None:
 
 def replay_on_spark(spark: "SparkSession", folder: str, number: int) -> None:
     """Replay a history for so many candidates."""
+    from quotascope.pipeline.spark.run import SparkRun  # noqa: PLC0415 - as above
     from quotascope.pipeline.spark.whatif import replay_table  # noqa: PLC0415 - as above
 
     history = History.open(folder).detail
-    results = replay_table(history, candidates(number), spark=spark)
+    results = replay_table(SparkRun(spark), history, candidates(number))
     assert len(results) > number
 
 

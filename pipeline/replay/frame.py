@@ -119,7 +119,7 @@ class Frame:
 
 
 def needed(rows: pa.Table | pa.RecordBatch) -> pa.Table:
-    """The columns that a replay reads, null where a request's place is unknown. Raises `PipelineError` when another one is missing."""
+    """The columns that a replay reads, null where a request's place is unknown. Raises `PipelineError` when another one is missing, or null."""
     missing = [name for name in NEEDED if name not in (*rows.schema.names, *PLACE)]
     if missing:
         raise PipelineError(
@@ -130,6 +130,10 @@ def needed(rows: pa.Table | pa.RecordBatch) -> pa.Table:
         if name not in table.column_names:
             unknown = pa.nulls(len(table), HISTORY.field(name).type)
             table = table.append_column(name, unknown)
+    for name in NEEDED:
+        nulls = table.column(name).null_count
+        if nulls and not HISTORY.field(name).nullable:
+            raise PipelineError(f"the history's column {name} is null in {nulls:,} of {len(table):,} rows; docs/history.md says what it holds")  # fmt: skip
     return table.select(NEEDED)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from importlib.util import find_spec
-from typing import Final, TypeVar
+from typing import Final
 
 from ..errors import PipelineError
-from ..replay import Progress
 from ..table import File, Table
 from ..table.table import Run, run_here
 
@@ -19,8 +18,6 @@ MOST_LOCAL_BYTES: Final = 50_000_000_000
 """The same in bytes of request logs."""
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit."""
-
-PartResult = TypeVar("PartResult")
 
 
 class Engine(Enum):
@@ -76,13 +73,3 @@ def parts_of(history: Table, *, across_users: bool) -> Sequence[Sequence[File]]:
     if across_users and buckets:
         return [[file for bucket in buckets for file in bucket]]
     return buckets
-
-
-def counted(
-    results: Iterable[PartResult], count: int, progress: Progress | None
-) -> Iterator[PartResult]:
-    """Pass results on, and report their number."""
-    for done, result in enumerate(results, start=1):
-        yield result
-        if progress is not None:
-            progress(done, count)

@@ -6,22 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
 from ..candidates import Candidate
 from ..followed import Followed, followed_by
 from ..history import History
-from ..replay import RESULTS, Mode, Progress, ReplaySettings, replay
+from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
 from ..report.summary import LimitGroup, ReplaySummary, summary_of
 from ..report.usage import GroupUsage, span_ms, usages
 from ..report.whatif_page import CHARTS
-from ..table import File, Table
+from ..table import File, Progress, Table
 from ..table.table import Run, run_here
-from .engine import Engine, counted, parts_of, run_for
+from .engine import Engine, parts_of, run_for
+
+if TYPE_CHECKING:
+    from ..spark.run import SparkRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +93,12 @@ def replayed(
     if run is not run_here:
         from ..spark.whatif import replay_table  # noqa: PLC0415 - brings Spark in
 
-        # what can be a program of its own imports absolutely: to mypy its classes are others
-        given: tuple[Any, Any, Any, Any] = (history, candidates, mode, settings)
-        return replay_table(*given)
+        on_spark = cast("SparkRun", run)
+        return replay_table(on_spark, history, candidates, mode, settings, progress)
     across_users = CandidateRules(candidates).across_users
     parts = parts_of(history, across_users=across_users)
     work = partial(_replay_part, history, tuple(candidates), mode, settings)
-    results = list(counted(run_here(work, parts), len(parts), progress))
+    results = run(work, parts, progress)
     return pa.concat_tables([RESULTS.empty_table(), *results])
 
 

@@ -1,68 +1,79 @@
 """
-What-if on Spark: the same replay, group by group in Spark's Python workers.
+What-if on Spark: the same replay in Spark's Python workers.
 
-Where limits are shared within users only, each worker reads the files of its buckets, and no row passes through the JVM. Where some
-candidate has rules for client ids alone, users may share a limit, and rows are shuffled into groups first.
+Where limits are shared within users only, each worker reads the files of its buckets, and no row passes through the JVM, at a third of the
+CPU time of a shuffle. Frames of others, and histories that some candidate has rules for client ids alone for, are shuffled by group.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import pyarrow as pa
 
-from quotascope.pipeline.candidates import Candidate
-from quotascope.pipeline.history import HISTORY
-from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
-from quotascope.pipeline.replay.frame import NEEDED, Entities, whole_groups
-from quotascope.pipeline.replay.plan import CandidateRules, groups_of
-from quotascope.pipeline.spark.arrow import collected, ddl, map_in_arrow
-from quotascope.pipeline.spark.run import SparkRun
-from quotascope.pipeline.table import File, Table
+from ..candidates import Candidate
+from ..errors import PipelineError
+from ..history import HISTORY
+from ..history.schema import PLACE
+from ..replay import RESULTS, Mode, ReplaySettings, replay
+from ..replay.frame import NEEDED, Entities
+from ..replay.plan import CandidateRules, groups_of
+from ..table import File, Progress, Table
+from .arrow import apply_in_arrow, collected, ddl, map_in_arrow
+from .run import SparkRun, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 GROUP: Final = "quotascope_group"
-"""The column by which rows are shuffled: no group has two values of it."""
-PLACE: Final = "quotascope_place"
-"""The column with the place of a row in its bucket, where it is known: requests of the same millisecond stay in their order."""
-_PLACE: Final = pa.field(PLACE, pa.int64(), nullable=False)
+"""The column by which rows are shuffled: those that may meet in a limit have one value of it."""
+_GROUPS: Final = 200
+"""Where `spark.sql.shuffle.partitions` is no number; Spark's default."""
+_INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
+_TAKEN: Final = {
+    "smallint": _INTEGERS,
+    "int": _INTEGERS,
+    "bigint": _INTEGERS,
+    "double": (*_INTEGERS, "float", "double"),
+}
+"""The types of a frame's columns that are taken for one of a history; of others the same only."""
 
 
 def replay_table(
+    run: SparkRun,
     history: Table,
     candidates: Sequence[Candidate],
     mode: Mode = Mode.OPEN_LOOP,
     settings: ReplaySettings | None = None,
-    spark: "SparkSession | None" = None,
+    progress: Progress | None = None,
 ) -> pa.Table:
     """
     Replay a committed history.
 
     Args:
+        run: of the session.
         history: `History.detail`; workers must reach its path.
         candidates: as in `replay`.
         mode: as there.
         settings: as there.
-        spark: the session; begun if need be.
+        progress: called with the tasks that are done, and of how many.
 
     Raises:
         PipelineError: as `replay` does, and what keeps a worker from reading the table.
 
     """
-    from quotascope.pipeline.spark.session import session  # noqa: PLC0415 - brings Spark in
-
-    used = spark or session()
     if CandidateRules(candidates).across_users:
-        frame = replay_frame(rows_of(history, used), candidates, mode, settings)
-        rows = [row.asDict() for row in collected(frame)]
+        with shown(run.spark, "replay of users that share limits", progress):
+            frame = replay_frame(
+                rows_of(history, run.spark), candidates, mode, settings
+            )
+            rows = [row.asDict() for row in collected(frame)]
         return pa.Table.from_pylist(rows, RESULTS)
     work = partial(_replay_bucket, history, tuple(candidates), mode, settings)
     buckets = list(history.buckets().values())
-    parts = list(SparkRun(used)(work, buckets))
-    return pa.concat_tables([RESULTS.empty_table(), *parts])
+    named = replace(run, doing="replay of buckets")
+    return pa.concat_tables([RESULTS.empty_table(), *named(work, buckets, progress)])
 
 
 def replay_frame(
@@ -72,17 +83,97 @@ def replay_frame(
     settings: ReplaySettings | None = None,
 ) -> "DataFrame":
     """
-    Replay any frame with the columns of a history, such as one read from another store; the result has the columns of `RESULTS`.
+    What candidates would have done to the requests of a frame, such as `spark.read.format("delta").load("usage/history")`.
 
-    Rows are shuffled and sorted by group and time; a worker holds the rows of one group in memory, or of `ReplaySettings.rows_at_once` requests.
+    Rows are shuffled into `spark.sql.shuffle.partitions` groups of users, or of entities that may share a limit, and each group is replayed
+    by `applyInArrow`. A Python worker holds a group in memory, which is at least the largest user. With rules for client ids alone the
+    entities are collected first, which is a job of its own; else nothing runs before the result is asked for.
+
+    Args:
+        frame: of Spark 4.0 or newer, also of Spark Connect, with these columns (`pipeline.history.HISTORY`), in any order:
+
+            - `user`, `client_id`: string, as Kafka knows them; `ANONYMOUS` without authentication, empty without client id
+            - `broker`: string, the node that decided; each measures its clients on its own
+            - `timestamp`, `completed`: ms since 1970, UTC, of the decision and of the sent response
+            - `connection`: integer, the same for the requests of a connection
+            - `api_key`, `api_version`: Kafka's numbers
+            - `produce_bytes`, `fetch_bytes`: bytes that the request's quota charges; null for other requests
+            - `thread_time_ms`, `network_time_ms`: ms of a handler's and a network thread; null when exempt
+            - `mutations`, `mutations_charged`: partitions that were asked for, and charged; null for other requests
+            - `mutation_timestamp`: ms since 1970, UTC, when the controller charged them; null without
+            - `refused`: boolean, whether the answer has THROTTLING_QUOTA_EXCEEDED (89)
+            - `throttle_ms`: ms, the response's throttle time; -1 when unknown
+            - `file`, `position`, which may be missing: string and integer, a request's place in the logs, which orders requests of one
+              millisecond; else that order is Spark's, and a strict mutation quota may refuse another one of them
+        candidates: quotas to try, each under another name (`pipeline.candidates.read_candidates`).
+        mode: whether throttled clients send later.
+        settings: `ReplaySettings()` unless given.
+
+    Returns:
+        One row for each candidate, entity and quota type, with the columns of `pipeline.replay.RESULTS`.
+
+    Raises:
+        PipelineError: the frame lacks a column, or has one of another type.
+        SparkFailed: Spark is older than 4.0.
+
     """
     chosen = tuple(candidates)
-    places = [PLACE] if PLACE in frame.columns else []
-    grouped = _grouped(frame.select(*NEEDED, *places), CandidateRules(chosen))
-    order = (GROUP, "timestamp", "user", *places)
-    ordered = grouped.repartition(GROUP).sortWithinPartitions(*order)
-    work = partial(_replay_groups, chosen, mode, settings)
-    return map_in_arrow(ordered, work, ddl(RESULTS))
+    grouped = _grouped(_requests(frame), CandidateRules(chosen))
+    work = partial(_replay_group, chosen, mode, settings)
+    return apply_in_arrow(grouped, GROUP, work, ddl(RESULTS))
+
+
+def _requests(frame: "DataFrame") -> "DataFrame":
+    """The columns that a replay reads, whose types are checked: a `timestamp` of Spark's would be cast to seconds."""
+    kinds = dict(frame.dtypes)
+    missing = [name for name in NEEDED if name not in (*kinds, *PLACE)]
+    if missing:
+        raise PipelineError(f"the frame lacks the columns {', '.join(missing)}; docs/history.md says what a history holds")  # fmt: skip
+    given = [name for name in NEEDED if name in kinds]
+    for name in given:
+        wanted = ddl(pa.schema([HISTORY.field(name)])).split()[1]
+        if kinds[name] not in _TAKEN.get(wanted, (wanted,)):
+            raise PipelineError(f"the frame's column {name} is {kinds[name]}, not {wanted}; docs/history.md says what it holds")  # fmt: skip
+    return frame.select(*given)
+
+
+def _grouped(frame: "DataFrame", rules: CandidateRules) -> "DataFrame":
+    if not rules.across_users:
+        return grouped_by(frame, "user")
+    from pyspark.sql import functions as sql  # noqa: PLC0415 - workers do without
+
+    names = ["user", "client_id"]
+    found = collected(frame.select(*names).distinct().dropna())
+    entities = Entities(
+        users=pa.array([row.user for row in found], pa.string()),
+        client_ids=pa.array([row.client_id for row in found], pa.string()),
+    )
+    groups = groups_of(rules.resolve(entities), len(found)).tolist()
+    rows = [(*row, group) for row, group in zip(found, groups, strict=True)]
+    schema = "user string, client_id string, together bigint"
+    members = frame.sparkSession.createDataFrame(rows, schema)
+    known = frame.join(
+        sql.broadcast(members), names, "left"
+    )  # a null is an error of the replay
+    return grouped_by(known, "together").drop("together")
+
+
+def grouped_by(frame: "DataFrame", column: str) -> "DataFrame":
+    """The rows with `GROUP`, as many as a shuffle has partitions: each is a call, and small ones are replayed at a hundredth of the pace."""
+    from pyspark.sql import functions as sql  # noqa: PLC0415 - workers do without
+
+    partitions = frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or ""
+    count = int(partitions) if partitions.isdigit() else _GROUPS
+    return frame.withColumn(GROUP, sql.pmod(sql.xxhash64(column), sql.lit(count)))
+
+
+def _replay_group(
+    candidates: Sequence[Candidate],
+    mode: Mode,
+    settings: ReplaySettings | None,
+    rows: pa.Table,
+) -> pa.Table:
+    return replay(rows, candidates, mode, settings)
 
 
 def _replay_bucket(
@@ -96,43 +187,10 @@ def _replay_bucket(
     return pa.concat_tables([replay(rows, candidates, mode, settings) for rows in users])  # fmt: skip
 
 
-def _replay_groups(
-    candidates: Sequence[Candidate],
-    mode: Mode,
-    settings: ReplaySettings | None,
-    batches: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    tables = (pa.Table.from_batches([batch]) for batch in batches)
-    rows = (settings or ReplaySettings()).rows_at_once
-    for table in whole_groups(tables, rows, GROUP):
-        yield from replay(table, candidates, mode, settings).to_batches()
-
-
-def _grouped(frame: "DataFrame", rules: CandidateRules) -> "DataFrame":
-    from pyspark.sql import functions as sql  # noqa: PLC0415 - workers do without
-
-    if not rules.across_users:
-        return frame.withColumn(GROUP, sql.xxhash64("user"))
-    names = ["user", "client_id"]
-    found = collected(frame.select(*names).distinct())
-    entities = Entities(
-        users=pa.array([row.user for row in found], pa.string()),
-        client_ids=pa.array([row.client_id for row in found], pa.string()),
-    )
-    groups = groups_of(rules.resolve(entities), len(found)).tolist()
-    rows = [
-        (row.user, row.client_id, group)
-        for row, group in zip(found, groups, strict=True)
-    ]
-    schema = f"user string, client_id string, {GROUP} bigint"
-    members = frame.sparkSession.createDataFrame(rows, schema)
-    return frame.join(sql.broadcast(members), names)
-
-
 def rows_of(history: Table, spark: "SparkSession") -> "DataFrame":
     """The columns of a history that a replay looks at, as a frame; each worker reads the files of a bucket."""
     buckets = list(history.buckets().values())
-    needed = pa.schema([*(HISTORY.field(name) for name in NEEDED), _PLACE])
+    needed = pa.schema([HISTORY.field(name) for name in NEEDED])
     tasks = spark.range(0, len(buckets), 1, max(1, len(buckets)))
     return map_in_arrow(tasks, partial(_read, history, buckets), ddl(needed))
 
@@ -143,13 +201,5 @@ def _read(
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        for number in batch.column("id").to_numpy():
-            yield from _placed(history.batches(buckets[int(number)], NEEDED))
-
-
-def _placed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    place = 0
-    for batch in batches:
-        places = np.arange(place, place + batch.num_rows)
-        yield batch.append_column(_PLACE, pa.array(places))
-        place += batch.num_rows
+        for bucket in batch.column("id").to_numpy().tolist():
+            yield from history.batches(buckets[bucket], NEEDED)
