@@ -38,7 +38,7 @@ _MOST_STEPS: Final = 1000
 _Content = Mapping[str, Located]
 
 
-def read_candidates(path: Path) -> tuple[Candidate, ...]:
+def read_candidates(path: Path | str) -> tuple[Candidate, ...]:
     """
     The candidates in a file, or on standard input for `-`, in their order; those of grids last.
 
@@ -47,7 +47,7 @@ def read_candidates(path: Path) -> tuple[Candidate, ...]:
     Raises `InvalidCandidates` with all that is wrong in it.
     """
     try:
-        document = load_file(path)
+        document = load_file(Path(path))
     except InvalidQuotas as error:
         raise InvalidCandidates(error.subject, error.problems) from None
     problems = _Problems()
@@ -60,7 +60,7 @@ def read_candidates(path: Path) -> tuple[Candidate, ...]:
     else:
         _check_names(found, problems)
     if problems.sentences:
-        raise InvalidCandidates(named(path), problems.in_order())
+        raise InvalidCandidates(named(Path(path)), problems.in_order())
     return tuple(candidate for _, candidate in found)
 
 
