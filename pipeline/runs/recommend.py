@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 from quotascope.quotas import QuotaSet
 
 from ..candidates import Candidate
-from ..followed import followed_by
 from ..history import History
 from ..recommend.advice import (
     NOW,
@@ -24,6 +23,7 @@ from ..recommend.advice import (
 from ..recommend.coverage import COLUMNS, RequestTally, coverage_of, tally
 from ..recommend.need import Need, needs
 from ..recommend.policy import ClusterWindows, Policy, RuleShape
+from ..releases import followed_by
 from ..replay import Mode, ReplaySettings
 from ..replay.frame import NEEDED
 from ..report.recommend_page import charted, recommend_page

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 
 from ..candidates import Candidate
-from ..followed import Followed, followed_by
 from ..history import History
+from ..releases import Followed, followed_by
 from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
-from ..report.summary import LimitGroup, ReplaySummary, summary_of
-from ..report.usage import GroupUsage, span_ms, usages
-from ..report.whatif_page import CHARTS
+from ..report.usage import GroupUsage, LimitGroup, span_ms, usages
+from ..report.whatif import CHARTS, ReplaySummary, summary_of
 from ..table import File, Progress, Table
 from ..table.table import Run, run_here
 from .engine import Engine, parts_of, run_for
