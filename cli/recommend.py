@@ -161,14 +161,14 @@ def recommend(
     """
     check_extra()
     from quotascope.metrics import QuotaType
-    from quotascope.pipeline.candidates.candidate import windows_of_text
-    from quotascope.pipeline.followed import followed
+    from quotascope.pipeline.candidates import windows_of_text
     from quotascope.pipeline.recommend.policy import (
         FLOORS,
         ClusterWindows,
         Policy,
         RuleShape,
     )
+    from quotascope.pipeline.releases import followed
     from quotascope.pipeline.report.documents import (
         manifests,
         recommend_csv,

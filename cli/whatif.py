@@ -65,10 +65,10 @@ def whatif(
     """
     check_extra()
     from quotascope.pipeline.candidates import read_candidates
-    from quotascope.pipeline.followed import followed
+    from quotascope.pipeline.releases import followed
     from quotascope.pipeline.replay import Mode
     from quotascope.pipeline.report.documents import whatif_csv, whatif_json
-    from quotascope.pipeline.report.whatif_page import whatif_page
+    from quotascope.pipeline.report.whatif import whatif_page
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.whatif import what_if
 

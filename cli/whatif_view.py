@@ -9,12 +9,12 @@ from rich.text import Text
 
 from quotascope.exporter.diagnosis.units import short_type
 from quotascope.pages.words import seconds, shown
-from quotascope.pipeline.report.summary import (
+from quotascope.pipeline.report.whatif import (
     ReplaySummary,
     Row,
     group_of,
+    headline,
 )
-from quotascope.pipeline.report.whatif_page import headline
 from quotascope.pipeline.report.words import amount, percent, who
 
 _MOST = 20

@@ -6,6 +6,9 @@ orjson). *replay*: 20 M requests through one candidate and through 20, on Spark 
 one process (beside sums by second in NumPy). *growth*, *entities*, *skew*: replays of 1 M to 100 M rows, of 2,000 to 100,000 entities, with one
 giant entity, each in a driver of its own. Sides of a comparison work in turns; a ratio is to the other side in the same round. Memory is
 the kernel's own peak of each process; CPU is that of all of them.
+
+`--beside FOLDER` compares with another checkout instead, such as the last release's, which stores its own tables and works in its own
+processes: `make bench-pipeline ARGS='--only ingest replay growth --beside ../before'`.
 """
 
 import json

@@ -1,16 +1,18 @@
 """Lines of logs become tables, beside Spark that only reads them and a loop that only parses their JSON."""
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from benchmarks.pipeline import peers, places, work
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.logs import Written, write_logs
-from benchmarks.pipeline.options import Options
+from benchmarks.pipeline.options import BEFORE, Options
 from benchmarks.pipeline.outcome import Outcome
-from benchmarks.pipeline.runs import STDERR, in_turns
+from benchmarks.pipeline.runs import STDERR, Side, in_turns
 from benchmarks.pipeline.sides import ALONE, HISTORY, LOOP, ON_SPARK, READ
 from benchmarks.pipeline.space import room_for, size_of
 
@@ -22,13 +24,16 @@ LITTLE: Final = 20_000
 """Lines with which the driver gets to know its work before it counts."""
 SAMPLE: Final = 20_000_000
 """Bytes that are compressed, to see how small a line gets."""
+INGEST_GOAL: Final = 1.0
+"""CPU time, of what another checkout takes."""
 LOCAL_PARTS: Final = 4
 """As many of them does one process read."""
 
 
 def ingest(options: Options) -> Iterator[Outcome]:
     """Yield what it takes on Spark, and in one process."""
-    with room_for(options.lines * (LINE_BYTES + TABLE_BYTES)) as folder:
+    room = LINE_BYTES + TABLE_BYTES * len(options.checkouts)
+    with room_for(options.lines * room) as folder:
         crowd = Crowd(entities=2_000)
         written = write_logs(folder / "logs", options.lines, crowd, parts=PARTS)
         STDERR.log(f"{written.lines:,} lines, {written.size / 1e9:.1f} GB")
@@ -37,44 +42,55 @@ def ingest(options: Options) -> Iterator[Outcome]:
 
 
 def _on_spark(options: Options, folder: Path, written: Written) -> Outcome:
-    files, tables = [str(each) for each in written.files], folder / "spark-tables"
+    files, lines = [str(each) for each in written.files], written.lines
     little = write_logs(folder / "little", LITTLE, Crowd(entities=100), parts=2)
-    with places.spark(folder / "spark", options.memory) as place:
-        place.call(
-            work.ingest_on_spark,
-            [str(each) for each in little.files],
-            str(tables),
-            little.lines,
-        )
-        lines = written.lines
-        sides = [
-            place.side(READ, lines, peers.read_text, files),
-            place.side(
-                ON_SPARK, lines, work.ingest_on_spark, files, str(tables), lines
-            ).beside(READ),
-            place.side(HISTORY, lines, work.history_on_spark, str(tables)).beside(
-                ON_SPARK
-            ),
-        ]
+    few = [str(each) for each in little.files]
+    sides: list[Side] = []
+    with ExitStack() as opened:
+        for number, checkout in enumerate(options.checkouts):
+            place = opened.enter_context(
+                places.spark(folder / f"spark-{number}", checkout, options.memory)
+            )
+            tables = str(folder / f"spark-tables-{number}")
+            place.call(work.ingest_on_spark, few, tables, little.lines)
+            if not options.beside:
+                sides.append(place.side(READ, lines, peers.read_text, files))
+            sides += [
+                place.side(checkout.named(ON_SPARK), lines, work.ingest_on_spark, files, tables, lines),
+                place.side(checkout.named(HISTORY), lines, work.history_on_spark, tables),
+            ]  # fmt: skip
+        if options.beside:
+            _compared(sides)
+        else:
+            for base, side in pairwise(sides):
+                side.beside(base.name)
         in_turns("ingest on Spark", sides, options.rounds)
-    return Outcome(title="ingest on Spark", sides=sides, facts=_facts(written, tables))
+    facts = _facts(written, folder / "spark-tables-0")
+    return Outcome(title="ingest on Spark", sides=sides, facts=facts)
 
 
 def _alone(options: Options, folder: Path, written: Written) -> Outcome:
-    files, tables = (
-        [str(each) for each in written.files[:LOCAL_PARTS]],
-        folder / "local-tables",
-    )
+    files = [str(each) for each in written.files[:LOCAL_PARTS]]
     lines = sum(Path(each).read_bytes().count(b"\n") for each in files)
-    with places.alone() as place, places.alone() as other:
-        sides = [
-            other.side(LOOP, lines, peers.parse_json, files),
-            place.side(
-                ALONE, lines, work.ingest_alone, files, str(tables), lines
-            ).beside(LOOP),
-        ]
+    sides: list[Side] = []
+    with ExitStack() as opened:
+        for number, checkout in enumerate(options.checkouts):
+            place = opened.enter_context(places.alone(checkout))
+            tables = str(folder / f"local-tables-{number}")
+            sides.append(place.side(checkout.named(ALONE), lines, work.ingest_alone, files, tables, lines))  # fmt: skip
+        if options.beside:
+            _compared(sides)
+        else:
+            loop = opened.enter_context(places.alone(options.checkouts[0]))
+            sides.insert(0, loop.side(LOOP, lines, peers.parse_json, files))
+            sides[1].beside(LOOP)
         in_turns("ingest in one process", sides, options.rounds)
     return Outcome(title="ingest in one process", sides=sides)
+
+
+def _compared(sides: Sequence[Side]) -> None:
+    for side in sides:
+        side.beside(f"{side.name}{BEFORE}", INGEST_GOAL, by_cpu=True)
 
 
 def _facts(written: Written, tables: Path) -> dict[str, float]:

@@ -5,12 +5,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.spark.versions import ROOT
+
+PYTHON: Final = Path(".venv/bin/python")
+BEFORE: Final = ", before"
+"""What sides of the other checkout are called after their name."""
+
 LINES: Final = 5_000_000
 ROWS: Final = 20_000_000
 SIZES: Final = (1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000)
 ENTITIES: Final = (2_000, 10_000, 100_000)
+GROWN: Final = (1_000_000, 5_000_000, 20_000_000)
+"""Rows of the histories that show growth beside another checkout."""
 GIANTS: Final = (0.0, 0.3, 0.6)
 """Shares of the largest entity; 0 leaves it its share by Zipf's law, an eighth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """The code that is measured."""
+
+    root: Path
+
+    @property
+    def is_other(self) -> bool:
+        """Whether it is the one that this one is compared with."""
+        return self.root != ROOT
+
+    def named(self, name: str) -> str:
+        """Name a side by whose code it runs."""
+        return f"{name}{BEFORE}" if self.is_other else name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +46,8 @@ class Options:
     rounds: int = 3
     memory: str = "4g"
     """Heap of Spark's JVM."""
+    beside: Path | None = None
+    """Another checkout of this repository, with its `.venv`: measured in place of the peers."""
 
     @property
     def lines(self) -> int:
@@ -36,7 +62,14 @@ class Options:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Rows of the histories that show growth."""
-        return tuple(int(each * self.scale) for each in SIZES)
+        sizes = GROWN if self.beside else SIZES
+        return tuple(int(each * self.scale) for each in sizes)
+
+    @property
+    def checkouts(self) -> tuple[Checkout, ...]:
+        """The one that runs, and the other one."""
+        here = Checkout(root=ROOT)
+        return (here, Checkout(root=self.beside)) if self.beside else (here,)
 
 
 def parse(
@@ -68,10 +101,28 @@ def parse(
         "--memory", default="4g", help="heap of Spark's JVM (default 4g)"
     )
     parser.add_argument(
+        "--beside",
+        type=existing,
+        metavar="FOLDER",
+        help="another checkout with its .venv, which does the same in turns; ratios are of CPU time, to its, instead of times to those of other programs",
+    )
+    parser.add_argument(
         "--json",
         type=Path,
         help="file to write the results to; what it holds of other cases stays",
     )
     given = parser.parse_args()
-    options = Options(scale=given.scale, rounds=given.rounds, memory=given.memory)
+    options = Options(
+        scale=given.scale, rounds=given.rounds, memory=given.memory, beside=given.beside
+    )
     return options, given
+
+
+def existing(folder: str) -> Path:
+    """Return a checkout's folder. Raises `argparse.ArgumentTypeError` where it has no interpreter."""
+    found = Path(folder).resolve()
+    if not (found / PYTHON).exists():
+        raise argparse.ArgumentTypeError(
+            f"{found} has no {PYTHON}: make it there first"
+        )
+    return found

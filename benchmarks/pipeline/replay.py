@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Final
 
 from benchmarks.pipeline import peers, places, work
 from benchmarks.pipeline.crowd import Crowd
-from benchmarks.pipeline.options import ENTITIES, Options
+from benchmarks.pipeline.options import BEFORE, ENTITIES, Checkout, Options
 from benchmarks.pipeline.outcome import Outcome
 from benchmarks.pipeline.runs import Side, in_turns
 from benchmarks.pipeline.sides import (
     ALONE,
+    FRAME,
     MANY,
     NOTEBOOK,
     ON_SPARK,
@@ -19,32 +19,47 @@ from benchmarks.pipeline.sides import (
     candidates,
 )
 from benchmarks.pipeline.space import room_for
-from benchmarks.pipeline.stored import paths, stored
+from benchmarks.pipeline.stored import paths
+
+from quotascope.pipeline.history import History
 
 ROW_BYTES: Final = 120
 """Of a row on disk, before and while it is compacted, at most."""
 MANY_GOAL: Final = 1.25
+REPLAY_GOAL: Final = 1.3
+"""CPU time, of what another checkout takes."""
 
 
 def replay(options: Options) -> Iterator[Outcome]:
     """Yield what one candidate takes and what many take, on Spark and in one process."""
-    with room_for(options.rows * ROW_BYTES) as folder, ExitStack() as open_places:
-        table = stored(folder / "tables", options.rows, Crowd(entities=ENTITIES[0]))
-        spark = open_places.enter_context(
-            places.spark(folder / "spark", options.memory)
-        )
-        alone, notebook = (open_places.enter_context(places.alone()) for _ in range(2))
-        rows, files = options.rows, paths(table)
-        on_spark = [
-            spark.side(SHUFFLE, rows, peers.shuffle, files),
-            *_replays(ON_SPARK, spark, work.replay_on_spark, folder, rows, SHUFFLE),
-        ]
-        in_one_process = [
-            notebook.side(
-                NOTEBOOK, rows, peers.throttled_seconds, files, work.limits(1)
-            ),
-            *_replays(ALONE, alone, work.replay_alone, folder, rows, NOTEBOOK),
-        ]
+    room = options.rows * ROW_BYTES * len(options.checkouts)
+    with room_for(room) as folder, ExitStack() as opened:
+        on_spark: list[Side] = []
+        in_one_process: list[Side] = []
+        for number, checkout in enumerate(options.checkouts):
+            tables = folder / f"tables-{number}"
+            places.store(tables, options.rows, Crowd(entities=ENTITIES[0]), checkout)
+            spark = opened.enter_context(
+                places.spark(folder / f"spark-{number}", checkout, options.memory)
+            )
+            alone = opened.enter_context(places.alone(checkout))
+            rows, history = options.rows, str(tables)
+            on_spark += _replays(ON_SPARK, spark, work.replay_on_spark, history, rows, checkout)  # fmt: skip
+            in_one_process += _replays(ALONE, alone, work.replay_alone, history, rows, checkout)  # fmt: skip
+        table = History.open(str(folder / "tables-0")).detail
+        if options.beside:
+            for side in (*on_spark, *in_one_process):
+                side.beside(f"{side.name}{BEFORE}", REPLAY_GOAL, by_cpu=True)
+        else:
+            notebook = opened.enter_context(places.alone(options.checkouts[0]))
+            files, limits = paths(table), work.limits(1)
+            on_spark.insert(0, spark.side(SHUFFLE, rows, peers.shuffle, files))
+            in_one_process.insert(0, notebook.side(NOTEBOOK, rows, peers.throttled_seconds, files, limits))  # fmt: skip
+            for base, one, many in (on_spark, in_one_process):
+                one.beside(base.name)
+                many.beside(one.name, MANY_GOAL)
+            frame = spark.side(FRAME, rows, work.replay_frame_on_spark, files, 1)
+            on_spark.append(frame.beside(on_spark[1].name))
         # Apart: Spark's workers end when others take a minute, and whoever comes next would have to start them.
         in_turns("replay on Spark", on_spark, options.rounds, warm_up=1)
         in_turns("replay alone", in_one_process, options.rounds, warm_up=1)
@@ -57,14 +72,12 @@ def _replays(
     name: str,
     place: places.Place,
     job: Callable[..., object],
-    folder: Path,
+    history: str,
     rows: int,
-    base: str,
+    checkout: Checkout,
 ) -> list[Side]:
-    """One candidate beside the peer, and many beside one."""
-    history = str(folder / "tables")
-    one, many = candidates(name, 1), candidates(name, MANY)
+    """One candidate, and many."""
     return [
-        place.side(one, rows, job, history, 1).beside(base),
-        place.side(many, rows, job, history, MANY).beside(one, MANY_GOAL),
+        place.side(checkout.named(candidates(name, number)), rows, job, history, number)
+        for number in (1, MANY)
     ]

@@ -43,12 +43,14 @@ class Side:
     base: str = ""
     """Whose time it is compared with, round by round."""
     goal: float = 0
-    """How many times as long it may take; 0 when nobody said."""
+    """How many times as long it may take; 0 without a goal."""
+    by_cpu: bool = False
+    """Whether CPU time is compared, else seconds."""
     runs: list[Run] = field(default_factory=list)
 
-    def beside(self, base: str, goal: float = 0) -> Self:
+    def beside(self, base: str, goal: float = 0, *, by_cpu: bool = False) -> Self:
         """Compare it with another side; return itself."""
-        self.base, self.goal = base, goal
+        self.base, self.goal, self.by_cpu = base, goal, by_cpu
         return self
 
     def run(self) -> None:
@@ -88,11 +90,13 @@ def in_turns(title: str, sides: Sequence[Side], rounds: int, warm_up: int = 0) -
 
 
 def ratios(side: Side, sides: Sequence[Side]) -> list[float]:
-    """How many times as long as its base it took, round by round."""
+    """How many times as long as its base it took, or how many times its CPU time, round by round."""
     base = next((each for each in sides if each.name == side.base), None)
     if base is None:
         return []
     pairs = zip(side.runs, base.runs, strict=True)
+    if side.by_cpu:
+        return [mine.cpu / theirs.cpu for mine, theirs in pairs]
     return [mine.seconds / theirs.seconds for mine, theirs in pairs]
 
 
@@ -101,7 +105,7 @@ def table(title: str, sides: Sequence[Side]) -> Table:
     shown = Table(title=title)
     shown.add_column("")
     for heading in (
-        *("seconds", "rows/s", "CPU µs a row", "times as long: min / median / max"),
+        *("seconds", "rows/s", "CPU µs a row", "ratio: min / median / max"),
         *("JVM MiB", "largest Python MiB", "all workers MiB"),
     ):
         shown.add_column(heading, justify="right")
@@ -133,5 +137,5 @@ def _compared(side: Side, found: list[float]) -> str:
     color = "red" if side.goal and middle > side.goal else "default"
     return (
         f"[{color}]{min(found):.2f} / {middle:.2f} / {max(found):.2f}{goal}[/] "
-        f"({side.base})"
+        f"({side.base}{', CPU' if side.by_cpu else ''})"
     )

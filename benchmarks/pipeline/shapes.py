@@ -1,17 +1,17 @@
 """How replay's time and memory go with the number of rows, with the number of entities, and with the size of the largest one."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from typing import Final
 
 from benchmarks.pipeline import places, work
 from benchmarks.pipeline.crowd import Crowd
-from benchmarks.pipeline.options import ENTITIES, GIANTS, Options
+from benchmarks.pipeline.options import BEFORE, ENTITIES, GIANTS, Options
 from benchmarks.pipeline.outcome import Outcome
-from benchmarks.pipeline.replay import ROW_BYTES
+from benchmarks.pipeline.replay import REPLAY_GOAL, ROW_BYTES
 from benchmarks.pipeline.runs import Side, in_turns
 from benchmarks.pipeline.sides import MANY
 from benchmarks.pipeline.space import room_for
-from benchmarks.pipeline.stored import stored
 
 LITTLE: Final = 400_000
 """Rows with which each driver gets to know its work before it counts: enough for its workers to load what is compiled."""
@@ -49,22 +49,35 @@ def _compared(
     title: str, crowds: Mapping[str, tuple[int, Crowd]], options: Options
 ) -> Outcome:
     base = next(iter(crowds))
-    sides, facts = [], {}
+    sides: list[Side] = []
+    facts = {}
     for name, (rows, crowd) in crowds.items():
-        side = _replayed(title, name, rows, crowd, options)
-        sides.append(side.beside(base if name != base else ""))
+        side, *before = _replayed(title, name, rows, crowd, options)
+        if before:
+            side.beside(f"{name}{BEFORE}", REPLAY_GOAL, by_cpu=True)
+        else:
+            side.beside(base if name != base else "")
+        sides += [side, *before]
         facts[f"largest entity, {name}"] = float(crowd.counts(rows).max())
     return Outcome(title=title, sides=sides, facts=facts)
 
 
-def _replayed(title: str, name: str, rows: int, crowd: Crowd, options: Options) -> Side:
-    """Replay in a driver of its own: what another history left in memory does not count."""
-    with room_for(rows * ROW_BYTES) as folder:
-        little, whole = folder / "little", folder / "tables"
-        stored(little, LITTLE, Crowd(entities=100))
-        stored(whole, rows, crowd)
-        with places.spark(folder / "spark", options.memory) as place:
+def _replayed(
+    title: str, name: str, rows: int, crowd: Crowd, options: Options
+) -> list[Side]:
+    """Replay in a driver of its own, one for each checkout: what another history left in memory does not count."""
+    room = rows * ROW_BYTES * len(options.checkouts)
+    sides = []
+    with room_for(room) as folder, ExitStack() as opened:
+        for number, checkout in enumerate(options.checkouts):
+            little, whole = folder / f"little-{number}", folder / f"tables-{number}"
+            places.store(little, LITTLE, Crowd(entities=100), checkout)
+            places.store(whole, rows, crowd, checkout)
+            place = opened.enter_context(
+                places.spark(folder / f"spark-{number}", checkout, options.memory)
+            )
             place.call(work.replay_on_spark, str(little), MANY)
-            side = place.side(name, rows, work.replay_on_spark, str(whole), 1)
-            in_turns(f"{title}: {name}", [side], options.rounds)
-    return side
+            named = checkout.named(name)
+            sides.append(place.side(named, rows, work.replay_on_spark, str(whole), 1))
+        in_turns(f"{title}: {name}", sides, options.rounds)
+    return sides

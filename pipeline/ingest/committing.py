@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from quotascope.metrics import KafkaRelease
 
 from ..errors import ChangedRows, UnreadableTable
+from ..releases import keep, last_named, notes
 from ..request_log.mutations import LEDGER_COLUMNS, MutationLedger, ResolvedRequests
 from ..request_log.parsing import Parsed
-from ..request_log.releases import keep, last_named, notes
 from ..request_log.schema import REQUESTS
 from ..table import File, Table, retried
 from ..table.layout import DAY_MS, partitions_of

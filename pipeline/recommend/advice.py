@@ -12,7 +12,7 @@ import pyarrow as pa
 from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.quotas import Entity, QuotaSet, RuleChange, difference, merged
 
-from ..followed import Followed
+from ..releases import Followed
 from .coverage import Coverage, Logged
 from .need import Need
 from .policy import Policy, limit_of, rounded_up, steps_of

@@ -12,7 +12,7 @@ from typing import Final
 from quotascope.metrics import QuotaType, WindowConfig
 
 from ..errors import PipelineError
-from ..followed import Followed
+from ..releases import Followed
 
 FLOORS: Final[Mapping[QuotaType, float]] = {
     QuotaType.PRODUCE: 10_000.0,

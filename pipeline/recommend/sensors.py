@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from quotascope.metrics import QuotaType, WindowConfig
 
 from ..replay.compiled import Floats, Ints
-from ..replay.frame import Frame, entities_of, frame_of
+from ..replay.frame import REQUEST, Frame, entities_of, frame_of
 from ..replay.open_loop import events_of
 from ..replay.plan import MEASURED, TYPES
 from ..replay.rate import (
@@ -27,7 +27,6 @@ from ..replay.rate import (
     observe,
     throttle_times,
 )
-from ..replay.requests import REQUEST
 from .policy import ClusterWindows
 
 _MS: Final = 1000.0

@@ -5,8 +5,8 @@ The kernels (`rate`, `mutations`, `open_loop`, `closed_loop`) equal the engine (
 tests drive both. `local.replay` is the walk through them.
 """
 
-from .local import Progress, replay
+from .local import replay
 from .plan import Mode, ReplaySettings
 from .results import RESULTS
 
-__all__ = ["RESULTS", "Mode", "Progress", "ReplaySettings", "replay"]
+__all__ = ["RESULTS", "Mode", "ReplaySettings", "replay"]

@@ -11,6 +11,16 @@ import numpy as np
 
 from .compiled import Codes, Flags, Floats, Ints, kernel, run
 from .connections import Connections, connections_of
+from .frame import (
+    FETCH,
+    KINDS,
+    MUTATION,
+    NO_KIND,
+    REQUEST,
+    RequestColumns,
+    TableSizes,
+    is_timed,
+)
 from .ledger import (
     UNSENT,
     UNSENT_BYTES,
@@ -40,18 +50,7 @@ from .mutations import (
     take,
 )
 from .plan import MEASURED, ReplayPlan
-from .rate import SensorWindows, add, empty_windows, measure
-from .requests import (
-    FETCH,
-    KINDS,
-    MUTATION,
-    NO_KIND,
-    REQUEST,
-    RequestColumns,
-    TableSizes,
-    is_timed,
-)
-from .throttle import low_bits, rate_throttle
+from .rate import SensorWindows, add, empty_windows, low_bits, measure, rate_throttle
 
 _MOST_PART = 2.0**62
 

@@ -35,6 +35,8 @@ _PARTS: Final = {
 }
 _WHOLE: Final = {"_nrt": False}
 
+_LONG_MAX = 9223372036854775807
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -119,3 +121,9 @@ def _write_back(
             _write_back(argument, change, written=marked)
         elif written and isinstance(argument, np.ndarray):
             argument[:] = change
+
+
+@kernel
+def natural(n: int) -> int:
+    """Return a number that is not negative: compiled code that sees so does not look for Python's indices from the end."""
+    return n & _LONG_MAX

@@ -9,7 +9,7 @@ import numpy as np
 from .compiled import Codes, Floats, Ints
 from .frame import Frame
 from .plan import ReplayPlan
-from .throttle import LONG_MAX
+from .rate import LONG_MAX
 
 
 class Connections(NamedTuple):

@@ -1,10 +1,10 @@
-"""Requests of a history as NumPy columns, in the order in which sensors measure them."""
+"""Requests of a history as the columns that kernels work on, in the order in which sensors measure them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,15 @@ from quotascope.metrics.protocol import ApiKey
 
 from ..errors import PipelineError
 from ..history.schema import HISTORY, PLACE
-from .compiled import Codes, Flags, Floats, Ints
-from .requests import FETCH, MUTATION, NO_KIND, PRODUCE, RequestColumns
+from .compiled import Codes, Flags, Floats, Ints, kernel, natural
+
+PRODUCE: Final = 0
+FETCH: Final = 1
+REQUEST: Final = 2
+MUTATION: Final = 3
+KINDS: Final = 4
+"""The quota types, as kernels number them; a request charges at most one of them beside `REQUEST`."""
+NO_KIND: Final = -1
 
 NEEDED: Final = (
     "user",
@@ -56,6 +63,74 @@ Column: TypeAlias = Any  # pyarrow's stubs are of another release
 def array(values: object) -> Column:
     """An Arrow array."""
     return pa.array(values)  # type: ignore[call-overload]
+
+
+class RequestColumns(NamedTuple):
+    """Requests in order of decision within each group of entities that can meet in a sensor."""
+
+    times: Ints
+    """Decision, epoch ms."""
+    pairs: Codes
+    """Number of the entity on its broker."""
+    connections: Codes
+    kinds: Flags
+    """The quota type beside `REQUEST` that is charged, `NO_KIND` for none."""
+    sizes: Ints
+    """Bytes or partitions that it is charged."""
+    as_logged: Flags
+    """1 where the log shows a Fetch answered empty, or a mutation refused: it was not charged in the end."""
+    permissive: Flags
+    """1 where the version is too old for a mutation to be refused."""
+    percents: Floats
+    """Thread time in percent-seconds that `REQUEST` is charged, NaN for none."""
+
+
+class RequestRow(NamedTuple):
+    """One request, taken out of the columns once for all candidates."""
+
+    row: int
+    time: int
+    """Epoch ms."""
+    pair: int
+    connection: int
+    kind: int
+    size: int
+    timed: bool
+    """Whether the request quota is charged."""
+
+
+class TableSizes(NamedTuple):
+    """Sizes of the flat tables."""
+
+    candidates: int
+    pairs: int
+    connections: int
+    slots: int
+    """Tables of measurements: sensors that candidates share are measured once."""
+    mutations: int
+    longest_ms: int
+    """Where the throttle times of rates stop before they are cut to 32 bits (`metrics.KafkaRelease.longest_rate_ms`)."""
+
+
+@kernel
+def is_timed(requests: RequestColumns, row: int) -> bool:
+    """Whether the request quota is charged."""
+    percent: float = requests.percents[row]
+    return percent == percent  # noqa: PLR0124 - NaN is not
+
+
+@kernel
+def request_at(requests: RequestColumns, row: int) -> RequestRow:
+    """Return a request of the columns."""
+    return RequestRow(
+        row=row,
+        time=requests.times[row],
+        pair=natural(requests.pairs[row]),
+        connection=natural(requests.connections[row]),
+        kind=requests.kinds[row],
+        size=requests.sizes[row],
+        timed=is_timed(requests, row),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -119,7 +194,7 @@ class Frame:
 
 
 def needed(rows: pa.Table | pa.RecordBatch) -> pa.Table:
-    """The columns that a replay reads, null where a request's place is unknown. Raises `PipelineError` when another one is missing."""
+    """The columns that a replay reads, null where a request's place is unknown. Raises `PipelineError` when another one is missing, or null."""
     missing = [name for name in NEEDED if name not in (*rows.schema.names, *PLACE)]
     if missing:
         raise PipelineError(
@@ -130,6 +205,10 @@ def needed(rows: pa.Table | pa.RecordBatch) -> pa.Table:
         if name not in table.column_names:
             unknown = pa.nulls(len(table), HISTORY.field(name).type)
             table = table.append_column(name, unknown)
+    for name in NEEDED:
+        nulls = table.column(name).null_count
+        if nulls and not HISTORY.field(name).nullable:
+            raise PipelineError(f"the history's column {name} is null in {nulls:,} of {len(table):,} rows; docs/history.md says what it holds")  # fmt: skip
     return table.select(NEEDED)
 
 

@@ -9,9 +9,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from .compiled import Codes, Flags, Ints, kernel, run
-from .requests import KINDS, MUTATION, NO_KIND, REQUEST, TableSizes
-from .throttle import natural
+from .compiled import Codes, Flags, Ints, kernel, natural, run
+from .frame import KINDS, MUTATION, NO_KIND, REQUEST, TableSizes
 
 UNSENT: Final = 0
 UNSENT_BYTES: Final = 1

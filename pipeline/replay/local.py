@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from ..candidates import Candidate
+from ..table import Progress
 from .closed_loop import replay_closed
 from .compiled import Ints
 from .frame import (
@@ -29,9 +30,6 @@ from .plan import (
     plan_of,
 )
 from .results import RESULTS, results_of
-
-Progress = Callable[[int, int], None]
-"""Called with how much is done, and of how much (0 if that is unknown)."""
 
 
 def replay(

@@ -12,10 +12,9 @@ import numpy as np
 
 from ..candidates import MutationPolicy
 from .compiled import Codes, Flags, Floats, Ints, kernel, run
-from .frame import Frame
+from .frame import MUTATION, Frame
 from .plan import ReplayPlan
-from .requests import MUTATION
-from .throttle import debt_throttle, low_bits, rounded
+from .rate import low_bits, rounded
 
 STRICT = 0
 """The client understands a refusal: checked first, and charged if it is not refused."""
@@ -101,6 +100,12 @@ def take(
     if treatment == PERMISSIVE and left < 0.0:
         return debt_throttle(left, limit), False
     return 0, False
+
+
+@kernel
+def debt_throttle(tokens: float, limit: float) -> int:
+    """Return the ms after which a bucket in debt is back at zero (`metrics.throttle_time`)."""
+    return rounded(-tokens / limit * 1000.0)
 
 
 class Spreads(NamedTuple):

@@ -9,8 +9,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import Codes, Flags, Floats, Ints, kernel, run
-from .frame import Frame, order_of
+from .compiled import Codes, Flags, Floats, Ints, kernel, natural, run
+from .frame import (
+    FETCH,
+    KINDS,
+    MUTATION,
+    NO_KIND,
+    PRODUCE,
+    REQUEST,
+    Frame,
+    RequestColumns,
+    RequestRow,
+    TableSizes,
+    order_of,
+    request_at,
+)
 from .ledger import (
     BURSTING,
     PAIR_FIELDS,
@@ -35,21 +48,10 @@ from .rate import (
     WITHHELD,
     Events,
     Measurements,
+    low_bits,
     observe,
+    rate_throttle,
 )
-from .requests import (
-    FETCH,
-    KINDS,
-    MUTATION,
-    NO_KIND,
-    PRODUCE,
-    REQUEST,
-    RequestColumns,
-    RequestRow,
-    TableSizes,
-    request_at,
-)
-from .throttle import low_bits, natural, rate_throttle
 
 _UNLIMITED = 2.0**63
 

@@ -25,8 +25,17 @@ from quotascope.metrics import (
 
 from ..candidates import Candidate
 from .compiled import Codes, Floats, Ints
-from .frame import Entities, Frame, dense
-from .requests import FETCH, KINDS, MUTATION, PRODUCE, REQUEST, TableSizes
+from .frame import (
+    FETCH,
+    KINDS,
+    MUTATION,
+    PRODUCE,
+    REQUEST,
+    Entities,
+    Frame,
+    TableSizes,
+    dense,
+)
 
 TYPES = {
     PRODUCE: QuotaType.PRODUCE,

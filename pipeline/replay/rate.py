@@ -1,15 +1,22 @@
 """
-The windowed `Rate` of bandwidth and request quotas, many sensors at once (`metrics.rate`, `metrics.sampled`).
+The windowed `Rate` of bandwidth and request quotas, many sensors at once (`metrics.rate`, `metrics.sampled`), and how long it throttles.
 
 A rate does not depend on the limit that it is compared with: it is computed once, whatever the number of candidates.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from .compiled import Codes, Flags, Floats, Ints, kernel, run
-from .throttle import INT_MAX, LONG_MAX, low_bits, rate_throttle
+
+LONG_MAX = 9223372036854775807
+INT_MAX = 2147483647
+_TWO_TO_63 = 9223372036854775808.0
+_HALF = 0.5
+_SIGN = 0x80000000
+_LOW = 0xFFFFFFFF
 
 UNCHECKED = 0
 """Charged and not compared, as the network thread's time."""
@@ -215,3 +222,29 @@ def _each_limit(
             outcome.times[row * count + number] = rate_throttle(
                 measured.rates[number], limits[row], measured.spans[number], most_ms
             )
+
+
+@kernel
+def rate_throttle(rate: float, limit: float, span: int, most_ms: int) -> int:
+    """Return the ms of silence after which a rate is back at its limit, at most `most_ms`; 0 within the limit (`metrics.throttle_time`)."""
+    if rate <= limit:
+        return 0
+    return min(rounded((rate - limit) / limit * span), most_ms)
+
+
+@kernel
+def rounded(x: float) -> int:
+    """Round half up, NaN to 0, saturating at 64 bits (`metrics.numbers.jround`)."""
+    if not abs(x) < _TWO_TO_63:
+        if math.isnan(x):
+            return 0
+        return LONG_MAX if x > 0 else -LONG_MAX - 1
+    below = math.floor(x)
+    # Added, not branched on: half of all numbers round up, and no processor guesses which.
+    return int(below) + int(x - below >= _HALF)
+
+
+@kernel
+def low_bits(n: int) -> int:
+    """Keep the low 32 bits as a signed number (`metrics.numbers.to_i32`)."""
+    return ((n + _SIGN) & _LOW) - _SIGN

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from .compiled import Floats, Ints, run
-from .frame import Column, Frame, array
+from .frame import KINDS, REQUEST, Column, Frame, array
 from .ledger import (
     DELAYED,
     DELAYED_BYTES,
@@ -35,7 +35,6 @@ from .ledger import (
     new_totals,
 )
 from .plan import LEVELS, TYPES, ReplayPlan
-from .requests import KINDS, REQUEST
 
 
 def _column(

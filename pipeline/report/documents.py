@@ -21,7 +21,7 @@ from ..recommend.advice import Advice, Recommendation
 from ..replay.plan import Mode
 from ..replay.results import CLOSED_LOOP_ONLY
 from ..week import HOURS
-from .summary import ReplaySummary
+from .whatif import ReplaySummary
 
 _COLUMNS: Final = ("user", "client_id", "quota_type", "key", "now", "now_state", "limit", "lowest", "broker", "hour_of_week", "requests", "logged_requests", "logged_throttled", "logged_unknown", "demand_held_back")  # fmt: skip
 _HEAD: Final = """\

@@ -12,9 +12,7 @@ from quotascope.pages.words import counted, moment, seconds, shown
 from ..recommend.advice import NOW, RECOMMENDED, Advice, Hit, Recommendation
 from ..recommend.coverage import Logged
 from ..week import HOURS, hour_name
-from .charts import group_section
-from .summary import GroupSummary, LimitGroup
-from .usage import GroupUsage
+from .usage import GroupSummary, GroupUsage, LimitGroup, group_section
 from .words import percent, rate, spaced, who
 
 CHARTS: Final = 12

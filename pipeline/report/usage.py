@@ -1,11 +1,13 @@
-"""What a history shows in a report: its period, and what groups of clients used in it, second by second."""
+"""What a history shows in a report: its period, and what groups of clients used in it second by second, drawn beside their limits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
+from functools import partial
 from typing import Any, Final
+from xml.etree.ElementTree import Element
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +15,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType
-from quotascope.pages.charts import Curve
+from quotascope.pages.charts import Curve, Format, LimitLine, heat_map, key, line_chart
+from quotascope.pages.markup import Child, element
+from quotascope.pages.words import shown
 
 from ..errors import PipelineError
 from ..history import History, rollup
 from ..history.charges import SECOND_MS as _SECOND
 from ..table import File, Table
 from ..week import HOURS, QUARTER_MS, hours_of_week, seen_hours
-from .summary import LimitGroup
+from .words import rate, who
 
 PIECES: Final = 360
 _COLUMNS: Final = ("user", "client_id", "broker", "quota_type", "start", "amount")
@@ -29,12 +33,40 @@ _WINDOWS: Final = 11
 _SCALES: Final = {QuotaType.REQUEST: 1e-4}
 """From the unit of a roll-up to that of a limit: us of thread time a second are that many percent of a thread."""
 
+_WEEK = "The highest peak in each hour of the week; gray hours are not in the history"
+
 _Ints = NDArray[np.int64]
 _Floats = NDArray[np.float64]
 
 
 class EmptyHistory(PipelineError):
     """A history without a single request."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitGroup:
+    """Clients that share a limit of one quota type; None is a dimension that plays no part."""
+
+    kind: QuotaType
+    user: str | None
+    client_id: str | None
+
+
+@dataclass(slots=True, kw_only=True)
+class GroupSummary:
+    """The limits that candidates set for a group, and what they would do to it."""
+
+    group: LimitGroup
+    muted_ms: int = 0
+    """Of all candidates and clients together."""
+    amount: float = 0.0
+    limits: dict[str, float] = field(default_factory=dict)
+    """By candidate."""
+
+    def weight(self) -> tuple[int, float]:
+        """Throttled time, and usage as a part of the lowest limit: which groups are shown first."""
+        lowest = min(self.limits.values(), default=0.0)
+        return self.muted_ms, self.amount / lowest if lowest > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,3 +256,49 @@ def peaks(kind: QuotaType, starts_ms: _Ints, amounts: _Ints) -> _Floats:
 
 def _rates(kind: QuotaType, amounts: _Ints) -> _Floats:
     return (amounts * _SCALES.get(kind, 1.0)).astype(np.float64)
+
+
+def group_section(
+    summary: GroupSummary, drawn: GroupUsage, colors: Mapping[str, int], zone: tzinfo
+) -> Iterator[Element]:
+    """
+    A heading, a line chart with its legend, and a heat map.
+
+    Args:
+        summary: the group and its limits by candidate.
+        drawn: its usage.
+        colors: number of the color of each candidate.
+        zone: time zone of the labels below the time axis.
+
+    """
+    group = summary.group
+    unit = partial(rate, group.kind)
+    limits = [
+        LimitLine(name=name, value=value, color=colors[name])
+        for name, value in summary.limits.items()
+    ]
+    chart, left_out = line_chart(drawn.usage, limits, unit, zone)
+    yield element("h3", f"{who(group.user, group.client_id)}: {group.kind.label}")
+    yield element("p", f"on broker {shown(drawn.broker)}", class_="where")
+    yield element("p", *_legend(drawn, limits, unit), class_="legend")
+    yield chart
+    for limit in left_out:
+        text = f"Far above: {shown(limit.name)}, {unit(limit.value)}"
+        yield element("p", text, class_="where")
+    yield element("p", _WEEK, class_="where above")
+    yield heat_map(drawn.by_hour, unit, _WEEK)
+
+
+def _legend(
+    drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format
+) -> Iterator[Child]:
+    if drawn.usage.mean:
+        yield key("used, mean", element("path", class_="mean", d="M0 5H22"))
+    yield key("peak", element("rect", class_="peak", width=22, height=10))
+    by_value: dict[float, list[LimitLine]] = {}
+    for limit in limits:
+        by_value.setdefault(limit.value, []).append(limit)
+    for value, alike in by_value.items():
+        names = ", ".join(shown(limit.name, 60) for limit in alike)
+        mark = alike[-1].mark(d="M0 5H22")  # the last is drawn above the others
+        yield key(f"{unit(value)}: {names}", mark)

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from quotascope.metrics.protocol import ApiKey, ErrorCode
 
 from ..errors import PipelineError, UnknownVersion
+from ..releases import layout_of
 from .messages import (
     TOPICS_OF,
     AnyResponse,
@@ -27,7 +28,6 @@ from .messages import (
     TopicsLine,
     decoded,
 )
-from .releases import layout_of
 from .schema import Reason, Unreadable
 from .sizes import fetch_bytes, produce_bytes, share_fetch_bytes
 

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from quotascope.metrics.protocol import ApiKey
 
+from ..releases import level_of
 from .line import FIELDS, LineReader, Row
-from .releases import level_of
 from .schema import QUARANTINE, REQUESTS, Reason, Unreadable
 
 LONGEST: Final = 16 << 20

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from importlib.util import find_spec
-from typing import Final, TypeVar
+from typing import Final
 
 from ..errors import PipelineError
-from ..replay import Progress
 from ..table import File, Table
 from ..table.table import Run, run_here
 
@@ -19,8 +18,6 @@ MOST_LOCAL_BYTES: Final = 50_000_000_000
 """The same in bytes of request logs."""
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit."""
-
-PartResult = TypeVar("PartResult")
 
 
 class Engine(Enum):
@@ -46,9 +43,13 @@ class NoSpark(PipelineError):
     """Spark was requested and is not installed."""
 
 
-def run_of(engine: Engine) -> Run:
+def run_of(engine: Engine, doing: str = "parts of tables") -> Run:
     """
     What gives work to this process, or to the workers of the Spark session, which is begun if need be.
+
+    Args:
+        engine: LOCAL or SPARK.
+        doing: what Spark's UI calls the parts of the work.
 
     Raises:
         NoSpark: it is not installed.
@@ -61,13 +62,13 @@ def run_of(engine: Engine) -> Run:
     from ..spark.run import SparkRun  # noqa: PLC0415 - brings Spark in
     from ..spark.session import session  # noqa: PLC0415 - as above
 
-    return SparkRun(session())
+    return SparkRun(session(), doing)
 
 
-def run_for(engine: Engine, history: Table) -> Run:
+def run_for(engine: Engine, history: Table, doing: str) -> Run:
     """As `run_of`, by the size of a history."""
     rows = sum(file.rows for file in history.files())
-    return run_of(chosen(engine, rows, MOST_LOCAL_ROWS))
+    return run_of(chosen(engine, rows, MOST_LOCAL_ROWS), doing)
 
 
 def parts_of(history: Table, *, across_users: bool) -> Sequence[Sequence[File]]:
@@ -76,13 +77,3 @@ def parts_of(history: Table, *, across_users: bool) -> Sequence[Sequence[File]]:
     if across_users and buckets:
         return [[file for bucket in buckets for file in bucket]]
     return buckets
-
-
-def counted(
-    results: Iterable[PartResult], count: int, progress: Progress | None
-) -> Iterator[PartResult]:
-    """Pass results on, and report their number."""
-    for done, result in enumerate(results, start=1):
-        yield result
-        if progress is not None:
-            progress(done, count)

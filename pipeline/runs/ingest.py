@@ -10,7 +10,7 @@ from ..history.store import BUCKETS, History
 from ..ingest import IngestOptions, IngestReport, IngestTables, ingest
 from ..ingest.committing import Batch, Ingest
 from ..ingest.files import as_private_as, log_files, path_here, size_of
-from ..replay import Progress
+from ..table import Progress
 from ..table.table import run_here
 from .engine import MOST_LOCAL_BYTES, Engine, chosen, run_of
 
@@ -35,7 +35,7 @@ def ingest_logs(
         options: how logs are read.
         buckets: into how many parts users are spread, if the history is new.
         engine: what does the work.
-        progress: called with how much is done, and of how much.
+        progress: called with how much is done, and of how much: bytes of the logs, and tasks on Spark.
 
     Raises:
         PipelineError: something cannot be read or written; what was committed before stays, and another run continues from there.
@@ -55,9 +55,11 @@ def ingest_logs(
             report = ingest(here, into, options, progress)
         else:
             from ..spark.ingest import ingest as ingest_by_spark  # noqa: PLC0415 - brings Spark in
+            from ..spark.run import shown  # noqa: PLC0415 - as above
             from ..spark.session import session  # noqa: PLC0415 - as above
 
-            report = ingest_by_spark(session(), paths, into, options)
+            with shown(session(), "reading of request logs", progress):
+                report = ingest_by_spark(session(), paths, into, options)
         History.create(into, buckets).update(IngestTables.create(into).requests, run)
     return report
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from quotascope.quotas import QuotaSet
 
 from ..candidates import Candidate
-from ..followed import followed_by
 from ..history import History
 from ..recommend.advice import (
     NOW,
@@ -24,14 +23,18 @@ from ..recommend.advice import (
 from ..recommend.coverage import COLUMNS, RequestTally, coverage_of, tally
 from ..recommend.need import Need, needs
 from ..recommend.policy import ClusterWindows, Policy, RuleShape
-from ..replay import Mode, Progress, ReplaySettings
+from ..releases import followed_by
+from ..replay import Mode, ReplaySettings
 from ..replay.frame import NEEDED
 from ..report.recommend_page import charted, recommend_page
 from ..report.usage import span_ms, usages
-from ..table import File, Table
+from ..table import File, Progress, Table
 from ..table.table import Run, run_here
-from .engine import Engine, counted, parts_of, run_for
+from .engine import Engine, parts_of, run_for
 from .whatif import replayed
+
+if TYPE_CHECKING:
+    from ..spark.run import SparkRun
 
 
 def advise(
@@ -61,7 +64,7 @@ def advise(
     """
     opened = History.open(folder)
     history, span = opened.detail, span_ms(opened)
-    run = run_for(engine, history)
+    run = run_for(engine, history, "search in buckets")
     coverage = coverage_of(_tallied(history, policy, run), span, policy.zone)
     if not policy.short_log:
         coverage.check(folder)
@@ -117,16 +120,13 @@ def _needs(
     across_users = policy.shape is RuleShape.CLIENT
     if across_users and run is not run_here:
         from ..spark.recommend import needs_of_clients  # noqa: PLC0415 - brings Spark in
-        from ..spark.session import session  # noqa: PLC0415 - as above
 
-        # what Spark's workers import is imported absolutely: to mypy its classes are others
-        given: tuple[Any, Any, Any] = (history, policy, windows)
-        found: Any = needs_of_clients(*given, session())
-        yield from found
+        on_spark = cast("SparkRun", run)
+        yield from needs_of_clients(on_spark, history, policy, windows, progress)
         return
     parts = parts_of(history, across_users=across_users)
     work = partial(_needs_part, history, policy, windows)
-    for part in counted(run(work, parts), len(parts), progress):
+    for part in run(work, parts, progress):
         yield from part
 
 

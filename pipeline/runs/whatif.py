@@ -6,22 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
 from ..candidates import Candidate
-from ..followed import Followed, followed_by
 from ..history import History
-from ..replay import RESULTS, Mode, Progress, ReplaySettings, replay
+from ..releases import Followed, followed_by
+from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
-from ..report.summary import LimitGroup, ReplaySummary, summary_of
-from ..report.usage import GroupUsage, span_ms, usages
-from ..report.whatif_page import CHARTS
-from ..table import File, Table
+from ..report.usage import GroupUsage, LimitGroup, span_ms, usages
+from ..report.whatif import CHARTS, ReplaySummary, summary_of
+from ..table import File, Progress, Table
 from ..table.table import Run, run_here
-from .engine import Engine, counted, parts_of, run_for
+from .engine import Engine, parts_of, run_for
+
+if TYPE_CHECKING:
+    from ..spark.run import SparkRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ def what_if(  # noqa: PLR0913 - most by name
     """
     history = History.open(folder)
     span = span_ms(history)
-    run = run_for(engine, history.detail)
+    run = run_for(engine, history.detail, "replay of buckets")
     kafka = followed_by(folder, history.detail, kafka or Followed())
     settings = ReplaySettings(release=kafka.release)
     results = replayed(history.detail, candidates, mode, run, progress, settings)
@@ -87,16 +89,15 @@ def replayed(
 
     Users of different buckets share nothing, and are replayed apart, unless some candidate has rules for client-ids alone.
     """
-    if run is not run_here:
-        from ..spark.whatif import replay_table  # noqa: PLC0415 - brings Spark in
-
-        # what can be a program of its own imports absolutely: to mypy its classes are others
-        given: tuple[Any, Any, Any, Any] = (history, candidates, mode, settings)
-        return replay_table(*given)
     across_users = CandidateRules(candidates).across_users
+    if across_users and run is not run_here:
+        from ..spark.whatif import replay_shared  # noqa: PLC0415 - brings Spark in
+
+        on_spark = cast("SparkRun", run)
+        return replay_shared(on_spark, history, candidates, mode, settings, progress)
     parts = parts_of(history, across_users=across_users)
     work = partial(_replay_part, history, tuple(candidates), mode, settings)
-    results = list(counted(run_here(work, parts), len(parts), progress))
+    results = run(work, parts, progress)
     return pa.concat_tables([RESULTS.empty_table(), *results])
 
 

@@ -1,1 +1,9 @@
-"""The pipeline on Spark: the same code as on one machine, run by Spark's workers. Needs pyspark, which nothing else of the pipeline does."""
+"""
+The pipeline on Spark: the same code as on one machine, run by Spark's workers. Needs pyspark, which nothing else of the pipeline does.
+
+`replay_frame` replays the requests of any DataFrame.
+"""
+
+from .whatif import replay_frame
+
+__all__ = ["replay_frame"]

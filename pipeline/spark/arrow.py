@@ -1,15 +1,15 @@
 """
-`DataFrame.mapInArrow` without pandas, and with errors that arrive in the driver as they were raised.
+`DataFrame.mapInArrow` and `GroupedData.applyInArrow` without pandas, and with errors that arrive in the driver as they were raised.
 
 PySpark asks for pandas before it makes such a plan, and then has no use for it: what goes to the workers and comes back is Arrow. Where
-pandas is not installed the same plan is made here, by the calls that PySpark's own method makes (`PandasMapOpsMixin`); its names changed
-between 3.5 and 4.0. Spark Connect needs pandas for everything, so that its frames always have it.
+pandas is not installed the same plans are made here, by the calls that PySpark's own methods make (`PandasMapOpsMixin`,
+`PandasGroupedOpsMixin`); a name changed between 3.5 and 4.0. Spark Connect needs pandas for everything, so that its frames always have it.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from ..errors import PipelineError, SparkFailed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -55,10 +55,47 @@ def _kind(kind: pa.DataType) -> str:
 
 def map_in_arrow(frame: "DataFrame", work: Work, schema: str) -> "DataFrame":
     """What the work makes of each partition's batches; `schema` is DDL. `collected` raises again what the work raises."""
-    marked = partial(_marked, work)
+
+    def marked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with _errors_marked():
+            yield from work(batches)
+
     if find_spec("pandas"):
         return frame.mapInArrow(marked, schema)
-    return _without_pandas(frame, marked, schema)
+    column = _applied(marked, frame, schema, "SQL_MAP_ARROW_ITER_UDF")
+    plan: Any = frame._jdf  # noqa: SLF001 - as PySpark's own method does
+    if _is_spark_3(frame):
+        mapped = plan.pythonMapInArrow(column.expr(), False)  # noqa: FBT003 - the JVM's
+    else:
+        mapped = plan.mapInArrow(column, False, None)  # noqa: FBT003 - as above
+    return _frame_of(mapped, frame.sparkSession)
+
+
+def apply_in_arrow(
+    frame: "DataFrame", key: str, work: Callable[[pa.Table], pa.Table], schema: str
+) -> "DataFrame":
+    """
+    What the work makes of all rows that have a value of one column; they are shuffled, and come in any order.
+
+    A worker holds the rows of one value in memory. `schema` is DDL; `collected` raises again what the work raises.
+
+    Raises:
+        SparkFailed: Spark is older than 4.0, which has no `applyInArrow`.
+
+    """
+    if _is_spark_3(frame):
+        raise SparkFailed(f"limits that users share are replayed with Spark 4.0 or newer, and this is {frame.sparkSession.version}")  # fmt: skip
+
+    def marked(table):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202 - from annotations PySpark would guess what it is
+        with _errors_marked():
+            return work(table)
+
+    grouped = frame.groupBy(key)
+    if find_spec("pandas"):
+        return grouped.applyInArrow(marked, schema)
+    column = _applied(marked, frame, schema, "SQL_GROUPED_MAP_ARROW_UDF")
+    made = grouped._jgd.flatMapGroupsInArrow(column)  # noqa: SLF001 - as above
+    return _frame_of(made, frame.sparkSession)
 
 
 def collected(frame: "DataFrame") -> "list[Row]":
@@ -94,9 +131,10 @@ def error_of(text: str) -> PipelineError:
     )
 
 
-def _marked(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+@contextmanager
+def _errors_marked() -> Iterator[None]:
     try:
-        yield from work(batches)
+        yield
     except PipelineError as error:
         state = {key: each for key, each in vars(error).items() if isinstance(each, str)}  # fmt: skip
         text = json.dumps([type(error).__name__, str(error), state])
@@ -119,17 +157,27 @@ def _reason(text: str) -> str:
     return _SECRET.sub(r"\1[hidden]", found)[:_MOST]
 
 
-def _without_pandas(frame: Any, work: Work, schema: str) -> "DataFrame":  # noqa: ANN401 - parts of it are PySpark's own
-    import pyspark  # noqa: PLC0415 - as late as can be
-    from pyspark.sql.udf import UserDefinedFunction  # noqa: PLC0415
-    from pyspark.util import PythonEvalType  # noqa: PLC0415
+def _applied(
+    work: Callable[..., object],
+    frame: Any,  # noqa: ANN401 - parts of it are PySpark's own
+    schema: str,
+    kind: str,
+) -> Any:  # noqa: ANN401 - the JVM's
+    """The column that a function of PySpark makes of all columns of a frame."""
+    from pyspark.sql.udf import UserDefinedFunction  # noqa: PLC0415 - as late as can be
+    from pyspark.util import PythonEvalType  # noqa: PLC0415 - as above
 
-    kind = PythonEvalType.SQL_MAP_ARROW_ITER_UDF
-    function = UserDefinedFunction(work, returnType=schema, evalType=kind)
+    number = getattr(PythonEvalType, kind)
+    function = UserDefinedFunction(work, returnType=schema, evalType=number)
     column: Any = function(*[frame[name] for name in frame.columns])
-    plan, expression = frame._jdf, column._jc  # noqa: SLF001 - as PySpark's own method does
-    if pyspark.__version__.startswith("3."):
-        mapped = plan.pythonMapInArrow(expression.expr(), False)  # noqa: FBT003
-    else:
-        mapped = plan.mapInArrow(expression, False, None)  # noqa: FBT003
-    return pyspark.sql.DataFrame(mapped, frame.sparkSession)
+    return column._jc  # noqa: SLF001 - as PySpark's own methods do
+
+
+def _frame_of(plan: Any, spark: "SparkSession") -> "DataFrame":  # noqa: ANN401 - the JVM's
+    from pyspark.sql import DataFrame  # noqa: PLC0415 - as late as can be
+
+    return DataFrame(plan, spark)
+
+
+def _is_spark_3(frame: "DataFrame") -> bool:
+    return frame.sparkSession.version.startswith("3.")

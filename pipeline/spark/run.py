@@ -1,5 +1,5 @@
 """
-Work done by Spark's Python workers.
+Work done by Spark's Python workers, and its name and progress in Spark.
 
 What is sent are functions of this package, paths, and the names of files; rows go straight between the workers and the tables' files,
 without the JVM. Every worker needs this package with its extra `pipeline`, and must reach the tables' paths.
@@ -7,20 +7,27 @@ without the JVM. Every worker needs this package with its extra `pipeline`, and 
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 import pyarrow as pa
 
 from ..errors import PipelineError
-from ..table.table import Answer, Item
+from ..table.table import Answer, Item, Progress
 from .arrow import collected, map_in_arrow
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _ANSWER: Final = "answer binary"
+_DESCRIPTION: Final = "spark.job.description"
+_LOOK_S: Final = 0.25
+"""Between two looks at the tasks; Spark itself updates its figures ten times a second."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +35,14 @@ class SparkRun:
     """Gives each item to a task of its own (`quotascope.pipeline.table.Run`)."""
 
     spark: "SparkSession"
+    doing: str = "parts of tables"
+    """What Spark's UI calls the items: `quotascope: replay of buckets 1 to 16`, of which task 0 does the first."""
 
     def __call__(
-        self, work: Callable[[Item], Answer], items: Sequence[Item]
+        self,
+        work: Callable[[Item], Answer],
+        items: Sequence[Item],
+        progress: Progress | None = None,
     ) -> Iterable[Answer]:
         """
         Return the answers in the order of the items.
@@ -46,8 +58,90 @@ class SparkRun:
         tasks = self.spark.range(0, count, 1, count)
         worked = partial(_worked, work, items)
         rows = map_in_arrow(tasks, worked, f"number long, {_ANSWER}")
-        numbered = {row.number: pickle.loads(row.answer) for row in collected(rows)}  # noqa: S301 - of our own workers
+        with shown(self.spark, f"{self.doing} 1 to {count}", progress):
+            answers = collected(rows)
+        numbered = {row.number: pickle.loads(row.answer) for row in answers}  # noqa: S301 - of our own workers
         return [raised(numbered[number]) for number in range(count)]
+
+
+@contextmanager
+def shown(
+    spark: "SparkSession", doing: str, progress: Progress | None = None
+) -> Iterator[None]:
+    """
+    Give the jobs and stages of a block a name in Spark's UI, and report their tasks.
+
+    Spark has no names for tasks. With Spark Connect there are only tags of operations, and no progress: the client does not know the tasks.
+    Spark 3 reports none either.
+
+    Args:
+        spark: the session; what the program has set for its own jobs is set again afterwards.
+        doing: what the UI shows after `quotascope: `.
+        progress: called with the tasks that are done, of those that Spark has planned by now; from another thread.
+
+    """
+    name, tag = f"quotascope: {doing}", f"quotascope-{uuid4().hex}"
+    if not hasattr(spark, "_jsparkSession"):
+        tag = name.replace(",", "")
+        spark.addTag(tag)
+        try:
+            yield
+        finally:
+            spark.removeTag(tag)
+        return
+    context = spark.sparkContext
+    before: Any = context.getLocalProperty(_DESCRIPTION)
+    context.setJobDescription(name)
+    context.addJobTag(tag)
+    try:
+        with _reported(context, tag, progress):
+            yield
+    finally:
+        with suppress(Exception):  # of a JVM that is gone
+            context.removeJobTag(tag)
+            context.setJobDescription(before)
+
+
+@contextmanager
+def _reported(
+    context: "SparkContext", tag: str, progress: Progress | None
+) -> Iterator[None]:
+    """Report the tasks of the jobs with a tag while the block runs, and that all are done where it raises nothing."""
+    if progress is None:
+        yield
+        return
+    report, over = progress, Event()
+
+    def look() -> None:
+        before = 0, 0
+        while not over.wait(_LOOK_S):
+            with suppress(Exception):  # of a JVM that is going
+                now = tasks_of(context, tag)
+                if now != before:
+                    report(*now)
+                before = now
+
+    thread = Thread(target=look, name="quotascope progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    with suppress(Exception):  # of Spark 3, which finds no jobs by tags
+        _, count = tasks_of(context, tag)
+        report(count, count)
+
+
+def tasks_of(context: "SparkContext", tag: str) -> tuple[int, int]:
+    """How many tasks of the jobs with a tag are done, and of how many that Spark has planned by now and not skipped."""
+    jvm: Any = context._jsc.sc()  # noqa: SLF001 - PySpark's own tracker knows no tags
+    store, done, count = jvm.statusStore(), 0, 0
+    for number in jvm.statusTracker().getJobIdsForTag(tag):
+        job = store.job(number)
+        done += job.numCompletedTasks()
+        count += job.numTasks() - job.numSkippedTasks()
+    return done, count
 
 
 def _worked(

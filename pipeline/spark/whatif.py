@@ -1,68 +1,73 @@
 """
-What-if on Spark: the same replay, group by group in Spark's Python workers.
+What-if on Spark where rows have to be shuffled: those of any frame, and those of a history in which users share limits.
 
-Where limits are shared within users only, each worker reads the files of its buckets, and no row passes through the JVM. Where some
-candidate has rules for client ids alone, users may share a limit, and rows are shuffled into groups first.
+Else `runs.whatif` replays a history bucket by bucket: each worker reads the files of its bucket, and no row passes through the JVM, at a third of
+the CPU time.
 """
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from quotascope.pipeline.candidates import Candidate
-from quotascope.pipeline.history import HISTORY
-from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
-from quotascope.pipeline.replay.frame import NEEDED, Entities, whole_groups
-from quotascope.pipeline.replay.plan import CandidateRules, groups_of
-from quotascope.pipeline.spark.arrow import collected, ddl, map_in_arrow
-from quotascope.pipeline.spark.run import SparkRun
-from quotascope.pipeline.table import File, Table
+from ..candidates import Candidate
+from ..errors import PipelineError
+from ..history import HISTORY
+from ..history.schema import PLACE, Column
+from ..replay import RESULTS, Mode, ReplaySettings, replay
+from ..replay.frame import NEEDED, Entities
+from ..replay.plan import CandidateRules, groups_of
+from ..table import File, Progress, Table
+from .arrow import apply_in_arrow, collected, ddl, map_in_arrow
+from .run import SparkRun, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 GROUP: Final = "quotascope_group"
-"""The column by which rows are shuffled: no group has two values of it."""
-PLACE: Final = "quotascope_place"
-"""The column with the place of a row in its bucket, where it is known: requests of the same millisecond stay in their order."""
-_PLACE: Final = pa.field(PLACE, pa.int64(), nullable=False)
+"""The column by which rows are shuffled: those that may meet in a limit have one value of it."""
+_GROUPS: Final = 200
+"""Where `spark.sql.shuffle.partitions` is no number; Spark's default."""
+_INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
+_TAKEN: Final = {
+    "smallint": _INTEGERS,
+    "int": _INTEGERS,
+    "bigint": _INTEGERS,
+    "double": (*_INTEGERS, "float", "double"),
+}
+"""The types of a frame's columns that are taken for one of a history; of others the same only."""
 
 
-def replay_table(
+def replay_shared(
+    run: SparkRun,
     history: Table,
     candidates: Sequence[Candidate],
-    mode: Mode = Mode.OPEN_LOOP,
+    mode: Mode,
     settings: ReplaySettings | None = None,
-    spark: "SparkSession | None" = None,
+    progress: Progress | None = None,
 ) -> pa.Table:
     """
-    Replay a committed history.
+    Replay a committed history in which users share limits: rows of any two buckets may meet.
 
     Args:
+        run: of the session.
         history: `History.detail`; workers must reach its path.
         candidates: as in `replay`.
         mode: as there.
         settings: as there.
-        spark: the session; begun if need be.
+        progress: called with the tasks that are done, and of how many.
 
     Raises:
         PipelineError: as `replay` does, and what keeps a worker from reading the table.
 
     """
-    from quotascope.pipeline.spark.session import session  # noqa: PLC0415 - brings Spark in
-
-    used = spark or session()
-    if CandidateRules(candidates).across_users:
-        frame = replay_frame(rows_of(history, used), candidates, mode, settings)
+    with shown(run.spark, "replay of users that share limits", progress):
+        frame = replay_frame(rows_of(history, run.spark), candidates, mode, settings)
         rows = [row.asDict() for row in collected(frame)]
-        return pa.Table.from_pylist(rows, RESULTS)
-    work = partial(_replay_bucket, history, tuple(candidates), mode, settings)
-    buckets = list(history.buckets().values())
-    parts = list(SparkRun(used)(work, buckets))
-    return pa.concat_tables([RESULTS.empty_table(), *parts])
+    return pa.Table.from_pylist(rows, RESULTS)
 
 
 def replay_frame(
@@ -72,67 +77,103 @@ def replay_frame(
     settings: ReplaySettings | None = None,
 ) -> "DataFrame":
     """
-    Replay any frame with the columns of a history, such as one read from another store; the result has the columns of `RESULTS`.
+    What candidates would have done to the requests of a frame, such as `spark.read.format("delta").load("usage/history")`.
 
-    Rows are shuffled and sorted by group and time; a worker holds the rows of one group in memory, or of `ReplaySettings.rows_at_once` requests.
+    Rows are shuffled into `spark.sql.shuffle.partitions` groups of users, or of entities that may share a limit, and each group is replayed
+    by `applyInArrow`. A Python worker holds a group in memory, which is at least the largest user. With rules for client ids alone the
+    entities are collected first, which is a job of its own; else nothing runs before an action on the result.
+
+    Args:
+        frame: of Spark 4.0 or newer, also of Spark Connect, with these columns (`pipeline.history.HISTORY`), in any order:
+
+            - `user`, `client_id`: string, as Kafka knows them; `ANONYMOUS` without authentication, empty without client id
+            - `broker`: string, the node that decided; each measures its clients on its own
+            - `timestamp`, `completed`: ms since 1970, UTC, of the decision and of the sent response
+            - `connection`: integer, the same for the requests of a connection
+            - `api_key`, `api_version`: Kafka's numbers
+            - `produce_bytes`, `fetch_bytes`: bytes that the request's quota charges; null for other requests
+            - `thread_time_ms`, `network_time_ms`: ms of a handler's and a network thread; null when exempt
+            - `mutations`, `mutations_charged`: partitions that were asked for, and charged; null for other requests
+            - `mutation_timestamp`: ms since 1970, UTC, when the controller charged them; null without
+            - `refused`: boolean, whether the answer has THROTTLING_QUOTA_EXCEEDED (89)
+            - `throttle_ms`: ms, the response's throttle time; -1 when unknown
+            - `file`, `position`, which may be missing: string and integer, a request's place in the logs, which orders requests of one
+              millisecond; else that order is Spark's, and a strict mutation quota may refuse another one of them
+        candidates: quotas to try, each under another name (`pipeline.candidates.read_candidates`).
+        mode: whether throttled clients send later.
+        settings: `ReplaySettings()` unless given.
+
+    Returns:
+        One row for each candidate, entity and quota type, with the columns of `pipeline.replay.RESULTS`.
+
+    Raises:
+        PipelineError: the frame lacks a column, or has one of another type.
+        SparkFailed: Spark is older than 4.0.
+
     """
     chosen = tuple(candidates)
-    places = [PLACE] if PLACE in frame.columns else []
-    grouped = _grouped(frame.select(*NEEDED, *places), CandidateRules(chosen))
-    order = (GROUP, "timestamp", "user", *places)
-    ordered = grouped.repartition(GROUP).sortWithinPartitions(*order)
-    work = partial(_replay_groups, chosen, mode, settings)
-    return map_in_arrow(ordered, work, ddl(RESULTS))
+    grouped = _grouped(_requests(frame), CandidateRules(chosen))
+    work = partial(_replay_group, chosen, mode, settings)
+    return apply_in_arrow(grouped, GROUP, work, ddl(RESULTS))
 
 
-def _replay_bucket(
-    history: Table,
-    candidates: Sequence[Candidate],
-    mode: Mode,
-    settings: ReplaySettings | None,
-    files: Sequence[File],
-) -> pa.Table:
-    users = history.whole_users(files, NEEDED)
-    return pa.concat_tables([replay(rows, candidates, mode, settings) for rows in users])  # fmt: skip
-
-
-def _replay_groups(
-    candidates: Sequence[Candidate],
-    mode: Mode,
-    settings: ReplaySettings | None,
-    batches: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    tables = (pa.Table.from_batches([batch]) for batch in batches)
-    rows = (settings or ReplaySettings()).rows_at_once
-    for table in whole_groups(tables, rows, GROUP):
-        yield from replay(table, candidates, mode, settings).to_batches()
+def _requests(frame: "DataFrame") -> "DataFrame":
+    """The columns that a replay reads, of the types of a history: Spark would cast its own `timestamp` to seconds."""
+    kinds = dict(frame.dtypes)
+    missing = [name for name in NEEDED if name not in (*kinds, *PLACE)]
+    if missing:
+        raise PipelineError(f"the frame lacks the columns {', '.join(missing)}; docs/history.md says what a history holds")  # fmt: skip
+    given = [name for name in NEEDED if name in kinds]
+    for name in given:
+        wanted = ddl(pa.schema([HISTORY.field(name)])).split()[1]
+        if kinds[name] not in _TAKEN.get(wanted, (wanted,)):
+            raise PipelineError(f"the frame's column {name} is {kinds[name]}, not {wanted}; docs/history.md says what it holds")  # fmt: skip
+    return frame.select(*given)
 
 
 def _grouped(frame: "DataFrame", rules: CandidateRules) -> "DataFrame":
+    if not rules.across_users:
+        return grouped_by(frame, "user")
     from pyspark.sql import functions as sql  # noqa: PLC0415 - workers do without
 
-    if not rules.across_users:
-        return frame.withColumn(GROUP, sql.xxhash64("user"))
     names = ["user", "client_id"]
-    found = collected(frame.select(*names).distinct())
+    found = collected(frame.select(*names).distinct().dropna())
     entities = Entities(
         users=pa.array([row.user for row in found], pa.string()),
         client_ids=pa.array([row.client_id for row in found], pa.string()),
     )
     groups = groups_of(rules.resolve(entities), len(found)).tolist()
-    rows = [
-        (row.user, row.client_id, group)
-        for row, group in zip(found, groups, strict=True)
-    ]
-    schema = f"user string, client_id string, {GROUP} bigint"
+    rows = [(*row, group) for row, group in zip(found, groups, strict=True)]
+    schema = "user string, client_id string, together bigint"
     members = frame.sparkSession.createDataFrame(rows, schema)
-    return frame.join(sql.broadcast(members), names)
+    known = frame.join(
+        sql.broadcast(members), names, "left"
+    )  # a null is an error of the replay
+    return grouped_by(known, "together").drop("together")
+
+
+def grouped_by(frame: "DataFrame", column: str) -> "DataFrame":
+    """The rows with `GROUP`, as many as a shuffle has partitions: each is a call, and small ones are replayed at a hundredth of the pace."""
+    from pyspark.sql import functions as sql  # noqa: PLC0415 - workers do without
+
+    partitions = frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or ""
+    count = int(partitions) if partitions.isdigit() else _GROUPS
+    return frame.withColumn(GROUP, sql.pmod(sql.xxhash64(column), sql.lit(count)))
+
+
+def _replay_group(
+    candidates: Sequence[Candidate],
+    mode: Mode,
+    settings: ReplaySettings | None,
+    rows: pa.Table,
+) -> pa.Table:
+    return replay(rows, candidates, mode, settings)
 
 
 def rows_of(history: Table, spark: "SparkSession") -> "DataFrame":
     """The columns of a history that a replay looks at, as a frame; each worker reads the files of a bucket."""
     buckets = list(history.buckets().values())
-    needed = pa.schema([*(HISTORY.field(name) for name in NEEDED), _PLACE])
+    needed = pa.schema([HISTORY.field(name) for name in NEEDED])
     tasks = spark.range(0, len(buckets), 1, max(1, len(buckets)))
     return map_in_arrow(tasks, partial(_read, history, buckets), ddl(needed))
 
@@ -143,13 +184,22 @@ def _read(
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        for number in batch.column("id").to_numpy():
-            yield from _placed(history.batches(buckets[int(number)], NEEDED))
+        for bucket in batch.column("id").to_numpy().tolist():
+            place = 0
+            for rows in history.batches(buckets[bucket], NEEDED):
+                yield _placed(rows, place)
+                place += rows.num_rows
 
 
-def _placed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    place = 0
-    for batch in batches:
-        places = np.arange(place, place + batch.num_rows)
-        yield batch.append_column(_PLACE, pa.array(places))
-        place += batch.num_rows
+def _placed(rows: pa.RecordBatch, first: int) -> pa.RecordBatch:
+    """Rows of an earlier release with a place, before all others: by user, as one process replays those of a millisecond."""
+    unknown: Column = pc.is_null(rows.column("position"))
+    if not unknown.true_count:
+        return rows
+    joined: Any = pc.binary_join_element_wise
+    users = joined("\0", rows.column("user"), "")
+    files = pc.if_else(unknown, users, rows.column("file"))
+    numbers = pa.array(np.arange(first, first + rows.num_rows))
+    positions = pc.if_else(unknown, numbers, rows.column("position"))
+    placed = rows.set_column(rows.schema.names.index("file"), "file", files)
+    return placed.set_column(rows.schema.names.index("position"), "position", positions)

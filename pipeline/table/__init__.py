@@ -6,13 +6,14 @@ Committed tables: directories of Parquet files of which a reader sees only what 
 
 from .following import Follower, Make
 from .layout import File, TableLayout
-from .table import NO_NOTES, Run, Table, Turn, retried, run_here
+from .table import NO_NOTES, Progress, Run, Table, Turn, retried, run_here
 
 __all__ = [
     "NO_NOTES",
     "File",
     "Follower",
     "Make",
+    "Progress",
     "Run",
     "Table",
     "TableLayout",

@@ -21,11 +21,10 @@ from quotascope.metrics import (
 )
 from quotascope.metrics.kafka_release import METADATA_LEVELS
 from quotascope.metrics.protocol import ApiKey, ErrorCode
+from quotascope.pipeline import releases as layouts
 from quotascope.pipeline.history.charges import EXEMPT_APIS, EXEMPT_ON_CONTROLLERS
 from quotascope.pipeline.replay import frame
-from quotascope.pipeline.replay import requests as kernel_requests
 from quotascope.pipeline.request_log import messages
-from quotascope.pipeline.request_log import releases as layouts
 
 NEWEST = RELEASES[-1]
 releases = pytest.mark.parametrize("release", RELEASES, ids=str)
@@ -196,6 +195,6 @@ def test_levels_of_the_metadata_version(release: KafkaRelease) -> None:
 
 def test_kinds_of_the_kernels() -> None:
     """The kernels' numbers of kinds go from 0 on, one for each quota type."""
-    numbers = (kernel_requests.PRODUCE, kernel_requests.FETCH, kernel_requests.REQUEST, kernel_requests.MUTATION)  # fmt: skip
-    assert sorted(numbers) == list(range(kernel_requests.KINDS))
-    assert len(QuotaType) == kernel_requests.KINDS
+    numbers = (frame.PRODUCE, frame.FETCH, frame.REQUEST, frame.MUTATION)
+    assert sorted(numbers) == list(range(frame.KINDS))
+    assert len(QuotaType) == frame.KINDS

@@ -18,9 +18,9 @@ from tools.replay_check import Check, check, log_of, rules_of_text
 
 from quotascope.metrics import INT_MAX, KafkaRelease, QuotaType
 from quotascope.pipeline.candidates import Candidate
-from quotascope.pipeline.followed import followed
 from quotascope.pipeline.history import history_of
 from quotascope.pipeline.ingest.options import IngestOptions
+from quotascope.pipeline.releases import followed
 from quotascope.pipeline.replay import Mode, ReplaySettings, replay
 from quotascope.pipeline.request_log.mutations import MutationLedger
 from quotascope.pipeline.runs.ingest import ingest_logs

@@ -13,7 +13,7 @@ from tools.replay_check import (
 )
 
 from quotascope.metrics import KafkaRelease
-from quotascope.pipeline.followed import KnownBy, followed
+from quotascope.pipeline.releases import KnownBy, followed
 
 RULES = "quotas: [{user: alice, client-id: heavy, producer_byte_rate: 1}]"
 

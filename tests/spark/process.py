@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from pyspark.sql import SparkSession
 from tests.spark import sessions
 from tests.spark.provision import installed
-from tests.spark.versions import NEWEST, RUNNING, python_path
+from tests.spark.versions import NEWEST, ROOT, RUNNING, python_path
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -96,17 +96,26 @@ def spark_process(
     master: str = sessions.LOCAL,
     conf: Mapping[str, str] | None = None,
     path: Sequence[Path] = (),
+    root: Path = ROOT,
 ) -> Iterator[SparkProcess]:
-    """A driver with a session, and all that it needs in `folder` and `path`, until the block ends."""
+    """A driver with a session, and all that it needs in `folder` and `path`, until the block ends; another `root` is another checkout's."""
     folder.mkdir(parents=True, exist_ok=True)
-    log = folder / "driver.log"
+    log, python = folder / "driver.log", sys.executable
+    environment = variables(version, folder, *path)
+    if root != ROOT:
+        python = str(root / ".venv/bin/python")
+        interpreters = dict.fromkeys(
+            ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), python
+        )
+        environment |= {**interpreters, "PYTHONPATH": str(root)}
     with log.open("wb") as errors:
         popen = subprocess.Popen(
-            [*tether(), sys.executable, "-m", "tests.spark.driver"],
+            [*tether(), python, "-m", "tests.spark.driver"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=variables(version, folder, *path),
+            env=environment,
+            cwd=root,
         )
     with popen:
         process = SparkProcess(popen, log)

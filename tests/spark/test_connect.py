@@ -1,4 +1,4 @@
-"""A listener under Spark Connect: two sessions on a real server, and a client whose server is killed."""
+"""Under Spark Connect: a listener on two sessions of a real server, a client whose server is killed, and a replay of a frame."""
 
 import re
 import subprocess
@@ -6,15 +6,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.integration import web
 from tests.integration.eventually import eventually
-from tests.spark.connect import watching
+from tests.pipeline.replay.histories import CROWD, SHARED, crowd, sorted_rows
+from tests.spark.connect import replaying, watching
 from tests.spark.connect.provision import installed
 from tests.spark.connect.server import ConnectServer, connect_server
 from tests.spark.process import spark_process, variables
 from tests.spark.versions import NEWEST
 
+from quotascope.pipeline.candidates import Candidate
+from quotascope.pipeline.history import History
+from quotascope.pipeline.replay import RESULTS, replay
 from quotascope.spark_listener.jvm import PLUGIN, write_jar
 
 pytestmark = pytest.mark.real
@@ -44,10 +49,18 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
         ) as driver:
             found = driver.call(watching.facts, server.url, str(client))
             found["metrics"] = _metrics(server)
+            files = _history(folder / "usage")
+            found["replayed"] = driver.call(replaying.facts, files)
         try:
             return {**found, "bereft": _bereft(server, left)}
         finally:
             left.kill()  # PySpark's own threads look for the server for ten minutes
+
+
+def _history(folder: Path) -> list[str]:
+    table = History.create(str(folder), 4).detail
+    table.append("rows", crowd(users=9, rows=500))
+    return [f"{table.storage.uri}/{file.path}" for file in table.files()]
 
 
 def _left(server: ConnectServer, folder: Path) -> "subprocess.Popen[str]":
@@ -151,3 +164,24 @@ def test_last_events_are_fetched(facts: Facts) -> None:
 def test_client_outlives_its_server(facts: Facts) -> None:
     """When the server is killed nothing is raised, and closing the listener keeps nobody waiting."""
     assert facts["bereft"] == ["streaming+event_log\n", "True none ['streaming']\n"]
+
+
+@pytest.mark.parametrize(("name", "tried"), [("crowd", CROWD), ("shared", [SHARED])])
+def test_frames_are_replayed(facts: Facts, name: str, tried: list[Candidate]) -> None:
+    """With the results of one process."""
+    found = pa.Table.from_pylist(facts["replayed"][name], RESULTS)
+    here = replay(crowd(users=9, rows=500), tried)
+    assert len(found) > 0
+    assert sorted_rows(found) == sorted_rows(here)
+
+
+def test_operations_have_a_tag(facts: Facts) -> None:
+    """Connect has nothing else that its pages show; the client knows no tasks, so that none are reported."""
+    assert facts["replayed"]["tags"] == [["quotascope: one and another"], []]
+    assert facts["replayed"]["reports"] == []
+
+
+def test_frames_that_are_no_history(facts: Facts) -> None:
+    """What is missing is said before anything runs, and what a worker finds is in the error of Spark."""
+    assert facts["replayed"]["missing"].startswith("the frame lacks the columns user;")
+    assert "the history's column user is null in " in facts["replayed"]["null"]

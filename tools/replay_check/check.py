@@ -10,7 +10,7 @@ from itertools import product
 from typing import Final
 
 from quotascope.metrics import KafkaRelease, QuotaType
-from quotascope.pipeline.followed import Followed, followed
+from quotascope.pipeline.releases import Followed, followed
 
 from .log import RequestLog
 from .moments import MOVES, ROUNDING_MS, Moments, Move, explained, moved

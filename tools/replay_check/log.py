@@ -14,6 +14,7 @@ from quotascope.metrics import KafkaRelease, Principal
 from quotascope.metrics.protocol import ApiKey
 from quotascope.pipeline.errors import PipelineError
 from quotascope.pipeline.history.charges import EXEMPT_APIS, EXEMPT_ON_CONTROLLERS
+from quotascope.pipeline.releases import last_named
 from quotascope.pipeline.request_log.messages import (
     FetchResponse,
     LogLine,
@@ -22,7 +23,6 @@ from quotascope.pipeline.request_log.messages import (
     ProduceRequest,
 )
 from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
-from quotascope.pipeline.request_log.releases import last_named
 
 NS_PER_MS: Final = 1e6
 _MARK: Final = b"Completed request:"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quotascope.metrics import QuotaEntity, QuotaType
-from quotascope.pipeline.followed import Followed
 from quotascope.pipeline.recommend.advice import Advice, Hit, Recommendation
 from quotascope.pipeline.recommend.coverage import Coverage, Logged
 from quotascope.pipeline.recommend.policy import Policy
+from quotascope.pipeline.releases import Followed
 from quotascope.quotas import QuotaSet
 
 MONDAY = 1_795_392_000_000

@@ -164,3 +164,7 @@ CROWD = [
         }
     )
 ]
+SHARED = candidate(
+    {QuotaEntity(None, DEFAULT): {"producer_byte_rate": 50_000.0}}, name="shared"
+)
+"""Limits that the users of a client id share."""

@@ -23,20 +23,18 @@ from quotascope.metrics import (
 from quotascope.metrics.request_quota_manager import PERCENT_PER_NANO
 from quotascope.metrics.throttle_time import rate_formula_ms, token_formula_ms
 from quotascope.pipeline.replay.compiled import run
+from quotascope.pipeline.replay.mutations import debt_throttle
 from quotascope.pipeline.replay.rate import (
     CHECKED,
+    LONG_MAX,
     UNCHECKED,
     WITHHELD,
     Events,
     Measurements,
     observe,
-    throttle_times,
-)
-from quotascope.pipeline.replay.throttle import (
-    LONG_MAX,
-    debt_throttle,
     rate_throttle,
     rounded,
+    throttle_times,
 )
 
 USERS = ("alice", "bob", "carol")

@@ -22,8 +22,8 @@ from tests.pipeline.report.results import (
 
 from quotascope.metrics import QuotaType
 from quotascope.pipeline.report.recommend_page import charted, recommend_page
-from quotascope.pipeline.report.summary import LimitGroup
-from quotascope.pipeline.report.whatif_page import whatif_page
+from quotascope.pipeline.report.usage import LimitGroup
+from quotascope.pipeline.report.whatif import whatif_page
 from quotascope.quotas import kafka_configs
 
 pytestmark = pytest.mark.real

@@ -4,8 +4,7 @@ from xml.etree.ElementTree import Element
 
 from quotascope.metrics import QuotaType
 from quotascope.pages.charts import Curve, LimitLine
-from quotascope.pipeline.report.charts import _legend
-from quotascope.pipeline.report.usage import GroupUsage
+from quotascope.pipeline.report.usage import GroupUsage, _legend
 from quotascope.pipeline.report.words import rate
 
 

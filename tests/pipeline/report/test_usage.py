@@ -6,8 +6,7 @@ import numpy as np
 from tests.pipeline.report.results import MONDAY, seconds, usages
 
 from quotascope.metrics import QuotaType
-from quotascope.pipeline.report.summary import LimitGroup
-from quotascope.pipeline.report.usage import PIECES, curve_of, peaks
+from quotascope.pipeline.report.usage import PIECES, LimitGroup, curve_of, peaks
 
 ALICE = LimitGroup(QuotaType.PRODUCE, "alice", None)
 

@@ -25,8 +25,8 @@ from tests.pipeline.report.results import (
 from quotascope.metrics import QuotaType
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.report.documents import whatif_csv, whatif_json
-from quotascope.pipeline.report.summary import LimitGroup, group_of
-from quotascope.pipeline.report.whatif_page import headline, whatif_page
+from quotascope.pipeline.report.usage import LimitGroup
+from quotascope.pipeline.report.whatif import group_of, headline, whatif_page
 
 ALICE = LimitGroup(QuotaType.PRODUCE, "alice", "app1")
 

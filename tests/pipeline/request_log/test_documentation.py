@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.pipeline.log_lines import CAPTURE, captured
 
-from quotascope.pipeline.request_log.releases import LAYOUTS
+from quotascope.pipeline.releases import LAYOUTS
 from quotascope.pipeline.request_log.schema import REQUESTS, Reason
 
 PAGE = (Path(__file__).parents[3] / "docs" / "request-log.md").read_text()

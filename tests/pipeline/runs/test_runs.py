@@ -15,8 +15,7 @@ from quotascope.pipeline.history import History
 from quotascope.pipeline.recommend.coverage import Logged, ShortLog
 from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape
 from quotascope.pipeline.replay import Mode
-from quotascope.pipeline.report.summary import LimitGroup
-from quotascope.pipeline.report.usage import EmptyHistory, _span_of, span_ms
+from quotascope.pipeline.report.usage import EmptyHistory, LimitGroup, _span_of, span_ms
 from quotascope.pipeline.runs import engine
 from quotascope.pipeline.runs.engine import Engine, NoSpark, chosen, run_of
 from quotascope.pipeline.runs.recommend import advise, page

@@ -159,12 +159,8 @@ def test_two_updates_of_a_history_at_once(
 
 def _of_worker(error: Exception) -> str:
     """What Spark says of a worker that raised this."""
-
-    def work(_: object) -> Any:
+    with pytest.raises(RuntimeError) as raised, arrow._errors_marked():
         raise error
-
-    with pytest.raises(RuntimeError) as raised:
-        list(arrow._marked(work, iter(())))
     return f'An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  File "a.py"\nRuntimeError: {raised.value}\n\tat org.apache.spark.Task.run'  # fmt: skip
 
 

@@ -75,7 +75,10 @@ def test_two_followers_at_once(follower: Follower) -> None:
     """Of two that take over the same rows at once one wins, though the other one saw more of them."""
     follower.source.append("a", batch(0))
 
-    def overtaken(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterable[Any]:
+    def overtaken(
+        work: Callable[[Any], Any], items: Sequence[Any], progress: object = None
+    ) -> Iterable[Any]:
+        assert progress is None
         assert follower.follow() == 1_000
         return map(work, items)
 
@@ -106,7 +109,10 @@ def test_a_large_bucket_is_several_pieces(
         follower.source.append(f"{number}", batch(number))
     pieces: list[Any] = []
 
-    def noted(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterable[Any]:
+    def noted(
+        work: Callable[[Any], Any], items: Sequence[Any], progress: object = None
+    ) -> Iterable[Any]:
+        assert progress is None
         pieces.extend(items)
         return map(work, items)
 

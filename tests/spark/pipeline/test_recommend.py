@@ -12,6 +12,7 @@ from quotascope.pipeline.history import History
 from quotascope.pipeline.recommend.need import needs
 from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape
 from quotascope.pipeline.spark.recommend import needs_of_clients
+from quotascope.pipeline.spark.run import SparkRun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +53,6 @@ def test_requests_of_one_millisecond_stay_in_their_order(
     assert {
         need.steps for need in needs(backwards, policy, ClusterWindows())
     }.isdisjoint(need.steps for need in here.values())
-    found = needs_of_clients(table, policy, ClusterWindows(), spark)
+    found = needs_of_clients(SparkRun(spark), table, policy, ClusterWindows())
     assert {need.entity: need for need in found} == here
     assert len(found) == len(CLIENTS)

@@ -1,5 +1,6 @@
 """Work on tables that Spark's workers do, and what comes back of it."""
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.pipeline.table.rows import LAYOUT, SCHEMA, batch
+from tests.spark.settling import settle
 
 from quotascope.pipeline.errors import DamagedFile, SparkFailed
 from quotascope.pipeline.spark.run import SparkRun
@@ -68,3 +70,55 @@ def test_a_failed_job_commits_nothing(spark: "SparkSession", tmp_path: Path) -> 
     assert table.read().num_rows == 0
     assert len(table.clean(0)) > 0
     assert not list(Path(table.storage.uri).glob("day=*/**/*.parquet"))
+
+
+def _jobs(spark: "SparkSession", before: int) -> list[tuple[str, int]]:
+    """What Spark's pages show of the jobs since there were `before`, and their tasks."""
+    settle(spark)
+    store: Any = spark.sparkContext._jsc.sc().statusStore()
+    jobs = store.jobsList(None)
+    new = [jobs.apply(place) for place in range(jobs.size() - before)]
+    return [(each.description().get(), each.numTasks()) for each in new]
+
+
+def _count(spark: "SparkSession") -> int:
+    settle(spark)
+    store: Any = spark.sparkContext._jsc.sc().statusStore()
+    count: int = store.jobsList(None).size()
+    return count
+
+
+def test_jobs_have_names(spark: "SparkSession", tmp_path: Path) -> None:
+    """A job says what its tasks are, and the program's own description is there again afterwards, also after an error."""
+    table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
+    table.append("0", batch(0))
+    buckets, before = list(table.buckets().values()), _count(spark)
+    spark.sparkContext.setJobDescription("mine")
+    run = SparkRun(spark, "replay of buckets")
+    list(run(partial(_rows_of, table), buckets))
+    count = len(buckets)
+    assert _jobs(spark, before) == [
+        (f"quotascope: replay of buckets 1 to {count}", count)
+    ]
+    with pytest.raises(SparkFailed):
+        list(run(partial(_fails_after_writing, table), [0, 1]))
+    spark.range(1).rdd.count()
+    assert _jobs(spark, before)[0][0] == "mine"
+    spark.sparkContext.setJobDescription(None)  # type: ignore[arg-type] # unsets it
+
+
+def _slow(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+def test_tasks_are_reported(spark: "SparkSession") -> None:
+    """While a job runs its finished tasks are reported, of all; at last all of them."""
+    reports: list[tuple[int, int]] = []
+    waits = [0.0, 0.0, 0.0, 1.0]
+    run = SparkRun(spark)
+    found = list(run(_slow, waits, lambda done, count: reports.append((done, count))))
+    assert found == waits
+    assert (3, 4) in reports
+    assert reports[-1] == (4, 4)
+    assert reports == sorted(reports)

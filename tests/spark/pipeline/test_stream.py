@@ -30,7 +30,7 @@ from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.ingest import IngestOptions, IngestTables
 from quotascope.pipeline.replay import Mode
-from quotascope.pipeline.report.summary import ReplaySummary
+from quotascope.pipeline.report.whatif import ReplaySummary
 from quotascope.pipeline.runs.engine import Engine
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.whatif import what_if

@@ -1,29 +1,40 @@
 """A replay by Spark's workers gives what the local engine gives."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from tests.pipeline.replay.histories import CROWD, candidate, crowd, sorted_rows
+from pyspark.sql import functions as sql
+from tests.pipeline.replay.histories import (
+    CREATE_TOPICS,
+    CROWD,
+    SHARED,
+    Request,
+    candidate,
+    crowd,
+    history,
+    sorted_rows,
+)
 
-from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.pipeline.errors import DamagedFile
+from quotascope.metrics import QuotaEntity
+from quotascope.pipeline.errors import DamagedFile, PipelineError
 from quotascope.pipeline.history import History
 from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape
 from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
+from quotascope.pipeline.runs.whatif import replayed
+from quotascope.pipeline.spark import replay_frame
+from quotascope.pipeline.spark.arrow import collected, ddl
 from quotascope.pipeline.spark.recommend import needs_of_clients
-from quotascope.pipeline.spark.whatif import replay_frame, replay_table, rows_of
+from quotascope.pipeline.spark.run import SparkRun
+from quotascope.pipeline.spark.whatif import replay_shared, rows_of
 from quotascope.pipeline.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.real
-
-SHARED = candidate(
-    {QuotaEntity(None, DEFAULT): {"producer_byte_rate": 50_000.0}}, name="shared"
-)
 
 
 @pytest.fixture(scope="module")
@@ -47,29 +58,81 @@ def test_table(
     spark: "SparkSession", stored: Table, mode: Mode, candidates: list[Any]
 ) -> None:
     """Workers read the files of their buckets; where users share a limit, rows are brought together first."""
-    found = replay_table(stored, candidates, mode, spark=spark)
+    found = replayed(stored, candidates, mode, SparkRun(spark))
     assert found.schema == RESULTS
     assert sorted_rows(found) == sorted_rows(replay(stored.read(), candidates, mode))
 
 
 def test_frame(spark: "SparkSession", stored: Table) -> None:
-    """Any frame with the columns of a history is replayed, groups carried over batches, and brokers kept apart on demand."""
+    """Any frame with the columns of a history is replayed, in any order, and brokers are kept apart on demand."""
     apart = ReplaySettings(per_broker=True, rows_at_once=50)
-    frame = rows_of(stored, spark).orderBy("timestamp")
+    frame = rows_of(stored, spark).orderBy("timestamp", ascending=False)
     found = replay_frame(frame, CROWD, settings=apart)
     rows = pa.Table.from_pylist([row.asDict() for row in found.collect()], RESULTS)
     whole = replay(stored.read(), CROWD, settings=apart)
     assert sorted_rows(rows) == sorted_rows(whole)
 
 
+def test_position(spark: "SparkSession") -> None:
+    """Of mutations in one millisecond the position says which one exhausts the bucket, and so which one is refused."""
+    asked = [1, 2, 500, 4, 8]
+    rows = history([Request(api_key=CREATE_TOPICS, cost=each) for each in asked])
+    tried = [candidate({QuotaEntity("alice", None): {"controller_mutation_rate": 2.0}})]
+
+    def refused(positions: list[int]) -> int:
+        placed = rows.set_column(
+            rows.column_names.index("position"), "position", pa.array(positions)
+        )
+        listed = [tuple(row.values()) for row in placed.to_pylist()]
+        frame = spark.createDataFrame(listed, ddl(rows.schema))
+        (found,) = replay_frame(frame.repartition(3), tried).collect()
+        number: int = found.rejected_mutations
+        return number
+
+    assert refused([1, 2, 3, 4, 5]) == 4 + 8
+    assert refused([5, 4, 3, 2, 1]) == 1 + 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"drop": "connection"}, "the frame lacks the columns connection;"),
+        (
+            {"timestamp": "CAST(timestamp AS TIMESTAMP)"},
+            "the frame's column timestamp is timestamp, not bigint;",
+        ),
+        ({"refused": "CAST(refused AS INT)"}, "refused is int, not boolean;"),
+        ({"position": "user"}, "position is string, not bigint;"),
+    ],
+)
+def test_other_frames(
+    spark: "SparkSession", stored: Table, change: dict[str, str], said: str
+) -> None:
+    """A frame without what a replay needs is refused before anything runs: a time of Spark's would silently become seconds."""
+    frame = rows_of(stored, spark).drop(change.pop("drop", ""))
+    for name, made in change.items():
+        frame = frame.withColumn(name, sql.expr(made))
+    with pytest.raises(PipelineError, match=re.escape(said)):
+        replay_frame(frame, CROWD)
+
+
+@pytest.mark.parametrize("candidates", [CROWD, [SHARED]])
+def test_nulls(spark: "SparkSession", stored: Table, candidates: list[Any]) -> None:
+    """A row without a user is an error, never left out: no quota can be found for it."""
+    frame = rows_of(stored, spark).withColumn(
+        "user", sql.expr("nullif(user, 'user 1')")
+    )
+    with pytest.raises(PipelineError, match=r"column user is null in \d+ of"):
+        collected(replay_frame(frame, candidates))
+
+
 def _replayed(table: Table, spark: "SparkSession") -> object:
-    return replay_table(table, [SHARED], spark=spark)
+    return replay_shared(SparkRun(spark), table, [SHARED], Mode.OPEN_LOOP)
 
 
 def _needed(table: Table, spark: "SparkSession") -> object:
-    return needs_of_clients(
-        table, Policy(shape=RuleShape.CLIENT), ClusterWindows(), spark
-    )
+    policy = Policy(shape=RuleShape.CLIENT)
+    return needs_of_clients(SparkRun(spark), table, policy, ClusterWindows())
 
 
 @pytest.mark.parametrize("work", [_replayed, _needed])

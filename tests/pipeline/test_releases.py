@@ -8,7 +8,7 @@ from tests.pipeline.log_lines import line
 from quotascope.metrics import KafkaRelease
 from quotascope.pipeline.history import store
 from quotascope.pipeline.ingest import IngestOptions, IngestTables
-from quotascope.pipeline.request_log.releases import level_of, releases_since
+from quotascope.pipeline.releases import level_of, releases_since
 from quotascope.pipeline.runs.ingest import ingest_logs
 
 HOUR = 3_600_000

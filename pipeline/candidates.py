@@ -1,16 +1,23 @@
-"""From a YAML file to candidates, or to all that is wrong in it by line (docs/whatif.md describes the format)."""
+"""
+Quotas that might be set, from a file (docs/whatif.md describes the format): candidates, or all that is wrong in it by line.
+
+Resolving them to entities is Kafka's precedence (`quotascope.metrics.RuleTable`); `pipeline.replay` shows what they would do. Needs neither
+NumPy nor Arrow.
+"""
 
 from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from quotascope.metrics import WindowConfig
+from quotascope.metrics import InvalidConfig, QuotaType, RuleTable, WindowConfig
 from quotascope.quotas import (
     InvalidQuotas,
     Located,
@@ -22,8 +29,68 @@ from quotascope.quotas import (
     rules_of,
 )
 
-from ..errors import InvalidCandidates
-from .candidate import BadWindows, Candidate, MutationPolicy, windows
+from .errors import InvalidCandidates, PipelineError
+
+_MOST_WINDOWS: Final = 10_000
+"""Windows of each sensor, all of which are held in memory."""
+_LONGEST: Final = 86_400
+"""Seconds: a day."""
+
+
+class MutationPolicy(Enum):
+    """What counts controller mutations; the value is what a file calls it."""
+
+    TOKEN_BUCKET = "token-bucket"  # noqa: S105 - no password
+    """What brokers have (KIP-599)."""
+
+    BURST_SPREADING = "burst-spreading"
+    """The windowed rate of an early draft of KIP-599, for comparison: no broker has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """All quotas that a replay applies: what is not in it is unlimited."""
+
+    name: str
+    """What results call it."""
+
+    quotas: QuotaSet
+    """By entity and key, as `kafka-configs` would set them. Quotas on addresses have no part in a replay."""
+
+    windows: WindowConfig = field(default_factory=WindowConfig)
+    """The brokers' `quota.window.num` and `quota.window.size.seconds`."""
+
+    controller_windows: WindowConfig = field(default_factory=WindowConfig)
+    """The controllers' `controller.quota.window.num` and `controller.quota.window.size.seconds`."""
+
+    mutation_policy: MutationPolicy = MutationPolicy.TOKEN_BUCKET
+
+    def tables(self) -> Mapping[QuotaType, RuleTable]:
+        """The rules of each quota type, to be resolved by Kafka's precedence."""
+        return self.quotas.tables()
+
+
+class BadWindows(PipelineError):
+    """No cluster has such windows, or a replay does not take them."""
+
+
+def windows(num: int, size_seconds: int) -> WindowConfig:
+    """A number of windows and their length. Raises `BadWindows`."""
+    if num > _MOST_WINDOWS or size_seconds > _LONGEST:
+        raise BadWindows(f"a replay takes at most {_MOST_WINDOWS} windows of at most {_LONGEST} s")  # fmt: skip
+    try:
+        return WindowConfig(samples=num, window_seconds=size_seconds)
+    except InvalidConfig as error:
+        raise BadWindows(str(error)) from None
+
+
+def windows_of_text(text: str) -> WindowConfig:
+    """Windows as a command line gives them, `11x1`: their number and their seconds. Raises `BadWindows`."""
+    given = re.fullmatch(r"([0-9]{1,5})x([0-9]{1,5})", text)
+    if given is None:
+        raise BadWindows(f"windows are given as NUMxSECONDS, such as 11x1, not {text[:60]!r}")  # fmt: skip
+    return windows(int(given[1]), int(given[2]))
+
 
 _NAMES: Final = ("user", "client-id", "ip")
 """The keys that name the entity of a quota."""
@@ -38,7 +105,7 @@ _MOST_STEPS: Final = 1000
 _Content = Mapping[str, Located]
 
 
-def read_candidates(path: Path) -> tuple[Candidate, ...]:
+def read_candidates(path: Path | str) -> tuple[Candidate, ...]:
     """
     The candidates in a file, or on standard input for `-`, in their order; those of grids last.
 
@@ -47,7 +114,7 @@ def read_candidates(path: Path) -> tuple[Candidate, ...]:
     Raises `InvalidCandidates` with all that is wrong in it.
     """
     try:
-        document = load_file(path)
+        document = load_file(Path(path))
     except InvalidQuotas as error:
         raise InvalidCandidates(error.subject, error.problems) from None
     problems = _Problems()
@@ -60,7 +127,7 @@ def read_candidates(path: Path) -> tuple[Candidate, ...]:
     else:
         _check_names(found, problems)
     if problems.sentences:
-        raise InvalidCandidates(named(path), problems.in_order())
+        raise InvalidCandidates(named(Path(path)), problems.in_order())
     return tuple(candidate for _, candidate in found)
 
 

@@ -1,18 +1,24 @@
-"""The results of a replay added up: by candidate, and by group of clients that share a limit."""
+"""What a what-if replay reports: its results added up by candidate and by group of clients that share a limit, and its page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import Any, Final
+from xml.etree.ElementTree import Element
 
 import pyarrow as pa
 
 from quotascope.metrics import Level, QuotaType
+from quotascope.pages.charts import ChartBar, bar_chart
+from quotascope.pages.markup import Child, element, framed, table
+from quotascope.pages.words import counted, moment, seconds, shown
 
-from ..followed import Followed
+from ..releases import Followed
 from ..replay import Mode
-from .words import who
+from .usage import GroupSummary, GroupUsage, LimitGroup, group_section
+from .words import amount, percent, rate, spaced, who
 
 Row = Mapping[str, Any]
 """A row of `quotascope.pipeline.replay.RESULTS` as Python values."""
@@ -31,6 +37,11 @@ _NOTES: Final = (
     "Where a chart is empty, no request was logged: the client was idle, or the log has a gap.",
     "A client's share is the time in which it was throttled, as a part of the time in which it was active or throttled.",
 )
+CHARTS: Final = 12
+"""Groups that are drawn: those that are throttled longest."""
+_HEADS: Final = ("candidate", "#limited", "#throttled", "#throttled for", "#worst share", "worst client", "#longest", "#delayed", "#rejected", "#recovery")  # fmt: skip
+_CLOSED: Final = ("#later by", "#not sent")
+_ROW_HEADS: Final = ("user", "client id", "=quota", "candidate", "#limit", "=level", "#requests", "#throttled", "#throttled for", "#share", "#longest", "#delayed", "#rejected", "#recovery")  # fmt: skip
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,32 +80,6 @@ class CandidateSummary:
         if row["throttled_share"] > self.worst_share:
             self.worst_share = row["throttled_share"]
             self.worst = who(row["user"], row["client_id"])
-
-
-@dataclass(frozen=True, slots=True)
-class LimitGroup:
-    """Clients that share a limit of one quota type; None is a dimension that plays no part."""
-
-    kind: QuotaType
-    user: str | None
-    client_id: str | None
-
-
-@dataclass(slots=True, kw_only=True)
-class GroupSummary:
-    """The limits that candidates set for a group, and what they would do to it."""
-
-    group: LimitGroup
-    muted_ms: int = 0
-    """Of all candidates and clients together."""
-    amount: float = 0.0
-    limits: dict[str, float] = field(default_factory=dict)
-    """By candidate."""
-
-    def weight(self) -> tuple[int, float]:
-        """Throttled time, and usage as a part of the lowest limit: which groups are shown first."""
-        lowest = min(self.limits.values(), default=0.0)
-        return self.muted_ms, self.amount / lowest if lowest > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,3 +178,114 @@ def group_of(row: Row) -> LimitGroup:
     if row["level"] in _OF_CLIENT:
         return LimitGroup(kind, None, client_id)
     return LimitGroup(kind, user, client_id)
+
+
+def whatif_page(
+    summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zone: tzinfo = UTC
+) -> str:
+    """The text of a file; names are untrusted, and nothing but text in it."""
+    return framed("What if", _sections(summary, usages, zone))
+
+
+def _sections(
+    summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zone: tzinfo
+) -> Iterator[Element]:
+    begin, end = (moment(time, zone) for time in summary.span_ms)
+    period = f"{shown(summary.source, 200)}, {begin} to {end}, {summary.mode_name}"
+    yield element("h1", "What if")
+    yield element("p", period, class_="where")
+    yield element("p", headline(summary), class_="headline")
+    yield element("h2", "Candidates")
+    heads = _HEADS + (_CLOSED if summary.closed else ())
+    yield table(heads, [_candidate(each, summary) for each in summary.candidates])
+    yield element("h2", "Throttled time by candidate")
+    bars = [
+        ChartBar(name=each.name, value=each.muted_ms, text=_ms(each.muted_ms), color=n)
+        for n, each in enumerate(summary.candidates)
+    ]
+    yield bar_chart(bars, "Throttled time by candidate")
+    yield element("h2", "Throttled clients")
+    rows = list(_by_client(summary))
+    yield table(_ROW_HEADS, rows) if rows else element("p", headline(summary))
+    yield from _charts(summary, usages, zone)
+    yield element("ul", *(element("li", note) for note in summary.notes))
+
+
+def headline(summary: ReplaySummary) -> str:
+    """What the mildest and the strictest candidate would have done, in one sentence."""
+    mildest, *others = sorted(summary.candidates, key=lambda each: each.muted_ms)
+    if not any(each.limited for each in summary.candidates):
+        return "No candidate limits any client of this history."
+    if not any(each.hit for each in summary.candidates):
+        return "No candidate would have throttled any client."
+    if not others:
+        return f"{_did(mildest)}."
+    return f"Mildest: {_did(mildest)}. Strictest: {_did(others[-1])}."
+
+
+def _did(candidate: CandidateSummary) -> str:
+    pairs = f"{candidate.hit:,} of {candidate.limited:,} limited quotas of clients"
+    return f"“{shown(candidate.name)}” would have throttled {pairs} for {_ms(candidate.muted_ms)}"
+
+
+def _ms(time_ms: int) -> str:
+    return seconds(time_ms / 1_000)
+
+
+def _candidate(candidate: CandidateSummary, summary: ReplaySummary) -> Sequence[Child]:
+    cells = (
+        shown(candidate.name),
+        f"{candidate.limited:,}",
+        f"{candidate.hit:,}",
+        _ms(candidate.muted_ms),
+        percent(candidate.worst_share),
+        candidate.worst,
+        _ms(candidate.longest_ms),
+        f"{amount(candidate.delayed_bytes)}B",
+        f"{candidate.rejected_mutations:,}",
+        _ms(candidate.recovery_ms),
+    )
+    late = (_ms(candidate.late_ms), f"{candidate.unsent_requests:,}")
+    return cells + (late if summary.closed else ())
+
+
+def _by_client(summary: ReplaySummary) -> Iterator[Sequence[Child]]:
+    """What each candidate does to a client, one below the other; the client's names stand in its first row only."""
+    hit: dict[tuple[str, str, str], list[Row]] = {}
+    for row in summary.rows:
+        if row["throttled_requests"]:
+            key = (row["user"], row["client_id"], row["quota_type"])
+            hit.setdefault(key, []).append(row)
+    for (user, client_id, quota_type), rows in hit.items():
+        names = [shown(user), shown(client_id), spaced(quota_type)]
+        for row in rows:
+            yield (
+                *names,
+                shown(row["candidate"]),
+                rate(group_of(row).kind, row["limit"]),
+                spaced(row["level"]),
+                f"{row['requests']:,}",
+                f"{row['throttled_requests']:,}",
+                _ms(row["muted_ms"]),
+                percent(row["throttled_share"]),
+                _ms(row["longest_throttle_ms"]),
+                f"{amount(row['delayed_bytes'])}B",
+                f"{row['rejected_mutations']:,}",
+                _ms(row["recovery_ms"]),
+            )
+            names = ["", "", ""]
+
+
+def _charts(
+    summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zone: tzinfo
+) -> Iterator[Element]:
+    groups = [each for each in summary.groups[:CHARTS] if each.group in usages]
+    if not groups:
+        return
+    yield element("h2", "Usage against limits")
+    colors = {each.name: n for n, each in enumerate(summary.candidates)}
+    for each in groups:
+        yield from group_section(each, usages[each.group], colors, zone)
+    left = len(summary.groups) - len(groups)
+    if left:
+        yield element("p", f"{counted(left, 'more group')} with less throttled time or usage: no chart.", class_="where")  # fmt: skip

@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, WindowConfig
-from quotascope.pipeline.candidates import MutationPolicy, read_candidates
-from quotascope.pipeline.candidates.candidate import BadWindows, windows_of_text
+from quotascope.pipeline.candidates import (
+    BadWindows,
+    MutationPolicy,
+    read_candidates,
+    windows_of_text,
+)
 from quotascope.pipeline.errors import InvalidCandidates
 
 ALICE = QuotaEntity("alice")
