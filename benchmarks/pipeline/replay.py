@@ -11,6 +11,7 @@ from benchmarks.pipeline.outcome import Outcome
 from benchmarks.pipeline.runs import Side, in_turns
 from benchmarks.pipeline.sides import (
     ALONE,
+    FRAME,
     MANY,
     NOTEBOOK,
     ON_SPARK,
@@ -57,6 +58,8 @@ def replay(options: Options) -> Iterator[Outcome]:
             for base, one, many in (on_spark, in_one_process):
                 one.beside(base.name)
                 many.beside(one.name, MANY_GOAL)
+            frame = spark.side(FRAME, rows, work.replay_frame_on_spark, files, 1)
+            on_spark.append(frame.beside(on_spark[1].name))
         # Apart: Spark's workers end when others take a minute, and whoever comes next would have to start them.
         in_turns("replay on Spark", on_spark, options.rounds, warm_up=1)
         in_turns("replay alone", in_one_process, options.rounds, warm_up=1)

@@ -7,6 +7,7 @@ LOOP: Final = "orjson in a loop"
 SHUFFLE: Final = "Spark reads and shuffles"
 NOTEBOOK: Final = "NumPy, by seconds"
 ON_SPARK: Final = "quotascope on Spark"
+FRAME: Final = "quotascope on a frame of Spark's, 1 candidate"
 ALONE: Final = "quotascope alone"
 HISTORY: Final = "history of the requests, on Spark"
 MANY: Final = 20

@@ -89,11 +89,20 @@ def history_on_spark(spark: "SparkSession", folder: str) -> None:
 def replay_on_spark(spark: "SparkSession", folder: str, number: int) -> None:
     """Replay a history for so many candidates."""
     from quotascope.pipeline.spark.run import SparkRun  # noqa: PLC0415 - as above
-    from quotascope.pipeline.spark.whatif import replay_table  # noqa: PLC0415 - as above
 
     history = History.open(folder).detail
-    results = replay_table(SparkRun(spark), history, candidates(number))
+    results = replayed(history, candidates(number), Mode.OPEN_LOOP, SparkRun(spark))
     assert len(results) > number
+
+
+def replay_frame_on_spark(
+    spark: "SparkSession", files: Sequence[str], number: int
+) -> None:
+    """The same of a frame, whose rows Spark reads and shuffles."""
+    from quotascope.pipeline.spark import replay_frame  # noqa: PLC0415 - as above
+
+    frame = spark.read.parquet(*files)
+    assert replay_frame(frame, candidates(number)).count() > number
 
 
 def replay_alone(folder: str, number: int) -> None:

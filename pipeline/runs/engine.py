@@ -43,9 +43,13 @@ class NoSpark(PipelineError):
     """Spark was requested and is not installed."""
 
 
-def run_of(engine: Engine) -> Run:
+def run_of(engine: Engine, doing: str = "parts of tables") -> Run:
     """
     What gives work to this process, or to the workers of the Spark session, which is begun if need be.
+
+    Args:
+        engine: LOCAL or SPARK.
+        doing: what Spark's UI calls the parts of the work.
 
     Raises:
         NoSpark: it is not installed.
@@ -58,13 +62,13 @@ def run_of(engine: Engine) -> Run:
     from ..spark.run import SparkRun  # noqa: PLC0415 - brings Spark in
     from ..spark.session import session  # noqa: PLC0415 - as above
 
-    return SparkRun(session())
+    return SparkRun(session(), doing)
 
 
-def run_for(engine: Engine, history: Table) -> Run:
+def run_for(engine: Engine, history: Table, doing: str) -> Run:
     """As `run_of`, by the size of a history."""
     rows = sum(file.rows for file in history.files())
-    return run_of(chosen(engine, rows, MOST_LOCAL_ROWS))
+    return run_of(chosen(engine, rows, MOST_LOCAL_ROWS), doing)
 
 
 def parts_of(history: Table, *, across_users: bool) -> Sequence[Sequence[File]]:

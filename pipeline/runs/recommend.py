@@ -64,7 +64,7 @@ def advise(
     """
     opened = History.open(folder)
     history, span = opened.detail, span_ms(opened)
-    run = run_for(engine, history)
+    run = run_for(engine, history, "search in buckets")
     coverage = coverage_of(_tallied(history, policy, run), span, policy.zone)
     if not policy.short_log:
         coverage.check(folder)

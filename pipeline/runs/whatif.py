@@ -65,7 +65,7 @@ def what_if(  # noqa: PLR0913 - most by name
     """
     history = History.open(folder)
     span = span_ms(history)
-    run = run_for(engine, history.detail)
+    run = run_for(engine, history.detail, "replay of buckets")
     kafka = followed_by(folder, history.detail, kafka or Followed())
     settings = ReplaySettings(release=kafka.release)
     results = replayed(history.detail, candidates, mode, run, progress, settings)
@@ -89,12 +89,12 @@ def replayed(
 
     Users of different buckets share nothing, and are replayed apart, unless some candidate has rules for client-ids alone.
     """
-    if run is not run_here:
-        from ..spark.whatif import replay_table  # noqa: PLC0415 - brings Spark in
+    across_users = CandidateRules(candidates).across_users
+    if across_users and run is not run_here:
+        from ..spark.whatif import replay_shared  # noqa: PLC0415 - brings Spark in
 
         on_spark = cast("SparkRun", run)
-        return replay_table(on_spark, history, candidates, mode, settings, progress)
-    across_users = CandidateRules(candidates).across_users
+        return replay_shared(on_spark, history, candidates, mode, settings, progress)
     parts = parts_of(history, across_users=across_users)
     work = partial(_replay_part, history, tuple(candidates), mode, settings)
     results = run(work, parts, progress)

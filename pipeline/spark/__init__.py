@@ -1,7 +1,7 @@
 """
 The pipeline on Spark: the same code as on one machine, run by Spark's workers. Needs pyspark, which nothing else of the pipeline does.
 
-`replay_frame` is for those who have requests in a DataFrame.
+`replay_frame` replays the requests of any DataFrame.
 """
 
 from .whatif import replay_frame

@@ -1,21 +1,22 @@
 """
-What-if on Spark: the same replay in Spark's Python workers.
+What-if on Spark where rows have to be shuffled: those of any frame, and those of a history in which users share limits.
 
-Where limits are shared within users only, each worker reads the files of its buckets, and no row passes through the JVM, at a third of the
-CPU time of a shuffle. Frames of others, and histories that some candidate has rules for client ids alone for, are shuffled by group.
+Else `runs.whatif` replays a history bucket by bucket: each worker reads the files of its bucket, and no row passes through the JVM, at a third of
+the CPU time.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..candidates import Candidate
 from ..errors import PipelineError
 from ..history import HISTORY
-from ..history.schema import PLACE
+from ..history.schema import PLACE, Column
 from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.frame import NEEDED, Entities
 from ..replay.plan import CandidateRules, groups_of
@@ -40,16 +41,16 @@ _TAKEN: Final = {
 """The types of a frame's columns that are taken for one of a history; of others the same only."""
 
 
-def replay_table(
+def replay_shared(
     run: SparkRun,
     history: Table,
     candidates: Sequence[Candidate],
-    mode: Mode = Mode.OPEN_LOOP,
+    mode: Mode,
     settings: ReplaySettings | None = None,
     progress: Progress | None = None,
 ) -> pa.Table:
     """
-    Replay a committed history.
+    Replay a committed history in which users share limits: rows of any two buckets may meet.
 
     Args:
         run: of the session.
@@ -63,17 +64,10 @@ def replay_table(
         PipelineError: as `replay` does, and what keeps a worker from reading the table.
 
     """
-    if CandidateRules(candidates).across_users:
-        with shown(run.spark, "replay of users that share limits", progress):
-            frame = replay_frame(
-                rows_of(history, run.spark), candidates, mode, settings
-            )
-            rows = [row.asDict() for row in collected(frame)]
-        return pa.Table.from_pylist(rows, RESULTS)
-    work = partial(_replay_bucket, history, tuple(candidates), mode, settings)
-    buckets = list(history.buckets().values())
-    named = replace(run, doing="replay of buckets")
-    return pa.concat_tables([RESULTS.empty_table(), *named(work, buckets, progress)])
+    with shown(run.spark, "replay of users that share limits", progress):
+        frame = replay_frame(rows_of(history, run.spark), candidates, mode, settings)
+        rows = [row.asDict() for row in collected(frame)]
+    return pa.Table.from_pylist(rows, RESULTS)
 
 
 def replay_frame(
@@ -87,7 +81,7 @@ def replay_frame(
 
     Rows are shuffled into `spark.sql.shuffle.partitions` groups of users, or of entities that may share a limit, and each group is replayed
     by `applyInArrow`. A Python worker holds a group in memory, which is at least the largest user. With rules for client ids alone the
-    entities are collected first, which is a job of its own; else nothing runs before the result is asked for.
+    entities are collected first, which is a job of its own; else nothing runs before an action on the result.
 
     Args:
         frame: of Spark 4.0 or newer, also of Spark Connect, with these columns (`pipeline.history.HISTORY`), in any order:
@@ -124,7 +118,7 @@ def replay_frame(
 
 
 def _requests(frame: "DataFrame") -> "DataFrame":
-    """The columns that a replay reads, whose types are checked: a `timestamp` of Spark's would be cast to seconds."""
+    """The columns that a replay reads, of the types of a history: Spark would cast its own `timestamp` to seconds."""
     kinds = dict(frame.dtypes)
     missing = [name for name in NEEDED if name not in (*kinds, *PLACE)]
     if missing:
@@ -176,17 +170,6 @@ def _replay_group(
     return replay(rows, candidates, mode, settings)
 
 
-def _replay_bucket(
-    history: Table,
-    candidates: Sequence[Candidate],
-    mode: Mode,
-    settings: ReplaySettings | None,
-    files: Sequence[File],
-) -> pa.Table:
-    users = history.whole_users(files, NEEDED)
-    return pa.concat_tables([replay(rows, candidates, mode, settings) for rows in users])  # fmt: skip
-
-
 def rows_of(history: Table, spark: "SparkSession") -> "DataFrame":
     """The columns of a history that a replay looks at, as a frame; each worker reads the files of a bucket."""
     buckets = list(history.buckets().values())
@@ -202,4 +185,20 @@ def _read(
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for bucket in batch.column("id").to_numpy().tolist():
-            yield from history.batches(buckets[bucket], NEEDED)
+            place = 0
+            for rows in history.batches(buckets[bucket], NEEDED):
+                yield _placed(rows, bucket, place)
+                place += rows.num_rows
+
+
+def _placed(rows: pa.RecordBatch, bucket: int, first: int) -> pa.RecordBatch:
+    """Rows of an earlier release with a place, before all others: bucket by bucket, as one process reads them."""
+    unknown: Column = pc.is_null(rows.column("position"))
+    if not unknown.true_count:
+        return rows
+    name = pa.scalar(f"\0{bucket:05}")
+    files: Column = pc.if_else(unknown, name, rows.column("file"))
+    numbers = pa.array(np.arange(first, first + rows.num_rows))
+    positions = pc.if_else(unknown, numbers, rows.column("position"))
+    placed = rows.set_column(rows.schema.names.index("file"), "file", files)
+    return placed.set_column(rows.schema.names.index("position"), "position", positions)

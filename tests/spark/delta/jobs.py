@@ -4,7 +4,7 @@ import io
 import json
 import sys
 from collections.abc import Iterable
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -59,6 +59,16 @@ def z_order(spark: SparkSession, table: str, column: str) -> None:
     columns[0] = column
     found = jvm.io.delta.tables.DeltaTable.forPath(spark._jsparkSession, table)
     found.optimize().executeZOrderBy(columns)
+
+
+def example(spark: SparkSession, lines: str, folder: str) -> list[Any]:
+    """The `results` of lines of the guide, which are run in a folder, and what they print."""
+    made: dict[str, Any] = {"spark": spark}
+    output = io.StringIO()
+    with chdir(folder), redirect_stdout(output):
+        exec(lines, made)  # noqa: S102 - of our own page
+        rows = [row.asDict() for row in made["results"].collect()]
+    return [rows, output.getvalue()]
 
 
 def tasks(spark: SparkSession) -> int:

@@ -13,8 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.pipeline.recommend.rows import history, mutated, produced
+from tests.pipeline.replay.histories import sorted_rows
 from tests.spark import sessions
 from tests.spark.connector.provision import jars
 from tests.spark.delta import jobs
@@ -22,11 +24,11 @@ from tests.spark.process import SparkProcess, spark_process
 from tests.spark.versions import CONNECTOR, ROOT
 
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.pipeline.candidates import Candidate
+from quotascope.pipeline.candidates import Candidate, read_candidates
 from quotascope.pipeline.errors import ChangedRows, NotWritten, UnreadableTable
 from quotascope.pipeline.history import History
 from quotascope.pipeline.recommend.policy import Policy
-from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.replay import RESULTS, Mode, replay
 from quotascope.pipeline.runs.recommend import advise
 from quotascope.pipeline.runs.whatif import what_if
 from quotascope.pipeline.spark.session import SMALL_TABLES
@@ -222,3 +224,18 @@ def test_refused(driver: SparkProcess, usage: str) -> None:
         Table.open(table)
     spark("ALTER TABLE $TABLE RENAME COLUMN denied TO refused")
     assert _rows(Table.open(table)) == _sorted(left)
+
+
+def test_documented_replay(driver: SparkProcess, tmp_path: Path) -> None:
+    """The guide's lines replay a table of ours that Spark reads itself."""
+    page = Path(__file__).parents[3] / "docs" / "pipeline.md"
+    (lines,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    History.create(str(tmp_path / "usage"), BUCKETS).detail.append("a", history(FIRST))
+    quotas = "quotas: [{user: <default>, producer_byte_rate: 9000, controller_mutation_rate: 1}]"
+    (tmp_path / "candidates.yaml").write_text(quotas)
+    rows, printed = driver.call(
+        jobs.example, lines.replace("usage/", f"{tmp_path}/usage/"), str(tmp_path)
+    )
+    here = replay(history(FIRST), read_candidates(tmp_path / "candidates.yaml"))
+    assert sorted_rows(pa.Table.from_pylist(rows, RESULTS)) == sorted_rows(here)
+    assert "throttled_ms" in printed

@@ -55,12 +55,15 @@ def test_spark_recommends_the_same(
 def test_spark_replays_the_same(
     entity: QuotaEntity, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The same results, and so the same page."""
+    """The same results, and so the same page; Spark's tasks are reported to the last one."""
     assert spark.version
     folder = make_folder(tmp_path / "usage", ROWS)
     tried = [Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": 20_000.0}}))]  # fmt: skip
+    reports: list[tuple[int, int]] = []
     for mode in Mode:
-        here, there = (what_if(folder, tried, mode, engine=engine) for engine in (Engine.LOCAL, Engine.SPARK))  # fmt: skip
+        here = what_if(folder, tried, mode, engine=Engine.LOCAL)
+        there = what_if(folder, tried, mode, engine=Engine.SPARK, progress=lambda *done: reports.append(done))  # fmt: skip
+        assert reports[-1][0] == reports[-1][1] > 0
         assert here.summary.candidates[0].hit
         assert there.summary == here.summary
 
@@ -87,8 +90,10 @@ def test_submitted_command(spark: SparkSession, tmp_path: Path) -> None:
     """A log is read by the session that is there, limits are looked for by an executor in a process of its own."""
     assert spark.version
     usage, options = f"{tmp_path}/usage", IngestOptions(broker="1")
-    report = ingest_logs([str(CAPTURE)], usage, options, engine=Engine.SPARK)
+    reports: list[tuple[int, int]] = []
+    report = ingest_logs([str(CAPTURE)], usage, options, engine=Engine.SPARK, progress=lambda *done: reports.append(done))  # fmt: skip
     assert (report.read, report.kept) == (5_403, 5_395)
+    assert reports[-1][0] == reports[-1][1] > 0
     told = submit(CLUSTER, tmp_path, "recommend", usage, "--short-log", "--json")
     read = json.loads(told[told.index("{") :])
     assert len(read["recommended"]) == 12

@@ -18,16 +18,17 @@ from tests.pipeline.replay.histories import (
     sorted_rows,
 )
 
-from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.errors import DamagedFile, PipelineError
 from quotascope.pipeline.history import History
 from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape
 from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
+from quotascope.pipeline.runs.whatif import replayed
 from quotascope.pipeline.spark import replay_frame
 from quotascope.pipeline.spark.arrow import collected, ddl
 from quotascope.pipeline.spark.recommend import needs_of_clients
 from quotascope.pipeline.spark.run import SparkRun
-from quotascope.pipeline.spark.whatif import replay_table, rows_of
+from quotascope.pipeline.spark.whatif import replay_shared, rows_of
 from quotascope.pipeline.table import Table
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def test_table(
     spark: "SparkSession", stored: Table, mode: Mode, candidates: list[Any]
 ) -> None:
     """Workers read the files of their buckets; where users share a limit, rows are brought together first."""
-    found = replay_table(SparkRun(spark), stored, candidates, mode)
+    found = replayed(stored, candidates, mode, SparkRun(spark))
     assert found.schema == RESULTS
     assert sorted_rows(found) == sorted_rows(replay(stored.read(), candidates, mode))
 
@@ -90,31 +91,6 @@ def test_position(spark: "SparkSession") -> None:
 
     assert refused([1, 2, 3, 4, 5]) == 4 + 8
     assert refused([5, 4, 3, 2, 1]) == 1 + 2
-
-
-def test_documented_example(
-    spark: "SparkSession",
-    stored: Table,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    """The guide's lines show the results of a stored table; Parquet stands in for Delta, whose jar is not of this session."""
-    page = Path(__file__, "../../../../docs/pipeline.md").resolve().read_text()
-    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert 'format("delta").load("usage/history")' in example
-    (tmp_path / "candidates.yaml").write_text(
-        "quotas: [{user: <default>, producer_byte_rate: 1000}]"
-    )
-    example = example.replace('"delta"', '"parquet"').replace("usage/history", stored.storage.uri)  # fmt: skip
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path)
-        made: dict[str, Any] = {"spark": spark}
-        exec(example, made)  # noqa: S102 - of our own page
-    tried = [candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1000.0}}, name="quotas")]  # fmt: skip
-    rows = [row.asDict() for row in made["results"].collect()]
-    found = pa.Table.from_pylist(rows, RESULTS)
-    assert sorted_rows(found) == sorted_rows(replay(stored.read(), tried))
-    assert "throttled_ms" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -151,7 +127,7 @@ def test_nulls(spark: "SparkSession", stored: Table, candidates: list[Any]) -> N
 
 
 def _replayed(table: Table, spark: "SparkSession") -> object:
-    return replay_table(SparkRun(spark), table, [SHARED])
+    return replay_shared(SparkRun(spark), table, [SHARED], Mode.OPEN_LOOP)
 
 
 def _needed(table: Table, spark: "SparkSession") -> object:
