@@ -259,19 +259,33 @@ def entities_of(table: pa.Table) -> tuple[Entities, Codes]:
 
 
 def in_order(table: pa.Table, groups: Ints) -> Ints:
-    """The order of rows by group, time and place; those of unknown places come first, and stay as they are."""
+    """The order of rows by group, time and place; those of unknown places come first, by user, client id and broker, and else as they are."""
     times = ints(table, "timestamp")
     order = order_of(groups, times)
     tied = (np.diff(groups[order]) == 0) & (np.diff(times[order]) == 0)
     if tied.any():
         chosen = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])
         rows = order[chosen]
-        some = table.select(PLACE).take(array(rows))
-        file: Column = some.column("file").cast(pa.string())
-        files = pc.rank(pc.fill_null(file, ""), tiebreaker="dense")
-        keys = (ints(some, "position"), files.to_numpy(), times[rows], groups[rows])
+        some = table.select((*PLACE, "user", "client_id", "broker")).take(array(rows))
+        known = some.column("position").null_count == 0
+        names = ("file",) if known else ("broker", "client_id", "user", "file")
+        ranks = {name: _ranks(some.column(name)) for name in names}
+        file = ranks.pop("file")
+        keys = (
+            *ranks.values(),
+            ints(some, "position"),
+            file,
+            times[rows],
+            groups[rows],
+        )
         order[chosen] = rows[np.lexsort(keys)]
     return order
+
+
+def _ranks(names: Column) -> Ints:
+    text: Column = names.cast(pa.string())
+    ranks: Ints = pc.rank(pc.fill_null(text, ""), tiebreaker="dense").to_numpy()
+    return ranks
 
 
 def order_of(groups: Ints, times: Ints) -> Ints:
