@@ -241,7 +241,7 @@ class ListenerSettings:
     otlp_enabled: bool | None = _setting(
         "otlp.enabled",
         flag,
-        "Push over OTLP (extra `otlp`).",
+        "Push over OTLP (extra `spark-otlp`).",
         shown="true with an endpoint",
     )
     otlp_endpoint: str | None = _setting(

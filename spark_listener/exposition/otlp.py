@@ -1,4 +1,4 @@
-"""Pushes snapshots of jobs over OTLP, by the exporters of OpenTelemetry's SDK. Needs the extra `otlp`."""
+"""Pushes snapshots of jobs over OTLP, by the exporters of OpenTelemetry's SDK. Needs the extra `spark-otlp`."""
 
 from __future__ import annotations
 

@@ -81,12 +81,15 @@ def start_reporting(
 
     def push() -> None:
         try:
-            from .otlp import JobPush  # noqa: PLC0415 - of the extra otlp
+            from .otlp import JobPush  # noqa: PLC0415 - of the extra spark-otlp
         except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != "opentelemetry":
+            if (error.name or "").partition(".")[0] not in {
+                "opentelemetry",
+                "requests",
+            }:
                 raise
             raise SparkListenerError(
-                "this needs OpenTelemetry's packages: pip install 'quotascope[otlp]'"
+                "this needs OpenTelemetry's packages: pip install 'quotascope[spark-otlp]'"
             ) from None
         reporting.on_close(JobPush(settings, snapshots, app_id=app_id).close)
 
