@@ -7,7 +7,10 @@ import sys
 from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
-import typer
+try:
+    import typer
+except ModuleNotFoundError:  # installed with --no-deps, for a driver of Spark
+    sys.exit("quotascope: the command line needs typer: pip install typer for `quotascope spark`, pip install quotascope for all commands")  # fmt: skip
 
 from . import (
     demo,
@@ -88,6 +91,8 @@ def main() -> None:
     try:
         app(prog_name="quotascope")
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("quotascope"):  # fmt: skip
+            _fail(f"{error.name} is not installed: pip install quotascope, without --no-deps")  # fmt: skip
         from quotascope.exporter.untrusted import one_line
 
         if _expected(error):

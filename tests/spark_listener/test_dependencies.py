@@ -68,6 +68,35 @@ def test_driver_needs_what_its_guide_installs(tmp_path: Path) -> None:
     assert done.stdout == "metrics are not pushed: this needs OpenTelemetry's packages: pip install 'quotascope[spark-otlp]'\n"  # fmt: skip
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("missing", "arguments", "expected"),
+    [
+        ("typer", ["--help"], (1, "the command line needs typer: pip install typer")),
+        ("numpy aiohttp yaml prometheus_client", ["spark", "runner"], (0, "run.py")),
+        ("yaml", ["serve", "--config", "x.yaml"], (1, "is not installed: pip install quotascope, without --no-deps")),
+    ],
+)  # fmt: skip
+def test_command_without_its_libraries(
+    missing: str, arguments: list[str], expected: tuple[int, str]
+) -> None:
+    """One line says what to install, and what a driver needs of the command line needs typer alone."""
+    code = f"""
+import sys
+for name in {missing.split()!r}:
+    sys.modules[name] = None
+sys.argv[1:] = {arguments!r}
+from quotascope.cli.main import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    said = done.stderr if expected[0] else done.stdout
+    assert (done.returncode, expected[1] in said) == (expected[0], True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_otlp_of_a_driver_fits_the_versions_of_a_job() -> None:
     """A driver shares its environment with the job, so no minor version is pinned, as it is for the exporter."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
