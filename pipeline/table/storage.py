@@ -257,10 +257,11 @@ def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _rows(source: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - a file of Arrow
     """A row group at a time, which writers bound by bytes as well; a batch of rows of several of them is not."""
-    encoded = [each.name for each in schema if pa.types.is_dictionary(each.type)]
-    with pq.ParquetFile(source, read_dictionary=encoded) as opened:
-        names = [name for column in schema for name in names_of(column)]
-        held = [name for name in names if name in opened.schema_arrow.names]
+    footer = pq.read_metadata(source)
+    there = footer.schema.to_arrow_schema().names
+    held = [name for column in schema for name in names_of(column) if name in there]
+    encoded = [each.name for each in schema if each.name in there and pa.types.is_dictionary(each.type)]  # fmt: skip
+    with pq.ParquetFile(source, metadata=footer, read_dictionary=encoded) as opened:
         for group in range(opened.num_row_groups):
             for batch in opened.iter_batches(BATCH, row_groups=[group], columns=held):
                 yield conformed(batch, schema)

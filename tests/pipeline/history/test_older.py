@@ -4,13 +4,19 @@ import tarfile
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
+from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.history import HISTORY, History, store
 from quotascope.pipeline.history.schema import PLACE
 from quotascope.pipeline.ingest import IngestOptions, IngestTables
+from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.runs.ingest import ingest_logs
+from quotascope.pipeline.runs.whatif import what_if
+from quotascope.quotas import QuotaSet
 
 OLDER = Path(__file__).parents[1] / "captures" / "older-tables.tar.gz"
 
@@ -45,6 +51,26 @@ def test_an_older_history_is_read_by_the_names_of_today(older: Path) -> None:
     ingest_logs(["a.log", "b.log"], str(older / "new"), IngestOptions())
     assert history_of(older / "usage").equals(history_of(older / "new"))
     assert sorted(path for path in older.rglob("*") if "new" not in path.parts) == before  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_an_older_history_is_replayed(older: Path, mode: Mode) -> None:
+    """As one of today, before and after rows of today are added to it."""
+    limits = {QuotaEntity(DEFAULT): {"producer_byte_rate": 1.0, "consumer_byte_rate": 1.0, "request_percentage": 0.01}}  # fmt: skip
+    tried = Candidate(name="tight", quotas=QuotaSet(limits))
+
+    def replayed(folder: str) -> pa.Table:
+        found = what_if(str(older / folder), [tried], mode).results
+        return found.sort_by([(name, "ascending") for name in ("user", "client_id", "quota_type")])  # fmt: skip
+
+    Path("c.log").write_bytes(Path("a.log").read_bytes().replace(b"[2026-11", b"[2026-12"))  # fmt: skip
+    for more in ([], ["c.log"]):
+        ingest_logs(["a.log", "b.log", *more], str(older / "new"), IngestOptions())
+        if more:
+            ingest_logs(more, str(older / "usage"), IngestOptions())
+        found = replayed("usage")
+        assert pc.sum(found["throttled_ms"]).as_py() > 0
+        assert found.equals(replayed("new"))
 
 
 def test_an_older_folder_is_added_to(older: Path) -> None:
