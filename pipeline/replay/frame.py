@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -193,14 +192,13 @@ class Frame:
         return int(self.requests.connections.max(initial=-1)) + 1
 
 
-def needed(rows: pa.Table | pa.RecordBatch) -> pa.Table:
+def needed(table: pa.Table) -> pa.Table:
     """The columns that a replay reads, null where a request's place is unknown. Raises `PipelineError` when another one is missing, or null."""
-    missing = [name for name in NEEDED if name not in (*rows.schema.names, *PLACE)]
+    missing = [name for name in NEEDED if name not in (*table.column_names, *PLACE)]
     if missing:
         raise PipelineError(
             f"the history lacks the columns {', '.join(missing)}; make it with this release"
         )
-    table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
     for name in PLACE:
         if name not in table.column_names:
             unknown = pa.nulls(len(table), HISTORY.field(name).type)
@@ -210,40 +208,6 @@ def needed(rows: pa.Table | pa.RecordBatch) -> pa.Table:
         if nulls and not HISTORY.field(name).nullable:
             raise PipelineError(f"the history's column {name} is null in {nulls:,} of {len(table):,} rows; docs/history.md says what it holds")  # fmt: skip
     return table.select(NEEDED)
-
-
-def whole_groups(
-    tables: Iterable[pa.Table], rows: int, key: str = "user"
-) -> Iterator[pa.Table]:
-    """
-    The rows in pieces of at least that many, each with all rows of its groups, in the memory of the largest group or of a piece.
-
-    Args:
-        tables: rows of a group come together.
-        rows: how many make a piece.
-        key: the column that differs between groups.
-
-    """
-    whole: list[pa.Table] = []
-    cut_off: list[pa.Table] = []
-    group: object = None
-    for table in tables:
-        if not len(table):
-            continue
-        column = table.column(key)
-        last = column[len(table) - 1]
-        others = pc.indices_nonzero(pc.not_equal(column, last))
-        start = int(others[len(others) - 1].as_py()) + 1 if len(others) else 0
-        if start or (cut_off and group != last.as_py()):
-            whole += [*cut_off, table.slice(0, start)]
-            cut_off = []
-        cut_off.append(table.slice(start))
-        group = last.as_py()
-        if sum(map(len, whole)) >= rows:
-            yield pa.concat_tables(whole)
-            whole = []
-    if whole or cut_off:
-        yield pa.concat_tables([*whole, *cut_off])
 
 
 def entities_of(table: pa.Table) -> tuple[Entities, Codes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,6 @@ from .frame import (
     frame_of,
     in_order,
     needed,
-    whole_groups,
 )
 from .open_loop import replay_open
 from .plan import (
@@ -33,7 +32,7 @@ from .results import RESULTS, results_of
 
 
 def replay(
-    history: pa.Table | Iterable[pa.RecordBatch],
+    history: pa.Table,
     candidates: Sequence[Candidate],
     mode: Mode = Mode.OPEN_LOOP,
     settings: ReplaySettings | None = None,
@@ -43,9 +42,8 @@ def replay(
     What the candidates would have done to the requests of a history; rows are those of `RESULTS`.
 
     Args:
-        history: rows of `pipeline.history.HISTORY`, of which these columns are needed: `frame.NEEDED`. A table may be in any order.
-            Of batches, those of a user must come together; they are replayed as they come, in the memory of the largest user, unless
-            some candidate has rules for client ids alone: users may then share a limit, and all is kept.
+        history: rows of `pipeline.history.HISTORY` in any order, of which these columns are needed: `frame.NEEDED`; all of each user, or of
+            all users that share a limit.
         candidates: in the order of the results; names should differ.
         mode: whether arrivals react.
         settings: `ReplaySettings()` unless given.
@@ -60,33 +58,16 @@ def replay(
     settings = settings or ReplaySettings()
     rules = CandidateRules(candidates)
     work = replay_open if mode is Mode.OPEN_LOOP else replay_closed
-    done, total = 0, len(history) if isinstance(history, pa.Table) else 0
+    done = 0
     parts = [RESULTS.empty_table()]
-    for rows in _pieces(history, rules, settings):
-        for frame, resolved in _frames(rows, rules, settings):
-            plan = plan_of(frame, rules, resolved, settings)
-            booked = work(plan)
-            parts.append(results_of(plan, booked))
-            done += len(frame.groups)
-            if progress is not None:
-                progress(done, total)
+    for frame, resolved in _frames(needed(history), rules, settings):
+        plan = plan_of(frame, rules, resolved, settings)
+        booked = work(plan)
+        parts.append(results_of(plan, booked))
+        done += len(frame.groups)
+        if progress is not None:
+            progress(done, len(history))
     return pa.concat_tables(parts)
-
-
-def _pieces(
-    history: pa.Table | Iterable[pa.RecordBatch],
-    rules: CandidateRules,
-    settings: ReplaySettings,
-) -> Iterator[pa.Table]:
-    """The history in tables that are complete in their groups."""
-    if isinstance(history, pa.Table):
-        yield needed(history)
-    elif rules.across_users:
-        batches = [needed(batch) for batch in history]
-        if batches:
-            yield pa.concat_tables(batches)
-    else:
-        yield from whole_groups(map(needed, history), settings.rows_at_once)
 
 
 def _frames(

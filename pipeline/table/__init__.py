@@ -6,7 +6,7 @@ Committed tables: directories of Parquet files of which a reader sees only what 
 
 from .following import Follower, Make
 from .layout import File, TableLayout
-from .table import NO_NOTES, Progress, Run, Table, Turn, retried, run_here
+from .table import NO_NOTES, Progress, Run, Table, retried, run_here
 
 __all__ = [
     "NO_NOTES",
@@ -17,7 +17,6 @@ __all__ = [
     "Run",
     "Table",
     "TableLayout",
-    "Turn",
     "retried",
     "run_here",
 ]

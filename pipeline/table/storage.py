@@ -23,13 +23,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from ..errors import DamagedFile, MissingFile, TableError, UnreachableTable
+from ..errors import DamagedFile, MissingFile, NotWritten, TableError, UnreachableTable
 from .layout import Column, File
 
 FORMERLY: Final = "formerly"
 """Key of a column's metadata: the name that it has in tables of earlier releases."""
 BATCH: Final = 65_536
-"""Rows that are read at once, and that a merged batch holds at least, but the last."""
+"""Rows that are read at once, and of a row group that is written."""
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
@@ -106,14 +106,25 @@ class Storage:
     def restrict(
         self, file: File, sources: Sequence[File], of: "Storage | None" = None
     ) -> None:
-        """Let only those read a file who may read all of those that it was made of, `of` this table or another; of folders of this machine."""
+        """
+        Let only those read a file who may read all of those that it was made of, `of` this table or another; of folders of this machine.
+
+        Raises:
+            NotWritten: a source is gone, or its permissions cannot be read or set; the file is removed.
+
+        """
         source = of or self
         if self.is_local and source.is_local:
             made = Path(self.uri, file.path)
             found = (source._place(each.path) for each in sources)  # noqa: SLF001 - of the same class
             places = (made, *(Path(place.uri, path) for place, path in found))
-            modes = (place.stat().st_mode for place in places)
-            made.chmod(stat.S_IMODE(reduce(and_, modes)))
+            try:
+                modes = [stat.S_IMODE(place.stat().st_mode) for place in places]
+                if reduce(and_, modes) != modes[0]:  # some mounted storages refuse any
+                    made.chmod(reduce(and_, modes))
+            except OSError as error:
+                self.remove(file.path)
+                raise NotWritten(self.uri, str(error)) from error
 
     def batches(
         self, file: File, columns: "Iterable[pa.Field[Any]]"

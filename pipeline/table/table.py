@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import groupby
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from typing import Final, Protocol, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -81,14 +81,6 @@ SHARE: Final = 1 << 23
 """Rows of a bucket that a worker holds at once, if no user has more."""
 _ENCODED: Final = pa.dictionary(pa.int32(), pa.string())
 _EPOCH: Final = dt.date(1970, 1, 1)
-
-
-class Turn(NamedTuple):
-    """One of several processes that look at what a table holds, and then add what it does not; of two with the same turn one fails."""
-
-    of: str
-    """The batch id that all of them share."""
-    epoch: int
 
 
 class Table:
@@ -261,9 +253,11 @@ class Table:
         wanted = pa.schema([each.with_type(_ENCODED) if each.type == pa.string() else each for each in self._of(columns)])  # fmt: skip
         key, buckets = self.layout.bucket_of, self.layout.buckets
         whole = together or key is None
-        shares = 1 if whole else -(-sum(file.rows for file in files) // SHARE)
+        shares = 1 if whole else max(1, -(-sum(file.rows for file in files) // SHARE))
         for share in range(shares):
-            parts = []
+            parts = [
+                wanted.empty_table()
+            ]  # other programs may leave files without rows
             for file in files:
                 for batch in self.storage.batches(file, wanted):
                     rows = pa.Table.from_batches([batch])
@@ -311,7 +305,6 @@ class Table:
         batch_id: str,
         files: Sequence[File],
         epoch: int = 0,
-        turn: Turn | None = None,
         notes: Mapping[str, int] = NO_NOTES,
     ) -> int:
         """
@@ -323,11 +316,10 @@ class Table:
             batch_id: what makes them the same rows again.
             files: as `stage` has written them.
             epoch: number within the batch id.
-            turn: is taken with the commit.
             notes: numbers that are kept with it by name, the largest of each, and read by `last_epoch`.
 
         Raises:
-            LostCommit: another process took the turn; nothing was added.
+            LostCommit: another process added another epoch of the batch id meanwhile; nothing was added.
             NotWritten: no space, or no permission; nothing was added.
 
         """
@@ -335,7 +327,7 @@ class Table:
         if last is None or last < epoch:
             try:
                 return self.advance(
-                    batch_id, files, after=last, epoch=epoch, turn=turn, notes=notes
+                    batch_id, files, after=last, epoch=epoch, notes=notes
                 )
             except LostCommit:
                 if not self.holds(batch_id, epoch):
@@ -350,27 +342,22 @@ class Table:
         *,
         after: int | None,
         epoch: int,
-        turn: Turn | None = None,
         notes: Mapping[str, int] = NO_NOTES,
     ) -> int:
         """
         Add the rows of staged files as what follows an epoch of a batch id, None for its begin; return how many were added.
 
         Raises:
-            LostCommit: that is not the last epoch any more, or another process took the turn; nothing was added.
+            LostCommit: that is not the last epoch any more; nothing was added.
             NotWritten: no space, or no permission; nothing was added.
 
         """
-        epochs = {} if turn is None else {turn.of: turn.epoch}
         with self._discarded_unless_committed(files):
             log = self._current()
             if log.epoch_of(batch_id) != after:
                 raise LostCommit(self.storage.uri, f"{batch_id} went on")
-            taken = None if turn is None else log.epoch_of(turn.of)
-            if turn is not None and taken is not None and turn.epoch <= taken:
-                raise LostCommit(self.storage.uri, f"{turn.of} went on")
             kept = {name: max(number, log.epoch_of(name) or number) for name, number in notes.items()}  # fmt: skip
-            log.add(files, {**kept, **epochs, batch_id: epoch})
+            log.add(files, {**kept, batch_id: epoch})
         return sum(file.rows for file in files)
 
     def compact(self, *, run: Run = run_here) -> int:

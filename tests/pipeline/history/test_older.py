@@ -56,8 +56,7 @@ def test_an_older_history_is_read_by_the_names_of_today(older: Path) -> None:
 @pytest.mark.parametrize("mode", Mode)
 def test_an_older_history_is_replayed(older: Path, mode: Mode) -> None:
     """As one of today, before and after rows of today are added to it."""
-    limits = {QuotaEntity(DEFAULT): {"producer_byte_rate": 1.0, "consumer_byte_rate": 1.0, "request_percentage": 0.01}}  # fmt: skip
-    tried = Candidate(name="tight", quotas=QuotaSet(limits))
+    tried = Candidate(name="tight", quotas=QuotaSet({QuotaEntity(DEFAULT): {"producer_byte_rate": 1.0, "consumer_byte_rate": 1.0, "request_percentage": 0.01}}))  # fmt: skip
 
     def replayed(folder: str) -> pa.Table:
         found = what_if(str(older / folder), [tried], mode).results

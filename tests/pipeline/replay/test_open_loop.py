@@ -392,7 +392,7 @@ def test_mutation_throttles_wrap_in_all_releases(
     assert found["controller_mutation"]["throttled_requests"] == 0
 
 
-def test_only_limited_quotas_are_told() -> None:
+def test_only_limited_quotas_are_reported() -> None:
     """There is a row where a candidate limits something that the entity charged, and no other."""
     made = [Request(api_key=PRODUCE, cost=1), Request(user="bob", request_us=5)]
     quotas = {ALICE: {"producer_byte_rate": 1.0, "consumer_byte_rate": 1.0}}
@@ -405,37 +405,23 @@ def test_nothing_to_replay(mode: Mode) -> None:
     """No requests, or no candidates, make no rows, of the right columns."""
     quotas = [candidate({ALICE: {"producer_byte_rate": 1.0}})]
     assert replay(history([]), quotas, mode) == RESULTS.empty_table()
-    assert replay([], quotas, mode) == RESULTS.empty_table()
     assert replay(history([Request()]), [], mode) == RESULTS.empty_table()
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_batches_are_carried_over(mode: Mode) -> None:
-    """Batches that cut users give what one table gives, in pieces of any size; progress is told after each."""
+def test_pieces_give_what_the_whole_gives(mode: Mode) -> None:
+    """Users are replayed some at a time; progress is reported after each piece."""
     table = crowd(users=9, rows=600)
     whole = replay(table, CROWD, mode)
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     few = ReplaySettings(rows_at_once=100)
-    batches = table.to_batches(max_chunksize=7)
-    parts = replay(batches, CROWD, mode, few, lambda *done: told.append(done))
-    assert sorted_rows(parts) == sorted_rows(whole)
-    assert len(told) > 3
-    assert told[-1] == (len(table), 0)
-    pieces = replay(table, CROWD, mode, few, lambda *done: told.append(done))
-    assert told[-1] == (len(table), len(table))
+    pieces = replay(table, CROWD, mode, few, lambda *done: reported.append(done))
+    assert len(reported) > 3
+    assert reported[-1] == (len(table), len(table))
     assert sorted_rows(pieces) == sorted_rows(whole)
-    told.clear()
+    reported.clear()
     narrow = ReplaySettings(cells_at_once=2 * len(CROWD))
-    pairs = replay(table, CROWD, mode, narrow, lambda *done: told.append(done))
-    assert len(told) >= 5, "two clients at once"
+    pairs = replay(table, CROWD, mode, narrow, lambda *done: reported.append(done))
+    assert len(reported) >= 5, "two clients at once"
     assert sorted_rows(pairs) == sorted_rows(whole)
     assert any(whole.column("throttled_requests").to_pylist())
-
-
-def test_batches_of_users_that_share_a_client_id() -> None:
-    """With a rule for client ids alone users share a limit, wherever in the stream they are."""
-    table = crowd(users=9, rows=300)
-    quotas = {QuotaEntity(None, DEFAULT): {"producer_byte_rate": 50_000.0}}
-    chosen: list[Candidate] = [candidate(quotas)]
-    parts = replay(table.to_batches(max_chunksize=7), chosen)
-    assert sorted_rows(parts) == sorted_rows(replay(table, chosen))

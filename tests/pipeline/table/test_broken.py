@@ -169,6 +169,26 @@ def test_pages_with_other_bytes_are_named(table: Table) -> None:
         table.read()
 
 
+def test_permissions_that_cannot_be_set(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mounted storage that refuses them is enough while files need none but its own; else nothing is committed that others may read."""
+
+    def refused(_path: Path, _mode: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    table.append("second", batch(1))
+    before = _files(table)
+    mode = before[0].stat().st_mode
+    before[0].chmod(0o600)
+    monkeypatch.setattr(Path, "chmod", refused)
+    with pytest.raises(NotWritten, match="Operation not permitted"):
+        table.compact()
+    assert _files(table) == before
+    os.chmod(before[0], mode)  # noqa: PTH101 - the other one is refused
+    assert table.compact() == len(before)
+
+
 @contextmanager
 def _without_privileges() -> Iterator[None]:
     """As a user who owns none of the files."""

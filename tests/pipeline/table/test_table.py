@@ -17,7 +17,7 @@ from tests.strategies import HOSTILE
 from quotascope.pipeline.errors import NoTable, NotWritten, OtherSchema, UnreadableTable
 from quotascope.pipeline.table import Table, TableLayout
 from quotascope.pipeline.table import log as log_module
-from quotascope.pipeline.table.writing import gathered
+from quotascope.pipeline.table.writing import gathered, written
 
 
 @pytest.fixture
@@ -129,6 +129,17 @@ def test_a_bucket_is_read_in_shares(
         assert len(shares) == -(-count // 120)
         assert len(set.union(*shares)) == sum(map(len, shares))
         assert len([each for each in shares if each]) > 1
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_bucket_of_files_without_rows_has_no_users(
+    table: Table, *, together: bool
+) -> None:
+    """Other programs may commit such files."""
+    empty = written(table.storage, table.layout, (3, 1), table.schema, [])
+    assert table.commit("empty", [empty]) == 0
+    (held,) = table.whole_users(table.files(), ["user", "amount"], together=together)
+    assert (len(held), held.column_names) == (0, ["user", "amount"])
 
 
 def test_columns_are_read_alone(table: Table) -> None:
