@@ -229,12 +229,18 @@ def _check_links(
 
 @contextmanager
 def _files_that_break_off(paths: Sequence[str]) -> Iterator[None]:
-    from pyspark.errors import AnalysisException  # noqa: PLC0415 - as late as can be
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with Spark
+    from pyspark.errors import AnalysisException, PySparkException  # noqa: PLC0415 - as late as can be
 
     try:
         yield
     except AnalysisException as error:
         raise UnreadableLog(", ".join(paths), _first_line(error)) from error
+    except (
+        PySparkException,
+        Py4JError,
+    ) as error:  # a scheme or credentials that the JVM cannot do with
+        raise error_of(str(error)) from error
     except SparkFailed as error:
         if not any(word in str(error.__cause__) for word in _DAMAGED):
             raise

@@ -246,6 +246,14 @@ def test_how_a_stream_ends(error: str, last: str, told: str) -> None:
     assert told in str(raised.value)
 
 
+def test_paths_that_spark_does_not_know(tmp_path: Path) -> None:
+    """The error is Spark's own reason, not an unexpected one: a scheme without a file system, or credentials that are missing."""
+    why = 'UnsupportedFileSystemException: No FileSystem for scheme "KAFKA"'
+    spark: Any = _Query(f"An error occurred while calling o1.load.\n: {why}", "load")
+    with pytest.raises(SparkFailed, match=f"gave up: {why}; what it logged"):
+        ingest.ingest(spark, ["KAFKA://b:9092/t"], str(tmp_path / "usage"))
+
+
 @pytest.mark.parametrize(
     ("scheme", "default"),
     [("", None), ("", "file:///"), ("file://", None), ("file://", "hdfs://name")],
