@@ -24,7 +24,7 @@ from ..history import History, rollup
 from ..history.charges import SECOND_MS as _SECOND
 from ..table import File, Table
 from ..week import HOURS, QUARTER_MS, hours_of_week, seen_hours
-from .words import rate, who
+from .words import rate, spaced, who
 
 PIECES: Final = 360
 _COLUMNS: Final = ("user", "client_id", "broker", "quota_type", "start", "amount")
@@ -278,7 +278,9 @@ def group_section(
         for name, value in summary.limits.items()
     ]
     chart, left_out = line_chart(drawn.usage, limits, unit, zone)
-    yield element("h3", f"{who(group.user, group.client_id)}: {group.kind.label}")
+    yield element(
+        "h3", f"{who(group.user, group.client_id)}: {spaced(group.kind.label)}"
+    )
     yield element("p", f"on broker {shown(drawn.broker)}", class_="where")
     yield element("p", *_legend(drawn, limits, unit), class_="legend")
     yield chart

@@ -122,6 +122,17 @@ def test_page_tells_all() -> None:
         assert words in text, words
 
 
+def test_quota_types_are_words() -> None:
+    """Above a chart as in the tables."""
+    row = throttled(1_000, candidate="tight", quota_type="controller_mutation")
+    summary = replayed(row)
+    rows = seconds([(0, 1)], quota_type="controller_mutation")
+    drawn = usages(rows, [each.group for each in summary.groups])
+    text = Reader(whatif_page(summary, drawn)).text
+    assert "alice / app1: controller mutation" in text
+    assert "controller_mutation" not in text
+
+
 def test_figures_of_a_client() -> None:
     """Each in its unit: results hold ms, bytes and shares."""
     row = throttled(
