@@ -31,7 +31,7 @@ _MOST_AT_ONCE: Final = 2_000
 _NO_ZSTD: Final = "native zStandard library"
 _DAMAGED: Final = ("FAILED_READ_FILE", "EOFException", "ZipException", "Unexpected end of input", "incorrect data check", _NO_ZSTD)  # fmt: skip
 """In Spark's errors about files that it cannot read to their end."""
-_NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it by spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{} (docs/spark-connector.md names versions)"
+_NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it by spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{}; where there is none of its version, such as 4.3, use Spark 4.2"
 
 
 def ingest(
@@ -236,10 +236,8 @@ def _files_that_break_off(paths: Sequence[str]) -> Iterator[None]:
         yield
     except AnalysisException as error:
         raise UnreadableLog(", ".join(paths), _first_line(error)) from error
-    except (
-        PySparkException,
-        Py4JError,
-    ) as error:  # a scheme or credentials that the JVM cannot do with
+    except (PySparkException, Py4JError) as error:
+        # such as a scheme that has no file system, or credentials that are missing
         raise error_of(str(error)) from error
     except SparkFailed as error:
         if not any(word in str(error.__cause__) for word in _DAMAGED):
