@@ -109,12 +109,11 @@ class Ingest:
             # what an attempt added before it lost the commit of its quarantine is found as duplicates now
             report.duplicates += len(staged.unresolved) - len(unresolved) - kept
             marks = {batch.stream: batch.number} if batch else {}
-            kept += _commit(
-                self.tables.requests,
-                staged.requests,
-                runs[0],
-                notes(staged.named) | marks,
-            )
+            kept_with = notes(staged.named) | marks
+            with self.tables.quarantine.discarded_unless_committed(staged.quarantine):
+                kept += _commit(
+                    self.tables.requests, staged.requests, runs[0], kept_with
+                )
             report.quarantined = _commit(
                 self.tables.quarantine, staged.quarantine, runs[1], marks
             )

@@ -352,7 +352,7 @@ class Table:
             NotWritten: no space, or no permission; nothing was added.
 
         """
-        with self._discarded_unless_committed(files):
+        with self.discarded_unless_committed(files):
             log = self._current()
             if log.epoch_of(batch_id) != after:
                 raise LostCommit(self.storage.uri, f"{batch_id} went on")
@@ -401,7 +401,7 @@ class Table:
 
         """
         if old:
-            with self._discarded_unless_committed(new):
+            with self.discarded_unless_committed(new):
                 if not {file.path for file in old} <= {
                     file.path for file in self.files()
                 }:
@@ -439,8 +439,8 @@ class Table:
         return self._current().clean(older_than_hours)
 
     @contextmanager
-    def _discarded_unless_committed(self, files: Sequence[File]) -> Iterator[None]:
-        """Remove files when their commit failed, but not when only what came after it did, such as a checkpoint of the log."""
+    def discarded_unless_committed(self, files: Sequence[File]) -> Iterator[None]:
+        """Remove staged files when their commit, or what it waits for, failed, but not when only what came after it did, such as a checkpoint of the log."""
         try:
             yield
         except TableError:

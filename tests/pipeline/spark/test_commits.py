@@ -104,6 +104,9 @@ def test_others_commit_first(add: Any, table: str, tmp_path: Path) -> None:
     assert report.balanced
     assert others.looked == ATTEMPTS
     assert [len(each.read()) for each in tables] == [1, 1]
+    for each in tables:
+        there = Path(each.storage.uri).glob("day=*/**/*.parquet")
+        assert len(list(there)) == len(each.files()), "nothing of lost attempts is left"
 
 
 def test_others_always_commit_first(add: Any, table: str, tmp_path: Path) -> None:
