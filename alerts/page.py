@@ -86,7 +86,7 @@ writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both with 
 
 | option | writes |
 |---|---|
-| `--prometheus-rule FILE` | the rules for the Prometheus operator; add the labels that it selects by |
+| `--prometheus-rule FILE` | the rules for the Prometheus operator; add the labels by which it selects rules |
 | `--alertmanager FILE` | example routes and inhibition rules for Alertmanager |
 | `--runbooks DIR` | the runbooks in Markdown |
 
@@ -103,14 +103,15 @@ Alerts have links only with these options:
 ## Before you use them
 
 - **Severity**: critical means that many clients suffer now, warning is a task for the day, info is good to know.
-- **Interval**: scrape and evaluate once a minute. Scrape every 15 s for clients that are throttled for less than a second, and for those that create topics each
-  minute. [Cost](benchmarks.md#rules-and-dashboards-in-prometheus).
-- **Baselines** need data: critical alerts are silent in the first half hour and less exact in the first week. They stand still while their alert fires, for a week at most. A spike of yesterday is part of today's.
+- **Interval**: scrape and evaluate once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute.
+  See [the cost](benchmarks.md#rules-and-dashboards-in-prometheus).
+- **Baselines** need data: critical alerts are silent in the first half hour and less exact in the first week. They stay
+  the same while their alert fires, for a week at most.
 - **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus. It may be missing.
 - **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them in Alertmanager
   (`alert_relabel_configs`).
-- **Overflow** ([cardinality](cardinality.md)) counts as one throttled client. Clients of a custom quota callback count for alerts on clusters, and have
-  `KafkaQuotaCallbackThrottled`.
+- **Overflow** ([cardinality](cardinality.md)) counts as one throttled client. Clients of a custom quota callback count only for alerts on a cluster
+  and `KafkaQuotaCallbackThrottled`.
 """
 
 
@@ -135,7 +136,7 @@ def _alerts() -> Iterator[str]:
 
 def _gaps() -> Iterator[str]:
     yield "## What agents leave out\n"
-    yield "Some alerts need values that [dialects](dialects.md) lack.\n"
+    yield "Some alerts need values that not every agent reports ([dialects](dialects.md)).\n"
     yield "| missing | agents | never fire | less exact |"
     yield "|---|---|---|---|"
     for gap in GAPS:
@@ -145,7 +146,6 @@ def _gaps() -> Iterator[str]:
 
 def _thresholds() -> Iterator[str]:
     yield "## Thresholds\n"
-    yield "Dashboards draw the same values.\n"
     yield "| threshold | value | compared with | reason; other values | alerts |"
     yield "|---|---|---|---|---|"
     for name, threshold in thresholds():

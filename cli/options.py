@@ -92,7 +92,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """
     The command with single options in the place of each parameter that is a group of them.
 
-    A group is a dataclass whose fields are options as typer wants them, each with its default, or groups.
+    A group is a dataclass with fields that are options as typer wants them, each with its default, or groups.
     """
     declared = signature(command, eval_str=True)
     groups = {

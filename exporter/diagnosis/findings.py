@@ -250,7 +250,7 @@ def _nodes(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _one_user(snapshot: Snapshot) -> Iterator[Finding]:
-    """A user with nearly all of the bytes, where there are so many and so many users that it matters."""
+    """A user with nearly all of the bytes, in a cluster with enough traffic and users for that to matter."""
     columns, rows = snapshot.measured.columns, snapshot.measured.rows
     by_user: dict[str, float] = defaultdict(float)
     for row in rows[columns.usage[rows] > 0]:

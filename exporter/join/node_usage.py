@@ -26,7 +26,7 @@ _TOLERANCE: Final = 0.02
 _REPEATS_OF_FETCH: Final = {"FetchConsumer", "FetchFollower"}
 _FORWARDED: Final = {"CreateTopics", "CreatePartitions", "DeleteTopics"}
 """
-Requests whose throttles Kafka's histogram leaves out under KRaft, where brokers forward them: it stays at 0 although they are
+Requests with throttles that Kafka's histogram lacks under KRaft, where brokers forward them: it stays at 0 although they are
 throttled. (With ZooKeeper it counts them.)
 """
 _MOST_HISTOGRAMS: Final = 1_000

@@ -118,7 +118,7 @@ CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = gauge(
 
 BACKGROUND_RESTARTS = counter(
     "quotascope_background_restarts_total",
-    "Restarts of a background task after a defect of quotascope, whose traceback is in the log.",
+    "Restarts of a background task after a defect of quotascope; the log has its traceback.",
     ("task",),
     "restarts",
     "discovery, limits, samples and trails, as far as they run",

@@ -116,7 +116,7 @@ class Table:
         options: Mapping[str, str] | None = None,
     ) -> Self:
         """
-        Make a table, or open the one that is there, whose layout then counts, and which gets the columns that it lacks.
+        Make a table, or open the one that is there: it keeps its layout, and gets the columns that it lacks.
 
         Args:
             path: a folder, or a URI such as `s3://bucket/table` that deltalake knows.
@@ -386,7 +386,7 @@ class Table:
         return self.replace([file for group in groups for file in group], merged)
 
     def merge(self, files: Sequence[File]) -> File:
-        """Write one file with the rows of files of one bucket and day, for those who may read all of them; no reader sees it until `replace`."""
+        """Write one file with the rows of files of one bucket and day, readable by users who may read all of them; no reader sees it until `replace`."""
         file = self._written((files[0].day, files[0].bucket), self.batches(files))
         self.storage.restrict(file, files)
         return file

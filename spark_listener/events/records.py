@@ -27,7 +27,7 @@ class ApplicationEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentUpdated:
-    """SparkListenerEnvironmentUpdate: what it shows of the clients whose throttle times can be known."""
+    """SparkListenerEnvironmentUpdate: which clients' throttle times can be known."""
 
     listener: bool
     """Whether it shows that the listener is attached: by its property, or by the files that it sends to executors."""

@@ -63,7 +63,7 @@ class JobSnapshot:
     throttles: tuple[QueryTotals, ...]
     """One for each query and client, sorted."""
     seen_clients: tuple[ClientKind, ...]
-    """Clients whose throttle times are all in `throttles`: `python` once one reported, `jvm` once the plugin answered. Of others they are unknown."""
+    """Clients with all their throttle times in `throttles`: `python` once one reported, `jvm` once the plugin answered. Those of others are unknown."""
     tasks_seen: bool
     """Whether a source with events of tasks was there; if not, failures, retries, lost executors and `unknown_attempts` are unknown, not 0."""
     unknown_attempts: int

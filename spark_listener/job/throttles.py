@@ -47,7 +47,7 @@ class LastRead:
         self._read = read
         self._kind = kind
         self.seen: ClientKind | None = None
-        """The clients whose throttle times are all in `totals`; None while it is unknown whether there are such clients."""
+        """The clients with all their throttle times in `totals`; None while it is unknown whether there are such clients."""
         self.totals: tuple[QueryTotals, ...] = ()
         """Absolute counts, by id of the query."""
 

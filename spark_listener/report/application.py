@@ -130,7 +130,7 @@ class Application:
     seen_clients: tuple[ClientKind, ...]
     """As in `JobSnapshot`."""
     unseen_clients: tuple[ClientKind, ...]
-    """Clients that the job may have had and whose throttle times are unknown: the log shows Python code in tasks, or does not rule out clients of the JVM."""
+    """Clients that the job may have had, with unknown throttle times: the log shows Python code in tasks, or does not rule out clients of the JVM."""
     listener: bool
     """Whether the log shows that the listener was attached."""
     summary_file: str
