@@ -100,8 +100,8 @@ STORM: Final = Threshold(
     value=50.0,
     unit="entities",
     meaning="entities throttled at once that each have an alert",
-    reason="more are one message",
-    change="as many as people read",
+    reason="more alerts at once are not read one by one",
+    change="as many as you read",
 )
 DELAY_QUEUE: Final = Threshold(
     value=20.0,
@@ -212,7 +212,7 @@ READ_SECONDS: Final = Threshold(
     value=8.0,
     unit="s",
     meaning="average duration of reads, 15 minutes",
-    reason="Prometheus's time-out is 10 s",
+    reason="scrapes show older values",
     change="0.8 x `scrape_timeout`",
 )
 SAMPLES_LEFT_OUT: Final = Threshold(

@@ -65,7 +65,10 @@ def throttled(site: Site) -> Iterator[Alert]:
     yield Alert(
         name="KafkaQuotaMutationThrottled",
         expr=_one_by_one(
-            site, 'quota_type="controller_mutation"', MUTATION_THROTTLED.value
+            site,
+            'quota_type="controller_mutation"',
+            MUTATION_THROTTLED.value,
+            _storm_for("14m"),
         ),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.INFO,
@@ -79,7 +82,12 @@ def throttled(site: Site) -> Iterator[Alert]:
     )
     yield Alert(
         name="KafkaQuotaThrottleBeyondClientTimeout",
-        expr=_one_by_one(site, 'quota_type=~"produce|fetch"', CLIENT_TIMEOUT.value),
+        expr=_one_by_one(
+            site,
+            'quota_type=~"produce|fetch"',
+            CLIENT_TIMEOUT.value,
+            above(series(recorded.CLUSTER_THROTTLED_ENTITIES), STORM.value),
+        ),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.WARNING,
         scope=AlertScope.ENTITY,
@@ -92,11 +100,21 @@ def throttled(site: Site) -> Iterator[Alert]:
     )
 
 
-def _one_by_one(site: Site, of_type: str, seconds: float) -> str:
+def _one_by_one(site: Site, of_type: str, seconds: float, storm: str) -> str:
     """Entities that are throttled for longer than this, where they are so few that each is a message."""
     longer = above(series(recorded.ENTITY_THROTTLE, of_type, _ONE_BY_ONE), seconds)
-    storm = above(series(recorded.CLUSTER_THROTTLED_ENTITIES), STORM.value)
     return but_not(longer, storm, site.keys())
+
+
+def _storm_for(window: str) -> str:
+    """
+    Clusters with too many throttled entities during the whole window.
+
+    Where their number is around the threshold, a moment above it would start the `for` of each alert on an entity again, and a moment below it that of
+    `KafkaQuotaThrottleStorm`: none would ever fire. No more entities than the threshold are throttled without a pause over a moment below it.
+    """
+    number = series(recorded.CLUSTER_THROTTLED_ENTITIES, window=window)
+    return above(call("min_over_time", number), STORM.value)
 
 
 def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
@@ -108,7 +126,7 @@ def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
     return Alert(
         name=name,
         expr=but_not(
-            _one_by_one(site, of_type, THROTTLED.value),
+            _one_by_one(site, of_type, THROTTLED.value, _storm_for("14m")),
             compare(utilization, "<", PERSISTENT.value),
             site.keys(*QUOTA_LABELS),
         ),

@@ -125,8 +125,8 @@ def reads(site: Site) -> Iterator[Alert]:
         severity=AlertSeverity.WARNING,
         wait="15m",
         keep="15m",
-        summary="Reads are almost too slow.",
-        description=f"Reads of {{{{ $labels.source }}}} by the exporter {{{{ $labels.instance }}}} take {DURATION} on average: soon scrapes go on without it, or fail.",
+        summary="Reads are so slow that scrapes show older values.",
+        description=f"Reads of {{{{ $labels.source }}}} by the exporter {{{{ $labels.instance }}}} take {DURATION} on average: scrapes do not wait that long and show older values.",
         thresholds=(READ_SECONDS,),
     )
     old = above(

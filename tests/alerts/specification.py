@@ -92,9 +92,10 @@ SPARK_STALLED          600        s
 _WINDOWS: Final = """
 ThrottleSpike            [5m]
 ManyClientsThrottled     [5m]
-ProduceThrottled         [15m]
-FetchThrottled           [15m]
-RequestThrottled         [15m]
+ProduceThrottled         [15m]; [14m]
+FetchThrottled           [15m]; [14m]
+RequestThrottled         [15m]; [14m]
+MutationThrottled        [14m]
 NearLimit                [30m]
 SourceDown               [15m]; [3m]
 MutationTokensExhausted  [15m:15s]
