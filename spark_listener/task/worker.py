@@ -141,7 +141,8 @@ class PythonWorker:
 
 def _spool_folder() -> Path:
     """The folder that the plugin (`PythonSpool`) makes in the executor's first local directory, which Spark names to its workers."""
-    return Path(os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0], "quotascope")
+    first = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    return Path(first or os.devnull, "quotascope")  # never one of the current folder
 
 
 _LOCK = threading.Lock()

@@ -1,6 +1,7 @@
 """The plugin's Java, asked part by part in a JVM."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -108,6 +109,23 @@ def test_counts_begin_with_the_application(ask: Ask) -> None:
 def test_counts_end_with_the_application(ask: Ask) -> None:
     """What clients of the same JVM are told later is of another one."""
     assert ask("ended") == [[["", "alice", "etl", "read"], [5, 1, 5, 5]]]
+
+
+def test_a_folder_of_reports_may_hold_anything(ask: Ask, tmp_path: Path) -> None:
+    """A pipe, on which a reader would wait for ever, a link out of the folder, and bytes that are no text do not stop those that follow."""
+    folder = tmp_path / "quotascope"
+    folder.mkdir()
+    outside = tmp_path / "outside.txt"
+    outside.write_text(" alice outside read 1 1 1")
+    os.mkfifo(folder / "pipe.txt")
+    (folder / "link.txt").symlink_to(outside)
+    (folder / "bytes.txt").write_bytes(b"\xff\xfe")
+    (folder / "large.txt").write_text(" alice large read 1 1 1\n" * 50_000)
+    (folder / "report.txt").write_text(" alice a%20b read 5 2 3")
+    (folder / "written now").write_text(" alice unfinished read 1 1 1")
+    assert ask("spool", folder) == [[["", "alice", "a b", "read"], [5, 2, 3, 3]]]
+    assert [left.name for left in folder.iterdir()] == ["written now"]
+    assert outside.exists()
 
 
 def test_interval_that_is_none_is_a_second(ask: Ask) -> None:

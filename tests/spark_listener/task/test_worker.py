@@ -215,6 +215,18 @@ def test_long_names_are_cut_and_stay_apart() -> None:
     assert [clipped(name) for name in names] == names
 
 
+def test_a_folder_of_the_program_is_not_the_plugins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without local directories of Spark's there is no plugin, though the task runs beside a folder of its name."""
+    (tmp_path / "quotascope").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
+    with TaskScope(worker_of(None), cast("Any", Task(9, ""))) as account:
+        account.client("alice", "etl", "write").throttled(5)
+    assert [*(tmp_path / "quotascope").iterdir()] == []
+
+
 def test_the_plugin_gets_what_no_accumulator_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

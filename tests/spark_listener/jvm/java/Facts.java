@@ -1,6 +1,7 @@
 package io.quotascope.spark;
 
 import com.codahale.metrics.MetricRegistry;
+import java.io.File;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -40,8 +41,16 @@ final class Facts {
       case "intervals": System.out.println(Arrays.toString(Arrays.stream(texts).mapToDouble(Interval::seconds).toArray())); break;
       case "metrics": metrics(texts); break;
       case "ended": ended(); break;
+      case "spool": spool(texts[0]); break;
       default: throw new IllegalArgumentException(arguments[0]);
     }
+  }
+
+  /** What tasks have left in a folder. */
+  private static void spool(String folder) {
+    Ledger ledger = new Ledger();
+    new PythonSpool(new File(folder)).read(ledger);
+    System.out.println(Json.pairs(ledger.totals(0)));
   }
 
   private static void print(String... texts) {

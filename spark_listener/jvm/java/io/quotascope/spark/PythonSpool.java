@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import org.apache.spark.SparkEnv;
 
 /**
@@ -19,6 +20,14 @@ final class PythonSpool {
   private final File folder;
 
   PythonSpool() {
+    this(localFolder());
+  }
+
+  PythonSpool(File folder) {
+    this.folder = folder;
+  }
+
+  private static File localFolder() {
     File found = new File("");
     try {
       found = new File(SparkEnv.get().blockManager().diskBlockManager().localDirs()[0], "quotascope");
@@ -26,15 +35,16 @@ final class PythonSpool {
     } catch (Throwable error) {
       Trouble.with("Python tasks without an accumulator do not report their throttle times", error);
     }
-    folder = found;
+    return found;
   }
 
-  /** Count what tasks have left since the last call. */
+  /** Count what tasks have left since the last call. Tasks run any code: what is no file of a moderate size is only deleted, never opened. */
   void read(Ledger ledger) {
     File[] files = folder.listFiles((in, name) -> name.endsWith(".txt"));
     for (int index = 0; files != null && index < Math.min(files.length, MOST_FILES); index++) {
       try {
-        String text = files[index].length() > MOST_BYTES ? "" : Files.readString(files[index].toPath());
+        boolean readable = Files.isRegularFile(files[index].toPath(), LinkOption.NOFOLLOW_LINKS) && files[index].length() <= MOST_BYTES;
+        String text = readable ? Files.readString(files[index].toPath(), StandardCharsets.ISO_8859_1) : "";
         if (files[index].delete()) { // or it would be counted again
           text.lines().forEach(line -> count(ledger, line.split(" ", -1)));
         }
