@@ -258,12 +258,13 @@ def _one_user(snapshot: Snapshot) -> Iterator[Finding]:
         if entity.quota_type in _BYTES:
             by_user[entity.user] += columns.usage[row]
     total = sum(by_user.values())
-    busiest = max(by_user, key=lambda user: by_user[user], default="")
-    if busiest and total > _MUCH_TRAFFIC and len(by_user) >= _SEVERAL_USERS:
+    users = by_user.keys() - {""}  # quotas of client-ids have no user
+    if total > _MUCH_TRAFFIC and len(users) >= _SEVERAL_USERS:
+        busiest = max(users, key=lambda user: by_user[user])
         share = by_user[busiest] / total
         if share > _MOST:
             yield Catalog.ONE_USER_HAS_TRAFFIC.found(
-                shown(busiest), share=share, count=len(by_user)
+                shown(busiest), share=share, count=len(users)
             )
 
 

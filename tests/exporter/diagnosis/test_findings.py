@@ -231,6 +231,7 @@ def test_whether_quotas_are_used(shown: Snapshot, expected: str) -> None:
         ({"proxy": 9e6, "bob": 1e5, "carol": 1e5}, []),
         ({"alice": 4e7, "bob": 3e7, "carol": 3e7}, []),
         ({"": 9e7, "bob": 1e6, "carol": 1e6}, []),
+        ({"": 1e6, "proxy": 9e7, "bob": 1e6}, []),
         ({"a\nb": 9e7, "bob": 1e6, "carol": 1e6}, ["User a b has 98% of the measured traffic of 3 users: a proxy, or clients that do not log in."]),
     ],
 )  # fmt: skip
